@@ -1,0 +1,30 @@
+"""What is evaluated and what comes out. No input or output happens here."""
+
+from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.policy import Fallback, ScoringPolicy
+from ragaliq.core.results import (
+    ClaimDetail,
+    EvaluationResult,
+    EvidenceSpan,
+    JudgeUsage,
+    Status,
+    Verdict,
+)
+from ragaliq.core.run import EvaluatedRun, SpanTarget
+from ragaliq.core.test_case import ContextChunk, RAGTestCase
+
+__all__ = [
+    "ClaimDetail",
+    "ContextChunk",
+    "EvaluatedRun",
+    "EvaluationResult",
+    "Evaluator",
+    "EvidenceSpan",
+    "Fallback",
+    "JudgeUsage",
+    "RAGTestCase",
+    "ScoringPolicy",
+    "SpanTarget",
+    "Status",
+    "Verdict",
+]

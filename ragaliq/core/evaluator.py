@@ -1,0 +1,164 @@
+"""The evaluator interface: a test case and a judge in, an `EvaluationResult` out."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+from ragaliq.core.policy import Fallback, OnFailure, ScoringPolicy
+from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
+from ragaliq.core.sync import run_sync
+from ragaliq.errors import (
+    ConfigurationError,
+    JudgeError,
+    JudgeRefusalError,
+    JudgeResponseError,
+    JudgeTimeoutError,
+)
+
+if TYPE_CHECKING:
+    from ragaliq.core.test_case import RAGTestCase
+    from ragaliq.judges.base import LLMJudge
+
+__all__ = ["EvaluationResult", "Evaluator"]
+
+
+class Evaluator(ABC):
+    """Base of every metric. Subclasses implement `measure`.
+
+    Args:
+        threshold: Score from which on a case passes, 0 to 1; the class default when None.
+        policy: What to do in awkward cases; None leaves the choice to whoever runs the evaluator
+            (`ScoringPolicy.RAGALIQ` offline, `ScoringPolicy.LIVE` in a monitor).
+    """
+
+    name: str = ""
+    description: str = ""
+    threshold: float = 0.7
+    higher_is_better: bool = True
+
+    def __init__(
+        self, threshold: float | None = None, *, policy: ScoringPolicy | None = None
+    ) -> None:
+        if threshold is not None:
+            if not 0.0 <= threshold <= 1.0:
+                raise ConfigurationError(
+                    f"{type(self).__name__}: threshold must be within [0, 1], got {threshold}"
+                )
+            self.threshold = threshold
+        self._policy = policy
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(threshold={self.threshold})"
+
+    @property
+    def policy(self) -> ScoringPolicy:
+        """The scoring policy in force."""
+        return self._policy or ScoringPolicy.RAGALIQ
+
+    def with_default_policy(self, policy: ScoringPolicy) -> Self:
+        """This evaluator under `policy`, unless it was built with one of its own."""
+        if self._policy is not None:
+            return self
+        twin = copy.copy(self)
+        twin._policy = policy
+        return twin
+
+    def is_passing(self, score: float) -> bool:
+        """Whether `score` reaches the threshold, with the policy's tolerance."""
+        return self.policy.is_passing(score, self.threshold)
+
+    async def evaluate(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
+        """Score one case.
+
+        Args:
+            test_case: Question, context and answer.
+            judge: Who decides.
+
+        Returns:
+            The score with its reasons, or the status that says why there is none.
+
+        Raises:
+            JudgeError: The judge failed and the policy in force says to raise.
+        """
+        try:
+            return await self.measure(test_case, judge)
+        except JudgeError as error:
+            return self.settle_failure(error, judge)
+
+    def evaluate_sync(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
+        """`evaluate` for scripts and notebooks; works inside a running event loop too."""
+        return run_sync(self.evaluate(test_case, judge))
+
+    @abstractmethod
+    async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
+        """Score one case; any `JudgeError` raised here is settled by the policy."""
+
+    def settle_failure(self, error: JudgeError, judge: LLMJudge) -> EvaluationResult:
+        """Turn a judge's failure into what the policy says, or raise it again."""
+        status, action = self._failure_rule(error)
+        if not isinstance(action, Fallback):
+            raise error
+        return self.result(
+            judge,
+            status=status,
+            fallback=action,
+            reasoning=f"Not scored: {status.value.replace('_', ' ')}.",
+            usage=error.usage or JudgeUsage(),
+            error=str(error) or type(error).__name__,
+            error_type=type(error).__name__,
+        )
+
+    def _failure_rule(self, error: JudgeError) -> tuple[Status, OnFailure]:
+        if isinstance(error, JudgeRefusalError):
+            return Status.JUDGE_REFUSED, self.policy.refusal
+        if isinstance(error, JudgeResponseError):
+            return Status.JUDGE_ERROR, self.policy.no_verdict
+        if isinstance(error, JudgeTimeoutError):
+            return Status.JUDGE_TIMEOUT, self.policy.judge_failure
+        return Status.JUDGE_ERROR, self.policy.judge_failure
+
+    def result(
+        self,
+        judge: LLMJudge,
+        *,
+        reasoning: str,
+        usage: JudgeUsage,
+        score: float | None = None,
+        fallback: Fallback | None = None,
+        **fields: Any,
+    ) -> EvaluationResult:
+        """Build a result with this evaluator's name and threshold filled in.
+
+        Args:
+            judge: The judge that decided.
+            reasoning: One sentence for people.
+            usage: What it cost.
+            score: A measured score, 0 to 1; `passed` follows from the threshold.
+            fallback: Score and outcome where nothing was measured; overrides `score`.
+            **fields: Further fields of `EvaluationResult`.
+        """
+        if fallback is not None:
+            score, passed = fallback.score, fallback.passed
+        else:
+            passed = None if score is None else self.is_passing(score)
+        model = getattr(judge, "model", None)
+        return EvaluationResult(
+            evaluator_name=self.name,
+            score=score,
+            passed=passed,
+            reasoning=reasoning,
+            tokens_used=usage.total_tokens,
+            usage=usage,
+            threshold=self.threshold,
+            higher_is_better=self.higher_is_better,
+            judge=_name_of(judge),
+            model=model if isinstance(model, str) else None,
+            **fields,
+        )
+
+
+def _name_of(judge: LLMJudge) -> str:
+    # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
+    return judge.name if isinstance(judge.name, str) else type(judge).__name__

@@ -1,0 +1,132 @@
+"""What to do in the awkward cases, written down once and named.
+
+The reference systems disagree on purpose-made edge cases: an answer without claims scores 1.0 in
+RagaliQ, NaN in RAGAS and 0.0 in rag_evals. A policy states each choice, so that none is made
+silently somewhere in an evaluator.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = ["Fallback", "OnFailure", "ScoringPolicy"]
+
+
+class Fallback(BaseModel):
+    """The score reported where there is nothing to measure.
+
+    Attributes:
+        score: 0 to 1, NaN for "undefined", None for "no score".
+        passed: Whether the case then counts as passed; None exactly when `score` is None.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    score: float | None
+    passed: bool | None
+
+
+OnFailure = Fallback | Literal["raise"]
+"""Report a fallback, or raise the judge's error."""
+
+UNSCORED = Fallback(score=None, passed=None)
+UNDEFINED = Fallback(score=math.nan, passed=False)
+ZERO = Fallback(score=0.0, passed=False)
+NEUTRAL = Fallback(score=0.5, passed=False)
+VACUOUS = Fallback(score=1.0, passed=True)
+
+
+class ScoringPolicy(BaseModel):
+    """How a score is made when the judge or the case gives less than was asked for.
+
+    Attributes:
+        name: Shown in results and telemetry.
+        no_claims: The answer makes no claim.
+        refusal: The judge declined.
+        no_verdict: The judge's reply held no usable verdict.
+        judge_failure: The judge could not be reached, failed or took too long.
+        missing_verdicts: The reply decided fewer claims than were asked. `reask` asks for the
+            missing ones once; `returned` divides by the verdicts that came; `truncate` scores the
+            shorter of the two lists; `error` treats it as a malformed reply.
+        still_missing: After `reask`: `error`, or `partial` to score what was decided.
+        empty_context: `not_enough_info` gives every claim that verdict without a call, `judge`
+            asks all the same, `error` raises, `skip` reports `no_context` without a score.
+        answer_refusal: Whether an answer that declines to answer is reported as `answer_refused`
+            (True) or as any other answer without claims (False).
+        tolerance: A score passes from `threshold - tolerance` on.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    no_claims: Fallback
+    refusal: OnFailure
+    no_verdict: OnFailure
+    judge_failure: OnFailure
+    missing_verdicts: Literal["reask", "returned", "truncate", "error"]
+    still_missing: Literal["error", "partial"] = "error"
+    empty_context: Literal["not_enough_info", "judge", "error", "skip"]
+    answer_refusal: bool = False
+    tolerance: float = 1e-9
+
+    RAGALIQ: ClassVar[ScoringPolicy]
+    RAGAS: ClassVar[ScoringPolicy]
+    RAG_EVALS: ClassVar[ScoringPolicy]
+    PROMPTFOO: ClassVar[ScoringPolicy]
+    LIVE: ClassVar[ScoringPolicy]
+
+    def is_passing(self, score: float, threshold: float) -> bool:
+        """Whether `score` reaches `threshold`; NaN never does."""
+        return score >= threshold - self.tolerance
+
+
+ScoringPolicy.RAGALIQ = ScoringPolicy(
+    name="ragaliq",
+    no_claims=VACUOUS,
+    refusal="raise",
+    no_verdict="raise",
+    judge_failure="raise",
+    missing_verdicts="reask",
+    empty_context="not_enough_info",
+)
+ScoringPolicy.RAGAS = ScoringPolicy(
+    name="ragas",
+    no_claims=UNDEFINED,
+    refusal=UNDEFINED,
+    no_verdict=UNDEFINED,
+    judge_failure="raise",
+    missing_verdicts="returned",
+    empty_context="error",
+)
+ScoringPolicy.RAG_EVALS = ScoringPolicy(
+    name="rag_evals",
+    no_claims=ZERO,
+    refusal="raise",
+    no_verdict="raise",
+    judge_failure="raise",
+    missing_verdicts="error",
+    empty_context="judge",
+)
+ScoringPolicy.PROMPTFOO = ScoringPolicy(
+    name="promptfoo",
+    no_claims=ZERO,
+    refusal=ZERO,
+    no_verdict=NEUTRAL,
+    judge_failure="raise",
+    missing_verdicts="truncate",
+    empty_context="judge",
+)
+ScoringPolicy.LIVE = ScoringPolicy(
+    name="live",
+    no_claims=UNSCORED,
+    refusal=UNSCORED,
+    no_verdict=UNSCORED,
+    judge_failure=UNSCORED,
+    missing_verdicts="reask",
+    still_missing="partial",
+    empty_context="skip",
+    answer_refusal=True,
+)

@@ -1,0 +1,185 @@
+"""What an evaluation returns: scores, statuses, claims and what they cost."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ragaliq.core.test_case import ChunkId
+
+__all__ = [
+    "ClaimDetail",
+    "EvaluationResult",
+    "EvidenceSpan",
+    "JudgeUsage",
+    "Status",
+    "Verdict",
+]
+
+Verdict = Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
+"""What the context says about a claim."""
+
+
+class Status(StrEnum):
+    """How one evaluation ended. Only `scored` and `partial` come from verdicts."""
+
+    SCORED = "scored"
+    PARTIAL = "partial"
+    NO_CLAIMS = "no_claims"
+    NO_CONTEXT = "no_context"
+    ANSWER_REFUSED = "answer_refused"
+    JUDGE_REFUSED = "judge_refused"
+    JUDGE_ERROR = "judge_error"
+    JUDGE_TIMEOUT = "judge_timeout"
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether a score of this status belongs in means and rates."""
+        return self in (Status.SCORED, Status.PARTIAL)
+
+
+class JudgeUsage(BaseModel):
+    """Tokens, requests and money spent on a judge; add two with `+`.
+
+    Attributes:
+        input_tokens: Tokens read at the full price.
+        output_tokens: Tokens written.
+        cache_read_tokens: Input tokens served from the provider's prompt cache.
+        cache_write_tokens: Input tokens written to that cache.
+        unsplit_tokens: Tokens of a judge that reports only a total.
+        requests: Calls that got a reply.
+        cost_usd: US dollars at list price; None when the price is not known.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    unsplit_tokens: int = 0
+    requests: int = 0
+    cost_usd: float | None = 0.0
+
+    @property
+    def total_tokens(self) -> int:
+        """Every token, cached ones included."""
+        return (
+            self.input_tokens
+            + self.output_tokens
+            + self.cache_read_tokens
+            + self.cache_write_tokens
+            + self.unsplit_tokens
+        )
+
+    def __add__(self, other: JudgeUsage) -> JudgeUsage:
+        unknown = self.cost_usd is None or other.cost_usd is None
+        return JudgeUsage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            unsplit_tokens=self.unsplit_tokens + other.unsplit_tokens,
+            requests=self.requests + other.requests,
+            # An unknown part makes the sum unknown: a total that leaves calls out would be a lie.
+            cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+        )
+
+
+class EvidenceSpan(NamedTuple):
+    """A range of characters, `[start, end)`, in the chunk with this id."""
+
+    chunk_id: ChunkId
+    start: int
+    end: int
+
+
+class ClaimDetail(BaseModel):
+    """One claim of the answer and what became of it.
+
+    Attributes:
+        claim: The statement that was checked, able to stand alone.
+        verdict: What the context says about it; None when no verdict was to be had.
+        evidence: The judge's quote or remark from the context.
+        confidence: The judge's own certainty, 0 to 1; a probability only for a calibrated judge.
+        reason: Why, in the judge's words.
+        supporting_chunk_ids: Chunks the verdict rests on.
+        answer_span: `(start, end)` of the claim in the answer, when it could be located.
+        evidence_spans: Where the evidence stands in the chunks.
+        evidence_verified: Whether the quoted evidence really occurs in the context.
+        decided_by: The judge that gave the verdict.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    claim: str
+    verdict: Verdict | None
+    evidence: str = ""
+    confidence: float = Field(default=1.0, ge=0.0, le=1.0)
+    reason: str = ""
+    supporting_chunk_ids: tuple[ChunkId, ...] = ()
+    answer_span: tuple[int, int] | None = None
+    evidence_spans: tuple[EvidenceSpan, ...] = ()
+    evidence_verified: bool = False
+    decided_by: str = ""
+
+
+class EvaluationResult(BaseModel):
+    """One metric's outcome for one case.
+
+    `score` and `passed` are both set or both None. They are None when there is nothing to score
+    under the policy in force; a score of NaN (policy `RAGAS`) means "undefined" and never passes.
+
+    Attributes:
+        evaluator_name: The metric, such as `faithfulness`.
+        score: 0 to 1, NaN or None.
+        passed: Whether the score reaches the threshold.
+        reasoning: One sentence for people; may quote nothing from the application's text.
+        raw_response: The metric's details under the keys its documentation names.
+        tokens_used: All tokens, cached ones included.
+        status: How the evaluation ended.
+        error: What went wrong, for statuses that are failures.
+        error_type: The class of that error.
+        usage: Tokens, requests and money.
+        claims: Claim by claim, for claim-based metrics.
+        higher_is_better: False for metrics where a low score is good.
+        threshold: The score from which on the case passes.
+        judge: Name of the judge that decided.
+        model: The judge's model, when it has one.
+        duration: Seconds the evaluation took; None when it was not timed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    evaluator_name: str
+    score: float | None
+    passed: bool | None
+    reasoning: str = ""
+    raw_response: dict[str, Any] = Field(default_factory=dict)
+    tokens_used: int = 0
+    status: Status = Status.SCORED
+    error: str | None = None
+    error_type: str | None = None
+    usage: JudgeUsage = JudgeUsage()
+    claims: tuple[ClaimDetail, ...] = ()
+    higher_is_better: bool = True
+    threshold: float = 0.0
+    judge: str = ""
+    model: str | None = None
+    duration: float | None = None
+
+    @model_validator(mode="after")
+    def _score_is_a_share(self) -> EvaluationResult:
+        if (self.score is None) != (self.passed is None):
+            raise ValueError("score and passed must be both set or both None")
+        if self.score is not None and not math.isnan(self.score) and not 0.0 <= self.score <= 1.0:
+            raise ValueError(f"score must be within [0, 1], got {self.score}")
+        return self
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the score may enter means, intervals and rates."""
+        return self.status.is_measured and self.score is not None and not math.isnan(self.score)

@@ -1,0 +1,60 @@
+"""The application run that is evaluated, as plain data that can cross a queue or a process."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["EvaluatedRun", "SpanTarget"]
+
+
+class SpanTarget(BaseModel):
+    """The span an evaluation speaks about.
+
+    Attributes:
+        trace_id: 32 lower-case hex digits.
+        span_id: 16 lower-case hex digits.
+        trace_flags: W3C trace flags; bit 0 says whether the span is sampled.
+        source: How the span was found, such as `openinference` or `ambient`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    trace_id: str = Field(pattern=r"^[0-9a-f]{32}$")
+    span_id: str = Field(pattern=r"^[0-9a-f]{16}$")
+    trace_flags: int = 1
+    source: str = "ambient"
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the span itself is recorded by its tracer."""
+        return bool(self.trace_flags & 1)
+
+
+class EvaluatedRun(BaseModel):
+    """Where an answer came from and how it got chosen for evaluation.
+
+    Attributes:
+        run_id: The framework's id of the run.
+        pipeline: The application's name for the chain; may be empty.
+        framework: `langchain`, `llama_index`, or empty for cases handed in directly.
+        target: The span to link to, when one was found.
+        sampling_probability: The chance this run had of being evaluated, in (0, 1].
+        sampling_reason: Why it was chosen: `rate`, or the name of a rule.
+        session_id: The conversation, when the application names it.
+        response_id: The model's id of the response, when known.
+        ended_at: Unix time in seconds when the application's run ended.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_id: str
+    pipeline: str = ""
+    framework: Literal["", "langchain", "llama_index"] = ""
+    target: SpanTarget | None = None
+    sampling_probability: float = Field(default=1.0, gt=0.0, le=1.0)
+    sampling_reason: str = "rate"
+    session_id: str | None = None
+    response_id: str | None = None
+    ended_at: float = 0.0

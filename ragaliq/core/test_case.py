@@ -1,0 +1,93 @@
+"""One thing to evaluate: a question, the retrieved context and the answer."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = ["ChunkId", "ContextChunk", "RAGTestCase"]
+
+ChunkId = int | str
+"""A chunk's own id, or its position in the context where it has none."""
+
+
+class ContextChunk(BaseModel):
+    """A retrieved piece of text.
+
+    Attributes:
+        text: What the model was shown.
+        id: The chunk's id in the store it came from; unique within a test case. Without one, the
+            chunk is known by its position in the context.
+        metadata: Whatever the retriever knows about the chunk.
+        score: The retriever's score, in the retriever's own unit.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    id: ChunkId | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    score: float | None = None
+
+
+class RAGTestCase(BaseModel):
+    """One question answered by a RAG application, with the context the answer was made from.
+
+    Attributes:
+        id: Names the case in results; random when not given.
+        name: Shown to people; may be empty.
+        query: The user's question.
+        context: Retrieved chunks in rank order, as strings or as `ContextChunk`.
+        response: The application's answer.
+        expected_answer: The reference answer, for metrics that need one.
+        expected_facts: Facts a complete context covers, for metrics that need them.
+        tags: Free labels.
+        metadata: Anything else that should travel with the case.
+
+    Raises:
+        pydantic.ValidationError: On unknown fields, wrong types, or two chunks with one id.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(default_factory=lambda: uuid4().hex)
+    name: str = ""
+    query: str
+    context: list[str | ContextChunk] = Field(default_factory=list)
+    response: str
+    expected_answer: str | None = None
+    expected_facts: list[str] = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=list)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _chunk_ids_are_unique(self) -> RAGTestCase:
+        seen: set[ChunkId] = set()
+        for chunk_id in self.chunk_ids:
+            if chunk_id in seen:
+                raise ValueError(
+                    f"two context chunks have the id {chunk_id!r}; give each its own id or none"
+                )
+            seen.add(chunk_id)
+        return self
+
+    @cached_property
+    def context_texts(self) -> list[str]:
+        """The chunks' texts in rank order."""
+        return [chunk if isinstance(chunk, str) else chunk.text for chunk in self.context]
+
+    @cached_property
+    def chunk_ids(self) -> list[ChunkId]:
+        """The chunks' ids in rank order: their own, or their position (0-based)."""
+        return [
+            position if isinstance(chunk, str) or chunk.id is None else chunk.id
+            for position, chunk in enumerate(self.context)
+        ]
+
+    @property
+    def has_context(self) -> bool:
+        """Whether any chunk holds more than white space."""
+        return any(text.strip() for text in self.context_texts)

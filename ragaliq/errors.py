@@ -1,0 +1,79 @@
+"""Every error ragaliq raises.
+
+    RagaliqError
+    ├── ConfigurationError     a setting, argument or environment variable is wrong
+    ├── DatasetError           a file or row to evaluate cannot be read
+    ├── BudgetExceeded         a spend or rate limit stops the evaluation
+    └── JudgeError             the judge gave nothing that can be scored
+        ├── JudgeAPIError      the request failed: network, authentication, rate limit, server
+        ├── JudgeTimeoutError  no reply within the time limit
+        ├── JudgeRefusalError  the judge declined to answer
+        └── JudgeResponseError the reply is malformed, cut off or carries an unknown verdict
+
+Messages say what was wrong, where and what to do. They never carry keys, nor the text of
+questions, answers or contexts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ragaliq.core.results import JudgeUsage
+
+__all__ = [
+    "BudgetExceeded",
+    "ConfigurationError",
+    "DatasetError",
+    "JudgeAPIError",
+    "JudgeError",
+    "JudgeRefusalError",
+    "JudgeResponseError",
+    "JudgeTimeoutError",
+    "RagaliqError",
+]
+
+
+class RagaliqError(Exception):
+    """Base of every error ragaliq raises on purpose."""
+
+
+class ConfigurationError(RagaliqError):
+    """A setting, argument or environment variable is wrong."""
+
+
+class DatasetError(RagaliqError):
+    """A file or row to evaluate cannot be read."""
+
+
+class BudgetExceeded(RagaliqError):
+    """A spend or rate limit stops the evaluation before it is paid for."""
+
+
+class JudgeError(RagaliqError):
+    """The judge gave nothing that can be scored.
+
+    Args:
+        message: What happened and what to do; never the text that was judged.
+        usage: Tokens and money the failed call cost all the same, when known.
+    """
+
+    def __init__(self, message: str = "", *, usage: JudgeUsage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class JudgeAPIError(JudgeError):
+    """The request to the judge failed: network, authentication, rate limit, server error."""
+
+
+class JudgeTimeoutError(JudgeError):
+    """The judge did not reply within the time limit."""
+
+
+class JudgeRefusalError(JudgeError):
+    """The judge declined to answer."""
+
+
+class JudgeResponseError(JudgeError):
+    """The judge's reply is malformed, cut off, or carries a verdict that does not exist."""

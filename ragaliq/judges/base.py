@@ -1,0 +1,197 @@
+"""The judge interface: who decides whether a claim holds.
+
+`LLMJudge` is the least an evaluator may ask of any judge: three methods. A judge that can do more
+in one call is a `BatchingJudge`; evaluators ask by type, never by attribute, so that a test double
+made with `MagicMock(spec=LLMJudge)` works everywhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from ragaliq.core.results import JudgeUsage, Verdict
+from ragaliq.errors import JudgeAPIError, JudgeError, JudgeResponseError
+
+__all__ = [
+    "BatchingJudge",
+    "ClaimVerdict",
+    "ClaimsResult",
+    "GradedStatements",
+    "JudgeAPIError",
+    "JudgeError",
+    "JudgeResponseError",
+    "JudgeResult",
+    "LLMJudge",
+    "NumberedVerdict",
+    "StatementVerdict",
+    "VerdictsResult",
+]
+
+_VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tokens_used: int = 0
+    usage: JudgeUsage | None = None
+
+    def spent(self) -> JudgeUsage:
+        """What the reply cost; a judge that gives only a total counts as one request."""
+        if self.usage is not None:
+            return self.usage
+        return JudgeUsage(unsplit_tokens=self.tokens_used, requests=1, cost_usd=None)
+
+
+class ClaimsResult(_Reply):
+    """The claims an answer makes, in the answer's order."""
+
+    claims: list[str]
+
+
+class ClaimVerdict(_Reply):
+    """What the context says about one claim.
+
+    Attributes:
+        verdict: `SUPPORTED`, `CONTRADICTED` or `NOT_ENOUGH_INFO`; lower case is accepted.
+        evidence: A quote from the context where there is one.
+        confidence: The judge's certainty, 0 to 1.
+        supporting_chunk_ids: 0-based positions in the context the claim was checked against.
+        reason: Why.
+        decided_by: The judge that decided, where several take part; else empty.
+
+    Raises:
+        JudgeResponseError: On any other verdict.
+    """
+
+    verdict: Verdict
+    evidence: str = ""
+    confidence: float = Field(default=1.0, ge=0.0, le=1.0)
+    supporting_chunk_ids: list[int] = Field(default_factory=list)
+    reason: str = ""
+    decided_by: str = ""
+
+    @field_validator("verdict", mode="before")
+    @classmethod
+    def _normalise(cls, value: Any) -> Any:
+        verdict = value.strip().upper().replace(" ", "_") if isinstance(value, str) else value
+        if verdict not in _VERDICTS:
+            # The value is the judge's text and may quote the answer: say its size, not what it is.
+            size = f"{len(value)} characters" if isinstance(value, str) else type(value).__name__
+            raise JudgeResponseError(
+                f"the judge gave an unknown verdict ({size}); expected one of {', '.join(_VERDICTS)}"
+            )
+        return verdict
+
+
+class NumberedVerdict(ClaimVerdict):
+    """A verdict that names the claim it is about.
+
+    Attributes:
+        claim_index: 0-based position in the claims that were asked; None when the reply named a
+            claim that was not asked.
+    """
+
+    claim_index: int | None
+
+
+class VerdictsResult(_Reply):
+    """Verdicts for several claims, as the reply gave them: some may be missing or double."""
+
+    verdicts: list[NumberedVerdict]
+
+
+class StatementVerdict(ClaimVerdict):
+    """A statement the judge found in the answer, with its verdict.
+
+    Attributes:
+        index: 0-based position of the statement among those found.
+        statement: Its text, able to stand alone.
+    """
+
+    index: int
+    statement: str
+
+
+class GradedStatements(_Reply):
+    """Statements found and graded in one pass, in the answer's order."""
+
+    statements: list[StatementVerdict]
+
+
+class JudgeResult(_Reply):
+    """A holistic score.
+
+    Attributes:
+        score: 0 to 1.
+        reasoning: Why.
+    """
+
+    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    reasoning: str = ""
+
+
+class LLMJudge(ABC):
+    """What every judge can do. Implement the three abstract methods for a judge of your own.
+
+    Attributes:
+        name: Shown in results and telemetry.
+        model: The model behind the judge; None where there is none.
+    """
+
+    name: str = "judge"
+    model: str | None = None
+
+    @abstractmethod
+    async def extract_claims(self, response: str) -> ClaimsResult:
+        """List the checkable claims an answer makes."""
+
+    @abstractmethod
+    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
+        """Decide one claim from the context alone; an empty context gives NOT_ENOUGH_INFO."""
+
+    @abstractmethod
+    async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
+        """Score how well the answer addresses the question, 0 to 1."""
+
+    async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
+        """The share of the answer's claims the context supports; 1.0 where it makes none."""
+        claims = await self.extract_claims(response)
+        usage, supported = claims.spent(), 0
+        for claim in claims.claims:
+            verdict = await self.verify_claim(claim, context)
+            usage += verdict.spent()
+            supported += verdict.verdict == "SUPPORTED"
+        total = len(claims.claims)
+        return JudgeResult(
+            score=supported / total if total else 1.0,
+            reasoning=f"{supported} of {total} claims are supported by the context.",
+            tokens_used=usage.total_tokens,
+            usage=usage,
+        )
+
+    async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
+        """Score how well one chunk addresses the question; by default as an answer would be."""
+        return await self.evaluate_relevance(query, chunk)
+
+
+class BatchingJudge(LLMJudge):
+    """A judge that handles all claims of an answer in one call."""
+
+    @abstractmethod
+    async def extract_statements(self, query: str, response: str) -> ClaimsResult:
+        """List the answer's claims, with pronouns resolved from question and answer."""
+
+    @abstractmethod
+    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
+        """Decide all claims in one call; verdicts carry the position of their claim."""
+
+    @abstractmethod
+    async def grade_statements(
+        self, query: str, response: str, context: Sequence[str]
+    ) -> GradedStatements:
+        """Find and decide the answer's statements in one call."""
