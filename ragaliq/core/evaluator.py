@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
-from ragaliq.core.policy import Fallback, OnFailure, ScoringPolicy
+from ragaliq.core.policy import UNSCORED, Fallback, OnFailure, ScoringPolicy
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.sync import run_sync
 from ragaliq.errors import (
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ragaliq.core.test_case import RAGTestCase
     from ragaliq.judges.base import LLMJudge
 
-__all__ = ["EvaluationResult", "Evaluator"]
+__all__ = ["EvaluationResult", "Evaluator", "judge_name"]
 
 
 class Evaluator(ABC):
@@ -97,20 +97,25 @@ class Evaluator(ABC):
 
     def settle_failure(self, error: JudgeError, judge: LLMJudge) -> EvaluationResult:
         """Turn a judge's failure into what the policy says, or raise it again."""
-        status, action = self._failure_rule(error)
-        if not isinstance(action, Fallback):
+        if self.failure_rule(error)[1] == "raise":
             raise error
+        return self.failure_result(error, judge)
+
+    def failure_result(self, error: JudgeError, judge: LLMJudge) -> EvaluationResult:
+        """A judge's failure as a result: the policy's fallback, unscored where it says to raise."""
+        status, action = self.failure_rule(error)
         return self.result(
             judge,
             status=status,
-            fallback=action,
+            fallback=action if isinstance(action, Fallback) else UNSCORED,
             reasoning=f"Not scored: {status.value.replace('_', ' ')}.",
             usage=error.usage or JudgeUsage(),
             error=str(error) or type(error).__name__,
             error_type=type(error).__name__,
         )
 
-    def _failure_rule(self, error: JudgeError) -> tuple[Status, OnFailure]:
+    def failure_rule(self, error: JudgeError) -> tuple[Status, OnFailure]:
+        """The status a judge's error stands for, and what the policy does about it."""
         if isinstance(error, JudgeRefusalError):
             return Status.JUDGE_REFUSED, self.policy.refusal
         if isinstance(error, JudgeResponseError):
@@ -153,12 +158,14 @@ class Evaluator(ABC):
             usage=usage,
             threshold=self.threshold,
             higher_is_better=self.higher_is_better,
-            judge=_name_of(judge),
+            judge=judge_name(judge),
             model=model if isinstance(model, str) else None,
             **fields,
         )
 
 
-def _name_of(judge: LLMJudge) -> str:
+def judge_name(judge: LLMJudge) -> str:
+    """The judge's name in results; its class where it has no proper one."""
+    name: object = judge.name
     # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
-    return judge.name if isinstance(judge.name, str) else type(judge).__name__
+    return name if isinstance(name, str) else type(judge).__name__

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Fallback", "OnFailure", "ScoringPolicy"]
+__all__ = ["UNSCORED", "Fallback", "OnFailure", "ScoringPolicy"]
 
 
 class Fallback(BaseModel):

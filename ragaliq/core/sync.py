@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 __all__ = ["LoopThread", "run_sync"]
@@ -50,9 +51,35 @@ class LoopThread:
                 self._pid, self._thread, self._loop = os.getpid(), thread, loop
             return self._loop
 
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+    def stop(self, last: Callable[[], Coroutine[Any, Any, None]], timeout: float) -> None:
+        """Run `last` on the loop, then end the thread; gives up after `timeout` seconds.
+
+        Does nothing where the thread does not run in this process, or when called from it.
+        """
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None or self._pid != os.getpid():
+            return
+        if threading.get_ident() == thread.ident:
+            return
+        with self._lock:
+            self._loop = None
+        with suppress(Exception):
+            asyncio.run_coroutine_threadsafe(last(), loop).result(timeout)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout)
+
+    @staticmethod
+    def _run(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
-        loop.run_forever()
+        try:
+            loop.run_forever()
+        finally:
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
 
 
 _SYNC_CALLS = LoopThread("ragaliq-sync")

@@ -83,7 +83,7 @@ class ClaimVerdict(_Reply):
             # The value is the judge's text and may quote the answer: say its size, not what it is.
             size = f"{len(value)} characters" if isinstance(value, str) else type(value).__name__
             raise JudgeResponseError(
-                f"the judge gave an unknown verdict ({size}); expected one of {', '.join(_VERDICTS)}"
+                f"the judge gave an unknown verdict ({size}), not one of {', '.join(_VERDICTS)}"
             )
         return verdict
 
@@ -177,6 +177,9 @@ class LLMJudge(ABC):
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how well one chunk addresses the question; by default as an answer would be."""
         return await self.evaluate_relevance(query, chunk)
+
+    async def aclose(self) -> None:  # noqa: B027 - a judge without connections need not care
+        """Release what the judge holds for the running event loop, such as connections."""
 
 
 class BatchingJudge(LLMJudge):

@@ -1,0 +1,71 @@
+"""Scoring every chain of the process without touching the chains."""
+
+from __future__ import annotations
+
+import threading
+from contextvars import ContextVar
+from typing import Any
+
+from langchain_core.tracers.context import register_configure_hook
+
+from langchain_ragaliq.handler import RagaliqCallbackHandler
+from ragaliq import Monitor
+
+__all__ = ["attach", "detach"]
+
+
+class _AttachedHandler(RagaliqCallbackHandler):
+    """What LangChain is given for good: its hooks cannot be removed, so this one is switched.
+
+    While attached it shares the tracker of the attached handler, so that the same handler given to
+    a chain as well counts each run once.
+    """
+
+    def __init__(self) -> None:
+        self.run_inline = True
+        self._tracker = None
+
+    def switch(self, handler: RagaliqCallbackHandler | None) -> None:
+        self._tracker = handler._tracker if handler is not None else None
+
+
+_LOCK = threading.Lock()
+_SWITCH = _AttachedHandler()
+# A default reaches every thread; a value set in one context would not.
+_HOOK: ContextVar[Any] = ContextVar("ragaliq_attached_handler", default=_SWITCH)
+_hooked = False
+
+
+def attach(
+    handler: RagaliqCallbackHandler | None = None,
+    *,
+    monitor: Monitor | None = None,
+    **options: Any,
+) -> RagaliqCallbackHandler:
+    """Score the answers of every chain in the process.
+
+    Attaching again replaces the handler before, so running a notebook cell twice stacks nothing.
+
+    Args:
+        handler: The handler; built from the other arguments when not given.
+        monitor: See `RagaliqCallbackHandler`.
+        **options: See `RagaliqCallbackHandler`.
+
+    Returns:
+        The attached handler.
+    """
+    global _hooked  # noqa: PLW0603 - a process has one set of LangChain hooks
+    if handler is None:
+        handler = RagaliqCallbackHandler(monitor, **options)
+    with _LOCK:
+        if not _hooked:
+            register_configure_hook(_HOOK, inheritable=True)
+            _hooked = True
+        _SWITCH.switch(handler)
+    return handler
+
+
+def detach() -> None:
+    """Stop scoring chains that were not given a handler of their own."""
+    with _LOCK:
+        _SWITCH.switch(None)

@@ -1,0 +1,147 @@
+"""ragaliq: claim-by-claim scores for RAG answers, live and offline, as OpenTelemetry signals.
+
+This module is the public door. Importing it loads no framework, no SDK and hardly anything else:
+each name is loaded from its home when it is first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ragaliq._version import __version__
+from ragaliq.errors import (
+    BudgetExceeded,
+    ConfigurationError,
+    DatasetError,
+    JudgeAPIError,
+    JudgeError,
+    JudgeRefusalError,
+    JudgeResponseError,
+    JudgeTimeoutError,
+    RagaliqError,
+)
+
+if TYPE_CHECKING:
+    from ragaliq import telemetry
+    from ragaliq.core.evaluator import Evaluator
+    from ragaliq.core.policy import Fallback, ScoringPolicy
+    from ragaliq.core.results import (
+        ClaimDetail,
+        EvaluationResult,
+        EvidenceSpan,
+        JudgeUsage,
+        Status,
+        Verdict,
+    )
+    from ragaliq.core.run import EvaluatedRun, SpanTarget
+    from ragaliq.core.test_case import ContextChunk, RAGTestCase
+    from ragaliq.evaluators import (
+        FaithfulnessEvaluator,
+        HallucinationEvaluator,
+        RelevanceEvaluator,
+        get_evaluator,
+        list_evaluators,
+        register_evaluator,
+    )
+    from ragaliq.judges.base import (
+        BatchingJudge,
+        ClaimsResult,
+        ClaimVerdict,
+        JudgeResult,
+        LLMJudge,
+    )
+    from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+    from ragaliq.judges.local import LocalJudge
+    from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+    from ragaliq.live import LiveResult, Monitor, MonitorStats, RunTicket, is_suppressed, suppress
+    from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
+    from ragaliq.telemetry.target import current_span_target, span_target
+
+__all__ = [
+    "DEFAULT_JUDGE_MODEL",
+    "BatchingJudge",
+    "BudgetExceeded",
+    "ClaimDetail",
+    "ClaimVerdict",
+    "ClaimsResult",
+    "ClaudeJudge",
+    "ConfigurationError",
+    "ContextChunk",
+    "DatasetError",
+    "EvaluatedRun",
+    "EvaluationResult",
+    "EvaluationRun",
+    "Evaluator",
+    "EvidenceSpan",
+    "FaithfulnessEvaluator",
+    "Fallback",
+    "HallucinationEvaluator",
+    "JudgeAPIError",
+    "JudgeError",
+    "JudgeRefusalError",
+    "JudgeResponseError",
+    "JudgeResult",
+    "JudgeSpec",
+    "JudgeTimeoutError",
+    "JudgeUsage",
+    "LLMJudge",
+    "LiveResult",
+    "LocalJudge",
+    "Monitor",
+    "MonitorStats",
+    "RAGTestCase",
+    "RagaliqError",
+    "RelevanceEvaluator",
+    "RunTicket",
+    "ScoringPolicy",
+    "SpanTarget",
+    "Status",
+    "Verdict",
+    "__version__",
+    "current_span_target",
+    "evaluate",
+    "evaluate_async",
+    "get_evaluator",
+    "is_suppressed",
+    "list_evaluators",
+    "register_evaluator",
+    "resolve_judge",
+    "span_target",
+    "suppress",
+    "telemetry",
+]
+
+
+_NAMES = {
+    "ragaliq.core.evaluator": "Evaluator",
+    "ragaliq.core.policy": "Fallback ScoringPolicy",
+    "ragaliq.core.results": "ClaimDetail EvaluationResult EvidenceSpan JudgeUsage Status Verdict",
+    "ragaliq.core.run": "EvaluatedRun SpanTarget",
+    "ragaliq.core.test_case": "ContextChunk RAGTestCase",
+    "ragaliq.evaluators": (
+        "FaithfulnessEvaluator HallucinationEvaluator RelevanceEvaluator get_evaluator "
+        "list_evaluators register_evaluator"
+    ),
+    "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",
+    "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
+    "ragaliq.judges.local": "LocalJudge",
+    "ragaliq.judges.resolve": "JudgeSpec resolve_judge",
+    "ragaliq.live": "LiveResult Monitor MonitorStats RunTicket is_suppressed suppress",
+    "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
+    "ragaliq.telemetry.target": "current_span_target span_target",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "telemetry":
+        value: Any = import_module("ragaliq.telemetry")
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

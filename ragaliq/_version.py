@@ -1,0 +1,3 @@
+"""The version of all three distributions, which are released together."""
+
+__version__ = "1.0.0"

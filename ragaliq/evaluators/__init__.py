@@ -1,0 +1,31 @@
+"""What is measured: one file a metric, on top of the shared claim check."""
+
+from ragaliq.evaluators.case import evaluate_case
+from ragaliq.evaluators.claim_based import ClaimEvaluator
+from ragaliq.evaluators.claims import ClaimCheck, Strategy, check_claims
+from ragaliq.evaluators.faithfulness import FaithfulnessEvaluator
+from ragaliq.evaluators.hallucination import HallucinationEvaluator
+from ragaliq.evaluators.registry import (
+    EvaluatorSpec,
+    get_evaluator,
+    list_evaluators,
+    register_evaluator,
+    resolve_evaluators,
+)
+from ragaliq.evaluators.relevance import RelevanceEvaluator
+
+__all__ = [
+    "ClaimCheck",
+    "ClaimEvaluator",
+    "EvaluatorSpec",
+    "FaithfulnessEvaluator",
+    "HallucinationEvaluator",
+    "RelevanceEvaluator",
+    "Strategy",
+    "check_claims",
+    "evaluate_case",
+    "get_evaluator",
+    "list_evaluators",
+    "register_evaluator",
+    "resolve_evaluators",
+]

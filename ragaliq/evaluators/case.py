@@ -1,0 +1,127 @@
+"""All metrics of one case at once: claim checks are shared, failures stay with their metric."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Sequence
+from typing import Any
+
+from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.policy import UNSCORED
+from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import DatasetError, JudgeAPIError, JudgeError, JudgeTimeoutError, RagaliqError
+from ragaliq.evaluators.claim_based import ClaimEvaluator
+from ragaliq.evaluators.claims import ClaimCheck
+from ragaliq.judges.base import LLMJudge
+
+__all__ = ["evaluate_case"]
+
+
+async def evaluate_case(
+    case: RAGTestCase,
+    evaluators: Sequence[Evaluator],
+    judge: LLMJudge,
+    *,
+    deadline: float | None = None,
+) -> dict[str, EvaluationResult]:
+    """Evaluate one case with several evaluators.
+
+    Claim-based evaluators with the same policy and strategy share one claim check, whose cost is
+    reported on the first of them only, so that adding up results gives what was really spent.
+
+    Args:
+        case: Question, context and answer.
+        evaluators: With distinct names.
+        judge: Who decides.
+        deadline: Seconds each metric may take; None for no limit.
+
+    Returns:
+        A result for every evaluator, by name and in order. An evaluator that failed gives a result
+        whose status says so, whatever its policy: other metrics are never lost. Only a
+        `ConfigurationError` is raised: it would fail every case alike.
+    """
+    checks = _SharedChecks(case, judge)
+    try:
+        pending = [_timed(evaluator, case, judge, checks, deadline) for evaluator in evaluators]
+        results = await asyncio.gather(*pending)
+    finally:
+        checks.cancel()
+    return dict(zip((evaluator.name for evaluator in evaluators), results, strict=True))
+
+
+class _SharedChecks:
+    """The claim checks of one case, each made once."""
+
+    def __init__(self, case: RAGTestCase, judge: LLMJudge) -> None:
+        self._case = case
+        self._judge = judge
+        self._tasks: dict[Any, asyncio.Task[ClaimCheck]] = {}
+
+    async def grade(self, evaluator: ClaimEvaluator) -> EvaluationResult:
+        key = evaluator.check_key
+        first = key not in self._tasks
+        if first:
+            self._tasks[key] = asyncio.create_task(evaluator.check(self._case, self._judge))
+        try:
+            # One metric's deadline must not cancel what another still waits for.
+            result = evaluator.grade(await asyncio.shield(self._tasks[key]), self._judge)
+        except JudgeError as error:
+            result = evaluator.failure_result(error, self._judge)
+        if first:
+            return result
+        return result.model_copy(update={"usage": JudgeUsage(), "tokens_used": 0})
+
+    def cancel(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+
+
+async def _timed(
+    evaluator: Evaluator,
+    case: RAGTestCase,
+    judge: LLMJudge,
+    checks: _SharedChecks,
+    deadline: float | None,
+) -> EvaluationResult:
+    started = time.perf_counter()
+    if isinstance(evaluator, ClaimEvaluator):
+        outcome: Awaitable[EvaluationResult] = checks.grade(evaluator)
+    else:
+        outcome = evaluator.measure(case, judge)
+    result = await _guarded(outcome, evaluator, judge, deadline)
+    return result.model_copy(update={"duration": time.perf_counter() - started})
+
+
+async def _guarded(
+    outcome: Awaitable[EvaluationResult],
+    evaluator: Evaluator,
+    judge: LLMJudge,
+    deadline: float | None,
+) -> EvaluationResult:
+    try:
+        async with asyncio.timeout(deadline):
+            return await outcome
+    except JudgeError as error:
+        return evaluator.failure_result(error, judge)
+    except TimeoutError:
+        late = JudgeTimeoutError(f"no result within {deadline} s")
+        return evaluator.failure_result(late, judge)
+    except DatasetError as error:
+        return evaluator.result(
+            judge,
+            status=Status.NO_CONTEXT,
+            fallback=UNSCORED,
+            reasoning="There is no context to check the answer against.",
+            usage=JudgeUsage(),
+            error=str(error),
+            error_type=type(error).__name__,
+        )
+    except RagaliqError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a judge of the user's own may raise anything
+        # Its message may quote the answer: only the type is passed on.
+        failure = JudgeAPIError(f"the judge raised {type(error).__name__}")
+        result = evaluator.failure_result(failure, judge)
+        return result.model_copy(update={"error_type": type(error).__name__})

@@ -1,0 +1,103 @@
+"""Matching verdicts to the claims that were asked, and asking again for those that are missing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ragaliq.core.policy import ScoringPolicy
+from ragaliq.core.results import JudgeUsage
+from ragaliq.errors import JudgeResponseError
+from ragaliq.judges.base import ClaimVerdict, VerdictsResult
+
+__all__ = ["Decided", "decide_missing", "unsettled"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """Verdicts by the position of their claim, and what they cost."""
+
+    verdicts: dict[int, ClaimVerdict] = field(default_factory=dict)
+    usage: JudgeUsage = JudgeUsage()
+
+    @classmethod
+    def from_reply(cls, reply: VerdictsResult, positions: Sequence[int]) -> Decided:
+        """Match a reply's verdicts to the claims at `positions`.
+
+        A verdict for a claim that was not asked is ignored. A claim with two different verdicts
+        has none: taking either would be a guess.
+        """
+        verdicts: dict[int, ClaimVerdict] = {}
+        disputed: set[int] = set()
+        for verdict in reply.verdicts:
+            index = verdict.claim_index
+            if index is None or not 0 <= index < len(positions):
+                continue
+            earlier = verdicts.setdefault(positions[index], verdict)
+            if earlier.verdict != verdict.verdict:
+                disputed.add(positions[index])
+        for position in disputed:
+            del verdicts[position]
+        return cls(verdicts=verdicts, usage=reply.spent())
+
+    @classmethod
+    def from_each(cls, replies: Iterable[tuple[int, ClaimVerdict | JudgeResponseError]]) -> Decided:
+        """Collect replies to one question each; an unusable reply decides nothing but costs."""
+        verdicts, usage = {}, JudgeUsage()
+        for position, reply in replies:
+            if isinstance(reply, ClaimVerdict):
+                verdicts[position] = reply
+                usage += reply.spent()
+            else:
+                usage += reply.usage or JudgeUsage()
+        return cls(verdicts=verdicts, usage=usage)
+
+    def and_then(self, later: Decided) -> Decided:
+        """Both together; verdicts already there stay."""
+        return Decided(verdicts={**later.verdicts, **self.verdicts}, usage=self.usage + later.usage)
+
+
+async def decide_missing(
+    ask: Callable[[Sequence[int]], Awaitable[Decided]],
+    total: int,
+    policy: ScoringPolicy,
+    usage: JudgeUsage,
+) -> Decided:
+    """Ask for all claims, then once more for those without a verdict if the policy says so.
+
+    Args:
+        ask: Decides the claims at the given positions.
+        total: Number of claims.
+        policy: What to do about missing verdicts.
+        usage: Spent so far; the result adds to it.
+
+    Raises:
+        JudgeResponseError: No claim was decided, or some were not and the policy forbids it.
+    """
+    decided = Decided(usage=usage).and_then(await ask(range(total)))
+    missing = [i for i in range(total) if i not in decided.verdicts]
+    if missing and policy.missing_verdicts == "reask":
+        decided = decided.and_then(await ask(missing))
+        missing = [i for i in range(total) if i not in decided.verdicts]
+    tolerated = policy.missing_verdicts in ("returned", "truncate") or (
+        policy.missing_verdicts == "reask" and policy.still_missing == "partial"
+    )
+    if missing and (not tolerated or not decided.verdicts):
+        raise JudgeResponseError(
+            f"the judge gave no verdict for {len(missing)} of {total} claims", usage=decided.usage
+        )
+    return decided
+
+
+async def unsettled(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run all to their end or to the first error, which cancels and awaits the others."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]

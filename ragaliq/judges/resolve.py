@@ -1,0 +1,38 @@
+"""From what a user writes, `"local"`, `"claude"` or a judge, to the judge."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ragaliq.errors import ConfigurationError
+from ragaliq.judges.base import LLMJudge
+
+__all__ = ["JudgeSpec", "resolve_judge"]
+
+JudgeSpec = LLMJudge | Literal["local", "claude"]
+
+
+def resolve_judge(judge: JudgeSpec | str, *, model: str | None = None) -> LLMJudge:
+    """The judge that `judge` names.
+
+    Args:
+        judge: `local`, `claude`, or a judge, which is returned as it is.
+        model: Claude's model; by default the one named in `DEFAULT_JUDGE_MODEL`.
+
+    Raises:
+        ConfigurationError: No such judge, or Claude without credentials.
+    """
+    # A judge's SDK is loaded here, when the judge is built, and not with the first answer: a
+    # second of import would land in somebody's request.
+    if judge == "local":
+        from ragaliq.judges.local import LocalJudge
+
+        return LocalJudge()
+    if judge == "claude":
+        from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+
+        return ClaudeJudge(model or DEFAULT_JUDGE_MODEL)
+    if isinstance(judge, LLMJudge):
+        return judge
+    what = f"{judge!r}" if isinstance(judge, str) else type(judge).__name__
+    raise ConfigurationError(f"no judge {what}; use 'local', 'claude' or an LLMJudge")

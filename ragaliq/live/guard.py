@@ -1,0 +1,30 @@
+"""Leaving runs out of capture, above all ragaliq's own judge calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+__all__ = ["is_suppressed", "suppress"]
+
+_SUPPRESSED: ContextVar[bool] = ContextVar("ragaliq_suppressed", default=False)
+
+
+@contextmanager
+def suppress() -> Iterator[None]:
+    """Capture nothing that starts inside the block; works in synchronous and async code.
+
+    The worker evaluates inside such a block, so that a judge built on LangChain or LlamaIndex is
+    never taken for the application.
+    """
+    token = _SUPPRESSED.set(True)
+    try:
+        yield
+    finally:
+        _SUPPRESSED.reset(token)
+
+
+def is_suppressed() -> bool:
+    """Whether the current context is inside `suppress()`."""
+    return _SUPPRESSED.get()

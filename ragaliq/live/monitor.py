@@ -1,0 +1,295 @@
+"""The monitor: takes finished runs, has a sample of them judged, and reports."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+from opentelemetry import _logs, trace
+
+from ragaliq.core.policy import ScoringPolicy
+from ragaliq.core.results import Status
+from ragaliq.core.run import SpanTarget
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import ConfigurationError
+from ragaliq.evaluators.case import evaluate_case
+from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
+from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+from ragaliq.live.guard import is_suppressed, suppress
+from ragaliq.live.job import Job, LiveResult
+from ragaliq.live.lifecycle import watch_process
+from ragaliq.live.sampling import Sampler
+from ragaliq.live.settings import read_settings
+from ragaliq.live.stats import MonitorStats, Outcome, Tally
+from ragaliq.live.ticket import Framework, RunTicket
+from ragaliq.live.worker import Worker
+from ragaliq.telemetry.content import ContentPolicy, Redactor
+from ragaliq.telemetry.emitter import Emitter
+from ragaliq.telemetry.target import current_span_target
+
+__all__ = ["Monitor"]
+
+logger = logging.getLogger(__name__)
+
+# A judge or callback of the user's may even raise SystemExit, which would end the worker's loop.
+_ANYTHING = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit)
+
+ResultCallback = Callable[[LiveResult], object | Awaitable[object]]
+
+
+class Monitor:
+    """Scores a sample of live answers off the request path.
+
+    Everything a request touches (`begin`, `submit`, a ticket's end) takes microseconds, never
+    blocks and never raises. Judging happens on one daemon thread with its own event loop, which
+    starts with the first run and starts anew in forked children. At exit the monitor waits up to
+    `exit_timeout` seconds for what is queued.
+
+    Args:
+        judge: `local` (embedded, no key, no network), `claude`, or a judge of your own; by default
+            from `RAGALIQ_JUDGE`, else `local`.
+        evaluators: What is measured: names, classes or evaluators.
+        sample_rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`,
+            else 1.0. Decided by the trace id, or the run id outside any trace.
+        policy: What to do in awkward cases, for evaluators without a policy of their own.
+        concurrency: Runs evaluated at the same time.
+        max_queue: Runs that may wait; further ones are counted `queue_full`.
+        deadline: Seconds each metric of a run may take.
+        on_result: Called on the worker with each `LiveResult`; may be a coroutine function.
+        capture_content: Whether claim text and judge's words may enter telemetry; by default from
+            the environment, else no.
+        redact: Called with each text, and its kind, before it enters telemetry.
+        exit_timeout: Seconds to wait for queued runs when the process ends.
+        enabled: False turns the monitor into a no-op; by default from `RAGALIQ_ENABLED`.
+        tracer_provider: For spans; the process's own by default.
+        logger_provider: For events; the process's own by default.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or the judge cannot be built.
+    """
+
+    def __init__(
+        self,
+        *,
+        judge: JudgeSpec | str | None = None,
+        evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+        sample_rate: float | None = None,
+        policy: ScoringPolicy = ScoringPolicy.LIVE,
+        concurrency: int = 8,
+        max_queue: int = 1000,
+        deadline: float = 60.0,
+        on_result: ResultCallback | None = None,
+        capture_content: bool | None = None,
+        redact: Redactor | None = None,
+        exit_timeout: float = 10.0,
+        enabled: bool | None = None,
+        tracer_provider: trace.TracerProvider | None = None,
+        logger_provider: _logs.LoggerProvider | None = None,
+    ) -> None:
+        settings = read_settings()
+        _require_positive(concurrency=concurrency, max_queue=max_queue, deadline=deadline)
+        self.judge = resolve_judge(judge or settings.judge, model=settings.model)
+        self.evaluators = tuple(
+            evaluator.with_default_policy(policy) for evaluator in resolve_evaluators(evaluators)
+        )
+        self._sampler = Sampler(settings.sample_rate if sample_rate is None else sample_rate)
+        self._enabled = settings.enabled if enabled is None else enabled
+        self._emitter = Emitter(
+            ContentPolicy.resolve(capture_content=capture_content, redact=redact),
+            tracer_provider=tracer_provider,
+            logger_provider=logger_provider,
+        )
+        self._concurrency, self._max_queue = concurrency, max_queue
+        self._deadline, self._exit_timeout = deadline, exit_timeout
+        self._on_result = on_result
+        self._tally, self._worker = Tally(), self._new_worker()
+        watch_process(self)
+
+    def __repr__(self) -> str:
+        names = ", ".join(evaluator.name for evaluator in self.evaluators)
+        return f"Monitor(judge={self.judge.name!r}, evaluators=({names}))"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Monitors are handed around inside chains, which frameworks copy: a copy is the same monitor.
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+    # --- the request path ---------------------------------------------------------------------
+
+    def begin(
+        self, run_id: str, *, pipeline: str = "", framework: Framework = ""
+    ) -> RunTicket | None:
+        """Announce a run that has just started.
+
+        Args:
+            run_id: Unique id of the run; decides sampling outside a trace.
+            pipeline: The application's name for the chain.
+            framework: The framework that runs it.
+
+        Returns:
+            A ticket to end the run with, or None when it is not to be evaluated: sampled out
+            (counted), inside `suppress()`, or the monitor is off.
+        """
+        try:
+            if not self._enabled or is_suppressed():
+                return None
+            self._tally.start()
+            if not self._sampler.decide(_sampling_key(run_id)):
+                self._tally.end("sampled_out")
+                return None
+            return RunTicket(
+                run_id,
+                pipeline=pipeline,
+                framework=framework,
+                probability=self._sampler.rate,
+                tally=self._tally,
+                worker=self._worker,
+            )
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            logger.debug("a run could not be begun: %s", type(error).__name__)
+            return None
+
+    def submit(
+        self,
+        case: RAGTestCase,
+        *,
+        target: SpanTarget | None = None,
+        pipeline: str = "",
+        run_id: str | None = None,
+    ) -> bool:
+        """Offer a finished run for evaluation; never blocks and never raises.
+
+        Args:
+            case: Question, context and answer.
+            target: The span to link to; by default the current one.
+            pipeline: The application's name for the chain.
+            run_id: The run's id; by default the case's.
+
+        Returns:
+            Whether the run will be evaluated. If not, the reason is counted in `stats()`.
+        """
+        ticket = self.begin(run_id or case.id, pipeline=pipeline)
+        return ticket is not None and ticket.submit(case, target=target or current_span_target())
+
+    # --- waiting and ending -------------------------------------------------------------------
+
+    def flush(self, timeout: float = 30.0) -> bool:
+        """Wait until every accepted run is evaluated.
+
+        Returns:
+            False when `timeout` seconds were not enough, or when called from `on_result`.
+        """
+        return self._worker.flush(timeout)
+
+    async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
+        """`flush` without blocking the event loop."""
+        return await asyncio.to_thread(self._worker.flush, timeout)
+
+    def close(self, timeout: float = 30.0) -> bool:
+        """Evaluate what is queued, at most for `timeout` seconds, then stop for good.
+
+        Runs left over are counted `shutdown`.
+
+        Returns:
+            Whether everything was evaluated.
+        """
+        finished = self._worker.close(timeout)
+        self._worker.stop(self.judge.aclose, timeout=2.0)
+        return finished
+
+    def close_at_exit(self) -> None:
+        """Close within `exit_timeout`; called when the interpreter ends."""
+        self.close(self._exit_timeout)
+
+    def restart_after_fork(self) -> None:
+        """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
+        self._worker.abandon()
+        self._tally.abandon()
+        self._tally, self._worker = Tally(), self._new_worker()
+
+    def stats(self) -> MonitorStats:
+        """What became of every run so far."""
+        return self._tally.snapshot()
+
+    # --- the worker ---------------------------------------------------------------------------
+
+    def _new_worker(self) -> Worker:
+        return Worker(
+            self._evaluate,
+            self._drop,
+            concurrency=self._concurrency,
+            max_queue=self._max_queue,
+        )
+
+    def _drop(self, _: Job) -> None:
+        self._tally.end("shutdown")
+
+    async def _evaluate(self, job: Job) -> None:
+        try:
+            with suppress():
+                result = await self._judge(job)
+        except asyncio.CancelledError:
+            self._tally.end("shutdown")
+            raise
+        except _ANYTHING as error:
+            # The message may quote the application's text: only the type is logged.
+            logger.warning("a run could not be evaluated: %s", type(error).__name__)
+            self._tally.end("incomplete_run", "internal_error")
+            return
+        self._tally.evaluated(result.results, _outcome(result))
+        await self._report(result)
+
+    async def _judge(self, job: Job) -> LiveResult:
+        lag = max(0.0, time.time() - job.run.ended_at)
+        with self._emitter.evaluation(job.run, lag=lag) as emission:
+            results = await evaluate_case(
+                job.case, self.evaluators, self.judge, deadline=self._deadline
+            )
+            emission.record(results)
+        return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
+
+    async def _report(self, result: LiveResult) -> None:
+        if self._on_result is None:
+            return
+        try:
+            with suppress():
+                outcome = self._on_result(result)
+                if inspect.isawaitable(outcome):
+                    await outcome
+        except _ANYTHING as error:
+            self._tally.callback_failed()
+            logger.warning("on_result raised %s", type(error).__name__)
+
+
+def _sampling_key(run_id: str) -> str:
+    span_context = trace.get_current_span().get_span_context()
+    return f"{span_context.trace_id:032x}" if span_context.is_valid else run_id
+
+
+def _outcome(result: LiveResult) -> Outcome:
+    statuses = {metric.status for metric in result.results.values()}
+    return "no_context" if statuses == {Status.NO_CONTEXT} else "evaluated"
+
+
+def _require_positive(**settings: float) -> None:
+    for name, value in settings.items():
+        if value <= 0:
+            raise ConfigurationError(f"Monitor: {name} must be positive, got {value}")

@@ -1,0 +1,56 @@
+"""Settings from the environment; explicit arguments win over them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ragaliq.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pydantic_settings import BaseSettings
+
+    class LiveSettings(BaseSettings):
+        """The variables a monitor reads; see `read_settings`."""
+
+        judge: str
+        model: str | None
+        sample_rate: float
+        enabled: bool
+
+
+__all__ = ["read_settings"]
+
+
+@cache
+def _settings_class() -> type[LiveSettings]:
+    # Loaded on first use: importing pydantic-settings costs more than all of `import ragaliq`.
+    from pydantic_settings import BaseSettings, SettingsConfigDict
+
+    class EnvironmentSettings(BaseSettings):
+        model_config = SettingsConfigDict(env_prefix="RAGALIQ_", env_ignore_empty=True)
+
+        judge: str = "local"
+        model: str | None = None
+        sample_rate: float = 1.0
+        enabled: bool = True
+
+    return EnvironmentSettings  # type: ignore[return-value]
+
+
+def read_settings() -> LiveSettings:
+    """Read `RAGALIQ_JUDGE`, `RAGALIQ_MODEL`, `RAGALIQ_SAMPLE_RATE` and `RAGALIQ_ENABLED`.
+
+    Raises:
+        ConfigurationError: A variable has a value of the wrong kind; the message names it.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _settings_class()()  # type: ignore[call-arg]
+    except ValidationError as error:
+        problems = "; ".join(
+            f"RAGALIQ_{str(problem['loc'][0]).upper()}: {problem['msg']}"
+            for problem in error.errors()
+        )
+        raise ConfigurationError(f"wrong environment setting: {problems}") from None

@@ -1,0 +1,107 @@
+"""Counting what became of every run, so that nothing is lost silently."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ragaliq.core.results import EvaluationResult, JudgeUsage
+
+__all__ = ["MonitorStats", "Outcome", "Tally"]
+
+Outcome = Literal[
+    "evaluated",
+    "no_context",
+    "sampled_out",
+    "over_budget",
+    "queue_full",
+    "shutdown",
+    "incomplete_run",
+]
+"""How a run ended. Every run that started has exactly one outcome or is still pending."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitorStats:
+    """A monitor's counts at one moment.
+
+    `started == sum(outcomes.values()) + pending` always holds.
+
+    Attributes:
+        started: Runs the monitor was told of.
+        pending: Runs still open, queued or being evaluated.
+        outcomes: Runs by how they ended.
+        incomplete: The runs that ended as `incomplete_run`, by reason.
+        evaluations: Per metric, results by status.
+        usage: Tokens, requests and money spent on the judge.
+        callback_errors: Times `on_result` raised.
+    """
+
+    started: int = 0
+    pending: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    incomplete: Mapping[str, int] = field(default_factory=dict)
+    evaluations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    usage: JudgeUsage = JudgeUsage()
+    callback_errors: int = 0
+
+
+class Tally:
+    """Thread-safe counters behind `MonitorStats`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started = 0
+        self._outcomes: Counter[str] = Counter()
+        self._incomplete: Counter[str] = Counter()
+        self._evaluations: dict[str, Counter[str]] = {}
+        self._usage = JudgeUsage()
+        self._callback_errors = 0
+
+    def start(self) -> None:
+        """A run has begun."""
+        with self._lock:
+            self._started += 1
+
+    def end(self, outcome: Outcome, reason: str = "") -> None:
+        """A run has ended; `reason` says why it is incomplete."""
+        with self._lock:
+            self._outcomes[outcome] += 1
+            if outcome == "incomplete_run":
+                self._incomplete[reason] += 1
+
+    def evaluated(self, results: Mapping[str, EvaluationResult], outcome: Outcome) -> None:
+        """A run has been evaluated."""
+        with self._lock:
+            self._outcomes[outcome] += 1
+            for name, result in results.items():
+                self._evaluations.setdefault(name, Counter())[result.status.value] += 1
+                self._usage += result.usage
+
+    def callback_failed(self) -> None:
+        """The user's `on_result` raised."""
+        with self._lock:
+            self._callback_errors += 1
+
+    def abandon(self) -> None:
+        """In a forked child: make calls by leftovers of the parent's runs harmless.
+
+        The parent may have held the lock at the moment of the fork.
+        """
+        self._lock = threading.Lock()
+
+    def snapshot(self) -> MonitorStats:
+        """The counts now."""
+        with self._lock:
+            return MonitorStats(
+                started=self._started,
+                pending=self._started - self._outcomes.total(),
+                outcomes=dict(self._outcomes),
+                incomplete=dict(self._incomplete),
+                evaluations={name: dict(counts) for name, counts in self._evaluations.items()},
+                usage=self._usage,
+                callback_errors=self._callback_errors,
+            )

@@ -1,0 +1,179 @@
+"""Many cases: bounded concurrency, progress, and a summary that leaves failures out of means."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.policy import ScoringPolicy
+from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.core.sync import run_sync
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import ConfigurationError
+from ragaliq.evaluators.case import evaluate_case
+from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
+from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+
+__all__ = ["CaseResult", "EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
+
+_Z_95 = statistics.NormalDist().inv_cdf(0.975)
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseResult:
+    """One case with a result for each metric, by name."""
+
+    case: RAGTestCase
+    results: Mapping[str, EvaluationResult]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSummary:
+    """One metric over all cases.
+
+    Attributes:
+        mean: Mean over the cases with a measured score; None where there are none.
+        interval: Its 95 % interval by the normal approximation, cut to [0, 1]; None below two.
+        measured: Number of cases in the mean.
+        statuses: Cases by status, failures included.
+    """
+
+    mean: float | None
+    interval: tuple[float, float] | None
+    measured: int
+    statuses: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRun(Sequence[CaseResult]):
+    """Results in the order of the cases, with a summary.
+
+    Attributes:
+        cases: The results.
+        metrics: Summary of each metric, by name.
+        usage: Tokens, requests and money of the whole run.
+    """
+
+    cases: tuple[CaseResult, ...]
+    metrics: Mapping[str, MetricSummary]
+    usage: JudgeUsage
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def __getitem__(self, index: int) -> CaseResult:  # type: ignore[override]
+        return self.cases[index]
+
+    def __iter__(self) -> Iterator[CaseResult]:
+        return iter(self.cases)
+
+
+def evaluate(
+    cases: Iterable[RAGTestCase],
+    *,
+    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    judge: JudgeSpec | str = "local",
+    concurrency: int = 8,
+    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+    on_progress: Progress | None = None,
+) -> EvaluationRun:
+    """`evaluate_async` for scripts and notebooks; works inside a running event loop too."""
+    return run_sync(
+        evaluate_async(
+            cases,
+            evaluators=evaluators,
+            judge=judge,
+            concurrency=concurrency,
+            policy=policy,
+            on_progress=on_progress,
+        )
+    )
+
+
+async def evaluate_async(
+    cases: Iterable[RAGTestCase],
+    *,
+    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    judge: JudgeSpec | str = "local",
+    concurrency: int = 8,
+    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+    on_progress: Progress | None = None,
+) -> EvaluationRun:
+    """Score many cases.
+
+    A case whose evaluation fails gets results with the status of the failure and no score, also
+    under policies that raise for a single case: the other cases' results are never lost.
+
+    Args:
+        cases: What to evaluate.
+        evaluators: What is measured: names, classes or evaluators.
+        judge: `local`, `claude`, or a judge.
+        concurrency: Cases evaluated at the same time.
+        policy: For evaluators without a policy of their own.
+        on_progress: Called with (cases done, cases in all) after each case.
+
+    Raises:
+        ConfigurationError: A setting is wrong.
+    """
+    if concurrency < 1:
+        raise ConfigurationError(f"evaluate: concurrency must be at least 1, got {concurrency}")
+    todo = list(cases)
+    chosen = tuple(e.with_default_policy(policy) for e in resolve_evaluators(evaluators))
+    decider = resolve_judge(judge)
+    results = await _evaluate_all(todo, chosen, decider, concurrency, on_progress)
+    return EvaluationRun(
+        cases=results,
+        metrics={e.name: _summary([r.results[e.name] for r in results]) for e in chosen},
+        usage=sum(
+            (result.usage for row in results for result in row.results.values()), JudgeUsage()
+        ),
+    )
+
+
+async def _evaluate_all(
+    cases: Sequence[RAGTestCase],
+    evaluators: Sequence[Evaluator],
+    judge: LLMJudge,
+    concurrency: int,
+    on_progress: Progress | None,
+) -> tuple[CaseResult, ...]:
+    results: dict[int, CaseResult] = {}
+    waiting = iter(enumerate(cases))
+
+    async def lane() -> None:
+        for position, case in waiting:
+            outcome = await evaluate_case(case, evaluators, judge)
+            results[position] = CaseResult(case=case, results=outcome)
+            if on_progress is not None:
+                on_progress(len(results), len(cases))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(concurrency, len(cases))):
+                group.create_task(lane())
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return tuple(results[position] for position in range(len(cases)))
+
+
+def _summary(results: Sequence[EvaluationResult]) -> MetricSummary:
+    scores = [r.score for r in results if r.is_measured and r.score is not None]
+    mean = statistics.fmean(scores) if scores else None
+    interval = None
+    if mean is not None and len(scores) > 1:
+        margin = _Z_95 * statistics.stdev(scores) / math.sqrt(len(scores))
+        interval = (max(0.0, mean - margin), min(1.0, mean + margin))
+    return MetricSummary(
+        mean=mean,
+        interval=interval,
+        measured=len(scores),
+        statuses=dict(Counter(result.status.value for result in results)),
+    )

@@ -1,0 +1,182 @@
+"""Results as telemetry attributes. Pure functions: nothing is emitted here."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+
+from opentelemetry.util.types import AttributeValue
+
+from ragaliq._version import __version__
+from ragaliq.core.results import ClaimDetail, EvaluationResult, Status
+from ragaliq.core.run import EvaluatedRun
+from ragaliq.telemetry import names
+from ragaliq.telemetry.content import ContentPolicy
+
+__all__ = [
+    "Attributes",
+    "claim_attributes",
+    "explanation",
+    "is_failure",
+    "label",
+    "metric_attributes",
+    "root_attributes",
+    "summary_attributes",
+]
+
+Attributes = dict[str, AttributeValue]
+
+_FAILURES = (Status.JUDGE_REFUSED, Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
+
+
+def is_failure(result: EvaluationResult) -> bool:
+    """Whether the evaluation itself failed; a low score is no failure."""
+    return result.status in _FAILURES
+
+
+def label(result: EvaluationResult) -> str | None:
+    """`pass` or `fail`, or None where there is no score."""
+    if result.passed is None:
+        return None
+    return "pass" if result.passed else "fail"
+
+
+def explanation(result: EvaluationResult, content: ContentPolicy, *, captured: bool) -> str | None:
+    """The reason for a score: the judge's words only with content capture, else a template."""
+    if captured:
+        if not result.reasoning:
+            return None
+        return content.text(result.reasoning, "explanation", names.MAX_EXPLANATION_LENGTH)
+    if result.status.is_measured and result.claims:
+        supported = sum(claim.verdict == "SUPPORTED" for claim in result.claims)
+        return f"{supported} of {len(result.claims)} claims supported"
+    return None if result.status.is_measured else result.status.value
+
+
+def root_attributes(run: EvaluatedRun, lag: float) -> Attributes:
+    """Attributes of the root span, known before the evaluation begins."""
+    attributes: Attributes = {
+        names.SPAN_KIND: names.SPAN_KIND_EVALUATOR,
+        names.OPERATION_NAME: "evaluation",
+        names.SCHEMA: names.SCHEMA_VERSION,
+        names.TARGET_RUN_ID: run.run_id,
+        names.TARGET_SOURCE: run.target.source if run.target else "none",
+        names.SAMPLING_PROBABILITY: run.sampling_probability,
+        names.SAMPLING_REASON: run.sampling_reason,
+        names.EVALUATION_LAG: lag,
+    }
+    if run.target:
+        attributes[names.TARGET_TRACE_ID] = run.target.trace_id
+        attributes[names.TARGET_SPAN_ID] = run.target.span_id
+    optional = {
+        names.PIPELINE_NAME: run.pipeline,
+        names.FRAMEWORK: run.framework,
+        names.SESSION_ID: run.session_id,
+        names.RESPONSE_ID: run.response_id,
+    }
+    attributes.update({name: value for name, value in optional.items() if value})
+    return attributes
+
+
+def summary_attributes(
+    results: Mapping[str, EvaluationResult], content: ContentPolicy
+) -> Attributes:
+    """OpenInference's `evaluations.<i>.*` list for the root span."""
+    attributes: Attributes = {}
+    for index, result in enumerate(list(results.values())[: names.MAX_METRICS_ON_ROOT]):
+        fields = {
+            "name": result.evaluator_name,
+            "score": _number(result.score),
+            "label": label(result) or result.status.value,
+            "explanation": explanation(result, content, captured=content.on_spans),
+            "annotator_kind": "LLM" if result.model else "CODE",
+            "identifier": result.judge,
+        }
+        attributes.update(
+            {
+                names.evaluations_attribute(index, field): value
+                for field, value in fields.items()
+                if value is not None
+            }
+        )
+    return attributes
+
+
+def metric_attributes(
+    result: EvaluationResult, content: ContentPolicy, *, captured: bool
+) -> Attributes:
+    """Attributes of a metric's span and of its event."""
+    attributes: Attributes = {
+        names.OPERATION_NAME: "evaluation",
+        names.EVALUATION_NAME: result.evaluator_name,
+        names.STATUS: result.status.value,
+        names.EVALUATOR_TYPE: "llm" if result.model else "code",
+        names.EVALUATOR_ID: result.judge,
+        names.EVALUATOR_VERSION: __version__,
+        names.THRESHOLD: result.threshold,
+        names.HIGHER_IS_BETTER: result.higher_is_better,
+    }
+    optional: dict[str, AttributeValue | None] = {
+        names.EVALUATION_SCORE: _number(result.score),
+        names.EVALUATION_LABEL: label(result),
+        names.EVALUATION_EXPLANATION: explanation(result, content, captured=captured),
+        names.PASSED: result.passed,
+        names.REQUEST_MODEL: result.model,
+        names.ERROR_TYPE: result.error_type if is_failure(result) else None,
+    }
+    attributes.update({name: value for name, value in optional.items() if value is not None})
+    if result.claims:
+        attributes.update(_claim_counts(result.claims))
+    return attributes
+
+
+def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> Attributes:
+    """Attributes of one claim's span."""
+    ids = claim.supporting_chunk_ids[: names.MAX_DOCUMENT_IDS]
+    attributes: Attributes = {
+        names.CLAIM_INDEX: index,
+        names.CLAIM_VERDICT: _verdict(claim),
+        names.CLAIM_CONFIDENCE: claim.confidence,
+        names.CLAIM_DOCUMENT_IDS: [str(i)[: names.MAX_DOCUMENT_ID_LENGTH] for i in ids],
+        names.CLAIM_EVIDENCE_VERIFIED: claim.evidence_verified,
+        names.CLAIM_DECIDED_BY: claim.decided_by,
+    }
+    if content.on_spans:
+        attributes.update(_claim_content(claim, content))
+    return attributes
+
+
+def _claim_content(claim: ClaimDetail, content: ContentPolicy) -> Attributes:
+    limit = names.MAX_CLAIM_TEXT_LENGTH
+    texts = {
+        names.CLAIM_TEXT: content.text(claim.claim, "claim", limit),
+        names.CLAIM_EVIDENCE: content.text(claim.evidence, "evidence", limit),
+        names.CLAIM_EXPLANATION: content.text(claim.reason, "explanation", limit),
+    }
+    attributes: Attributes = {name: text for name, text in texts.items() if text}
+    if claim.answer_span:
+        attributes[names.CLAIM_ANSWER_START], attributes[names.CLAIM_ANSWER_END] = claim.answer_span
+    return attributes
+
+
+def _claim_counts(claims: tuple[ClaimDetail, ...]) -> Attributes:
+    verdicts = [_verdict(claim) for claim in claims]
+    counts = Counter(verdicts)
+    return {
+        names.CLAIM_TOTAL: len(claims),
+        names.CLAIM_SUPPORTED: counts["SUPPORTED"],
+        names.CLAIM_CONTRADICTED: counts["CONTRADICTED"],
+        names.CLAIM_NOT_ENOUGH_INFO: counts["NOT_ENOUGH_INFO"],
+        names.CLAIM_UNVERIFIED: counts["UNVERIFIED"],
+        names.CLAIM_VERDICTS: verdicts[: names.MAX_VERDICTS],
+        names.CLAIMS_TRUNCATED: max(0, len(claims) - names.MAX_CLAIM_SPANS),
+    }
+
+
+def _verdict(claim: ClaimDetail) -> str:
+    return claim.verdict or "UNVERIFIED"
+
+
+def _number(score: float | None) -> float | None:
+    return None if score is None or math.isnan(score) else score

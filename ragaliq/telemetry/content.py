@@ -1,0 +1,104 @@
+"""Whether text of the application may leave in telemetry, and how long it may be.
+
+Off unless the user opted in. Questions, answers, chunks, claims and everything a judge wrote about
+them count as content; scores, verdicts, counts and ids do not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ragaliq.errors import ConfigurationError
+
+__all__ = ["CAPTURE_VARIABLES", "ContentKind", "ContentPolicy", "Redactor"]
+
+ContentKind = Literal["claim", "evidence", "explanation"]
+Redactor = Callable[[str, ContentKind], str]
+
+RAGALIQ_VARIABLE = "RAGALIQ_CAPTURE_CONTENT"
+OTEL_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+HIDE_VARIABLES = (
+    "OPENINFERENCE_HIDE_INPUTS",
+    "OPENINFERENCE_HIDE_OUTPUTS",
+    "OPENINFERENCE_HIDE_INPUT_MESSAGES",
+    "OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
+    "OPENINFERENCE_HIDE_INPUT_TEXT",
+    "OPENINFERENCE_HIDE_OUTPUT_TEXT",
+)
+CAPTURE_VARIABLES = (RAGALIQ_VARIABLE, OTEL_VARIABLE, *HIDE_VARIABLES)
+
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("", "0", "false", "no", "off", "no_content")
+_MODES = {
+    "span_only": (True, False),
+    "event_only": (False, True),
+    "span_and_event": (True, True),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentPolicy:
+    """Where content may go.
+
+    Attributes:
+        on_spans: Into span attributes.
+        on_events: Into log events.
+        redact: Called with each text and its kind before it is shortened; what it returns is
+            emitted. If it raises, the text is dropped.
+    """
+
+    on_spans: bool = False
+    on_events: bool = False
+    redact: Redactor | None = None
+
+    @classmethod
+    def resolve(
+        cls,
+        *,
+        capture_content: bool | None = None,
+        redact: Redactor | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> ContentPolicy:
+        """The policy from an explicit choice, else from the environment, else off.
+
+        Any `OPENINFERENCE_HIDE_*` variable set to true forces content off: whoever set it asked
+        for text to stay inside.
+
+        Raises:
+            ConfigurationError: A variable holds a value that is neither on nor off.
+        """
+        environ = os.environ if environ is None else environ
+        if any(environ.get(name, "").strip().lower() in _TRUE for name in HIDE_VARIABLES):
+            return cls(redact=redact)
+        if capture_content is not None:
+            return cls(on_spans=capture_content, on_events=capture_content, redact=redact)
+        for name in (RAGALIQ_VARIABLE, OTEL_VARIABLE):
+            if name in environ:
+                on_spans, on_events = _mode(name, environ[name])
+                return cls(on_spans=on_spans, on_events=on_events, redact=redact)
+        return cls(redact=redact)
+
+    def text(self, text: str, kind: ContentKind, limit: int) -> str | None:
+        """`text` as it may be emitted: redacted, then cut to `limit` characters; None to drop."""
+        if self.redact is not None:
+            try:
+                text = self.redact(text, kind)
+            except Exception:  # noqa: BLE001 - a failing redactor must never let text through
+                return None
+        return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _mode(name: str, value: str) -> tuple[bool, bool]:
+    value = value.strip().lower()
+    if value in _FALSE:
+        return False, False
+    if value in _TRUE:
+        return True, True
+    if value in _MODES:
+        return _MODES[value]
+    raise ConfigurationError(
+        f"{name} must be true, false, NO_CONTENT, SPAN_ONLY, EVENT_ONLY or SPAN_AND_EVENT"
+    )

@@ -1,0 +1,89 @@
+"""Every name on the wire, in one place.
+
+The `gen_ai.*` names follow the OpenTelemetry GenAI conventions, `openinference.*` and
+`evaluations.*` the OpenInference specification. They are spelled out here because the constants in
+`opentelemetry.semconv` are all marked deprecated.
+"""
+
+from __future__ import annotations
+
+SCOPE = "ragaliq"
+SCHEMA_VERSION = "1"
+
+# --- Span names -----------------------------------------------------------------------------
+SPAN_EVALUATION = "evaluation"
+SPAN_CLAIM = "claim"
+
+# --- Event names ----------------------------------------------------------------------------
+EVENT_RESULT = "gen_ai.evaluation.result"
+
+# --- OpenTelemetry GenAI conventions ---------------------------------------------------------
+OPERATION_NAME = "gen_ai.operation.name"
+EVALUATION_NAME = "gen_ai.evaluation.name"
+EVALUATION_SCORE = "gen_ai.evaluation.score.value"
+EVALUATION_LABEL = "gen_ai.evaluation.score.label"
+EVALUATION_EXPLANATION = "gen_ai.evaluation.explanation"
+REQUEST_MODEL = "gen_ai.request.model"
+RESPONSE_ID = "gen_ai.response.id"
+ERROR_TYPE = "error.type"
+SESSION_ID = "session.id"
+
+# --- OpenInference --------------------------------------------------------------------------
+SPAN_KIND = "openinference.span.kind"
+SPAN_KIND_EVALUATOR = "EVALUATOR"
+
+# --- ragaliq ---------------------------------------------------------------------------------
+TARGET_TRACE_ID = "ragaliq.target.trace_id"
+TARGET_SPAN_ID = "ragaliq.target.span_id"
+TARGET_RUN_ID = "ragaliq.target.run_id"
+TARGET_SOURCE = "ragaliq.target.source"
+PIPELINE_NAME = "ragaliq.pipeline.name"
+FRAMEWORK = "ragaliq.framework"
+SCHEMA = "ragaliq.schema.version"
+SAMPLING_PROBABILITY = "ragaliq.sampling.probability"
+SAMPLING_REASON = "ragaliq.sampling.reason"
+EVALUATION_LAG = "ragaliq.evaluation.lag"
+EVALUATION_TRACE_ID = "ragaliq.evaluation.trace_id"
+EVALUATION_SPAN_ID = "ragaliq.evaluation.span_id"
+
+STATUS = "ragaliq.status"
+EVALUATOR_TYPE = "ragaliq.evaluator.type"
+EVALUATOR_ID = "ragaliq.evaluator.id"
+EVALUATOR_VERSION = "ragaliq.evaluator.version"
+THRESHOLD = "ragaliq.threshold"
+PASSED = "ragaliq.passed"
+HIGHER_IS_BETTER = "ragaliq.higher_is_better"
+
+CLAIM_TOTAL = "ragaliq.claim.total"
+CLAIM_SUPPORTED = "ragaliq.claim.supported"
+CLAIM_CONTRADICTED = "ragaliq.claim.contradicted"
+CLAIM_NOT_ENOUGH_INFO = "ragaliq.claim.not_enough_info"
+CLAIM_UNVERIFIED = "ragaliq.claim.unverified"
+CLAIM_VERDICTS = "ragaliq.claim.verdicts"
+CLAIMS_TRUNCATED = "ragaliq.claims.truncated"
+
+CLAIM_INDEX = "ragaliq.claim.index"
+CLAIM_VERDICT = "ragaliq.claim.verdict"
+CLAIM_CONFIDENCE = "ragaliq.claim.confidence"
+CLAIM_DOCUMENT_IDS = "ragaliq.claim.document.ids"
+CLAIM_EVIDENCE_VERIFIED = "ragaliq.claim.evidence_verified"
+CLAIM_DECIDED_BY = "ragaliq.claim.decided_by"
+CLAIM_TEXT = "ragaliq.claim.text"
+CLAIM_EVIDENCE = "ragaliq.claim.evidence"
+CLAIM_EXPLANATION = "ragaliq.claim.explanation"
+CLAIM_ANSWER_START = "ragaliq.claim.answer.start"
+CLAIM_ANSWER_END = "ragaliq.claim.answer.end"
+
+# --- Limits: the SDK drops the oldest attribute past 128, so stay far below -------------------
+MAX_METRICS_ON_ROOT = 10
+MAX_CLAIM_SPANS = 32
+MAX_VERDICTS = 64
+MAX_DOCUMENT_IDS = 8
+MAX_DOCUMENT_ID_LENGTH = 128
+MAX_CLAIM_TEXT_LENGTH = 512
+MAX_EXPLANATION_LENGTH = 1024
+
+
+def evaluations_attribute(index: int, field: str) -> str:
+    """OpenInference's flattened list attribute, such as `evaluations.0.evaluation.score`."""
+    return f"evaluations.{index}.evaluation.{field}"
