@@ -1,0 +1,87 @@
+# Every target needs a stock Python 3.11 or later and nothing else. The first use creates .venv;
+# after that it is installed anew only when a pyproject.toml or constraints.txt changes.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+PIP := $(PY) -m pip --disable-pip-version-check --no-input
+PROJECTS := . integrations/langchain integrations/llama-index
+
+# Nothing of the caller's own environment may stand in for what is installed in .venv.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  PYTHON=python3.12  the interpreter .venv is made with;  ARGS=...  passed to pytest or the demo"
+
+.PHONY: demo
+demo: $(READY) ## Score a LangChain application: offline, no key needed
+	@$(PY) examples/demo/langchain_demo.py $(ARGS)
+
+.PHONY: demo-llama-index
+demo-llama-index: $(READY) ## The same for a LlamaIndex application
+	@$(PY) examples/demo/llama_index_demo.py $(ARGS)
+
+.PHONY: test
+test: $(READY) ## Run the tests
+	@$(PY) -m pytest $(ARGS)
+
+.PHONY: test-wheels
+test-wheels: $(READY) ## Build the three distributions and test what is in them
+	@$(PY) -m pytest tests/packaging $(ARGS)
+
+.PHONY: bench
+bench: $(READY) ## Run the benchmarks
+	@$(PY) -m pytest tests/benchmarks -m benchmark --timeout=0 -s $(ARGS)
+
+.PHONY: lint
+lint: $(READY) ## Check style and formatting
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+
+.PHONY: format
+format: $(READY) ## Format the code and apply safe fixes
+	@$(PY) -m ruff check --fix-only
+	@$(PY) -m ruff format
+
+.PHONY: typecheck
+typecheck: $(READY) ## Check the types of the three distributions
+	@$(PY) -m mypy
+
+.PHONY: contracts
+contracts: $(READY) ## Check who may import whom, and that files stay short
+	@$(VENV)/bin/lint-imports --no-logo
+	@$(PY) -m pytest -q tests/architecture
+
+.PHONY: docs
+docs: $(READY) ## Build the documentation into site/
+	@$(PY) -m mkdocs build --quiet --strict --clean --config-file docs/mkdocs.yml
+	@echo "Built site/index.html"
+
+.PHONY: build
+build: $(READY) ## Build wheels and source archives into dist/
+	@rm -rf dist
+	@for project in $(PROJECTS); do $(PY) -m build --no-isolation --outdir dist $$project || exit 1; done
+
+.PHONY: clean
+clean: ## Remove .venv and everything that was built
+	@rm -rf $(VENV) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "ragaliq: there is no '$(PYTHON)' here; name a Python 3.11 or later: make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "ragaliq: '$(PYTHON)' is `$(PYTHON) -V 2>&1`, but 3.11 or later is needed: make PYTHON=..." >&2; exit 1; }
+	@echo "Installing into $(VENV) (once; about a minute) ..." >&2
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install -qq -c constraints.txt pip hatchling editables
+	@$(PIP) install -qq -c constraints.txt --no-build-isolation --group dev $(addprefix -e ,$(PROJECTS))
+	@touch $@
