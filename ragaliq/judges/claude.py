@@ -1,0 +1,218 @@
+"""Claude as the judge."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import anthropic
+
+# For the price of the first reply: loading it takes 0.2 s, which that reply should not wait for.
+import genai_prices  # noqa: F401
+from anthropic.types import Message, OutputConfigParam, TextBlockParam, Usage
+from pydantic import BaseModel, ValidationError
+
+from ragaliq.core.results import JudgeUsage
+from ragaliq.errors import ConfigurationError, JudgeError, JudgeResponseError
+from ragaliq.judges.claude_client import LoopClients, check_client, client_factory
+from ragaliq.judges.claude_errors import request_failed, stopped_early
+from ragaliq.judges.pricing import cost_usd
+from ragaliq.judges.prompted import PromptedJudge
+
+if TYPE_CHECKING:
+    from ragaliq.judges.prompting import PromptSource, RenderedPrompt
+
+__all__ = ["DEFAULT_JUDGE_MODEL", "ClaudeJudge"]
+
+R = TypeVar("R", bound=BaseModel)
+
+DEFAULT_JUDGE_MODEL = "claude-sonnet-5-5"
+"""The current Sonnet."""
+
+_MAX_TOKENS = 16_000
+_PROVIDER = "anthropic"
+
+
+class ClaudeJudge(PromptedJudge):
+    """Asks Claude, with replies held to a JSON schema.
+
+    One judge may be used from several event loops and threads at once. Requests are repeated by
+    the SDK alone (429, 5xx, lost connections, timeouts), `max_retries` times.
+
+    Args:
+        model: The model that judges.
+        api_key: The API key; when None, whatever the SDK finds (ANTHROPIC_API_KEY,
+            ANTHROPIC_AUTH_TOKEN, a profile, a workload identity).
+        base_url: Where the API is; when None, ANTHROPIC_BASE_URL or Anthropic's own.
+        client: An asynchronous client of yours, used as it is and never closed here. Keep it to
+            the event loop it was first used on.
+        timeout: Seconds to wait for the reply to one request.
+        max_tokens: The most a reply may have, in tokens; the model's thinking counts.
+        max_retries: How often the SDK repeats a failed request; when None, its own default.
+        effort: How much the model thinks before it replies; when None, the model's default.
+            Not every model takes it.
+        prompts: Prompts to use in the place of ours: name to text or `pathlib.Path`, or a
+            `pathlib.Path` to a folder.
+
+    Raises:
+        ConfigurationError: There is no API key, a prompt is wrong, or settings exclude each other.
+    """
+
+    name = "claude"
+    model: str
+
+    def __init__(
+        self,
+        model: str = DEFAULT_JUDGE_MODEL,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        client: anthropic.AsyncAnthropic | None = None,
+        timeout: float = 60.0,
+        max_tokens: int = _MAX_TOKENS,
+        max_retries: int | None = None,
+        effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None,
+        prompts: PromptSource | None = None,
+    ) -> None:
+        super().__init__(prompts=prompts)
+        if not model or not isinstance(model, str):
+            raise ConfigurationError("ClaudeJudge: model must name a model")
+        if max_tokens < 1:
+            raise ConfigurationError(f"ClaudeJudge: max_tokens must be positive, got {max_tokens}")
+        self.model = model
+        self._max_tokens = max_tokens
+        self._effort = effort
+        self._given = client
+        if client is not None:
+            _check_given(client, api_key, base_url, max_retries)
+            check_client(client)
+            return
+        build = client_factory(
+            api_key=api_key, base_url=base_url, timeout=timeout, max_retries=max_retries
+        )
+        first = build()
+        check_client(first)
+        self._clients = LoopClients(build, first)
+
+    def __repr__(self) -> str:
+        return f"ClaudeJudge(model={self.model!r})"
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop; not needed where the loop ends."""
+        if self._given is None:
+            await self._clients.aclose()
+
+    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
+        """Send one request; see `PromptedJudge.ask`.
+
+        Raises:
+            JudgeTimeoutError: No reply within the time limit.
+            JudgeAPIError: The API refused the request or could not be reached.
+            JudgeRefusalError: The model declined.
+            JudgeResponseError: The reply is cut off or not of the form asked for.
+        """
+        message = await self._send(prompt, reply)
+        usage = self._usage(message)
+        if (failure := stopped_early(message, usage, self._max_tokens)) is not None:
+            raise failure
+        text = _text(message)
+        try:
+            return reply.model_validate_json(text), usage
+        except ValidationError as error:
+            faults = error.error_count()
+        # Raised outside the handler: pydantic's error quotes the reply and must not be chained.
+        raise JudgeResponseError(
+            f"the reply to {prompt.name} is not of the form asked for ({faults} faults in "
+            f"{len(text)} characters)",
+            usage=usage,
+        )
+
+    async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> Message:
+        client = self._given or await self._clients.get()
+        failure: JudgeError
+        try:
+            # Not `messages.parse`: it parses before it returns, so that a refusal or a reply cut
+            # off at max_tokens ends in pydantic's error, and its stop reason and cost are lost.
+            message = await client.messages.create(
+                model=self.model,
+                max_tokens=self._max_tokens,
+                system=prompt.system,
+                messages=[{"role": "user", "content": _content(prompt)}],
+                output_config=self._output_config(reply),
+                timeout=client.timeout,
+            )
+        except anthropic.AnthropicError as error:
+            failure = request_failed(error, self.model, client.timeout)
+        except ValueError:
+            failure = JudgeResponseError("the Claude API's reply is not JSON; check base_url=")
+        else:
+            if _is_complete(message):
+                return message
+            failure = JudgeResponseError("the Claude API's reply is no message; check base_url=")
+        # Raised outside the handlers: the SDK's error holds request and reply.
+        raise failure
+
+    def _output_config(self, reply: type[BaseModel]) -> OutputConfigParam:
+        config: OutputConfigParam = {"format": {"type": "json_schema", "schema": _schema(reply)}}
+        if self._effort is not None:
+            config["effort"] = self._effort
+        return config
+
+    def _usage(self, message: Message) -> JudgeUsage:
+        spent = message.usage
+        tokens = JudgeUsage(
+            input_tokens=_count(spent.input_tokens),
+            output_tokens=_count(spent.output_tokens),
+            cache_read_tokens=_count(spent.cache_read_input_tokens),
+            cache_write_tokens=_count(spent.cache_creation_input_tokens),
+            requests=1,
+        )
+        price = cost_usd(self.model, tokens, provider=_PROVIDER)
+        return tokens.model_copy(update={"cost_usd": price})
+
+
+@functools.cache
+def _schema(reply: type[BaseModel]) -> dict[str, Any]:
+    return anthropic.transform_schema(reply)
+
+
+def _content(prompt: RenderedPrompt) -> list[TextBlockParam]:
+    request: TextBlockParam = {"type": "text", "text": prompt.request}
+    if not prompt.shared:
+        return [request]
+    shared: TextBlockParam = {
+        "type": "text",
+        "text": prompt.shared,
+        "cache_control": {"type": "ephemeral"},
+    }
+    return [shared, request]
+
+
+def _text(message: Message) -> str:
+    # Other blocks, such as the model's thinking, have no text.
+    parts = (getattr(block, "text", None) for block in message.content)
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _count(tokens: object) -> int:
+    return tokens if isinstance(tokens, int) and tokens > 0 else 0
+
+
+def _is_complete(message: object) -> bool:
+    # The SDK builds its types without checking them, and something else may answer at base_url.
+    return isinstance(getattr(message, "content", None), list) and isinstance(
+        getattr(message, "usage", None), Usage
+    )
+
+
+def _check_given(client: object, *settings: object) -> None:
+    if not hasattr(client, "messages") or isinstance(client, anthropic.Anthropic):
+        raise ConfigurationError(
+            f"ClaudeJudge: client must be an asynchronous Anthropic client, "
+            f"got {type(client).__name__}"
+        )
+    if any(setting is not None for setting in settings):
+        raise ConfigurationError(
+            "ClaudeJudge: api_key, base_url and max_retries belong to the client; "
+            "set them there or leave out client="
+        )

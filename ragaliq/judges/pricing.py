@@ -1,0 +1,53 @@
+"""What a judge's reply costs at list price."""
+
+from __future__ import annotations
+
+import logging
+
+from ragaliq.core.results import JudgeUsage
+
+__all__ = ["cost_usd"]
+
+_LOG = logging.getLogger(__name__)
+_unpriced: set[str] = set()
+
+
+def cost_usd(model: str, usage: JudgeUsage, *, provider: str | None = None) -> float | None:
+    """The list price of one request, in US dollars.
+
+    Ask for each request by itself: some models cost more per token in long requests.
+
+    Args:
+        model: The model's name as the provider knows it.
+        usage: The request's tokens.
+        provider: Who serves the model, such as `anthropic`; found by the model's name when None.
+
+    Returns:
+        The price, or None when it is not known.
+    """
+    if usage.unsplit_tokens:
+        return None
+    # Loaded on first use: its table of prices takes 0.2 s to load.
+    from genai_prices import Usage, calc_price
+
+    try:
+        price = calc_price(
+            Usage(
+                # There, input means all that was read, cached tokens included; in `JudgeUsage`,
+                # as on Anthropic's bills, each token is in one of the three figures.
+                input_tokens=usage.input_tokens
+                + usage.cache_read_tokens
+                + usage.cache_write_tokens,
+                cache_read_tokens=usage.cache_read_tokens,
+                cache_write_tokens=usage.cache_write_tokens,
+                output_tokens=usage.output_tokens,
+            ),
+            model,
+            provider_id=provider,
+        )
+    except LookupError:
+        if model not in _unpriced:
+            _unpriced.add(model)
+            _LOG.warning("the price of model %s is not known; its cost is reported as None", model)
+        return None
+    return float(price.total_price)

@@ -1,0 +1,210 @@
+"""Judges that are asked in words: prompts in, structured replies out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from ragaliq.core.results import JudgeUsage
+from ragaliq.errors import JudgeResponseError
+from ragaliq.judges.base import (
+    BatchingJudge,
+    ClaimsResult,
+    ClaimVerdict,
+    GradedStatements,
+    JudgeResult,
+    NumberedVerdict,
+    VerdictsResult,
+)
+from ragaliq.judges.delimiters import delimit, delimit_list
+from ragaliq.judges.prompting import PromptSet, PromptSource, RenderedPrompt
+from ragaliq.judges.wire import (
+    ClaimsReply,
+    GradedReply,
+    ScoreReply,
+    VerdictsReply,
+    claim_id,
+    numbered_verdict,
+    statement_verdict,
+)
+
+__all__ = ["PromptedJudge"]
+
+R = TypeVar("R", bound=BaseModel)
+
+_NOTHING_SPENT = JudgeUsage()
+
+
+class PromptedJudge(BatchingJudge):
+    """A judge behind a language model. Subclasses implement `ask`.
+
+    Args:
+        prompts: Prompts to use in the place of ours.
+
+    Raises:
+        ConfigurationError: A prompt is unknown, unreadable, or lacks a placeholder.
+    """
+
+    def __init__(self, *, prompts: PromptSource | None = None) -> None:
+        self._prompts = PromptSet(prompts)
+
+    @property
+    def prompt_versions(self) -> dict[str, str]:
+        """The version of each prompt in use."""
+        return self._prompts.versions
+
+    @abstractmethod
+    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
+        """Send one request.
+
+        Args:
+            prompt: What to ask; `prompt.shared` is worth caching, being sent again and again.
+            reply: The form of the reply.
+
+        Returns:
+            The reply and what it cost.
+
+        Raises:
+            JudgeError: No reply of this form was to be had.
+        """
+
+    async def extract_claims(self, response: str) -> ClaimsResult:
+        """List the claims of an answer whose question is not known."""
+        return await self.extract_statements("", response)
+
+    async def extract_statements(self, query: str, response: str) -> ClaimsResult:
+        """List the answer's claims, with pronouns resolved from question and answer."""
+        if not response.strip():
+            return ClaimsResult(claims=[], usage=_NOTHING_SPENT)
+        prompt = self._prompts.render(
+            "extract_statements",
+            question=delimit("question", query),
+            answer=delimit("answer", response),
+        )
+        reply, usage = await self.ask(prompt, ClaimsReply)
+        claims = [claim.strip() for claim in reply.claims if claim.strip()]
+        return ClaimsResult(claims=claims, tokens_used=usage.total_tokens, usage=usage)
+
+    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
+        """Decide one claim; the context comes first so that calls over it can share a cache."""
+        result = await self.verify_claims([claim], context)
+        usage = result.spent()
+        for verdict in result.verdicts:
+            if verdict.claim_index == 0:
+                fields = verdict.model_dump(exclude={"claim_index", "tokens_used", "usage"})
+                return ClaimVerdict(**fields, tokens_used=usage.total_tokens, usage=usage)
+        raise JudgeResponseError("the judge's reply holds no verdict for the claim", usage=usage)
+
+    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
+        """Decide all claims in one call."""
+        if not claims or not _says_anything(context):
+            return _undecided(len(claims))
+        prompt = self._prompts.render(
+            "verify_claims", context=_context(context), claims=_claims(claims)
+        )
+        reply, usage = await self.ask(prompt, VerdictsReply)
+        return VerdictsResult(
+            verdicts=[numbered_verdict(item, len(claims), len(context)) for item in reply.verdicts],
+            tokens_used=usage.total_tokens,
+            usage=usage,
+        )
+
+    async def grade_statements(
+        self, query: str, response: str, context: Sequence[str]
+    ) -> GradedStatements:
+        """Find and decide the answer's statements in one call."""
+        if not response.strip():
+            return GradedStatements(statements=[], usage=_NOTHING_SPENT)
+        prompt = self._prompts.render(
+            "grade_statements",
+            question=delimit("question", query),
+            answer=delimit("answer", response),
+            context=_context(context),
+        )
+        # Nothing is sent twice here, and writing to a prompt cache costs more than not using it.
+        prompt = RenderedPrompt(prompt.name, prompt.system, shared="", request=prompt.text)
+        reply, usage = await self.ask(prompt, GradedReply)
+        statements = [item for item in reply.statements if item.statement.strip()]
+        return GradedStatements(
+            statements=[
+                statement_verdict(item, index, len(context))
+                for index, item in enumerate(statements)
+            ],
+            tokens_used=usage.total_tokens,
+            usage=usage,
+        )
+
+    async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
+        """Score how well the answer addresses the question."""
+        prompt = self._prompts.render(
+            "relevance", question=delimit("question", query), answer=delimit("answer", response)
+        )
+        return await self._score(prompt)
+
+    async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
+        """Score how useful one chunk is for answering the question."""
+        prompt = self._prompts.render(
+            "context_relevance", question=delimit("question", query), chunk=delimit("chunk", chunk)
+        )
+        return await self._score(prompt)
+
+    async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
+        """The share of the answer's claims the context supports, in two calls instead of 1 + N.
+
+        Raises:
+            JudgeResponseError: The judge left a claim undecided.
+        """
+        found = await self.extract_claims(response)
+        result = await self.verify_claims(found.claims, context)
+        usage = found.spent() + result.spent()
+        decided = {item.claim_index: item.verdict for item in reversed(result.verdicts)}
+        total = len(found.claims)
+        if any(index not in decided for index in range(total)):
+            raise JudgeResponseError("the judge left a claim without a verdict", usage=usage)
+        supported = sum(decided[index] == "SUPPORTED" for index in range(total))
+        return JudgeResult(
+            score=supported / total if total else 1.0,
+            reasoning=f"{supported} of {total} claims are supported by the context.",
+            tokens_used=usage.total_tokens,
+            usage=usage,
+        )
+
+    async def _score(self, prompt: RenderedPrompt) -> JudgeResult:
+        reply, usage = await self.ask(prompt, ScoreReply)
+        return JudgeResult(
+            score=reply.score,
+            reasoning=reply.reasoning,
+            tokens_used=usage.total_tokens,
+            usage=usage,
+        )
+
+
+def _says_anything(context: Sequence[str]) -> bool:
+    return any(text.strip() for text in context)
+
+
+def _undecided(claims: int) -> VerdictsResult:
+    """What an empty context says about any claim, without asking."""
+    return VerdictsResult(
+        verdicts=[
+            NumberedVerdict(
+                claim_index=index,
+                verdict="NOT_ENOUGH_INFO",
+                reason="The context is empty.",
+                usage=_NOTHING_SPENT,
+            )
+            for index in range(claims)
+        ],
+        usage=_NOTHING_SPENT,
+    )
+
+
+def _context(context: Sequence[str]) -> str:
+    return delimit_list("context", "chunk", range(len(context)), context)
+
+
+def _claims(claims: Sequence[str]) -> str:
+    return delimit_list("claims", "claim", map(claim_id, range(len(claims))), claims)

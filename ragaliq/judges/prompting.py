@@ -1,0 +1,194 @@
+"""The prompts: text files with a version, replaceable one by one, filled in without surprises."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from ragaliq.errors import ConfigurationError
+
+__all__ = ["PLACEHOLDERS", "Prompt", "PromptSet", "PromptSource", "RenderedPrompt"]
+
+PLACEHOLDERS: Mapping[str, frozenset[str]] = {
+    "system": frozenset(),
+    "extract_statements": frozenset({"question", "answer"}),
+    "verify_claims": frozenset({"context", "claims"}),
+    "grade_statements": frozenset({"question", "answer", "context"}),
+    "relevance": frozenset({"question", "answer"}),
+    "context_relevance": frozenset({"question", "chunk"}),
+}
+"""The prompts there are, and the placeholders each of them must hold."""
+
+PromptSource = Mapping[str, str | Path] | Path
+"""What to use instead of ours: name to text or file, a folder of `<name>.md`, or one such file."""
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n?---[ \t]*(?:\n|\Z)", re.DOTALL)
+_VERSION = re.compile(r"^version:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPrompt:
+    """A prompt with everything filled in.
+
+    Attributes:
+        name: Which prompt it is.
+        system: The system prompt.
+        shared: The beginning of the request, up to the end of the context: the same text for every
+            call over one context. Empty where something else comes before the context.
+        request: The rest of the request.
+    """
+
+    name: str
+    system: str
+    shared: str
+    request: str
+
+    @property
+    def text(self) -> str:
+        """The whole request."""
+        return self.shared + self.request
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as it was written, checked when it is made.
+
+    Attributes:
+        name: One of `PLACEHOLDERS`.
+        version: From the file's front matter; else taken from the text's hash.
+        text: The template.
+        source: Where it came from, for messages.
+
+    Raises:
+        ConfigurationError: The name is unknown, the text empty, or a placeholder wrong or missing.
+    """
+
+    name: str
+    version: str
+    text: str
+    source: str
+
+    @classmethod
+    def parse(cls, name: str, raw: str, source: str) -> Prompt:
+        """Split off the front matter."""
+        raw = raw.removeprefix("\ufeff").replace("\r\n", "\n")
+        front = _FRONT_MATTER.match(raw)
+        version = _VERSION.search(front.group(1)) if front else None
+        return cls(
+            name=name,
+            version=version.group(1) if version else hashlib.sha256(raw.encode()).hexdigest()[:8],
+            text=(raw[front.end() :] if front else raw).strip(),
+            source=source,
+        )
+
+    def __post_init__(self) -> None:
+        _check_name(self.name, self.source)
+        if not self.text:
+            raise ConfigurationError(f"prompt {self.name!r} ({self.source}) is empty")
+        expected, found = PLACEHOLDERS[self.name], set(_PLACEHOLDER.findall(self.text))
+        faults = []
+        if unknown := found - expected:
+            faults.append(f"unknown placeholder {_listed(unknown)}")
+        if missing := expected - found:
+            faults.append(f"missing placeholder {_listed(missing)}")
+        if faults:
+            takes = f"it takes {_listed(expected)}" if expected else "it takes no placeholders"
+            raise ConfigurationError(
+                f"prompt {self.name!r} ({self.source}): {' and '.join(faults)}; {takes}"
+            )
+
+    def render(self, system: str, blocks: Mapping[str, str]) -> RenderedPrompt:
+        """Fill in `blocks` in one pass: what they hold is never looked at again."""
+        pieces = _PLACEHOLDER.split(self.text)
+        names = pieces[1::2]
+        pieces[1::2] = [blocks[name] for name in names]
+        end = 2 if names[:1] == ["context"] else 0
+        return RenderedPrompt(
+            self.name, system, shared="".join(pieces[:end]), request="".join(pieces[end:])
+        )
+
+
+class PromptSet:
+    """The prompts a judge uses: ours, with `replacements` in the place of some.
+
+    Raises:
+        ConfigurationError: A replacement cannot be read, has an unknown name, or lacks what it
+            needs.
+    """
+
+    def __init__(self, replacements: PromptSource | None = None) -> None:
+        self._prompts = dict(_own_prompts())
+        for name, raw, source in _read(replacements or {}):
+            self._prompts[name] = Prompt.parse(name, raw, source)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of each prompt in use."""
+        return {name: prompt.version for name, prompt in self._prompts.items()}
+
+    def render(self, name: str, **blocks: str) -> RenderedPrompt:
+        """The prompt `name` with its placeholders filled with delimited text."""
+        return self._prompts[name].render(self._prompts["system"].text, blocks)
+
+
+@cache
+def _own_prompts() -> Mapping[str, Prompt]:
+    folder = files("ragaliq.judges") / "prompts"
+    return {
+        name: Prompt.parse(name, (folder / f"{name}.md").read_text("utf-8"), f"ragaliq's {name}.md")
+        for name in PLACEHOLDERS
+    }
+
+
+def _read(replacements: PromptSource) -> Iterator[tuple[str, str, str]]:
+    if isinstance(replacements, Path):
+        for path in _prompt_files(replacements):
+            yield path.stem, _text_of(path), str(path)
+        return
+    if not isinstance(replacements, Mapping):
+        raise ConfigurationError(
+            "prompts= takes a mapping of prompt names to texts or pathlib.Path files, or a "
+            f"pathlib.Path to a folder; got {type(replacements).__name__}"
+        )
+    for name, value in replacements.items():
+        if isinstance(value, Path):
+            yield name, _text_of(value), str(value)
+        elif isinstance(value, str):
+            yield name, value, "given as text"
+        else:
+            raise ConfigurationError(
+                f"prompt {name!r} must be text or a pathlib.Path, got {type(value).__name__}"
+            )
+
+
+def _prompt_files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("*.md"))
+    if not found:
+        raise ConfigurationError(f"the prompts folder {path} holds no .md file")
+    return found
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read the prompt file {path}: {error}") from error
+
+
+def _check_name(name: str, source: str) -> None:
+    if name not in PLACEHOLDERS:
+        raise ConfigurationError(
+            f"there is no prompt named {name!r} ({source}); there are {', '.join(PLACEHOLDERS)}"
+        )
+
+
+def _listed(names: set[str] | frozenset[str]) -> str:
+    return ", ".join(f"{{{{{name}}}}}" for name in sorted(names))

@@ -1,0 +1,114 @@
+"""Ways in which the Claude API, or the way to it, fails: replies for `MessagesServer`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from ragaliq.testing.messages import Json, Reply, api_error
+
+__all__ = [
+    "ALL",
+    "context_window_exceeded",
+    "cut_off",
+    "malformed_json",
+    "not_json",
+    "overloaded",
+    "rate_limited",
+    "refusal",
+    "server_error",
+    "slow",
+    "truncated",
+    "wrong_schema",
+]
+
+# Short, so that testing the SDK's retries takes no time; unless told, it waits 0.5 s and more.
+_SOON = 0.001
+
+
+def rate_limited(*, retry_after: float = _SOON) -> Reply:
+    """429; `retry_after` in seconds."""
+    return api_error(429, "rate_limit_error", "Rate limit reached.", retry_after=retry_after)
+
+
+def server_error(*, retry_after: float = _SOON) -> Reply:
+    """500; `retry_after` in seconds."""
+    return api_error(500, "api_error", "Internal server error.", retry_after=retry_after)
+
+
+def overloaded(*, retry_after: float = _SOON) -> Reply:
+    """529; `retry_after` in seconds."""
+    return api_error(529, "overloaded_error", "Overloaded.", retry_after=retry_after)
+
+
+def slow(seconds: float) -> Reply:
+    """The usual answer, `seconds` late."""
+    return Reply(delay=seconds)
+
+
+def cut_off(*, after: int = 40) -> Reply:
+    """The usual answer, of which only the first `after` bytes arrive."""
+    return Reply(cut_after=after)
+
+
+def refusal(*, text: str = "") -> Reply:
+    """The model declines, with or without a beginning of a reply."""
+
+    def edit(body: Json) -> Json:
+        return _with_text(body, text) | {
+            "stop_reason": "refusal",
+            "stop_details": {"type": "refusal", "category": None, "explanation": None},
+        }
+
+    return Reply(edit=edit)
+
+
+def truncated() -> Reply:
+    """The first half of the usual answer, stopped by `max_tokens`."""
+    return Reply(edit=lambda body: _half(body) | {"stop_reason": "max_tokens"})
+
+
+def context_window_exceeded() -> Reply:
+    """The first half of the usual answer, stopped by the context window."""
+    return Reply(edit=lambda body: _half(body) | {"stop_reason": "model_context_window_exceeded"})
+
+
+def malformed_json() -> Reply:
+    """A reply that came to its end but is no JSON."""
+    return Reply(edit=lambda body: _with_text(body, "Sure! Here is the JSON: {verdicts: [,"))
+
+
+def wrong_schema() -> Reply:
+    """A reply that is JSON of another form."""
+    return Reply(edit=lambda body: _with_text(body, '{"verdict": "perhaps", "claims": 3}'))
+
+
+def not_json() -> Reply:
+    """A proxy's HTML page in the place of the API's reply."""
+    return Reply(body=b"<html>Sign in</html>", headers={"content-type": "application/json"})
+
+
+ALL: Mapping[str, Callable[[], Reply]] = MappingProxyType(
+    {
+        "rate_limited": rate_limited,
+        "server_error": server_error,
+        "overloaded": overloaded,
+        "cut_off": cut_off,
+        "refusal": refusal,
+        "truncated": truncated,
+        "context_window_exceeded": context_window_exceeded,
+        "malformed_json": malformed_json,
+        "wrong_schema": wrong_schema,
+        "not_json": not_json,
+    }
+)
+"""Every fault that needs no argument, by name; `slow` needs the client's time limit."""
+
+
+def _with_text(body: Json, text: str) -> Json:
+    return body | {"content": [{"type": "text", "text": text}] if text else []}
+
+
+def _half(body: Json) -> Json:
+    text = "".join(block["text"] for block in body["content"])
+    return _with_text(body, text[: len(text) // 2])

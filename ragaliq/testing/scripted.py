@@ -1,0 +1,189 @@
+"""Judges that decide as they are told."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ragaliq.core.results import JudgeUsage, Verdict
+from ragaliq.judges.base import (
+    BatchingJudge,
+    ClaimsResult,
+    ClaimVerdict,
+    GradedStatements,
+    JudgeResult,
+    LLMJudge,
+    NumberedVerdict,
+    StatementVerdict,
+    VerdictsResult,
+)
+from ragaliq.testing.wording import sentences, shared_words, verdict_by_wording
+
+__all__ = ["JudgeCall", "PlainScriptedJudge", "ScriptedJudge"]
+
+ClaimsScript = Sequence[str] | Callable[[str, str], Sequence[str]]
+VerdictScript = Verdict | ClaimVerdict
+VerdictsScript = (
+    VerdictScript
+    | Mapping[str, VerdictScript]
+    | Callable[[str, Sequence[str]], VerdictScript | None]
+)
+ScoreScript = float | Callable[[str, str], float]
+FailureScript = BaseException | Sequence[BaseException | None]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCall:
+    """One call of a scripted judge.
+
+    Attributes:
+        method: The method's name.
+        arguments: What it was given, by name.
+    """
+
+    method: str
+    arguments: Mapping[str, Any]
+
+
+class PlainScriptedJudge(LLMJudge):
+    """A judge with nothing but the three methods every judge has.
+
+    Args:
+        claims: The claims of any answer, or a function of question and answer; when None, every
+            sentence is a claim.
+        verdicts: One verdict for all claims, verdicts by claim, or a function of claim and
+            context. A claim without a verdict, and every claim when None, is decided by wording:
+            SUPPORTED where one chunk holds all its words, else NOT_ENOUGH_INFO.
+        relevance: The relevance score, or a function of question and answer; when None, the share
+            of the question's words found in the answer.
+        usage: What each call is said to cost.
+        failures: By method name, the error that each call raises; or one entry per call, None for
+            a call that succeeds, as do the calls after the last entry.
+        delay: Seconds each call takes.
+    """
+
+    name = "scripted"
+
+    def __init__(
+        self,
+        *,
+        claims: ClaimsScript | None = None,
+        verdicts: VerdictsScript | None = None,
+        relevance: ScoreScript | None = None,
+        usage: JudgeUsage = JudgeUsage(requests=1),
+        failures: Mapping[str, FailureScript] | None = None,
+        delay: float = 0.0,
+    ) -> None:
+        self._claims = claims
+        self._verdicts = verdicts
+        self._relevance = relevance
+        self._spent: dict[str, Any] = {"usage": usage, "tokens_used": usage.total_tokens}
+        self._failures = {name: _per_call(script) for name, script in (failures or {}).items()}
+        self._delay = delay
+        self._lock = threading.Lock()
+        self._calls: list[JudgeCall] = []
+
+    @property
+    def calls(self) -> list[JudgeCall]:
+        """Every call so far, in order."""
+        with self._lock:
+            return list(self._calls)
+
+    @property
+    def call_counts(self) -> Counter[str]:
+        """How often each method was called."""
+        return Counter(call.method for call in self.calls)
+
+    async def extract_claims(self, response: str) -> ClaimsResult:
+        """The scripted claims; the question is the empty string."""
+        await self._called("extract_claims", response=response)
+        return ClaimsResult(claims=self._claims_of("", response), **self._spent)
+
+    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
+        """The scripted verdict."""
+        await self._called("verify_claim", claim=claim, context=context)
+        return ClaimVerdict(**self._decision(claim, context), **self._spent)
+
+    async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
+        """The scripted score."""
+        await self._called("evaluate_relevance", query=query, response=response)
+        return JudgeResult(score=self._score(query, response), reasoning="scripted", **self._spent)
+
+    async def _called(self, method: str, **arguments: Any) -> None:
+        with self._lock:
+            self._calls.append(JudgeCall(method, arguments))
+            failure = next(self._failures.get(method, iter(())), None)
+        if self._delay:
+            await asyncio.sleep(self._delay)
+        if failure is not None:
+            raise failure
+
+    def _claims_of(self, query: str, response: str) -> list[str]:
+        if callable(self._claims):
+            return list(self._claims(query, response))
+        return sentences(response) if self._claims is None else list(self._claims)
+
+    def _decision(self, claim: str, context: Sequence[str]) -> dict[str, Any]:
+        scripted = self._scripted(claim, context)
+        if isinstance(scripted, str):
+            scripted = ClaimVerdict(verdict=scripted)
+        verdict = scripted or verdict_by_wording(claim, context)
+        return verdict.model_dump(exclude={"tokens_used", "usage"})
+
+    def _scripted(self, claim: str, context: Sequence[str]) -> VerdictScript | None:
+        script = self._verdicts
+        if isinstance(script, Mapping):
+            return script.get(claim)
+        if script is None or isinstance(script, (str, ClaimVerdict)):
+            return script
+        return script(claim, context)
+
+    def _score(self, query: str, response: str) -> float:
+        if callable(self._relevance):
+            return self._relevance(query, response)
+        return shared_words(query, response) if self._relevance is None else self._relevance
+
+
+class ScriptedJudge(PlainScriptedJudge, BatchingJudge):
+    """A scripted judge that handles all claims in one call; arguments as `PlainScriptedJudge`."""
+
+    async def extract_statements(self, query: str, response: str) -> ClaimsResult:
+        """The scripted claims."""
+        await self._called("extract_statements", query=query, response=response)
+        return ClaimsResult(claims=self._claims_of(query, response), **self._spent)
+
+    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
+        """The scripted verdicts, one for each claim."""
+        await self._called("verify_claims", claims=claims, context=context)
+        verdicts = [
+            NumberedVerdict(claim_index=index, usage=JudgeUsage(), **self._decision(claim, context))
+            for index, claim in enumerate(claims)
+        ]
+        return VerdictsResult(verdicts=verdicts, **self._spent)
+
+    async def grade_statements(
+        self, query: str, response: str, context: Sequence[str]
+    ) -> GradedStatements:
+        """The scripted claims with their scripted verdicts."""
+        await self._called("grade_statements", query=query, response=response, context=context)
+        statements = [
+            StatementVerdict(
+                index=index,
+                statement=claim,
+                usage=JudgeUsage(),
+                **self._decision(claim, context),
+            )
+            for index, claim in enumerate(self._claims_of(query, response))
+        ]
+        return GradedStatements(statements=statements, **self._spent)
+
+
+def _per_call(script: FailureScript) -> Iterator[BaseException | None]:
+    if isinstance(script, BaseException):
+        while True:
+            yield script
+    yield from script

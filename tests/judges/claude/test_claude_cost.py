@@ -1,0 +1,100 @@
+"""Tokens and money, cached tokens apart."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from ragaliq.core.results import JudgeUsage
+from ragaliq.judges import pricing
+from ragaliq.judges.pricing import cost_usd
+
+LONG = ["The Eiffel Tower is in Paris. " * 100, "It is painted brown. " * 100]
+MTOK = 1_000_000
+
+
+async def test_usage_has_the_tokens_the_api_counted(server, judge):
+    result = await judge.evaluate_relevance("Where?", "There.")
+
+    usage = result.spent()
+    assert usage.input_tokens > 100
+    assert usage.output_tokens > 0
+    assert usage.requests == 1
+    assert result.tokens_used == usage.total_tokens
+    assert usage.cost_usd == pytest.approx(
+        (2 * usage.input_tokens + 10 * usage.output_tokens) / MTOK
+    )
+
+
+async def test_claims_over_one_context_read_it_from_the_cache(server, judge):
+    first = (await judge.verify_claim("It is in Paris.", LONG)).spent()
+    second = (await judge.verify_claim("It is painted brown.", LONG)).spent()
+    batch = (await judge.verify_claims(["It is in Rome.", "It is brown."], LONG)).spent()
+
+    assert first.cache_write_tokens > 1000
+    assert first.cache_read_tokens == 0
+    assert second.cache_read_tokens == batch.cache_read_tokens == first.cache_write_tokens
+    assert second.cache_write_tokens == batch.cache_write_tokens == 0
+    assert second.input_tokens == pytest.approx(first.input_tokens, abs=10)
+    assert second.cost_usd < first.cost_usd / 2
+
+
+async def test_the_shared_context_comes_first_and_is_marked(server, judge):
+    await judge.verify_claims(["It is in Paris."], LONG)
+
+    context, claims = server.requests[0].blocks
+    assert context["cache_control"] == {"type": "ephemeral"}
+    assert context["text"].startswith('<context>\n<chunk id="0">')
+    assert context["text"].endswith("</context>")
+    assert "cache_control" not in claims
+
+
+@pytest.mark.parametrize("method", ["grade_statements", "extract_statements"])
+async def test_what_is_sent_once_is_not_written_to_the_cache(server, judge, method):
+    arguments = ("Where?", "It is in Paris.") + ((LONG,) if method == "grade_statements" else ())
+    result = await getattr(judge, method)(*arguments)
+
+    assert result.spent().cache_write_tokens == 0
+    assert len(server.requests[0].blocks) == 1
+
+
+async def test_a_model_without_a_known_price_costs_none(server, judge_at):
+    result = await judge_at(server, model="claude-of-tomorrow").evaluate_relevance("a", "b")
+
+    assert result.spent().cost_usd is None
+    assert result.spent().total_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("usage", "dollars"),
+    [
+        (JudgeUsage(), 0.0),
+        (JudgeUsage(input_tokens=MTOK), 2.0),
+        (JudgeUsage(output_tokens=MTOK), 10.0),
+        (JudgeUsage(cache_write_tokens=MTOK), 2.5),
+        (JudgeUsage(cache_read_tokens=MTOK), 0.1),
+        (JudgeUsage(input_tokens=MTOK, cache_read_tokens=MTOK, cache_write_tokens=MTOK), 4.6),
+    ],
+)
+def test_each_token_is_charged_once_at_its_own_price(usage, dollars):
+    assert cost_usd("claude-sonnet-5-5", usage, provider="anthropic") == pytest.approx(dollars)
+
+
+def test_the_provider_is_found_by_the_models_name():
+    assert cost_usd("claude-haiku-4-5", JudgeUsage(output_tokens=MTOK)) == pytest.approx(5.0)
+
+
+def test_tokens_that_are_not_split_have_no_price():
+    assert cost_usd("claude-sonnet-5-5", JudgeUsage(unsplit_tokens=10)) is None
+
+
+def test_an_unknown_price_is_reported_once(caplog, monkeypatch):
+    monkeypatch.setattr(pricing, "_unpriced", set())
+    with caplog.at_level(logging.WARNING, logger="ragaliq"):
+        assert cost_usd("no-such-model", JudgeUsage(input_tokens=1)) is None
+        assert cost_usd("no-such-model", JudgeUsage(input_tokens=1)) is None
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "the price of model no-such-model is not known; its cost is reported as None"
+    ]

@@ -1,0 +1,126 @@
+"""One judge, several event loops and many calls at once."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ragaliq.judges import claude_client
+from ragaliq.testing import MessagesServer, ScriptedJudge, faults
+
+
+def ask(judge) -> float:
+    async def score() -> float:
+        return (await judge.evaluate_relevance("same words", "same words")).score
+
+    return asyncio.run(score())
+
+
+def test_a_judge_built_outside_any_loop_works_in_one_loop_after_the_other(server, judge):
+    assert [ask(judge) for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert len(server.requests) == 3
+
+
+def test_loops_in_several_threads_do_not_share_connections(server, judge):
+    with ThreadPoolExecutor(4) as threads:
+        scores = list(threads.map(lambda _: ask(judge), range(8)))
+
+    assert scores == [1.0] * 8
+
+
+def test_nothing_is_left_open_or_kept_when_a_loop_ends(server, judge):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            ask(judge)
+            gc.collect()
+
+    assert not judge._clients._open
+
+
+def test_a_judge_dropped_while_its_loop_runs_closes_its_connections(server, judge_at, monkeypatch):
+    monkeypatch.setattr(claude_client, "_LINGER", 0.0)
+
+    async def use_and_drop() -> None:
+        judge = judge_at(server)
+        client = await judge._clients.get()
+        await judge.evaluate_relevance("a", "b")
+        del judge
+        for _ in range(100):
+            if client.is_closed():
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("the client is still open")
+
+    asyncio.run(use_and_drop())
+
+
+def test_a_judge_dropped_as_its_loop_ends_leaves_nothing_open(server, judge_at):
+    async def use_and_drop() -> None:
+        await judge_at(server).evaluate_relevance("a", "b")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            asyncio.run(use_and_drop())
+            gc.collect()
+
+
+def test_a_loop_closed_without_ceremony_is_forgotten(server, judge):
+    loop = asyncio.new_event_loop()
+    client = loop.run_until_complete(judge._clients.get())
+    loop.close()
+
+    assert ask(judge) >= 0.0
+    assert loop not in judge._clients._open
+    assert not client.is_closed()
+    asyncio.run(client.close())
+
+
+async def test_connections_can_be_closed_and_are_opened_again(server, judge):
+    await judge.evaluate_relevance("a", "b")
+    first = await judge._clients.get()
+    await judge.aclose()
+
+    assert first.is_closed()
+    await judge.evaluate_relevance("a", "b")
+    assert len(server.requests) == 2
+
+
+async def test_closing_what_was_never_opened_does_nothing(judge):
+    await judge.aclose()
+
+
+async def test_calls_at_once_share_one_client_and_keep_their_answers_apart(judge_at):
+    behind = ScriptedJudge(verdicts=lambda claim, _: "SUPPORTED" if "even" in claim else None)
+    claims = [f"number {n} is {'even' if n % 2 == 0 else 'odd'}" for n in range(40)]
+    with MessagesServer(behind) as server:
+        judge = judge_at(server)
+        results = await asyncio.gather(*(judge.verify_claim(claim, ["x"]) for claim in claims))
+        await judge.aclose()
+
+    assert [result.verdict == "SUPPORTED" for result in results] == [True, False] * 20
+    assert len(server.requests) == 40
+
+
+async def test_a_cancelled_call_is_cancelled_and_the_judge_goes_on(judge_at):
+    arrived = threading.Event()
+
+    def respond(_):
+        arrived.set()
+        return faults.slow(30) if len(server.requests) == 1 else faults.slow(0)
+
+    with MessagesServer(respond=respond) as server:
+        judge = judge_at(server)
+        call = asyncio.create_task(judge.evaluate_relevance("a", "b"))
+        await asyncio.to_thread(arrived.wait, 5)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert (await judge.evaluate_relevance("a a", "a a")).score >= 0.0
+        await judge.aclose()

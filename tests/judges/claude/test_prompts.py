@@ -1,0 +1,143 @@
+"""Prompts: files with versions, checked when they are loaded, filled in once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq.errors import ConfigurationError
+from ragaliq.judges.prompting import PLACEHOLDERS, PromptSet
+
+GOOD = "Compare {{question}} and {{answer}}."
+
+
+def test_every_prompt_of_ours_has_a_version():
+    assert set(PromptSet().versions) == set(PLACEHOLDERS)
+    assert set(PromptSet().versions.values()) == {"1"}
+
+
+def test_the_front_matter_does_not_reach_the_judge():
+    for name, fields in PLACEHOLDERS.items():
+        rendered = PromptSet().render(name, **dict.fromkeys(fields, "x"))
+        assert "---" not in rendered.system + rendered.text
+        assert "{{" not in rendered.system + rendered.text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{question}} {{anwser}}", r"unknown placeholder \{\{anwser\}\}.*missing.*\{\{answer\}\}"),
+        ("{{question}}", r"missing placeholder \{\{answer\}\}; it takes \{\{answer\}\}, \{\{que"),
+        ("{question} {answer}", r"missing placeholder \{\{answer\}\}, \{\{question\}\}"),
+        ("{{question}} {{answer}} {{context}}", r"unknown placeholder \{\{context\}\}"),
+        ("", "is empty"),
+        ("---\nversion: 2\n---\n  ", "is empty"),
+    ],
+)
+def test_a_wrong_placeholder_is_told_with_the_prompts_name(text, message):
+    with pytest.raises(ConfigurationError, match=rf"(?s)'relevance' \(given as text\).*{message}"):
+        PromptSet({"relevance": text})
+
+
+def test_the_system_prompt_takes_no_placeholders():
+    with pytest.raises(ConfigurationError, match="it takes no placeholders"):
+        PromptSet({"system": "Judge {{answer}}."})
+
+
+def test_an_unknown_prompt_is_told_with_those_there_are():
+    with pytest.raises(ConfigurationError, match=r"'relevancy'.*there are.*relevance"):
+        PromptSet({"relevancy": GOOD})
+
+
+def test_prompts_come_from_files_and_folders(tmp_path):
+    (tmp_path / "relevance.md").write_text(f"---\nversion: 3.1\nauthor: me\n---\n{GOOD}", "utf-8")
+    (tmp_path / "notes.txt").write_text("not a prompt", "utf-8")
+    other = tmp_path / "mine.txt"
+    other.write_text("\ufeff" + GOOD.replace(" ", "\r\n"), "utf-8")
+
+    for prompts in (tmp_path, tmp_path / "relevance.md", {"relevance": tmp_path / "relevance.md"}):
+        assert PromptSet(prompts).versions["relevance"] == "3.1"
+    rendered = PromptSet({"relevance": other}).render("relevance", question="Q", answer="A")
+    assert rendered.text == "Compare\nQ\nand\nA."
+
+
+def test_a_prompt_without_a_version_is_known_by_its_text():
+    first = PromptSet({"relevance": GOOD}).versions["relevance"]
+    second = PromptSet({"relevance": GOOD + "!"}).versions["relevance"]
+
+    assert len(first) == 8
+    assert first != second
+    assert first == PromptSet({"relevance": GOOD}).versions["relevance"]
+
+
+def test_a_file_with_a_fault_is_named(tmp_path):
+    wrong = tmp_path / "relevance.md"
+    wrong.write_text("{{query}}", "utf-8")
+
+    with pytest.raises(ConfigurationError, match=str(wrong)):
+        PromptSet(tmp_path)
+
+
+def test_a_stray_file_in_the_folder_is_named(tmp_path):
+    (tmp_path / "relevancy.md").write_text(GOOD, "utf-8")
+
+    with pytest.raises(ConfigurationError, match=r"relevancy\.md"):
+        PromptSet(tmp_path)
+
+
+def test_what_cannot_be_read_is_named(tmp_path):
+    binary = tmp_path / "relevance.md"
+    binary.write_bytes(b"\xff\xfe\xff")
+    for prompts in (binary, {"relevance": tmp_path / "missing.md"}, tmp_path / "no-folder"):
+        with pytest.raises(ConfigurationError, match="cannot read the prompt file"):
+            PromptSet(prompts)
+
+
+def test_an_empty_folder_is_told(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"holds no \.md file"):
+        PromptSet(tmp_path)
+
+
+@pytest.mark.parametrize("prompts", ["relevance.md", 3, ["x"], {"relevance": 3}])
+def test_prompts_of_a_wrong_type_are_told(prompts):
+    with pytest.raises(ConfigurationError, match=r"pathlib\.Path"):
+        PromptSet(prompts)
+
+
+@given(question=st.text(), answer=st.text())
+def test_what_is_filled_in_is_never_looked_at_again(question, answer):
+    question = "{{answer}}" + question + "\\1 {answer} %s"
+
+    rendered = PromptSet({"relevance": GOOD}).render("relevance", question=question, answer=answer)
+
+    assert rendered.text == f"Compare {question} and {answer}."
+
+
+def test_braces_that_are_no_placeholder_stay():
+    prompts = PromptSet({"relevance": GOOD + ' Example: {"a": {}} {{"b": 1}} {{}}'})
+
+    assert prompts.render("relevance", question="", answer="").text.endswith(
+        'Example: {"a": {}} {{"b": 1}} {{}}'
+    )
+
+
+def test_the_part_shared_between_calls_ends_with_the_context():
+    rendered = PromptSet().render("verify_claims", context="CONTEXT", claims="CLAIMS")
+
+    assert rendered.shared == "CONTEXT"
+    assert rendered.request.strip().startswith("CLAIMS")
+
+
+def test_nothing_is_shared_where_something_else_comes_first():
+    prompts = PromptSet({"verify_claims": "{{claims}} {{context}}"})
+
+    assert prompts.render("verify_claims", context="a", claims="b").shared == ""
+
+
+def test_own_prompts_are_files_of_the_package():
+    folder = Path(__file__).parents[3] / "ragaliq" / "judges" / "prompts"
+
+    assert {path.stem for path in folder.glob("*.md")} == set(PLACEHOLDERS)
