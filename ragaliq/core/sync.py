@@ -72,7 +72,8 @@ class LoopThread:
     def _run(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         try:
-            loop.run_forever()
+            while not _ran_to_its_stop(loop):
+                pass
         finally:
             left = asyncio.all_tasks(loop)
             for task in left:
@@ -80,6 +81,16 @@ class LoopThread:
             loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
+
+
+def _ran_to_its_stop(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        loop.run_forever()
+    except (SystemExit, KeyboardInterrupt):
+        # Raised by a task, a judge of the user's for instance: it ended that task, and asyncio
+        # passes it on. Those who await the task hear of it; the others need the loop.
+        return False
+    return True
 
 
 _SYNC_CALLS = LoopThread("ragaliq-sync")

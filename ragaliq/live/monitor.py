@@ -212,7 +212,8 @@ class Monitor:
             Whether everything was evaluated.
         """
         finished = self._worker.close(timeout)
-        self._worker.stop(self.judge.aclose, timeout=2.0)
+        # A judge that still blocks the thread would only be waited for in vain.
+        self._worker.stop(self.judge.aclose, timeout=1.0 if finished else 0.25)
         return finished
 
     def close_at_exit(self) -> None:

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from ragaliq import ContextChunk, RAGTestCase
+
+
+def test_plain_strings_are_known_by_their_position():
+    case = RAGTestCase(query="q", context=["a", "b"], response="r")
+    assert (case.context_texts, case.chunk_ids) == (["a", "b"], [0, 1])
+
+
+def test_chunks_keep_their_own_ids():
+    case = RAGTestCase(query="q", context=["a", ContextChunk(text="b", id="doc-7")], response="r")
+    assert case.chunk_ids == [0, "doc-7"]
+
+
+def test_two_chunks_with_one_id_are_refused_by_name():
+    chunks = [ContextChunk(text="a", id="x"), ContextChunk(text="b", id="x")]
+    with pytest.raises(ValidationError, match="'x'"):
+        RAGTestCase(query="q", context=chunks, response="r")
+
+
+def test_unknown_fields_are_refused():
+    with pytest.raises(ValidationError, match="answer"):
+        RAGTestCase(query="q", response="r", answer="typo")
+
+
+def test_a_case_is_frozen():
+    case = RAGTestCase(query="q", response="r")
+    with pytest.raises(ValidationError, match="frozen"):
+        case.response = "other"
+
+
+def test_ids_are_given_when_missing_and_kept_when_not():
+    assert RAGTestCase(query="q", response="r").id != RAGTestCase(query="q", response="r").id
+    assert RAGTestCase(id="7", query="q", response="r").id == "7"
+
+
+@pytest.mark.parametrize(("context", "there"), [([], False), ([" \n"], False), (["", "x"], True)])
+def test_blank_chunks_are_no_context(context, there):
+    assert RAGTestCase(query="q", context=context, response="r").has_context is there
+
+
+def test_a_case_survives_json():
+    case = RAGTestCase(
+        query="q", context=["a", ContextChunk(text="b", id="i", score=0.5)], response="r"
+    )
+    assert RAGTestCase.model_validate_json(case.model_dump_json()) == case

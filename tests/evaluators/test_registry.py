@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from ragaliq import (
+    ConfigurationError,
+    Evaluator,
+    FaithfulnessEvaluator,
+    JudgeUsage,
+    RAGTestCase,
+    ScoringPolicy,
+    get_evaluator,
+    list_evaluators,
+    register_evaluator,
+)
+from ragaliq.evaluators import registry, resolve_evaluators
+from ragaliq.testing import PlainScriptedJudge
+
+
+def test_built_in_evaluators_are_registered():
+    assert {"faithfulness", "hallucination", "relevance"} <= set(list_evaluators())
+    assert get_evaluator("faithfulness") is FaithfulnessEvaluator
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(ConfigurationError, match="faithfulness, hallucination, relevance"):
+        get_evaluator("truthiness")
+
+
+def test_an_evaluator_of_the_users_own_is_found_by_name(monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+
+    @register_evaluator("brevity")
+    class Brevity(Evaluator):
+        async def measure(self, test_case, judge):
+            score = 1.0 if len(test_case.response) < 20 else 0.0
+            return self.result(judge, score=score, reasoning="Counted.", usage=JudgeUsage())
+
+    (evaluator,) = resolve_evaluators(["brevity"])
+    case = RAGTestCase(query="q", response="short")
+    assert evaluator.evaluate_sync(case, PlainScriptedJudge()).score == 1.0
+
+
+def test_a_taken_name_is_refused():
+    with pytest.raises(ConfigurationError, match="already taken"):
+        register_evaluator("faithfulness")(type("Other", (FaithfulnessEvaluator,), {}))
+
+
+@pytest.mark.parametrize("specs", [[], ["faithfulness", FaithfulnessEvaluator], [42]])
+def test_unusable_choices_are_refused(specs):
+    with pytest.raises(ConfigurationError):
+        resolve_evaluators(specs)
+
+
+def test_one_name_alone_is_a_choice_too():
+    assert [e.name for e in resolve_evaluators("relevance")] == ["relevance"]
+
+
+def test_an_evaluators_own_policy_wins_over_the_callers():
+    own = FaithfulnessEvaluator(policy=ScoringPolicy.RAGAS)
+    assert own.with_default_policy(ScoringPolicy.LIVE).policy is ScoringPolicy.RAGAS
+    plain = FaithfulnessEvaluator()
+    assert plain.with_default_policy(ScoringPolicy.LIVE).policy is ScoringPolicy.LIVE
+    assert plain.policy is ScoringPolicy.RAGALIQ

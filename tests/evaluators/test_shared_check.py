@@ -1,0 +1,103 @@
+"""Faithfulness and hallucination over one case cost what one of them costs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ragaliq import FaithfulnessEvaluator, HallucinationEvaluator, RAGTestCase, RelevanceEvaluator
+from ragaliq.core.policy import ScoringPolicy
+from ragaliq.errors import JudgeAPIError, JudgeRefusalError
+from ragaliq.evaluators import evaluate_case
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
+
+CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one. Beta is two.")
+ALL = (FaithfulnessEvaluator(), HallucinationEvaluator(), RelevanceEvaluator())
+
+
+async def test_a_batching_judge_is_asked_twice_for_both_claim_metrics():
+    judge = ScriptedJudge()
+    await evaluate_case(CASE, ALL[:2], judge)
+    assert judge.call_counts == {"extract_statements": 1, "verify_claims": 1}
+
+
+async def test_a_plain_judge_is_asked_once_and_once_a_claim():
+    judge = PlainScriptedJudge()
+    await evaluate_case(CASE, ALL[:2], judge)
+    assert judge.call_counts == {"extract_claims": 1, "verify_claim": 2}
+
+
+async def test_single_pass_asks_once():
+    judge = ScriptedJudge()
+    await evaluate_case(CASE, [FaithfulnessEvaluator(strategy="single_pass")], judge)
+    assert judge.call_counts == {"grade_statements": 1}
+
+
+async def test_different_strategies_do_not_share():
+    judge = ScriptedJudge()
+    evaluators = [FaithfulnessEvaluator(strategy="per_claim"), HallucinationEvaluator()]
+    await evaluate_case(CASE, evaluators, judge)
+    assert judge.call_counts["extract_claims"] == 1
+    assert judge.call_counts["extract_statements"] == 1
+
+
+async def test_results_come_in_order_and_agree():
+    results = await evaluate_case(CASE, ALL, ScriptedJudge())
+    assert list(results) == ["faithfulness", "hallucination", "relevance"]
+    assert results["faithfulness"].score == results["hallucination"].score == 0.5
+
+
+async def test_the_shared_cost_is_reported_once():
+    judge = ScriptedJudge()
+    alone = await FaithfulnessEvaluator().evaluate(CASE, judge)
+    results = await evaluate_case(CASE, ALL[:2], judge)
+    assert results["faithfulness"].usage == alone.usage
+    assert results["hallucination"].usage.requests == 0
+    assert results["hallucination"].tokens_used == 0
+
+
+async def test_a_failed_check_costs_one_metric_its_tokens_and_gives_both_a_status():
+    judge = ScriptedJudge(failures={"verify_claims": JudgeRefusalError("declined")})
+    results = await evaluate_case(CASE, ALL, judge)
+    assert results["faithfulness"].status == "judge_refused"
+    assert results["hallucination"].status == "judge_refused"
+    assert results["hallucination"].usage.requests == 0
+    assert results["relevance"].status == "scored"
+
+
+async def test_a_foreign_exception_is_a_judge_error_that_quotes_nothing():
+    judge = ScriptedJudge(failures={"evaluate_relevance": ValueError("secret answer text")})
+    results = await evaluate_case(CASE, ALL, judge)
+    assert results["relevance"].status == "judge_error"
+    assert results["relevance"].error_type == "ValueError"
+    assert "secret" not in results["relevance"].model_dump_json()
+
+
+async def test_the_deadline_gives_a_timeout_and_keeps_other_metrics():
+    class Slow(ScriptedJudge):
+        async def evaluate_relevance(self, query, response):
+            await asyncio.Event().wait()
+
+    results = await evaluate_case(CASE, ALL, Slow(), deadline=0.05)
+    assert results["relevance"].status == "judge_timeout"
+    assert results["faithfulness"].status == "scored"
+
+
+async def test_a_hanging_check_times_out_for_both_and_leaves_no_task_behind():
+    class Hanging(ScriptedJudge):
+        async def verify_claims(self, claims, context):
+            await asyncio.Event().wait()
+
+    results = await evaluate_case(CASE, ALL[:2], Hanging(), deadline=0.05)
+    assert {result.status for result in results.values()} == {"judge_timeout"}
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_alone_an_evaluator_raises_what_its_policy_says():
+    judge = ScriptedJudge(failures={"extract_statements": JudgeAPIError("down")})
+    with pytest.raises(JudgeAPIError):
+        await FaithfulnessEvaluator().evaluate(CASE, judge)
+    result = await FaithfulnessEvaluator(policy=ScoringPolicy.LIVE).evaluate(CASE, judge)
+    assert (result.status, result.score, result.error) == ("judge_error", None, "down")

@@ -1,0 +1,134 @@
+"""Exit, fork and threads, in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PRELUDE = """
+import asyncio, os, sys, threading, time
+from ragaliq import Monitor, RAGTestCase
+from ragaliq.testing import ScriptedJudge
+
+class Slow(ScriptedJudge):
+    async def evaluate_relevance(self, query, response):
+        await asyncio.sleep(0.2)
+        return await super().evaluate_relevance(query, response)
+
+case = RAGTestCase(query="q", context=["c"], response="Alpha is one.")
+def said(result):
+    os.write(1, f"{result.case.id} {result.results['relevance'].status}\\n".encode())
+def monitor(judge=None, **options):
+    return Monitor(judge=judge or Slow(), evaluators=["relevance"], on_result=said, **options)
+def named(name):
+    return case.model_copy(update={"id": name})
+"""
+
+
+def run(code, **options):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", PRELUDE + textwrap.dedent(code)],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def test_a_script_that_ends_without_flushing_loses_nothing():
+    done = run("m = monitor(); [m.submit(named(f'r{i}')) for i in range(3)]")
+    assert sorted(done.stdout.split()) == sorted(["r0", "r1", "r2", *["scored"] * 3])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_at_exit_a_judge_may_still_open_connections():
+    done = run(
+        """
+        import socket
+        class Connecting(ScriptedJudge):
+            async def evaluate_relevance(self, query, response):
+                await asyncio.sleep(0.2)
+                await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 80)
+                await asyncio.to_thread(time.sleep, 0)
+                return await super().evaluate_relevance(query, response)
+        m = monitor(Connecting()); m.submit(named("late"))
+        """
+    )
+    assert done.stdout == "late scored\n"
+    assert done.stderr == ""
+
+
+def test_exit_waits_no_longer_than_its_limit():
+    done = run(
+        """
+        class Silent(ScriptedJudge):
+            async def evaluate_relevance(self, query, response):
+                await asyncio.sleep(3600)
+        m = monitor(Silent(), exit_timeout=0.1, deadline=3600); m.submit(named("never"))
+        """
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_judge_that_blocks_its_thread_does_not_hold_the_process():
+    done = run(
+        """
+        class Blocking(ScriptedJudge):
+            async def evaluate_relevance(self, query, response):
+                time.sleep(3600)
+        m = monitor(Blocking(), exit_timeout=0.1); m.submit(named("never"))
+        """
+    )
+    assert done.returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+class TestFork:
+    def test_a_child_starts_anew_and_the_parents_runs_stay_the_parents(self):
+        done = run(
+            """
+            m = monitor(); m.submit(named("parent")); time.sleep(0.05)
+            pid = os.fork()
+            if pid == 0:
+                assert m.stats().started == 0
+                m.submit(named("child"))
+                os._exit(0 if m.flush(10) and m.stats().outcomes == {"evaluated": 1} else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+            assert m.flush(10) and m.stats().outcomes == {"evaluated": 1}
+            """
+        )
+        assert done.stderr == ""
+        assert sorted(done.stdout.splitlines()) == ["child scored", "parent scored"]
+
+    def test_a_lock_held_at_the_fork_does_not_stop_the_child(self):
+        done = run(
+            """
+            m = monitor(); ticket = m.begin("in progress")
+            with m._tally._lock, m._worker._changed:
+                pid = os.fork()
+                if pid == 0:
+                    assert not ticket.submit(case)  # begun in the parent: not the child's to count
+                    m.submit(named("child"))
+                    os._exit(0 if m.flush(10) else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+            """
+        )
+        assert (done.stderr, done.stdout) == ("", "child scored\n")
+
+    def test_a_multiprocessing_child_evaluates_before_it_ends(self):
+        done = run(
+            """
+            import multiprocessing
+            m = monitor()
+            def work():
+                m.submit(named("child")); m.close(10)
+            p = multiprocessing.get_context("fork").Process(target=work); p.start(); p.join()
+            sys.exit(p.exitcode)
+            """
+        )
+        assert (done.returncode, done.stdout) == (0, "child scored\n")

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ragaliq import ConfigurationError, JudgeAPIError, RAGTestCase, evaluate, evaluate_async
+from ragaliq.judges.base import ClaimVerdict
+from ragaliq.testing import ScriptedJudge
+
+
+def cases(number):
+    return [
+        RAGTestCase(id=str(i), query=f"q{i}", context=["Alpha is one."], response=f"Answer {i}.")
+        for i in range(number)
+    ]
+
+
+def test_results_come_in_the_order_of_the_cases():
+    class Uneven(ScriptedJudge):
+        async def extract_statements(self, query, response):
+            await asyncio.sleep(0.002 * (7 - int(query[1:]) % 7))
+            return await super().extract_statements(query, response)
+
+    run = evaluate(cases(20), judge=Uneven(), concurrency=5)
+    assert [row.case.id for row in run] == [str(i) for i in range(20)]
+
+
+def test_one_failed_case_keeps_the_others_and_stays_out_of_the_mean():
+    failures = {"extract_statements": [None, JudgeAPIError("down"), None]}
+    judge = ScriptedJudge(verdicts="SUPPORTED", failures=failures)
+    run = evaluate(cases(3), evaluators=["faithfulness"], judge=judge, concurrency=1)
+    summary = run.metrics["faithfulness"]
+    assert (summary.mean, summary.measured) == (1.0, 2)
+    assert summary.statuses == {"scored": 2, "judge_error": 1}
+    assert run[1].results["faithfulness"].score is None
+
+
+def test_the_mean_comes_with_an_interval_inside_the_unit_interval():
+    judge = ScriptedJudge(
+        verdicts=lambda claim, _: ClaimVerdict(
+            verdict="SUPPORTED" if int(claim.split()[1].rstrip(".")) % 2 else "CONTRADICTED"
+        )
+    )
+    summary = evaluate(cases(4), evaluators=["faithfulness"], judge=judge).metrics["faithfulness"]
+    low, high = summary.interval
+    assert 0.0 <= low < summary.mean == 0.5 < high <= 1.0
+
+
+def test_nothing_scored_means_no_mean():
+    judge = ScriptedJudge(failures={"extract_statements": [JudgeAPIError("down")] * 2})
+    summary = evaluate(cases(2), evaluators=["faithfulness"], judge=judge).metrics["faithfulness"]
+    assert (summary.mean, summary.interval, summary.measured) == (None, None, 0)
+
+
+def test_progress_is_told_after_each_case():
+    seen = []
+    evaluate(cases(3), judge=ScriptedJudge(), on_progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_no_more_cases_run_at_once_than_asked():
+    class Counting(ScriptedJudge):
+        running = most = 0
+
+        async def extract_statements(self, query, response):
+            self.running += 1
+            self.most = max(self.most, self.running)
+            await asyncio.sleep(0.001)
+            self.running -= 1
+            return await super().extract_statements(query, response)
+
+    judge = Counting()
+    evaluate(cases(12), evaluators=["faithfulness"], judge=judge, concurrency=3)
+    assert judge.most == 3
+
+
+async def test_works_in_a_running_loop_both_ways():
+    assert len(await evaluate_async(cases(2), judge=ScriptedJudge())) == 2
+    assert len(evaluate(cases(2), judge=ScriptedJudge())) == 2
+
+
+def test_no_cases_give_an_empty_run():
+    run = evaluate([], judge=ScriptedJudge())
+    assert len(run) == 0
+    assert run.metrics["faithfulness"].mean is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"concurrency": 0}, {"evaluators": ["nonsense"]}, {"judge": "nobody"}]
+)
+def test_wrong_settings_are_refused_before_anything_is_judged(wrong):
+    with pytest.raises(ConfigurationError):
+        evaluate(cases(1), **({"judge": ScriptedJudge()} | wrong))
+
+
+def test_a_strategy_the_judge_cannot_do_is_a_configuration_error():
+    from ragaliq import FaithfulnessEvaluator
+    from ragaliq.testing import PlainScriptedJudge
+
+    with pytest.raises(ConfigurationError, match="BatchingJudge"):
+        evaluate(
+            cases(1),
+            evaluators=[FaithfulnessEvaluator(strategy="batched")],
+            judge=PlainScriptedJudge(),
+        )

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from ragaliq import (
+    ClaimDetail,
+    EvaluatedRun,
+    EvaluationResult,
+    RAGTestCase,
+    SpanTarget,
+    Status,
+)
+
+SECRET = "Zanzibar"
+
+
+@pytest.fixture
+def sdk():
+    """Private providers that keep what is emitted."""
+    spans, logs = InMemorySpanExporter(), InMemoryLogRecordExporter()
+    tracer_provider, logger_provider = TracerProvider(), LoggerProvider()
+    tracer_provider.add_span_processor(SimpleSpanProcessor(spans))
+    logger_provider.add_log_record_processor(SimpleLogRecordProcessor(logs))
+    yield SimpleNamespace(
+        providers={"tracer_provider": tracer_provider, "logger_provider": logger_provider},
+        spans=spans.get_finished_spans,
+        events=lambda: [entry.log_record for entry in logs.get_finished_logs()],
+    )
+    tracer_provider.shutdown()
+    logger_provider.shutdown()
+
+
+@pytest.fixture
+def target():
+    return SpanTarget(trace_id="a" * 32, span_id="b" * 16, source="openinference")
+
+
+@pytest.fixture
+def run(target):
+    return EvaluatedRun(
+        run_id="run-1",
+        pipeline="support",
+        framework="langchain",
+        target=target,
+        sampling_probability=0.25,
+        session_id="s-1",
+        response_id="msg-1",
+    )
+
+
+def claim(verdict="SUPPORTED", **fields):
+    return ClaimDetail(
+        claim=f"{SECRET} is far.",
+        verdict=verdict,
+        evidence=f"{SECRET} lies far away.",
+        reason=f"It says {SECRET}.",
+        confidence=0.9,
+        supporting_chunk_ids=("doc-1", 2),
+        answer_span=(0, 16),
+        evidence_verified=True,
+        decided_by="claude",
+        **fields,
+    )
+
+
+@pytest.fixture
+def results():
+    claims = (claim(), claim("CONTRADICTED"), claim(None))
+    shared = {"claims": claims, "judge": "claude", "model": "claude-x", "duration": 0.5}
+    return {
+        "faithfulness": EvaluationResult(
+            evaluator_name="faithfulness",
+            score=0.5,
+            passed=False,
+            status=Status.PARTIAL,
+            threshold=0.7,
+            reasoning=f"1 of 2, {SECRET}.",
+            **shared,
+        ),
+        "hallucination": EvaluationResult(
+            evaluator_name="hallucination",
+            score=0.5,
+            passed=False,
+            status=Status.PARTIAL,
+            threshold=0.8,
+            reasoning="Found 1.",
+            **shared,
+        ),
+        "relevance": EvaluationResult(
+            evaluator_name="relevance",
+            score=None,
+            passed=None,
+            status=Status.JUDGE_TIMEOUT,
+            error=f"no answer about {SECRET}",
+            error_type="JudgeTimeoutError",
+            judge="claude",
+            model="claude-x",
+            threshold=0.7,
+        ),
+    }
+
+
+@pytest.fixture
+def secret_case():
+    return RAGTestCase(
+        query=f"Where is {SECRET}?",
+        context=[f"{SECRET} lies far away."],
+        response=f"{SECRET} lies far away. {SECRET} has nine towers.",
+    )

@@ -1,0 +1,242 @@
+"""Exact names and values: each test takes every attribute away and leaves nothing unexplained."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
+
+from ragaliq import __version__
+from ragaliq.telemetry import ContentPolicy, Emitter
+
+SECRET = "Zanzibar"
+ON = ContentPolicy(on_spans=True, on_events=True)
+
+
+@pytest.fixture
+def emit(sdk, run, results):
+    def emit(content=None, run=run, results=results, lag=1.5):
+        with Emitter(content, **sdk.providers).evaluation(run, lag=lag) as emission:
+            emission.record(results)
+        return sdk
+
+    return emit
+
+
+def named(sdk, name):
+    return [span for span in sdk.spans() if span.name == name]
+
+
+def taken(attributes):
+    left = dict(attributes)
+    return left, left.pop
+
+
+def test_the_root_span_is_a_trace_of_its_own_linked_to_the_target(emit, target):
+    sdk = emit()
+    (root,) = named(sdk, "evaluation support")
+    assert root.parent is None
+    assert root.kind is SpanKind.INTERNAL
+    (link,) = root.links
+    assert format_trace_id(link.context.trace_id) == target.trace_id
+    assert format_span_id(link.context.span_id) == target.span_id
+    assert format_trace_id(root.context.trace_id) != target.trace_id
+
+
+def test_the_root_spans_attributes(emit, target):
+    (root,) = named(emit(), "evaluation support")
+    left, pop = taken(root.attributes)
+    assert pop("openinference.span.kind") == "EVALUATOR"
+    assert pop("gen_ai.operation.name") == "evaluation"
+    assert pop("gen_ai.response.id") == "msg-1"
+    assert pop("session.id") == "s-1"
+    assert pop("ragaliq.schema.version") == "1"
+    assert pop("ragaliq.target.trace_id") == target.trace_id
+    assert pop("ragaliq.target.span_id") == target.span_id
+    assert pop("ragaliq.target.run_id") == "run-1"
+    assert pop("ragaliq.target.source") == "openinference"
+    assert pop("ragaliq.pipeline.name") == "support"
+    assert pop("ragaliq.framework") == "langchain"
+    assert pop("ragaliq.sampling.probability") == 0.25
+    assert pop("ragaliq.sampling.reason") == "rate"
+    assert pop("ragaliq.evaluation.lag") == 1.5
+    for index, (name, score, label, explanation) in enumerate(
+        [
+            ("faithfulness", 0.5, "fail", "1 of 3 claims supported"),
+            ("hallucination", 0.5, "fail", "1 of 3 claims supported"),
+            ("relevance", None, "judge_timeout", "judge_timeout"),
+        ]
+    ):
+        prefix = f"evaluations.{index}.evaluation."
+        assert pop(prefix + "name") == name
+        assert left.pop(prefix + "score", None) == score
+        assert pop(prefix + "label") == label
+        assert pop(prefix + "explanation") == explanation
+        assert pop(prefix + "annotator_kind") == "LLM"
+        assert pop(prefix + "identifier") == "claude"
+    assert left == {}
+
+
+def test_without_a_target_there_is_no_link_and_the_source_says_so(emit, run):
+    bare = run.model_copy(update={"target": None, "pipeline": "", "framework": ""})
+    (root,) = named(emit(run=bare), "evaluation")
+    assert not root.links
+    assert root.attributes["ragaliq.target.source"] == "none"
+    assert "ragaliq.target.span_id" not in root.attributes
+
+
+def test_a_metric_span_is_a_child_with_its_own_attributes(emit):
+    sdk = emit()
+    (root,) = named(sdk, "evaluation support")
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert metric.parent.span_id == root.context.span_id
+    assert metric.end_time - metric.start_time == pytest.approx(0.5e9)
+    left, pop = taken(metric.attributes)
+    assert pop("openinference.span.kind") == "EVALUATOR"
+    assert pop("gen_ai.operation.name") == "evaluation"
+    assert pop("gen_ai.evaluation.name") == "faithfulness"
+    assert pop("gen_ai.evaluation.score.value") == 0.5
+    assert pop("gen_ai.evaluation.score.label") == "fail"
+    assert pop("gen_ai.evaluation.explanation") == "1 of 3 claims supported"
+    assert pop("gen_ai.request.model") == "claude-x"
+    assert pop("ragaliq.status") == "partial"
+    assert pop("ragaliq.evaluator.type") == "llm"
+    assert pop("ragaliq.evaluator.id") == "claude"
+    assert pop("ragaliq.evaluator.version") == __version__
+    assert pop("ragaliq.threshold") == 0.7
+    assert pop("ragaliq.passed") is False
+    assert pop("ragaliq.higher_is_better") is True
+    assert pop("ragaliq.claim.total") == 3
+    assert pop("ragaliq.claim.supported") == 1
+    assert pop("ragaliq.claim.contradicted") == 1
+    assert pop("ragaliq.claim.not_enough_info") == 0
+    assert pop("ragaliq.claim.unverified") == 1
+    assert pop("ragaliq.claim.verdicts") == ("SUPPORTED", "CONTRADICTED", "UNVERIFIED")
+    assert pop("ragaliq.claims.truncated") == 0
+    assert left == {}
+
+
+def test_claim_spans_come_once_for_metrics_that_share_a_check(emit):
+    sdk = emit()
+    claims = named(sdk, "claim")
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert len(claims) == 3
+    assert {span.parent.span_id for span in claims} == {metric.context.span_id}
+    left, pop = taken(claims[0].attributes)
+    assert pop("openinference.span.kind") == "EVALUATOR"
+    assert pop("ragaliq.claim.index") == 0
+    assert pop("ragaliq.claim.verdict") == "SUPPORTED"
+    assert pop("ragaliq.claim.confidence") == 0.9
+    assert pop("ragaliq.claim.document.ids") == ("doc-1", "2")
+    assert pop("ragaliq.claim.evidence_verified") is True
+    assert pop("ragaliq.claim.decided_by") == "claude"
+    assert left == {}
+
+
+def test_with_content_claim_spans_carry_text_and_place(emit):
+    span = named(emit(ON), "claim")[0]
+    assert span.attributes["ragaliq.claim.text"] == f"{SECRET} is far."
+    assert span.attributes["ragaliq.claim.evidence"] == f"{SECRET} lies far away."
+    assert span.attributes["ragaliq.claim.explanation"] == f"It says {SECRET}."
+    assert span.attributes["ragaliq.claim.answer.start"] == 0
+    assert span.attributes["ragaliq.claim.answer.end"] == 16
+
+
+def test_by_default_no_text_of_the_application_or_the_judge_leaves(emit):
+    sdk = emit()
+    emitted = [*map(str, (s.to_json() for s in sdk.spans())), *map(str, sdk.events())]
+    assert not [text for text in emitted if SECRET in text]
+
+
+def test_only_a_failed_evaluation_is_an_error_never_a_low_score(emit):
+    sdk = emit()
+    codes = {span.name: span.status.status_code for span in sdk.spans()}
+    assert codes["evaluation faithfulness"] is StatusCode.UNSET
+    assert codes["evaluation relevance"] is StatusCode.ERROR
+    assert codes["evaluation support"] is StatusCode.ERROR
+
+
+def test_a_good_evaluation_sets_no_status(emit, results):
+    sdk = emit(results={"faithfulness": results["faithfulness"]})
+    assert {span.status.status_code for span in sdk.spans()} == {StatusCode.UNSET}
+
+
+def test_there_is_an_event_for_each_metric_in_the_targets_context(emit, target):
+    sdk = emit()
+    metrics = {
+        span.attributes["gen_ai.evaluation.name"]: span
+        for span in sdk.spans()
+        if "gen_ai.evaluation.name" in span.attributes
+    }
+    for event in sdk.events():
+        assert event.event_name == "gen_ai.evaluation.result"
+        assert format_trace_id(event.trace_id) == target.trace_id
+        assert format_span_id(event.span_id) == target.span_id
+        own = metrics[event.attributes["gen_ai.evaluation.name"]].context
+        assert event.attributes["ragaliq.evaluation.trace_id"] == format_trace_id(own.trace_id)
+        assert event.attributes["ragaliq.evaluation.span_id"] == format_span_id(own.span_id)
+        assert event.attributes["gen_ai.response.id"] == "msg-1"
+    assert [event.severity_text for event in sdk.events()] == ["INFO", "INFO", "WARN"]
+
+
+def test_the_event_of_a_failure_has_an_error_type_and_no_score(emit):
+    event = emit().events()[2]
+    assert event.attributes["error.type"] == "JudgeTimeoutError"
+    assert "gen_ai.evaluation.score.value" not in event.attributes
+    assert "gen_ai.evaluation.score.label" not in event.attributes
+
+
+def test_without_a_logger_provider_the_event_is_a_span_event(sdk, run, results):
+    emitter = Emitter(tracer_provider=sdk.providers["tracer_provider"])
+    with emitter.evaluation(run) as emission:
+        emission.record(results)
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert [event.name for event in metric.events] == ["gen_ai.evaluation.result"]
+    assert sdk.events() == []
+
+
+def test_with_a_logger_provider_there_is_no_span_event(emit):
+    assert not any(span.events for span in emit().spans())
+
+
+def test_claims_beyond_the_limits_are_counted(emit, results):
+    many = results["faithfulness"].model_copy(
+        update={"claims": results["faithfulness"].claims * 30}
+    )
+    sdk = emit(results={"faithfulness": many})
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert len(named(sdk, "claim")) == 32
+    assert metric.attributes["ragaliq.claim.total"] == 90
+    assert len(metric.attributes["ragaliq.claim.verdicts"]) == 64
+    assert metric.attributes["ragaliq.claims.truncated"] == 58
+
+
+def test_spans_made_by_a_judge_nest_under_the_evaluation(sdk, run):
+    tracer = sdk.providers["tracer_provider"].get_tracer("judge")
+    with Emitter(**sdk.providers).evaluation(run):
+        tracer.start_span("chat").end()
+    (root,), (chat,) = named(sdk, "evaluation support"), named(sdk, "chat")
+    assert chat.parent.span_id == root.context.span_id
+
+
+def test_the_root_span_ends_when_the_evaluation_is_cancelled(sdk, run):
+    with pytest.raises(GeneratorExit), Emitter(**sdk.providers).evaluation(run):
+        raise GeneratorExit
+    assert len(named(sdk, "evaluation support")) == 1
+
+
+def test_a_broken_provider_never_reaches_the_caller_and_is_logged_once(run, results, caplog):
+    class Broken:
+        def get_tracer(self, *args, **kwargs):
+            return self
+
+        def start_span(self, *args, **kwargs):
+            raise RuntimeError(SECRET)
+
+    emitter = Emitter(tracer_provider=Broken())
+    for _ in range(3):
+        with caplog.at_level(logging.WARNING), emitter.evaluation(run) as emission:
+            emission.record(results)
+    assert len(caplog.records) == 1
+    assert SECRET not in caplog.text
