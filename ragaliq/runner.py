@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ragaliq.core.concurrency import run_all
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import EvaluationResult, JudgeUsage
@@ -155,12 +155,7 @@ async def _evaluate_all(
             if on_progress is not None:
                 on_progress(len(results), len(cases))
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(concurrency, len(cases))):
-                group.create_task(lane())
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+    await run_all(lane() for _ in range(min(concurrency, len(cases))))
     return tuple(results[position] for position in range(len(cases)))
 
 

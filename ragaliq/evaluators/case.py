@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
+from ragaliq.core.concurrency import run_all
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import UNSCORED
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
@@ -45,7 +46,7 @@ async def evaluate_case(
     checks = _SharedChecks(case, judge)
     try:
         pending = [_timed(evaluator, case, judge, checks, deadline) for evaluator in evaluators]
-        results = await asyncio.gather(*pending)
+        results = await run_all(pending)
     finally:
         checks.cancel()
     return dict(zip((evaluator.name for evaluator in evaluators), results, strict=True))

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ragaliq.core.concurrency import run_all
 from ragaliq.core.evaluator import judge_name
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import ClaimDetail, JudgeUsage, Status
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, DatasetError, JudgeResponseError
 from ragaliq.evaluators.alignment import CLAIM_CUTOFF, locate, locate_evidence
-from ragaliq.evaluators.reconcile import Decided, decide_missing, unsettled
+from ragaliq.evaluators.reconcile import Decided, decide_missing
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
 from ragaliq.judges.refusals import is_refusal
 
@@ -172,7 +173,7 @@ async def _per_claim(
                 raise
 
     async def ask(positions: Sequence[int]) -> Decided:
-        replies = await unsettled(verify(i) for i in positions)
+        replies = await run_all(verify(i) for i in positions)
         return Decided.from_each(zip(positions, replies, strict=True))
 
     return await decide_missing(ask, len(claims), policy, usage)

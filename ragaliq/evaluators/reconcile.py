@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges.base import ClaimVerdict, VerdictsResult
 
-__all__ = ["Decided", "decide_missing", "unsettled"]
-
-T = TypeVar("T")
+__all__ = ["Decided", "decide_missing"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,13 +87,3 @@ async def decide_missing(
             f"the judge gave no verdict for {len(missing)} of {total} claims", usage=decided.usage
         )
     return decided
-
-
-async def unsettled(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run all to their end or to the first error, which cancels and awaits the others."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in coroutines]
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]

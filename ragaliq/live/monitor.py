@@ -148,24 +148,26 @@ class Monitor:
             A ticket to end the run with, or None when it is not to be evaluated: sampled out
             (counted), inside `suppress()`, or the monitor is off.
         """
+        if not self._enabled or is_suppressed():
+            return None
+        self._tally.start()
         try:
-            if not self._enabled or is_suppressed():
-                return None
-            self._tally.start()
-            if not self._sampler.decide(_sampling_key(run_id)):
-                self._tally.end("sampled_out")
-                return None
-            return RunTicket(
-                run_id,
-                pipeline=pipeline,
-                framework=framework,
-                probability=self._sampler.rate,
-                tally=self._tally,
-                worker=self._worker,
-            )
+            chosen = self._sampler.decide(_sampling_key(run_id))
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
+            self._tally.end("incomplete_run", "internal_error")
             return None
+        if not chosen:
+            self._tally.end("sampled_out")
+            return None
+        return RunTicket(
+            run_id,
+            pipeline=pipeline,
+            framework=framework,
+            probability=self._sampler.rate,
+            tally=self._tally,
+            worker=self._worker,
+        )
 
     def submit(
         self,

@@ -38,5 +38,7 @@ class Sampler:
         if self._limit == _BUCKETS:
             return True
         # Ids are not uniform (the high bits of a UUIDv7 are the clock): hash them first.
-        digest = blake2b(key.encode(), digest_size=8, person=b"ragaliq").digest()
+        digest = blake2b(
+            key.encode("utf-8", "surrogatepass"), digest_size=8, person=b"ragaliq"
+        ).digest()
         return int.from_bytes(digest) < self._limit

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+from ragaliq import (
+    ConfigurationError,
+    Monitor,
+    is_suppressed,
+    suppress,
+)
+from ragaliq.testing import ScriptedJudge
+
+
+def test_sampled_out_runs_are_counted_and_never_judged(monitor_of, case):
+    judge = ScriptedJudge()
+    monitor = monitor_of(judge=judge, sample_rate=0.0)
+    assert not monitor.submit(case)
+    assert monitor.stats().outcomes == {"sampled_out": 1}
+    assert not judge.call_counts
+
+
+def test_a_run_carries_the_probability_it_had(monitor_of, case):
+    got = []
+    monitor = monitor_of(sample_rate=0.5, on_result=got.append)
+    for i in range(40):
+        monitor.submit(case, run_id=f"run-{i}")
+    assert monitor.flush(5.0)
+    stats = monitor.stats()
+    assert 0 < len(got) < 40
+    assert {result.sampling_probability for result in got} == {0.5}
+    assert stats.outcomes == {"evaluated": len(got), "sampled_out": 40 - len(got)}
+
+
+def test_runs_of_one_trace_are_sampled_together(monitor_of, case):
+    monitor = monitor_of(sample_rate=0.5)
+    tracer = TracerProvider().get_tracer("app")
+    for _ in range(20):
+        with tracer.start_as_current_span("request"):
+            decisions = {monitor.submit(case, run_id=f"run-{i}") for i in range(5)}
+        assert len(decisions) == 1
+
+
+def test_the_current_span_is_the_target(monitor_of, case):
+    got = []
+    monitor = monitor_of(on_result=got.append)
+    with TracerProvider().get_tracer("app").start_as_current_span("request") as span:
+        monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert got[0].target.span_id == trace.format_span_id(span.get_span_context().span_id)
+    assert got[0].target.source == "ambient"
+
+
+def test_runs_inside_suppress_are_no_runs(monitor_of, case):
+    monitor = monitor_of()
+    with suppress():
+        assert is_suppressed()
+        assert not monitor.submit(case)
+    assert not is_suppressed()
+    assert monitor.stats().started == 0
+
+
+def test_judging_happens_inside_suppress(monitor_of, case):
+    seen = []
+
+    class Watching(ScriptedJudge):
+        async def evaluate_relevance(self, query, response):
+            seen.append(is_suppressed())
+            return await super().evaluate_relevance(query, response)
+
+    monitor = monitor_of(judge=Watching(), on_result=lambda _: seen.append(is_suppressed()))
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert seen == [True, True]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"judge": "oracle"},
+        {"judge": 7},
+        {"sample_rate": 2},
+        {"concurrency": 0},
+        {"max_queue": 0},
+        {"deadline": 0},
+        {"evaluators": []},
+    ],
+)
+def test_wrong_settings_are_refused_when_the_monitor_is_built(wrong):
+    with pytest.raises(ConfigurationError):
+        Monitor(**({"judge": ScriptedJudge()} | wrong))
+
+
+class TestEnvironment:
+    def test_rate_and_switch_come_from_the_environment(self, monitor_of, case, monkeypatch):
+        monkeypatch.setenv("RAGALIQ_SAMPLE_RATE", "0")
+        monitor = monitor_of()
+        assert not monitor.submit(case)
+        assert monitor.stats().outcomes == {"sampled_out": 1}
+        monkeypatch.setenv("RAGALIQ_ENABLED", "false")
+        off = monitor_of()
+        assert not off.submit(case)
+        assert off.stats().started == 0
+
+    def test_arguments_win(self, monitor_of, case, monkeypatch):
+        monkeypatch.setenv("RAGALIQ_SAMPLE_RATE", "0")
+        monkeypatch.setenv("RAGALIQ_ENABLED", "0")
+        assert monitor_of(sample_rate=1.0, enabled=True).submit(case)
+
+    def test_the_judge_comes_from_the_environment(self, monkeypatch):
+        monkeypatch.setenv("RAGALIQ_JUDGE", "oracle")
+        with pytest.raises(ConfigurationError, match="oracle"):
+            Monitor()
+
+    def test_a_wrong_value_names_its_variable(self, monkeypatch):
+        monkeypatch.setenv("RAGALIQ_SAMPLE_RATE", "plenty")
+        with pytest.raises(ConfigurationError, match="RAGALIQ_SAMPLE_RATE"):
+            Monitor(judge=ScriptedJudge())
