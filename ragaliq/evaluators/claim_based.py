@@ -97,8 +97,12 @@ class ClaimEvaluator(Evaluator):
             reasoning=reasoning,
             usage=check.usage,
             claims=check.claims,
-            raw_response=self.raw_response(check.decided),
+            raw_response=self.raw_response(check.decided) | _how_it_was_asked(check),
         )
+
+
+def _how_it_was_asked(check: ClaimCheck) -> dict[str, Any]:
+    return {"context_parts": check.context_parts} if check.context_parts > 1 else {}
 
 
 def claim_rows(claims: tuple[ClaimDetail, ...]) -> list[dict[str, Any]]:

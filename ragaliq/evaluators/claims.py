@@ -7,28 +7,24 @@ All end in the same `ClaimCheck`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ragaliq.core.concurrency import run_all
-from ragaliq.core.evaluator import judge_name
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import ClaimDetail, JudgeUsage, Status
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import ConfigurationError, DatasetError, JudgeResponseError
-from ragaliq.evaluators.alignment import CLAIM_CUTOFF, locate, locate_evidence
-from ragaliq.evaluators.reconcile import Decided, decide_missing
+from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
+from ragaliq.evaluators.details import claim_details
+from ragaliq.evaluators.reconcile import Decided
+from ragaliq.evaluators.verification import Verifier
+from ragaliq.evaluators.windows import split_text
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
 from ragaliq.judges.refusals import is_refusal
 
 __all__ = ["ClaimCheck", "Strategy", "check_claims"]
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
-
-_CONCURRENT_CLAIMS = 8
-"""Claims of one answer that are asked about at the same time with `per_claim`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +35,13 @@ class ClaimCheck:
         status: `scored`, `partial`, or why there is nothing to score.
         claims: In the answer's order; a claim without a verdict stayed undecided.
         usage: What the check cost.
+        context_parts: In how many parts the context was judged, because it was too long for one.
     """
 
     status: Status
     claims: tuple[ClaimDetail, ...] = ()
     usage: JudgeUsage = JudgeUsage()
+    context_parts: int = 1
 
     @property
     def decided(self) -> tuple[ClaimDetail, ...]:
@@ -82,19 +80,28 @@ async def check_claims(
         return ClaimCheck(status=Status.ANSWER_REFUSED)
     if not case.response.strip():
         return ClaimCheck(status=Status.NO_CLAIMS)
-    claims, decided = await _decide(case, judge, policy, strategy)
-    if not claims:
-        return ClaimCheck(status=Status.NO_CLAIMS, usage=decided.usage)
+    asked = await _decide(case, judge, policy, strategy)
+    if not asked.claims:
+        return ClaimCheck(status=Status.NO_CLAIMS, usage=asked.decided.usage)
+    is_complete = len(asked.decided.verdicts) == len(asked.claims)
     return ClaimCheck(
-        status=Status.SCORED if len(decided.verdicts) == len(claims) else Status.PARTIAL,
-        claims=_details(case, claims, decided, judge),
-        usage=decided.usage,
+        status=Status.SCORED if is_complete else Status.PARTIAL,
+        claims=claim_details(case, asked.claims, asked.decided, judge),
+        usage=asked.decided.usage,
+        context_parts=asked.context_parts,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    claims: list[str]
+    decided: Decided
+    context_parts: int = 1
 
 
 async def _decide(
     case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy, strategy: Strategy | None
-) -> tuple[list[str], Decided]:
+) -> _Asked:
     batching = judge if isinstance(judge, BatchingJudge) else None
     if strategy in ("batched", "single_pass") and batching is None:
         raise ConfigurationError(
@@ -102,118 +109,56 @@ async def _decide(
             "use strategy='per_claim'"
         )
     without_context = not case.has_context and policy.empty_context == "not_enough_info"
-    if strategy == "single_pass" and batching is not None and not without_context:
-        return await _single_pass(case, batching)
+    batched = batching is not None and strategy != "per_claim"
+    verifier = Verifier(judge, case.context_texts, policy=policy, batched=batched)
+    one_pass = strategy == "single_pass" and len(verifier.parts) == 1 and not without_context
+    if one_pass and batching is not None:
+        return await _single_pass(case, batching, verifier)
 
-    asks_batched = batching is not None and strategy != "per_claim"
-    if asks_batched and batching is not None:
-        extracted = await batching.extract_statements(case.query, case.response)
-    else:
-        extracted = await judge.extract_claims(case.response)
-    claims = [claim for claim in extracted.claims if claim.strip()]
-    usage = extracted.spent()
+    claims, usage = await _extract(case, judge, batched=batched)
     if not claims:
-        return [], Decided(usage=usage)
+        return _Asked(claims=[], decided=Decided(usage=usage))
     if without_context:
-        return claims, _nothing_to_check_against(claims, usage)
-    try:
-        if asks_batched and batching is not None:
-            return claims, await _batched(claims, case.context_texts, batching, policy, usage)
-        return claims, await _per_claim(claims, case.context_texts, judge, policy, usage)
-    except JudgeResponseError as error:
-        error.usage = usage if error.usage is None else usage + error.usage
-        raise
+        decided = _nothing_to_check_against(claims)
+    else:
+        try:
+            decided = await verifier.decide(claims)
+        except JudgeError as error:
+            # What the extraction cost is spent, whatever becomes of the verification.
+            error.usage = usage if error.usage is None else usage + error.usage
+            raise
+    return _Asked(
+        claims=claims,
+        decided=Decided(usage=usage).and_then(decided),
+        context_parts=len(verifier.parts),
+    )
 
 
-def _nothing_to_check_against(claims: Sequence[str], usage: JudgeUsage) -> Decided:
+async def _extract(
+    case: RAGTestCase, judge: LLMJudge, *, batched: bool
+) -> tuple[list[str], JudgeUsage]:
+    claims: list[str] = []
+    usage = JudgeUsage()
+    limit = judge.max_answer_chars
+    for part in split_text(case.response, limit if isinstance(limit, int) else None):
+        if batched and isinstance(judge, BatchingJudge):
+            extracted = await judge.extract_statements(case.query, part)
+        else:
+            extracted = await judge.extract_claims(part)
+        claims += [claim for claim in extracted.claims if claim.strip()]
+        usage += extracted.spent()
+    return claims, usage
+
+
+def _nothing_to_check_against(claims: Sequence[str]) -> Decided:
     verdict = ClaimVerdict(
         verdict="NOT_ENOUGH_INFO", reason="There is no context.", decided_by="policy"
     )
-    return Decided(verdicts=dict.fromkeys(range(len(claims)), verdict), usage=usage)
+    return Decided(verdicts=dict.fromkeys(range(len(claims)), verdict))
 
 
-async def _single_pass(case: RAGTestCase, judge: BatchingJudge) -> tuple[list[str], Decided]:
+async def _single_pass(case: RAGTestCase, judge: BatchingJudge, verifier: Verifier) -> _Asked:
     graded = await judge.grade_statements(case.query, case.response, case.context_texts)
-    verdicts: dict[int, ClaimVerdict] = dict(enumerate(graded.statements))
     claims = [statement.statement for statement in graded.statements]
-    return claims, Decided(verdicts=verdicts, usage=graded.spent())
-
-
-async def _batched(
-    claims: list[str],
-    context: list[str],
-    judge: BatchingJudge,
-    policy: ScoringPolicy,
-    usage: JudgeUsage,
-) -> Decided:
-    async def ask(positions: Sequence[int]) -> Decided:
-        reply = await judge.verify_claims([claims[i] for i in positions], context)
-        return Decided.from_reply(reply, positions)
-
-    return await decide_missing(ask, len(claims), policy, usage)
-
-
-async def _per_claim(
-    claims: list[str],
-    context: list[str],
-    judge: LLMJudge,
-    policy: ScoringPolicy,
-    usage: JudgeUsage,
-) -> Decided:
-    slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
-
-    async def verify(position: int) -> ClaimVerdict | JudgeResponseError:
-        async with slots:
-            try:
-                return await judge.verify_claim(claims[position], context)
-            except JudgeResponseError as error:
-                # One malformed reply is one missing verdict where the policy asks again.
-                if policy.still_missing == "partial":
-                    return error
-                raise
-
-    async def ask(positions: Sequence[int]) -> Decided:
-        replies = await run_all(verify(i) for i in positions)
-        return Decided.from_each(zip(positions, replies, strict=True))
-
-    return await decide_missing(ask, len(claims), policy, usage)
-
-
-def _details(
-    case: RAGTestCase, claims: Sequence[str], decided: Decided, judge: LLMJudge
-) -> tuple[ClaimDetail, ...]:
-    name = judge_name(judge)
-    details, cursor = [], 0
-    for position, claim in enumerate(claims):
-        span = locate(claim, case.response, cutoff=CLAIM_CUTOFF, start=cursor)
-        cursor = span[1] if span else cursor
-        verdict = decided.verdicts.get(position)
-        details.append(_detail(case, claim, verdict, span, name))
-    return tuple(details)
-
-
-def _detail(
-    case: RAGTestCase,
-    claim: str,
-    verdict: ClaimVerdict | None,
-    span: tuple[int, int] | None,
-    judge_name: str,
-) -> ClaimDetail:
-    if verdict is None:
-        return ClaimDetail(claim=claim, verdict=None, confidence=0.0, answer_span=span)
-    positions = [i for i in verdict.supporting_chunk_ids if 0 <= i < len(case.chunk_ids)]
-    evidence_spans = locate_evidence(
-        verdict.evidence, case.context_texts, case.chunk_ids, positions
-    )
-    return ClaimDetail(
-        claim=claim,
-        verdict=verdict.verdict,
-        evidence=verdict.evidence,
-        confidence=verdict.confidence,
-        reason=verdict.reason,
-        supporting_chunk_ids=tuple(case.chunk_ids[i] for i in positions),
-        answer_span=span,
-        evidence_spans=evidence_spans,
-        evidence_verified=bool(evidence_spans),
-        decided_by=verdict.decided_by or judge_name,
-    )
+    decided = Decided(verdicts=dict(enumerate(graded.statements)), usage=graded.spent())
+    return _Asked(claims=claims, decided=await verifier.look_again(claims, decided))

@@ -10,7 +10,9 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges.base import ClaimVerdict, VerdictsResult
 
-__all__ = ["Decided", "decide_missing"]
+__all__ = ["Decided", "decide_missing", "merge_parts"]
+
+_STRENGTH = {"SUPPORTED": 0, "CONTRADICTED": 1, "NOT_ENOUGH_INFO": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +58,29 @@ class Decided:
         """Both together; verdicts already there stay."""
         return Decided(verdicts={**later.verdicts, **self.verdicts}, usage=self.usage + later.usage)
 
+    def with_chunks(self, positions: Sequence[int]) -> Decided:
+        """The same with chunk ids that count in the whole context instead of in a part of it."""
+        return Decided(
+            verdicts={
+                claim: verdict.model_copy(
+                    update={
+                        "supporting_chunk_ids": list(
+                            dict.fromkeys(
+                                positions[i]
+                                for i in verdict.supporting_chunk_ids
+                                if 0 <= i < len(positions)
+                            )
+                        )
+                    }
+                )
+                for claim, verdict in self.verdicts.items()
+            },
+            usage=self.usage,
+        )
+
 
 async def decide_missing(
-    ask: Callable[[Sequence[int]], Awaitable[Decided]],
-    total: int,
-    policy: ScoringPolicy,
-    usage: JudgeUsage,
+    ask: Callable[[Sequence[int]], Awaitable[Decided]], total: int, policy: ScoringPolicy
 ) -> Decided:
     """Ask for all claims, then once more for those without a verdict if the policy says so.
 
@@ -69,12 +88,11 @@ async def decide_missing(
         ask: Decides the claims at the given positions.
         total: Number of claims.
         policy: What to do about missing verdicts.
-        usage: Spent so far; the result adds to it.
 
     Raises:
         JudgeResponseError: No claim was decided, or some were not and the policy forbids it.
     """
-    decided = Decided(usage=usage).and_then(await ask(range(total)))
+    decided = await ask(range(total))
     missing = [i for i in range(total) if i not in decided.verdicts]
     if missing and policy.missing_verdicts == "reask":
         decided = decided.and_then(await ask(missing))
@@ -87,3 +105,27 @@ async def decide_missing(
             f"the judge gave no verdict for {len(missing)} of {total} claims", usage=decided.usage
         )
     return decided
+
+
+def merge_parts(parts: Sequence[Decided], total: int) -> Decided:
+    """Join what was decided from the parts of one context.
+
+    SUPPORTED by any part wins, else CONTRADICTED by any, else NOT_ENOUGH_INFO. A claim that some
+    part left undecided is decided only if another part supports it.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    verdicts = {}
+    for claim in range(total):
+        found = [part.verdicts[claim] for part in parts if claim in part.verdicts]
+        found.sort(key=lambda verdict: (_STRENGTH[verdict.verdict], -verdict.confidence))
+        if found and (len(found) == len(parts) or found[0].verdict == "SUPPORTED"):
+            verdicts[claim] = _joined(found)
+    return Decided(verdicts=verdicts, usage=sum((part.usage for part in parts), JudgeUsage()))
+
+
+def _joined(found: Sequence[ClaimVerdict]) -> ClaimVerdict:
+    best = found[0]
+    alike = (verdict for verdict in found if verdict.verdict == best.verdict)
+    chunks = dict.fromkeys(i for verdict in alike for i in verdict.supporting_chunk_ids)
+    return best.model_copy(update={"supporting_chunk_ids": list(chunks)})

@@ -141,10 +141,16 @@ class LLMJudge(ABC):
     Attributes:
         name: Shown in results and telemetry.
         model: The model behind the judge; None where there is none.
+        max_context_chars: Characters of context one question may hold; a longer context is judged
+            in parts. None for no limit.
+        max_answer_chars: Characters of answer from which claims are extracted at once; a longer
+            answer is taken in parts. None for no limit.
     """
 
     name: str = "judge"
     model: str | None = None
+    max_context_chars: int | None = None
+    max_answer_chars: int | None = None
 
     @abstractmethod
     async def extract_claims(self, response: str) -> ClaimsResult:
@@ -183,7 +189,13 @@ class LLMJudge(ABC):
 
 
 class BatchingJudge(LLMJudge):
-    """A judge that handles all claims of an answer in one call."""
+    """A judge that handles all claims of an answer in one call.
+
+    Attributes:
+        max_claims: Claims one call may decide; more are asked in several. None for no limit.
+    """
+
+    max_claims: int | None = None
 
     @abstractmethod
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:

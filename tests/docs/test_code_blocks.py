@@ -23,7 +23,7 @@ def blocks():
                 yield pytest.param(code, id=name)
 
 
-@pytest.mark.parametrize("code", blocks())
+@pytest.mark.parametrize("code", list(blocks()))
 def test_the_block_runs(code, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code],

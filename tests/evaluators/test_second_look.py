@@ -1,0 +1,95 @@
+"""A SUPPORTED verdict whose quote stands nowhere in the context is not taken at its word."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragaliq import FaithfulnessEvaluator, JudgeAPIError, RAGTestCase
+from ragaliq.judges.base import ClaimVerdict, NumberedVerdict, VerdictsResult
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
+
+CASE = RAGTestCase(
+    query="q",
+    context=["The lamp weighs 310 grams.", "It folds flat for the bag."],
+    response="It weighs 310 grams. It folds.",
+)
+
+
+def verdict(index, evidence, value="SUPPORTED"):
+    return NumberedVerdict(claim_index=index, verdict=value, evidence=evidence, confidence=0.8)
+
+
+class Quoting(ScriptedJudge):
+    def __init__(self, *replies):
+        super().__init__(claims=["The lamp weighs 310 grams.", "The lamp folds."])
+        self.replies = list(replies)
+        self.asked = []
+
+    async def verify_claims(self, claims, context):
+        self.asked.append(list(claims))
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return VerdictsResult(verdicts=reply)
+
+
+FOUND = verdict(0, "The lamp weighs 310 grams.")
+INVENTED = verdict(1, "The lamp has a hinge in the middle of its arm.")
+
+
+async def check(*replies):
+    judge = Quoting(*replies)
+    return judge, await FaithfulnessEvaluator().evaluate(CASE, judge)
+
+
+async def test_a_quote_that_is_there_costs_no_second_question():
+    judge, result = await check([FOUND, verdict(1, "It folds flat")])
+    assert len(judge.asked) == 1
+    assert [claim.evidence_verified for claim in result.claims] == [True, True]
+
+
+async def test_only_the_unfounded_claim_is_asked_again():
+    judge, _ = await check([FOUND, INVENTED], [verdict(0, "It folds flat for the bag.")])
+    assert judge.asked[1:] == [["The lamp folds."]]
+
+
+async def test_a_real_quote_on_second_thought_clears_it():
+    _, result = await check([FOUND, INVENTED], [verdict(0, "It folds flat for the bag.")])
+    assert result.claims[1].evidence_verified
+    assert result.claims[1].confidence == 0.8
+    assert result.claims[1].evidence_spans[0].chunk_id == 1
+
+
+async def test_another_invented_quote_keeps_the_verdict_with_half_the_confidence():
+    _, result = await check([FOUND, INVENTED], [verdict(0, "A hinge, somewhere in the arm.")])
+    claim = result.claims[1]
+    assert (claim.verdict, claim.evidence_verified, claim.confidence) == ("SUPPORTED", False, 0.4)
+
+
+async def test_a_changed_mind_is_taken():
+    _, result = await check([FOUND, INVENTED], [verdict(0, "", "NOT_ENOUGH_INFO")])
+    assert result.claims[1].verdict == "NOT_ENOUGH_INFO"
+    assert result.score == 0.5
+
+
+@pytest.mark.parametrize("second", [[], JudgeAPIError("down")], ids=["nothing", "failure"])
+async def test_without_a_second_answer_the_first_stands_in_doubt(second):
+    replies = [[FOUND, INVENTED], second, second]
+    _, result = await check(*replies)
+    assert (result.claims[1].verdict, result.claims[1].confidence) == ("SUPPORTED", 0.4)
+
+
+async def test_a_verdict_without_a_quote_is_not_asked_again():
+    judge, result = await check([FOUND, verdict(1, "")])
+    assert len(judge.asked) == 1
+    assert not result.claims[1].evidence_verified
+
+
+async def test_a_plain_judges_remark_is_no_quote_to_hold_it_to():
+    judge = PlainScriptedJudge(
+        claims=["The lamp folds."],
+        verdicts=ClaimVerdict(verdict="SUPPORTED", evidence="The context states this"),
+    )
+    result = await FaithfulnessEvaluator().evaluate(CASE, judge)
+    assert judge.call_counts["verify_claim"] == 1
+    assert (result.claims[0].confidence, result.claims[0].evidence_verified) == (1.0, False)
