@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from ragaliq.core.run import EvaluatedRun, SpanTarget
     from ragaliq.core.test_case import ContextChunk, RAGTestCase
     from ragaliq.evaluators import (
+        ChunkUtilityEvaluator,
+        ContextPrecisionEvaluator,
+        ContextRecallEvaluator,
         FaithfulnessEvaluator,
         HallucinationEvaluator,
         RelevanceEvaluator,
@@ -60,12 +63,15 @@ __all__ = [
     "DEFAULT_JUDGE_MODEL",
     "BatchingJudge",
     "BudgetExceeded",
+    "ChunkUtilityEvaluator",
     "ClaimDetail",
     "ClaimVerdict",
     "ClaimsResult",
     "ClaudeJudge",
     "ConfigurationError",
     "ContextChunk",
+    "ContextPrecisionEvaluator",
+    "ContextRecallEvaluator",
     "DatasetError",
     "EvaluatedRun",
     "EvaluationResult",
@@ -118,6 +124,7 @@ _NAMES = {
     "ragaliq.core.run": "EvaluatedRun SpanTarget",
     "ragaliq.core.test_case": "ContextChunk RAGTestCase",
     "ragaliq.evaluators": (
+        "ChunkUtilityEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "
         "FaithfulnessEvaluator HallucinationEvaluator RelevanceEvaluator get_evaluator "
         "list_evaluators register_evaluator"
     ),

@@ -71,7 +71,7 @@ class ClaimEvaluator(Evaluator):
             fallback=UNSCORED if no_context else self.policy.no_claims,
             reasoning=reasons[check.status],
             usage=check.usage,
-            raw_response=self.raw_response(()),
+            raw_response=self.raw_response(check),
         )
 
     without_claims: str = "No claims to verify."
@@ -81,8 +81,8 @@ class ClaimEvaluator(Evaluator):
         """Score a check that decided at least one claim."""
 
     @abstractmethod
-    def raw_response(self, claims: tuple[ClaimDetail, ...]) -> dict[str, Any]:
-        """The metric's documented details for these decided claims."""
+    def raw_response(self, check: ClaimCheck) -> dict[str, Any]:
+        """The metric's documented details."""
 
     def _scored(
         self, check: ClaimCheck, judge: LLMJudge, *, score: float, reasoning: str
@@ -97,7 +97,7 @@ class ClaimEvaluator(Evaluator):
             reasoning=reasoning,
             usage=check.usage,
             claims=check.claims,
-            raw_response=self.raw_response(check.decided) | _how_it_was_asked(check),
+            raw_response=self.raw_response(check) | _how_it_was_asked(check),
         )
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import ClaimDetail, JudgeUsage, Status
-from ragaliq.core.test_case import RAGTestCase
+from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
 from ragaliq.evaluators.details import claim_details
 from ragaliq.evaluators.reconcile import Decided
@@ -34,12 +34,14 @@ class ClaimCheck:
     Attributes:
         status: `scored`, `partial`, or why there is nothing to score.
         claims: In the answer's order; a claim without a verdict stayed undecided.
+        chunk_ids: The ids of the case's chunks, in rank order.
         usage: What the check cost.
         context_parts: In how many parts the context was judged, because it was too long for one.
     """
 
     status: Status
     claims: tuple[ClaimDetail, ...] = ()
+    chunk_ids: tuple[ChunkId, ...] = ()
     usage: JudgeUsage = JudgeUsage()
     context_parts: int = 1
 
@@ -87,6 +89,7 @@ async def check_claims(
     return ClaimCheck(
         status=Status.SCORED if is_complete else Status.PARTIAL,
         claims=claim_details(case, asked.claims, asked.decided, judge),
+        chunk_ids=tuple(case.chunk_ids),
         usage=asked.decided.usage,
         context_parts=asked.context_parts,
     )

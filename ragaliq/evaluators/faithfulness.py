@@ -39,12 +39,12 @@ class FaithfulnessEvaluator(ClaimEvaluator):
             reasoning=f"{supported} of {total} claims supported by the context.",
         )
 
-    def raw_response(self, claims: tuple[ClaimDetail, ...]) -> dict[str, Any]:
+    def raw_response(self, check: ClaimCheck) -> dict[str, Any]:
         """`claims`, `total_claims`, `supported_claims`."""
         return {
-            "claims": claim_rows(claims),
-            "total_claims": len(claims),
-            "supported_claims": _supported(claims),
+            "claims": claim_rows(check.decided),
+            "total_claims": len(check.decided),
+            "supported_claims": _supported(check.decided),
         }
 
 

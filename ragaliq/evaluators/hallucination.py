@@ -63,12 +63,12 @@ class HallucinationEvaluator(ClaimEvaluator):
             reasoning = f"All {total} claims are grounded; no hallucinations detected."
         return self._scored(check, judge, score=1.0 - count / total, reasoning=reasoning)
 
-    def raw_response(self, claims: tuple[ClaimDetail, ...]) -> dict[str, Any]:
+    def raw_response(self, check: ClaimCheck) -> dict[str, Any]:
         """`claims`, `total_claims`, `hallucinated_claims`, `hallucination_count`."""
-        hallucinated = self._hallucinated(claims)
+        hallucinated = self._hallucinated(check.decided)
         return {
-            "claims": claim_rows(claims),
-            "total_claims": len(claims),
+            "claims": claim_rows(check.decided),
+            "total_claims": len(check.decided),
             "hallucinated_claims": claim_rows(hallucinated),
             "hallucination_count": len(hallucinated),
         }

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import pytest
+
+from ragaliq import (
+    ChunkUtilityEvaluator,
+    ContextChunk,
+    ContextPrecisionEvaluator,
+    ContextRecallEvaluator,
+    DatasetError,
+    FaithfulnessEvaluator,
+    JudgeAPIError,
+    RAGTestCase,
+    ScoringPolicy,
+)
+from ragaliq.evaluators import evaluate_case
+from ragaliq.judges.base import JudgeResult
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
+
+CONTEXT = [
+    ContextChunk(text="The lamp weighs 310 grams.", id="weight"),
+    ContextChunk(text="Parcels leave on Mondays.", id="parcels"),
+    ContextChunk(text="The lamp folds flat.", id="folding"),
+]
+CASE = RAGTestCase(
+    query="How heavy is the lamp?",
+    context=CONTEXT,
+    response="The lamp weighs 310 grams. The lamp sings.",
+    expected_facts=[
+        "The lamp weighs 310 grams.",
+        "The lamp folds flat.",
+        "The lamp glows crimson.",
+    ],
+)
+WITHOUT_CONTEXT = RAGTestCase(query="q", response="r", expected_facts=["f"])
+
+
+class Grading(ScriptedJudge):
+    """Finds the chunks helpful that the test says."""
+
+    def __init__(self, *scores):
+        super().__init__()
+        self.scores = dict(zip([chunk.text for chunk in CONTEXT], scores, strict=True))
+
+    async def evaluate_context_relevance(self, query, chunk):
+        return JudgeResult(score=self.scores[chunk], reasoning=f"{len(chunk)}", tokens_used=3)
+
+
+class TestContextPrecision:
+    @pytest.mark.parametrize(
+        ("scores", "expected"),
+        [
+            ((1, 1, 1), 1.0),
+            ((1, 0, 0), 1.0),
+            ((0, 1, 0), 1 / 2),
+            ((0, 0, 1), 1 / 3),
+            ((1, 0, 1), (1 + 2 / 3) / 2),
+            ((0, 0.5, 0.49), 1 / 2),
+            ((0, 0, 0), 0.0),
+        ],
+    )
+    async def test_is_the_average_precision_of_the_ranking(self, scores, expected):
+        result = await ContextPrecisionEvaluator().evaluate(CASE, Grading(*scores))
+        assert result.score == pytest.approx(expected)
+
+    async def test_keeps_each_chunks_grade_and_pays_for_each(self):
+        result = await ContextPrecisionEvaluator().evaluate(CASE, Grading(1, 0, 1))
+        rows = result.raw_response["chunks"]
+        assert [(row["id"], row["helpful"]) for row in rows] == [
+            ("weight", True),
+            ("parcels", False),
+            ("folding", True),
+        ]
+        assert result.raw_response["helpful_chunks"] == 2
+        assert result.tokens_used == 9
+
+
+class TestContextRecall:
+    @pytest.mark.parametrize("judge_class", [ScriptedJudge, PlainScriptedJudge])
+    async def test_is_the_share_of_expected_facts_that_are_covered(self, judge_class):
+        result = await ContextRecallEvaluator().evaluate(CASE, judge_class())
+        assert result.score == pytest.approx(2 / 3)
+        assert result.raw_response["covered_facts"] == 2
+        assert result.raw_response["facts"][2]["verdict"] == "NOT_ENOUGH_INFO"
+
+    async def test_takes_the_facts_from_the_expected_answer_where_none_are_given(self):
+        case = RAGTestCase(
+            query="q",
+            context=CONTEXT,
+            response="r",
+            expected_answer="The lamp folds flat. The lamp glows crimson.",
+        )
+        result = await ContextRecallEvaluator().evaluate(case, ScriptedJudge())
+        assert (result.score, result.raw_response["total_facts"]) == (0.5, 2)
+
+    async def test_a_case_that_expects_nothing_is_refused_by_its_id(self):
+        case = RAGTestCase(id="bare", query="q", context=["c"], response="r")
+        with pytest.raises(DatasetError, match=r"'bare'.*expected_facts"):
+            await ContextRecallEvaluator().evaluate(case, ScriptedJudge())
+
+    async def test_beside_other_metrics_such_a_case_loses_only_this_one(self):
+        case = RAGTestCase(
+            query="q", context=["Parcels leave early."], response="Parcels leave early."
+        )
+        evaluators = [FaithfulnessEvaluator(), ContextRecallEvaluator()]
+        results = await evaluate_case(case, evaluators, ScriptedJudge())
+        assert results["faithfulness"].score == 1.0
+        assert results["context_recall"].score is None
+        assert "expected_facts" in results["context_recall"].error
+
+
+class TestChunkUtility:
+    async def test_is_the_share_of_chunks_a_supported_claim_rests_on(self):
+        result = await ChunkUtilityEvaluator().evaluate(CASE, ScriptedJudge())
+        assert result.score == pytest.approx(1 / 3)
+        assert result.raw_response == {
+            "chunks": [
+                {"id": "weight", "used": True, "claims": [0]},
+                {"id": "parcels", "used": False, "claims": []},
+                {"id": "folding", "used": False, "claims": []},
+            ],
+            "used_chunks": 1,
+            "total_chunks": 3,
+        }
+
+    async def test_costs_nothing_beside_faithfulness(self):
+        judge = ScriptedJudge()
+        await evaluate_case(CASE, [FaithfulnessEvaluator(), ChunkUtilityEvaluator()], judge)
+        assert judge.call_counts == {"extract_statements": 1, "verify_claims": 1}
+
+    async def test_a_contradicting_chunk_was_not_used(self):
+        result = await ChunkUtilityEvaluator().evaluate(
+            CASE, ScriptedJudge(verdicts="CONTRADICTED")
+        )
+        assert result.score == 0.0
+
+
+@pytest.mark.parametrize("evaluator", [ContextPrecisionEvaluator, ContextRecallEvaluator])
+class TestWithoutContext:
+    async def test_offline_the_score_is_zero_without_a_call(self, evaluator):
+        judge = ScriptedJudge()
+        result = await evaluator().evaluate(WITHOUT_CONTEXT, judge)
+        assert (result.score, result.status) == (0.0, "scored")
+        assert not judge.call_counts
+
+    async def test_live_it_is_no_context(self, evaluator):
+        result = await evaluator(policy=ScoringPolicy.LIVE).evaluate(
+            WITHOUT_CONTEXT, ScriptedJudge()
+        )
+        assert (result.score, result.status) == (None, "no_context")
+
+    async def test_under_ragas_it_is_an_error(self, evaluator):
+        with pytest.raises(DatasetError, match="no context"):
+            await evaluator(policy=ScoringPolicy.RAGAS).evaluate(WITHOUT_CONTEXT, ScriptedJudge())
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "method"),
+    [
+        (ContextPrecisionEvaluator, "evaluate_relevance"),
+        (ContextRecallEvaluator, "verify_claims"),
+        (ChunkUtilityEvaluator, "verify_claims"),
+    ],
+)
+async def test_a_failing_judge_is_a_status_and_no_score(evaluator, method):
+    judge = ScriptedJudge(failures={method: [JudgeAPIError("down")] * 3})
+    result = await evaluator(policy=ScoringPolicy.LIVE).evaluate(CASE, judge)
+    assert (result.score, result.status) == (None, "judge_error")
