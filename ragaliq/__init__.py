@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from ragaliq.core.run import EvaluatedRun, SpanTarget
     from ragaliq.core.test_case import ContextChunk, RAGTestCase
+    from ragaliq.estimate import CostEstimate, estimate, estimate_async
     from ragaliq.evaluators import (
         ChunkUtilityEvaluator,
         ContextPrecisionEvaluator,
@@ -72,6 +73,7 @@ __all__ = [
     "ContextChunk",
     "ContextPrecisionEvaluator",
     "ContextRecallEvaluator",
+    "CostEstimate",
     "DatasetError",
     "EvaluatedRun",
     "EvaluationResult",
@@ -104,6 +106,8 @@ __all__ = [
     "Verdict",
     "__version__",
     "current_span_target",
+    "estimate",
+    "estimate_async",
     "evaluate",
     "evaluate_async",
     "get_evaluator",
@@ -123,6 +127,7 @@ _NAMES = {
     "ragaliq.core.results": "ClaimDetail EvaluationResult EvidenceSpan JudgeUsage Status Verdict",
     "ragaliq.core.run": "EvaluatedRun SpanTarget",
     "ragaliq.core.test_case": "ContextChunk RAGTestCase",
+    "ragaliq.estimate": "CostEstimate estimate estimate_async",
     "ragaliq.evaluators": (
         "ChunkUtilityEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "
         "FaithfulnessEvaluator HallucinationEvaluator RelevanceEvaluator get_evaluator "

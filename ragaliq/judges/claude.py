@@ -30,7 +30,6 @@ DEFAULT_JUDGE_MODEL = "claude-sonnet-5-5"
 """The current Sonnet."""
 
 _MAX_TOKENS = 16_000
-_PROVIDER = "anthropic"
 
 
 class ClaudeJudge(PromptedJudge):
@@ -60,6 +59,13 @@ class ClaudeJudge(PromptedJudge):
 
     name = "claude"
     model: str
+    provider = "anthropic"
+    caches_context = True
+    # Well below the context window of current models, at four characters a token or worse.
+    max_context_chars = 300_000
+    max_answer_chars = 24_000
+    # A verdict takes some hundred tokens of the reply, and the model's thinking counts too.
+    max_claims = 40
 
     def __init__(
         self,
@@ -167,7 +173,7 @@ class ClaudeJudge(PromptedJudge):
             cache_write_tokens=_count(spent.cache_creation_input_tokens),
             requests=1,
         )
-        price = cost_usd(self.model, tokens, provider=_PROVIDER)
+        price = cost_usd(self.model, tokens, provider=self.provider)
         return tokens.model_copy(update={"cost_usd": price})
 
 

@@ -44,17 +44,25 @@ class PromptedJudge(BatchingJudge):
     Args:
         prompts: Prompts to use in the place of ours.
 
+    Attributes:
+        provider: Who serves the model, as price lists name it; None where that is not known.
+        caches_context: Whether requests over one context share a prompt cache.
+        prompts: The prompts in use.
+
     Raises:
         ConfigurationError: A prompt is unknown, unreadable, or lacks a placeholder.
     """
 
-    def __init__(self, *, prompts: PromptSource | None = None) -> None:
-        self._prompts = PromptSet(prompts)
+    provider: str | None = None
+    caches_context: bool = False
+
+    def __init__(self, *, prompts: PromptSource | PromptSet | None = None) -> None:
+        self.prompts = prompts if isinstance(prompts, PromptSet) else PromptSet(prompts)
 
     @property
     def prompt_versions(self) -> dict[str, str]:
         """The version of each prompt in use."""
-        return self._prompts.versions
+        return self.prompts.versions
 
     @abstractmethod
     async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
@@ -79,7 +87,7 @@ class PromptedJudge(BatchingJudge):
         """List the answer's claims, with pronouns resolved from question and answer."""
         if not response.strip():
             return ClaimsResult(claims=[], usage=_NOTHING_SPENT)
-        prompt = self._prompts.render(
+        prompt = self.prompts.render(
             "extract_statements",
             question=delimit("question", query),
             answer=delimit("answer", response),
@@ -102,7 +110,7 @@ class PromptedJudge(BatchingJudge):
         """Decide all claims in one call."""
         if not claims or not _says_anything(context):
             return _undecided(len(claims))
-        prompt = self._prompts.render(
+        prompt = self.prompts.render(
             "verify_claims", context=_context(context), claims=_claims(claims)
         )
         reply, usage = await self.ask(prompt, VerdictsReply)
@@ -118,7 +126,7 @@ class PromptedJudge(BatchingJudge):
         """Find and decide the answer's statements in one call."""
         if not response.strip():
             return GradedStatements(statements=[], usage=_NOTHING_SPENT)
-        prompt = self._prompts.render(
+        prompt = self.prompts.render(
             "grade_statements",
             question=delimit("question", query),
             answer=delimit("answer", response),
@@ -139,14 +147,14 @@ class PromptedJudge(BatchingJudge):
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """Score how well the answer addresses the question."""
-        prompt = self._prompts.render(
+        prompt = self.prompts.render(
             "relevance", question=delimit("question", query), answer=delimit("answer", response)
         )
         return await self._score(prompt)
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how useful one chunk is for answering the question."""
-        prompt = self._prompts.render(
+        prompt = self.prompts.render(
             "context_relevance", question=delimit("question", query), chunk=delimit("chunk", chunk)
         )
         return await self._score(prompt)

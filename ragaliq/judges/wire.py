@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragaliq.core.results import JudgeUsage, Verdict
-from ragaliq.judges.base import NumberedVerdict, StatementVerdict
+from ragaliq.judges.base import ClaimVerdict, NumberedVerdict, StatementVerdict
 
 __all__ = [
     "ClaimReply",
@@ -23,6 +23,7 @@ __all__ = [
     "VerdictsReply",
     "claim_id",
     "numbered_verdict",
+    "reply_fields",
     "statement_verdict",
 ]
 
@@ -106,6 +107,17 @@ def numbered_verdict(reply: ClaimReply, claims: int, chunks: int) -> NumberedVer
 def statement_verdict(reply: StatementReply, index: int, chunks: int) -> StatementVerdict:
     """The verdict for a statement the judge found itself."""
     return StatementVerdict(index=index, statement=reply.statement, **_decision(reply, chunks))
+
+
+def reply_fields(verdict: ClaimVerdict) -> dict[str, Any]:
+    """The fields of the reply that would have given this verdict."""
+    return {
+        "reason": verdict.reason,
+        "evidence": verdict.evidence,
+        "chunk_ids": verdict.supporting_chunk_ids,
+        "verdict": verdict.verdict,
+        "confidence": verdict.confidence,
+    }
 
 
 def _decision(reply: ClaimReply | StatementReply, chunks: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
 from ragaliq.judges.wire import (
@@ -15,6 +15,7 @@ from ragaliq.judges.wire import (
     StatementReply,
     VerdictsReply,
     claim_id,
+    reply_fields,
 )
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ async def _verdicts(prompt: PromptReader, judge: LLMJudge) -> str:
     else:
         decided = enumerate([await judge.verify_claim(claim, context) for claim in claims])
     items = [
-        ClaimReply(claim_id="" if index is None else claim_id(index), **_fields(verdict))
+        ClaimReply(claim_id="" if index is None else claim_id(index), **reply_fields(verdict))
         for index, verdict in decided
     ]
     return VerdictsReply(verdicts=items).model_dump_json()
@@ -118,7 +119,7 @@ async def _graded(prompt: PromptReader, judge: LLMJudge) -> str:
     else:
         claims = (await judge.extract_claims(response)).claims
         graded = [(claim, await judge.verify_claim(claim, context)) for claim in claims]
-    items = [StatementReply(statement=text, **_fields(verdict)) for text, verdict in graded]
+    items = [StatementReply(statement=text, **reply_fields(verdict)) for text, verdict in graded]
     return GradedReply(statements=items).model_dump_json()
 
 
@@ -129,16 +130,6 @@ async def _score(prompt: PromptReader, judge: LLMJudge) -> str:
     else:
         result = await judge.evaluate_relevance(question, prompt.text("answer"))
     return ScoreReply(score=result.score, reasoning=result.reasoning).model_dump_json()
-
-
-def _fields(verdict: ClaimVerdict) -> dict[str, Any]:
-    return {
-        "reason": verdict.reason,
-        "evidence": verdict.evidence,
-        "chunk_ids": verdict.supporting_chunk_ids,
-        "verdict": verdict.verdict,
-        "confidence": verdict.confidence,
-    }
 
 
 _FORMS: dict[frozenset[str], Callable[[PromptReader, LLMJudge], Awaitable[str]]] = {

@@ -1,0 +1,93 @@
+"""What an evaluation will cost, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ragaliq.core.policy import ScoringPolicy
+from ragaliq.core.results import JudgeUsage
+from ragaliq.core.sync import run_sync
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import ConfigurationError
+from ragaliq.evaluators.registry import EvaluatorSpec
+from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.local import LocalJudge
+from ragaliq.judges.prompted import PromptedJudge
+from ragaliq.judges.rehearsal import Rehearsal
+from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+from ragaliq.runner import evaluate_async
+
+__all__ = ["CostEstimate", "estimate", "estimate_async"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostEstimate:
+    """What a run would need.
+
+    Attributes:
+        cases: Number of cases.
+        usage: Requests, tokens and US dollars. The dollars are None for a model whose price is
+            not known.
+    """
+
+    cases: int
+    usage: JudgeUsage
+
+
+def estimate(
+    cases: Iterable[RAGTestCase],
+    *,
+    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    judge: JudgeSpec | str = "local",
+    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+) -> CostEstimate:
+    """`estimate_async` for scripts and notebooks."""
+    return run_sync(estimate_async(cases, evaluators=evaluators, judge=judge, policy=policy))
+
+
+async def estimate_async(
+    cases: Iterable[RAGTestCase],
+    *,
+    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    judge: JudgeSpec | str = "local",
+    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+) -> CostEstimate:
+    """Write every request the run would make, send none, and add up what they would cost.
+
+    The number of requests follows from the answers' claims as the embedded judge finds them;
+    tokens are counted at four characters each. What a model spends on thinking before it replies
+    is not included: with thinking on, expect more output tokens than this.
+
+    Args:
+        cases: What would be evaluated.
+        evaluators: What would be measured.
+        judge: Who would decide.
+        policy: For evaluators without a policy of their own.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or the cost of this judge cannot be known: it is
+            neither embedded nor made of prompts.
+    """
+    todo = list(cases)
+    rehearsed = _rehearse(resolve_judge(judge))
+    run = await evaluate_async(
+        # One case at a time, so that what is cached does not depend on timing.
+        todo,
+        evaluators=evaluators,
+        judge=rehearsed,
+        policy=policy,
+        concurrency=1,
+    )
+    return CostEstimate(cases=len(todo), usage=run.usage)
+
+
+def _rehearse(judge: LLMJudge) -> LLMJudge:
+    if isinstance(judge, LocalJudge):
+        return judge
+    if isinstance(judge, PromptedJudge):
+        return Rehearsal(judge, LocalJudge())
+    raise ConfigurationError(
+        f"what {type(judge).__name__} costs cannot be estimated; it can for 'local', 'claude' and "
+        "judges derived from PromptedJudge"
+    )
