@@ -53,7 +53,9 @@ class Tally:
     """Thread-safe counters behind `MonitorStats`."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
+        # which may run on this thread while it holds the lock.
+        self._lock = threading.RLock()
         self._started = 0
         self._outcomes: Counter[str] = Counter()
         self._incomplete: Counter[str] = Counter()
@@ -91,7 +93,7 @@ class Tally:
 
         The parent may have held the lock at the moment of the fork.
         """
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def snapshot(self) -> MonitorStats:
         """The counts now."""

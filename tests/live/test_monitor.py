@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -137,3 +138,18 @@ def test_no_text_of_the_application_reaches_the_log(monitor_of, caplog):
     assert monitor.flush(5.0)
     assert "on_result raised ValueError" in caplog.text
     assert secret not in caplog.text
+
+
+def test_a_run_ended_by_the_garbage_collector_while_counts_are_read_is_counted(monitor_of):
+    monitor = monitor_of()
+    ticket = monitor.begin("dropped half-read")
+
+    def end_under_the_lock():
+        with monitor._tally._lock:
+            ticket.discard("truncated")
+
+    thread = threading.Thread(target=end_under_the_lock, daemon=True)
+    thread.start()
+    thread.join(5.0)
+    assert not thread.is_alive()
+    assert monitor.stats().incomplete == {"truncated": 1}

@@ -1,0 +1,28 @@
+"""Scores the answers of a LlamaIndex application, while it runs or over a data set.
+
+    from llama_index.evaluation.ragaliq import attach
+
+    handler = attach(judge="local", sample_rate=0.1)
+
+From then on a sample of all answers is scored in the background. The three evaluators are for
+`BatchEvalRunner` and for calls of one's own.
+"""
+
+from llama_index.evaluation.ragaliq.attach import attach, detach
+from llama_index.evaluation.ragaliq.evaluators import (
+    FaithfulnessEvaluator,
+    HallucinationEvaluator,
+    RelevancyEvaluator,
+)
+from llama_index.evaluation.ragaliq.results import RagaliqEvaluationResult
+from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
+
+__all__ = [
+    "FaithfulnessEvaluator",
+    "HallucinationEvaluator",
+    "RagaliqEvaluationResult",
+    "RagaliqSpanHandler",
+    "RelevancyEvaluator",
+    "attach",
+    "detach",
+]

@@ -1,0 +1,184 @@
+"""Reading question, context and answer off LlamaIndex's objects.
+
+Nothing but strings and numbers leaves this module: nodes and responses are live objects which the
+application may change or drop after the event that showed them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from inspect import BoundArguments
+from types import UnionType
+from typing import Any, NamedTuple
+
+from llama_index.core.agent.workflow.workflow_events import AgentOutput
+from llama_index.core.base.llms.types import (
+    ChatMessage,
+    ChatResponse,
+    CompletionResponse,
+    MessageRole,
+)
+from llama_index.core.base.response.schema import (
+    AsyncStreamingResponse,
+    PydanticResponse,
+    Response,
+    StreamingResponse,
+)
+from llama_index.core.bridge.pydantic import BaseModel
+from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgentChatResponse
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.workflow import Event, StopEvent
+
+from ragaliq import ContextChunk
+
+__all__ = [
+    "Piece",
+    "answer_of",
+    "chunks_of",
+    "payload_of",
+    "pieces_of",
+    "question_of_call",
+    "question_of_run",
+    "sources_of",
+    "text_of",
+]
+
+_QUESTION_KEYS = ("user_msg", "query", "question", "query_str", "input", "message", "q", "prompt")
+_ANSWER_KEYS = ("answer", "response", "result", "output", "text")
+_WITH_SOURCES = (
+    Response,
+    PydanticResponse,
+    StreamingResponse,
+    AsyncStreamingResponse,
+    AgentChatResponse,
+    StreamingAgentChatResponse,
+)
+
+
+class Piece(NamedTuple):
+    """A node's text as the model saw it, its id and the retriever's score."""
+
+    text: str
+    id: str
+    score: float | None
+
+
+def pieces_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Piece]:
+    """Copy what matters of retrieved nodes; those without text are left out."""
+    pieces = []
+    for node in nodes:
+        # The synthesizers put metadata before the text: claims made from it are in the context.
+        text = node.get_content(metadata_mode=MetadataMode.LLM)
+        if text.strip():
+            pieces.append(Piece(text, node.node_id, getattr(node, "score", None)))
+    return pieces
+
+
+def chunks_of(pieces: Iterable[Piece]) -> list[str | ContextChunk]:
+    """Context chunks in order: each text once, each id once."""
+    chunks: dict[str, str | ContextChunk] = {}
+    ids: set[str] = set()
+    for text, node_id, score in pieces:
+        if text in chunks:
+            continue
+        # One node may appear with two texts (cut differently by two postprocessors); the second
+        # is then known by its position.
+        own_id = None if node_id in ids else node_id
+        ids.add(node_id)
+        chunks[text] = ContextChunk(text=text, id=own_id, score=score)
+    return list(chunks.values())
+
+
+def text_of(value: Any) -> str:
+    """The text of whatever a question is given as; empty if it has none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, QueryBundle):
+        return value.query_str
+    if isinstance(value, ChatMessage):
+        return value.content or ""
+    return ""
+
+
+def question_of_call(bound_args: BoundArguments) -> str:
+    """What was asked in a call of `query` or `chat`: the first argument, by whatever name."""
+    return text_of(next(iter(bound_args.arguments.values()), None))
+
+
+def question_of_run(bound_args: BoundArguments) -> str:
+    """What was asked in a workflow's start event; empty for a run that resumes another."""
+    start = bound_args.arguments.get("start_event")
+    fields = _fields_of(start) if start is not None else bound_args.arguments.get("kwargs") or {}
+    for key in _QUESTION_KEYS:
+        if text := text_of(fields.get(key)):
+            return text
+    for message in reversed(fields.get("chat_history") or ()):
+        if isinstance(message, ChatMessage) and message.role == MessageRole.USER:
+            return text_of(message)
+    return _only_text(fields)
+
+
+def payload_of(result: Any) -> Any:
+    """The object that carries the answer: what a workflow's stop event or a dict holds."""
+    if isinstance(result, StopEvent):
+        return payload_of(_fields_of(result) if result.result is None else result.result)
+    if isinstance(result, Mapping):
+        for key in _ANSWER_KEYS:
+            if result.get(key) is not None:
+                return payload_of(result[key])
+        return _only_text(result)
+    return result
+
+
+def answer_of(payload: Any) -> str:
+    """The answer as text; structured answers as JSON; empty if there is none."""
+    for kind, read in _ANSWERS:
+        if isinstance(payload, kind):
+            return read(payload) or ""
+    return ""
+
+
+def sources_of(payload: Any) -> list[NodeWithScore]:
+    """The nodes a response says it was made from, also those its tools returned."""
+    if isinstance(payload, _WITH_SOURCES):
+        return list(payload.source_nodes or ())
+    if not isinstance(payload, AgentOutput):
+        return []
+    nodes: list[NodeWithScore] = []
+    for call in payload.tool_calls:
+        output = getattr(getattr(call, "tool_output", None), "raw_output", None)
+        if isinstance(output, list):
+            nodes += [node for node in output if isinstance(node, NodeWithScore)]
+        else:
+            nodes += sources_of(output)
+    return nodes
+
+
+def _fields_of(event: Any) -> dict[str, Any]:
+    # Declared fields and, for events built from keyword arguments, the ones made up on the spot.
+    declared = {name: getattr(event, name) for name in type(event).model_fields}
+    return {**declared, **event.to_dict()} if isinstance(event, Event) else declared
+
+
+def _only_text(fields: Mapping[str, Any]) -> str:
+    texts = [value for value in fields.values() if isinstance(value, str)]
+    return texts[0] if len(texts) == 1 else ""
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str) if value else ""
+
+
+# In this order: some of the classes are pydantic models as well.
+_ANSWERS: tuple[tuple[type | UnionType, Callable[[Any], str | None]], ...] = (
+    (str, str),
+    (PydanticResponse, lambda made: made.response and made.response.model_dump_json()),
+    (StreamingResponse | AsyncStreamingResponse, lambda made: made.response_txt),
+    (Response | AgentChatResponse | StreamingAgentChatResponse, lambda made: made.response),
+    (AgentOutput, lambda made: text_of(made.response) or _as_json(made.structured_response)),
+    (ChatResponse, lambda made: text_of(made.message)),
+    (CompletionResponse, lambda made: made.text),
+    (ChatMessage, text_of),
+    (BaseModel, lambda made: made.model_dump_json()),
+)

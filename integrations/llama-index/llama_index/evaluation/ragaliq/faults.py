@@ -1,0 +1,36 @@
+"""What becomes of ragaliq's own mistakes: counted, and told of once."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+__all__ = ["FaultLog"]
+
+logger: Final = logging.getLogger("ragaliq.llama_index")
+
+
+class FaultLog:
+    """Counts our own mistakes, and tells of the first.
+
+    LlamaIndex drops whatever a handler raises without a word, so it is caught before. The message
+    of an exception may quote the application's text: only its type and place are logged.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def note(self, error: Exception) -> None:
+        """Count an exception; log it if it is the first."""
+        self.count += 1
+        if self.count > 1:
+            return
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "?"
+        logger.warning(
+            "a run could not be captured: %s at %s; later ones are only counted",
+            type(error).__name__,
+            where,
+        )

@@ -1,0 +1,111 @@
+"""The end of a run: handed to the monitor, or counted with the reason why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
+
+from llama_index.evaluation.ragaliq.extract import (
+    Piece,
+    answer_of,
+    chunks_of,
+    pieces_of,
+    sources_of,
+)
+from llama_index.evaluation.ragaliq.faults import FaultLog
+from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
+from llama_index.evaluation.ragaliq.scope import Scope
+from llama_index.evaluation.ragaliq.streams import StreamListener, afollow, follow
+from ragaliq import RAGTestCase
+
+__all__ = ["Finisher", "context_of"]
+
+
+def context_of(scope: Scope, payload: Any) -> list[Piece] | None:
+    """What an engine answered from, given what it returned; None if nothing was retrieved."""
+    return scope.context(lambda: pieces_of(sources_of(payload)))
+
+
+class Finisher:
+    """Ends runs, each exactly once.
+
+    Args:
+        runs: The runs in progress.
+        faults: Told of our own mistakes.
+    """
+
+    def __init__(self, runs: RunRegistry, faults: FaultLog) -> None:
+        self._runs = runs
+        self._faults = faults
+
+    def finish(self, run: Run, payload: Any) -> None:
+        """End a run with what its root returned, or follow the stream that brings the answer."""
+        if isinstance(payload, StreamingResponse) and payload.response_txt is None:
+            listener = self.listener(run, payload)
+            payload.response_gen = follow(payload.response_gen, listener, text=str)
+        elif isinstance(payload, AsyncStreamingResponse) and payload.response_txt is None:
+            listener = self.listener(run, payload)
+            payload.response_gen = afollow(payload.response_gen, listener, text=str)
+        else:
+            self.submit(run, payload)
+
+    def submit(self, run: Run, payload: Any) -> None:
+        """End a run whose answer is complete."""
+        self.listener(run, payload).complete(answer_of(payload))
+
+    def discard(self, run: Run, reason: str) -> None:
+        """End a run that cannot be evaluated."""
+        self._runs.claim(run)
+        run.ticket.discard(reason)
+
+    def hand_over(self, run: Run, answer: str, context: list[Piece] | None) -> None:
+        """Give a run with its answer to the monitor; does not raise.
+
+        Args:
+            run: The run.
+            answer: May be empty.
+            context: None if nothing was retrieved at all, which is no RAG.
+        """
+        if not self._runs.claim(run):
+            return
+        reason = _missing(run, answer, context)
+        if reason:
+            run.ticket.discard(reason)
+            return
+        try:
+            case = RAGTestCase(
+                id=run.id, query=run.question, context=chunks_of(context or ()), response=answer
+            )
+        except Exception as error:  # noqa: BLE001 - the ticket must end whatever happens
+            self._faults.note(error)
+            run.ticket.discard("internal_error")
+            return
+        run.ticket.submit(case, target=run.target, session_id=run.session_id)
+
+    def listener(self, run: Run, payload: Any) -> StreamListener:
+        """Ends the run with a streamed answer; reads the context off `payload` now."""
+        return _AnswerListener(run, context_of(run.scope, payload), self)
+
+
+class _AnswerListener:
+    """Ends a run with the answer that is being streamed; see `streams.StreamListener`."""
+
+    def __init__(self, run: Run, context: list[Piece] | None, finisher: Finisher) -> None:
+        self._run = run
+        self._context = context
+        self._finisher = finisher
+
+    def complete(self, answer: str) -> None:
+        self._finisher.hand_over(self._run, answer, self._context)
+
+    def broken(self, reason: str) -> None:
+        self._finisher.discard(self._run, reason)
+
+
+def _missing(run: Run, answer: str, context: list[Piece] | None) -> str:
+    if context is None:
+        return "not_rag"
+    if not run.question.strip():
+        return "no_question"
+    return "" if answer.strip() else "no_answer"

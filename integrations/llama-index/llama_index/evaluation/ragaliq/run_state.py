@@ -1,0 +1,181 @@
+"""The runs and spans in progress, bounded in number and age."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from llama_index.evaluation.ragaliq.scope import Frame, Scope
+
+if TYPE_CHECKING:
+    from ragaliq import RunTicket, SpanTarget
+
+__all__ = ["Run", "RunRegistry", "Written"]
+
+_FRAMES_PER_RUN = 100
+
+
+class Written(NamedTuple):
+    """A chat stream that has been read to its end, or failed."""
+
+    stream: object
+    answer: str = ""
+    failure: str = ""
+
+
+class Run:
+    """One captured run, from its root span's start to its end.
+
+    Attributes:
+        id: The root span's id.
+        ticket: The monitor's hold on it.
+        scope: The root's own findings.
+        question: What the user asked.
+        is_open: Whether the root span has not ended yet.
+        started_at: When it was opened, on the registry's clock.
+        session_id: The conversation, when the application names it.
+        target: The span to link to, when one was found.
+        stream: The chat stream whose end brings the answer, once the root has returned it.
+        written: The last chat stream that was read.
+    """
+
+    __slots__ = (
+        "id",
+        "is_open",
+        "question",
+        "scope",
+        "session_id",
+        "started_at",
+        "stream",
+        "target",
+        "ticket",
+        "written",
+    )
+
+    def __init__(self, run_id: str, ticket: RunTicket, *, is_workflow: bool) -> None:
+        self.id = run_id
+        self.ticket = ticket
+        self.scope = Scope(is_workflow=is_workflow)
+        self.started_at = 0.0
+        self.is_open = True
+        self.question = ""
+        self.session_id: str | None = None
+        self.target: SpanTarget | None = None
+        self.stream: object | None = None
+        self.written: Written | None = None
+
+
+class RunRegistry:
+    """The spans and runs in progress, bounded in number and age.
+
+    Single look-ups in `frames` need no lock. The lock is re-entrant since a stream that is dropped
+    ends its run from the garbage collector, which may run anywhere.
+
+    Args:
+        max_runs: Captured runs kept; beyond, the oldest is given up.
+        max_age: Seconds after which a run is given up.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(
+        self, *, max_runs: int, max_age: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.frames: dict[str, Frame] = {}
+        self._max_runs = max_runs
+        self._max_age = max_age
+        self._clock = clock
+        self._restart()
+        if hasattr(os, "register_at_fork"):
+            restart = weakref.WeakMethod(self._restart)
+            os.register_at_fork(after_in_child=lambda: (hook := restart()) and hook())
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def remember(self, span_id: str, frame: Frame) -> None:
+        """Note a span that has started."""
+        # Every span ends; should a future version lose some, memory stays bounded all the same.
+        if len(self.frames) >= self._max_runs * _FRAMES_PER_RUN:
+            self.frames.pop(next(iter(self.frames)), None)
+        self.frames[span_id] = frame
+
+    def open(self, run: Run) -> None:
+        """Add a run, and give up the ones that are too old or too many."""
+        now = self._clock()
+        run.started_at = now
+        with self._lock:
+            self._live[run.id] = run
+            oldest = next(iter(self._live.values()))
+            if len(self._live) <= self._max_runs and now - oldest.started_at <= self._max_age:
+                return
+            given_up = self._take_overdue(now)
+        for old, reason in given_up:
+            self._forget(old)
+            old.ticket.discard(reason)
+
+    def claim(self, run: Run) -> bool:
+        """Take a run out; True only for the first to ask, who must end its ticket."""
+        with self._lock:
+            if self._live.pop(run.id, None) is not run:
+                return False
+        self._forget(run)
+        return True
+
+    def take_all(self) -> list[Run]:
+        """Take every run out; the caller must end their tickets."""
+        with self._lock:
+            runs = list(self._live.values())
+            self._live.clear()
+        for run in runs:
+            self._forget(run)
+        return runs
+
+    def close_root(self, run: Run) -> None:
+        """Note the end of a run's root span."""
+        run.is_open = False
+        self.frames.pop(run.id, None)
+
+    def await_stream(self, run: Run, stream: object) -> None:
+        """Find `run` again by the chat stream that will bring its answer."""
+        run.stream = stream  # holds the object, so that its id stays its own
+        self._by_stream[id(stream)] = run
+        if run.id not in self._live:
+            self._forget(run)
+
+    def awaiting(self, stream: object) -> Run | None:
+        """The run whose answer this object brings."""
+        return self._by_stream.get(id(stream)) if self._by_stream else None
+
+    def _take_overdue(self, now: float) -> list[tuple[Run, str]]:
+        taken = []
+        while self._live:
+            oldest = next(iter(self._live.values()))
+            if now - oldest.started_at > self._max_age:
+                reason = "expired"
+            elif len(self._live) > self._max_runs:
+                reason = "evicted"
+            else:
+                break
+            del self._live[oldest.id]
+            taken.append((oldest, reason))
+        return taken
+
+    def _forget(self, run: Run) -> None:
+        # While the root span is open its id must stay known, or spans below it would look like
+        # roots of their own.
+        if not run.is_open:
+            self.frames.pop(run.id, None)
+        if run.stream is not None:
+            self._by_stream.pop(id(run.stream), None)
+
+    def _restart(self) -> None:
+        # In a forked child the parent's runs are the parent's, and its lock may be held.
+        self._lock = threading.RLock()
+        self._live: OrderedDict[str, Run] = OrderedDict()
+        self._by_stream: dict[int, Run] = {}
+        self.frames.clear()

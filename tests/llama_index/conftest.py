@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from llama_index.core.base.llms.types import (
+    CompletionResponse,
+    CompletionResponseGen,
+    LLMMetadata,
+)
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.llms import CustomLLM
+from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from llama_index.evaluation.ragaliq import attach, detach
+from ragaliq import (
+    ClaimsResult,
+    ClaimVerdict,
+    JudgeResult,
+    LLMJudge,
+    RAGTestCase,
+    SpanTarget,
+    is_suppressed,
+)
+
+
+class RecordingTicket:
+    """Behaves like ragaliq's ticket: ends once."""
+
+    probability = 1.0
+
+    def __init__(self, monitor: RecordingMonitor, run_id: str) -> None:
+        self.monitor = monitor
+        self.run_id = run_id
+        self.ended = threading.Lock()
+
+    def submit(
+        self,
+        case: RAGTestCase,
+        *,
+        target: SpanTarget | None = None,
+        session_id: str | None = None,
+        response_id: str | None = None,
+    ) -> bool:
+        if not self.ended.acquire(blocking=False):
+            return False
+        self.monitor.cases.append(case)
+        self.monitor.targets.append(target)
+        self.monitor.sessions.append(session_id)
+        return True
+
+    def discard(self, reason: str) -> None:
+        if self.ended.acquire(blocking=False):
+            self.monitor.reasons.append(reason)
+
+
+class RecordingMonitor:
+    """A monitor's side towards adapters, with everything it was told."""
+
+    def __init__(self, *, sampled: Callable[[str], bool] = lambda run_id: True) -> None:
+        self.sampled = sampled
+        self.begun: list[tuple[str, str, str]] = []
+        self.sampled_out = 0
+        self.cases: list[RAGTestCase] = []
+        self.targets: list[SpanTarget | None] = []
+        self.sessions: list[str | None] = []
+        self.reasons: list[str] = []
+
+    def begin(
+        self, run_id: str, *, pipeline: str = "", framework: str = ""
+    ) -> RecordingTicket | None:
+        if is_suppressed():
+            return None
+        self.begun.append((run_id, pipeline, framework))
+        if not self.sampled(run_id):
+            self.sampled_out += 1
+            return None
+        return RecordingTicket(self, run_id)
+
+    @property
+    def open(self) -> int:
+        return len(self.begun) - self.sampled_out - len(self.cases) - len(self.reasons)
+
+    @property
+    def only(self) -> tuple[str, list[str], str]:
+        """Question, contexts and answer of the one run there was."""
+        assert (len(self.begun), self.reasons) == (1, []), (self.begun, self.reasons)
+        (case,) = self.cases
+        return case.query, case.context_texts, case.response
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        return Counter(self.reasons) + Counter({"submitted": len(self.cases)})
+
+
+class ScriptedLLM(CustomLLM):
+    """Answers with what `reply` makes of the prompt, in words when streaming."""
+
+    reply: Callable[[str], str]
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(num_output=64, context_window=100_000)
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        return CompletionResponse(text=self.reply(prompt))
+
+    @llm_completion_callback()
+    def stream_complete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> CompletionResponseGen:
+        def words() -> CompletionResponseGen:
+            text = ""
+            for word in re.findall(r"\s*\S+", self.reply(prompt)):
+                text += word
+                yield CompletionResponse(text=text, delta=word)
+
+        return words()
+
+
+class TableRetriever(BaseRetriever):
+    """Returns the nodes that `find` has for a question."""
+
+    def __init__(self, find: Callable[[str], list[NodeWithScore]]) -> None:
+        super().__init__()
+        self.find = find
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self.find(query_bundle.query_str)
+
+
+class SentenceJudge(LLMJudge):
+    """Takes every sentence for a claim, and every claim found in the context for supported."""
+
+    name = "sentences"
+
+    def __init__(self, *, error: Exception | None = None) -> None:
+        self.error = error
+        self.calls = 0
+
+    async def extract_claims(self, response: str) -> ClaimsResult:
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
+        return ClaimsResult(claims=re.findall(r"[^.]+\.", response), tokens_used=10)
+
+    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
+        holders = [place for place, text in enumerate(context) if claim.strip() in text]
+        return ClaimVerdict(
+            verdict="SUPPORTED" if holders else "NOT_ENOUGH_INFO",
+            supporting_chunk_ids=holders,
+            reason="" if holders else "nowhere to be found",
+            tokens_used=1,
+        )
+
+    async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
+        return JudgeResult(score=0.9, reasoning="to the point", tokens_used=5)
+
+
+def make_nodes(*texts: str, prefix: str = "n", **metadata: str) -> list[NodeWithScore]:
+    return [
+        NodeWithScore(
+            node=TextNode(text=text, id_=f"{prefix}{number}", metadata=metadata),
+            score=1.0 - number / 10,
+        )
+        for number, text in enumerate(texts)
+    ]
+
+
+DOCS = ("Refunds take five days.", "The shop opens at nine.")
+
+
+@pytest.fixture(autouse=True)
+def loop_of_synchronous_calls(request):
+    """LlamaIndex's synchronous calls make an event loop where there is none, and leave it open."""
+    if inspect.iscoroutinefunction(request.function):
+        yield
+        return
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+@pytest.fixture(autouse=True)
+def dispatcher():
+    """LlamaIndex's root dispatcher; no handler of ragaliq's outlives a test."""
+    yield get_dispatcher()
+    detach()
+
+
+@pytest.fixture
+def monitor():
+    return RecordingMonitor()
+
+
+@pytest.fixture
+def handler(monitor):
+    """A handler on the recording monitor; at the test's end nothing may be left behind."""
+    attached = attach(monitor, pipeline="shop")
+    yield attached
+    gc.collect()
+    assert attached.internal_errors == 0
+    assert (attached.runs_in_progress, monitor.open) == (0, 0)
+    assert not attached._runs.frames
+    assert not attached._runs._by_stream
+
+
+@pytest.fixture
+def nodes():
+    return make_nodes
+
+
+@pytest.fixture
+def docs():
+    return list(DOCS)
+
+
+@pytest.fixture
+def llm():
+    return ScriptedLLM(reply=lambda prompt: "Refunds take five days.")
+
+
+@pytest.fixture
+def scripted_llm():
+    return ScriptedLLM
+
+
+@pytest.fixture
+def retriever_class():
+    return TableRetriever
+
+
+@pytest.fixture
+def monitor_class():
+    return RecordingMonitor
+
+
+@pytest.fixture
+def retriever(nodes):
+    return TableRetriever(lambda question: nodes(*DOCS))
+
+
+@pytest.fixture
+def engine(retriever, llm):
+    """Builds a query engine over two fixed documents."""
+
+    def build(**settings: Any) -> RetrieverQueryEngine:
+        settings.setdefault("llm", llm)
+        return RetrieverQueryEngine.from_args(settings.pop("retriever", retriever), **settings)
+
+    return build
+
+
+@pytest.fixture
+def judge():
+    return SentenceJudge()
+
+
+@pytest.fixture
+def judge_class():
+    return SentenceJudge

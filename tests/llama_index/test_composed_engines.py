@@ -1,0 +1,156 @@
+"""Engines made of engines and retrievers made of retrievers: still one run each."""
+
+from __future__ import annotations
+
+import pytest
+from llama_index.core import get_response_synthesizer
+from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
+from llama_index.core.indices.query.query_transform.base import BaseQueryTransform
+from llama_index.core.query_engine import (
+    MultiStepQueryEngine,
+    RouterQueryEngine,
+    SubQuestionQueryEngine,
+    TransformQueryEngine,
+)
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
+from llama_index.core.retrievers import QueryFusionRetriever, RecursiveRetriever
+from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
+from llama_index.core.tools import QueryEngineTool, ToolMetadata
+
+QUESTION = "How long do refunds take?"
+ANSWER = "Refunds take five days."
+
+
+class Choose(BaseSelector):
+    """Chooses the engines with these numbers."""
+
+    def __init__(self, *chosen):
+        self.chosen = chosen
+
+    def _select(self, choices, query):
+        return SelectorResult(
+            selections=[SingleSelection(index=number, reason="") for number in self.chosen]
+        )
+
+    async def _aselect(self, choices, query):
+        return self._select(choices, query)
+
+    def _get_prompts(self):
+        return {}
+
+    def _update_prompts(self, prompts):
+        pass
+
+
+class OneQuestionEach(BaseQuestionGenerator):
+    def generate(self, tools, query):
+        return [SubQuestion(sub_question=f"{t.name}?", tool_name=t.name) for t in tools]
+
+    async def agenerate(self, tools, query):
+        return self.generate(tools, query)
+
+    def _get_prompts(self):
+        return {}
+
+    def _update_prompts(self, prompts):
+        pass
+
+
+class Rephrase(BaseQueryTransform):
+    def _get_prompts(self):
+        return {}
+
+    def _update_prompts(self, prompts):
+        pass
+
+    def _run(self, query_bundle, metadata):
+        return QueryBundle("a rephrased question")
+
+
+@pytest.fixture
+def tools(engine, retriever_class, nodes):
+    """Two query engines with a document each."""
+
+    def tool(name):
+        found = nodes(f"Document on {name}.", prefix=name)
+        query_engine = engine(retriever=retriever_class(lambda question: found))
+        return QueryEngineTool(query_engine, metadata=ToolMetadata(description=name, name=name))
+
+    return [tool("refunds"), tool("hours")]
+
+
+def test_a_router_counts_as_one_run_of_the_chosen_engine(llm, tools, monitor, handler):
+    RouterQueryEngine(Choose(1), tools, llm=llm).query(QUESTION)
+
+    assert monitor.only == (QUESTION, ["Document on hours."], ANSWER)
+
+
+async def test_a_router_over_several_engines_gives_the_documents_of_all(
+    llm, tools, monitor, handler
+):
+    await RouterQueryEngine(Choose(0, 1), tools, llm=llm).aquery(QUESTION)
+
+    question, contexts, answer = monitor.only
+    assert (question, answer) == (QUESTION, ANSWER)
+    assert sorted(contexts) == ["Document on hours.", "Document on refunds."]
+
+
+@pytest.mark.parametrize("use_async", [False, True])
+def test_sub_questions_are_judged_by_documents_not_by_intermediate_answers(
+    llm, tools, monitor, handler, use_async
+):
+    SubQuestionQueryEngine(
+        OneQuestionEach(), get_response_synthesizer(llm), tools, use_async=use_async
+    ).query(QUESTION)
+
+    question, contexts, answer = monitor.only
+    assert (question, answer) == (QUESTION, ANSWER)
+    assert sorted(contexts) == ["Document on hours.", "Document on refunds."]
+
+
+def test_several_steps_are_judged_by_documents(engine, llm, monitor, handler, docs):
+    MultiStepQueryEngine(
+        engine(),
+        Rephrase(),
+        response_synthesizer=get_response_synthesizer(llm),
+        num_steps=2,
+        early_stopping=False,
+    ).query(QUESTION)
+
+    assert monitor.only == (QUESTION, docs, ANSWER)
+
+
+def test_the_question_is_the_users_not_the_rephrased_one(engine, monitor, handler, docs):
+    TransformQueryEngine(engine(), Rephrase()).query(QUESTION)
+
+    assert monitor.only == (QUESTION, docs, ANSWER)
+
+
+@pytest.mark.usefixtures("handler")
+def test_a_fusion_of_retrievers_gives_the_fused_documents(
+    engine, retriever_class, nodes, llm, monitor
+):
+    parts = [
+        retriever_class(lambda question, name=name: nodes(f"From {name}.", prefix=name))
+        for name in ("a", "b")
+    ]
+    fusion = QueryFusionRetriever(parts, llm=llm, num_queries=1, similarity_top_k=2)
+    engine(retriever=fusion).query(QUESTION)
+
+    assert sorted(monitor.only[1]) == ["From a.", "From b."]
+
+
+def test_engines_asked_by_a_retriever_are_part_of_the_retrieval(
+    engine, retriever_class, monitor, handler
+):
+    found = [NodeWithScore(node=IndexNode(text="table", index_id="table", id_="i"), score=1.0)]
+    recursive = RecursiveRetriever(
+        "root",
+        retriever_dict={"root": retriever_class(lambda question: found)},
+        query_engine_dict={"table": engine()},
+    )
+    engine(retriever=recursive).query(QUESTION)
+
+    question, contexts, _ = monitor.only
+    assert question == QUESTION
+    assert any(ANSWER in context for context in contexts)

@@ -1,0 +1,143 @@
+"""Runs side by side never mix, and nothing stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from llama_index.core.llms import CompletionResponse
+from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.schema import QueryBundle
+
+RUNS = 100
+
+
+def number_in(text):
+    return re.findall(r"\d+", text)[-1]
+
+
+@pytest.fixture
+def numbered(engine, retriever_class, scripted_llm, nodes):
+    """An engine whose documents and answer carry the number in the question."""
+
+    class Numbered(retriever_class):
+        async def _aretrieve(self, query_bundle: QueryBundle):
+            await asyncio.sleep(0)
+            return self._retrieve(query_bundle)
+
+    def find(question):
+        number = number_in(question)
+        return nodes(f"Document {number}a.", f"Document {number}b.", prefix=f"{number}-")
+
+    class Slow(scripted_llm):
+        @llm_completion_callback()
+        async def acomplete(self, prompt, formatted=False, **kwargs):
+            await asyncio.sleep(0)
+            return CompletionResponse(text=self.reply(prompt))
+
+    def reply(prompt):
+        return f"Answer {number_in(re.search('Query: (.*)', prompt)[1])}."
+
+    def build(**settings):
+        return engine(retriever=Numbered(find), llm=Slow(reply=reply), **settings)
+
+    return build
+
+
+def assert_each_run_has_its_own(monitor):
+    assert monitor.outcomes == {"submitted": RUNS}
+    for case in monitor.cases:
+        number = number_in(case.query)
+        assert case.context_texts == [f"Document {number}a.", f"Document {number}b."]
+        assert case.response == f"Answer {number}."
+    assert len({case.query for case in monitor.cases}) == RUNS
+
+
+def test_a_hundred_threads_keep_their_documents_and_answers(numbered, monitor, handler):
+    engine, start = numbered(), threading.Barrier(RUNS)
+
+    def ask(number):
+        start.wait()
+        engine.query(f"Question {number}")
+
+    with ThreadPoolExecutor(RUNS) as pool:
+        list(pool.map(ask, range(RUNS)))
+
+    assert_each_run_has_its_own(monitor)
+
+
+async def test_a_hundred_tasks_keep_their_documents_and_answers(numbered, monitor, handler):
+    engine = numbered()
+    await asyncio.gather(*(engine.aquery(f"Question {number}") for number in range(RUNS)))
+
+    assert_each_run_has_its_own(monitor)
+
+
+async def test_a_hundred_streams_read_in_turns_keep_their_documents_and_answers(
+    numbered, monitor, handler
+):
+    engine = numbered(streaming=True)
+
+    async def ask(number):
+        response = await engine.aquery(f"Question {number}")
+        async for _ in response.async_response_gen():
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(ask(number) for number in range(RUNS)))
+
+    assert_each_run_has_its_own(monitor)
+
+
+def test_nothing_grows_over_300_runs_of_every_ending(engine, scripted_llm, monitor, handler):
+    def fail(prompt):
+        raise TimeoutError
+
+    whole, streaming, broken = (
+        engine(),
+        engine(streaming=True),
+        engine(llm=scripted_llm(reply=fail)),
+    )
+    for _ in range(100):
+        whole.query("Question?")
+        stream = streaming.query("Question?").response_gen
+        next(stream)
+        stream.close()
+        with pytest.raises(TimeoutError):
+            broken.query("Question?")
+
+    assert monitor.outcomes == {"submitted": 100, "truncated": 100, "errored": 100}
+    assert handler.runs_in_progress == 0
+    kept = [value for value in vars(handler).values() if isinstance(value, list | dict)]
+    assert not any(kept)
+
+
+def test_the_run_is_not_kept_by_a_response_that_is_kept(engine, monitor, handler):
+    responses = [engine(streaming=True).query("Question?") for _ in range(3)]
+    for response in responses:
+        str(response)
+    gc.collect()
+
+    assert handler.runs_in_progress == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+def test_a_forked_child_starts_without_the_parents_runs(engine, monitor, handler):
+    unread = engine(streaming=True).query("Question?")
+    child = os.fork()
+    if child == 0:
+        try:
+            clean = handler.runs_in_progress == 0 and not handler._runs.frames
+            engine().query("In the child?")
+            os._exit(0 if clean and len(monitor.cases) == 1 else 1)
+        finally:
+            os._exit(2)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert handler.runs_in_progress == 1
+    str(unread)

@@ -1,0 +1,272 @@
+"""Every run ends once, whatever happens, and what is no run is not counted as one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.dispatcher import instrument_tags
+from llama_index.core.query_engine import CustomQueryEngine
+from llama_index.core.retrievers import BaseRetriever, RecursiveRetriever
+from llama_index.core.schema import IndexNode, NodeWithScore
+
+from llama_index.evaluation.ragaliq import RagaliqSpanHandler, attach
+from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
+from ragaliq import suppress
+
+QUESTION = "How long do refunds take?"
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Ticket:
+    def __init__(self):
+        self.reasons = []
+
+    def discard(self, reason):
+        self.reasons.append(reason)
+
+
+def test_a_retriever_that_fails_leaves_an_errored_run(engine, retriever_class, monitor, handler):
+    def fail(question):
+        raise LookupError("index is gone")
+
+    with pytest.raises(LookupError, match="index is gone"):
+        engine(retriever=retriever_class(fail)).query(QUESTION)
+
+    assert monitor.outcomes == {"errored": 1}
+
+
+def test_a_model_that_fails_leaves_an_errored_run(engine, scripted_llm, monitor, handler):
+    def fail(prompt):
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        engine(llm=scripted_llm(reply=fail)).query(QUESTION)
+
+    assert monitor.outcomes == {"errored": 1}
+
+
+def test_an_error_the_engine_recovers_from_does_not_end_the_run(
+    engine, retriever_class, monitor, handler, docs
+):
+    def fail(question):
+        raise LookupError
+
+    broken = engine(retriever=retriever_class(fail))
+
+    class Fallback(CustomQueryEngine):
+        def custom_query(self, query_str):
+            try:
+                return broken.query(query_str)
+            except LookupError:
+                return engine().query(query_str)
+
+    Fallback().query(QUESTION)
+
+    assert monitor.only[1] == docs
+
+
+async def test_a_query_cancelled_in_the_retriever_is_cancelled(engine, monitor, handler):
+    reached = asyncio.Event()
+
+    class Stuck(BaseRetriever):
+        def _retrieve(self, query_bundle):
+            raise NotImplementedError
+
+        async def _aretrieve(self, query_bundle):
+            reached.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(engine(retriever=Stuck()).aquery(QUESTION))
+    await reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert monitor.outcomes == {"cancelled": 1}
+
+
+def test_an_empty_question_or_answer_is_counted_and_not_judged(engine, retriever, monitor, handler):
+    class Speechless(CustomQueryEngine):
+        def custom_query(self, query_str):
+            retriever.retrieve(query_str)
+            return ""
+
+    engine().query("  ")
+    Speechless().query(QUESTION)
+
+    assert monitor.reasons == ["no_question", "no_answer"]
+
+
+def test_an_engine_without_retrieval_is_no_rag(monitor, handler):
+    class Parrot(CustomQueryEngine):
+        def custom_query(self, query_str):
+            return query_str
+
+    Parrot().query(QUESTION)
+
+    assert monitor.outcomes == {"not_rag": 1}
+
+
+def test_indexing_retrieving_and_bare_model_calls_are_no_runs(llm, retriever, monitor, handler):
+    VectorStoreIndex.from_documents([Document(text="x")], embed_model=MockEmbedding(embed_dim=3))
+    retriever.retrieve(QUESTION)
+    llm.complete("Hello")
+    list(llm.stream_complete("Hello"))
+
+    assert monitor.begun == []
+
+
+def test_engines_asked_by_a_bare_retriever_are_no_runs(engine, retriever_class, monitor, handler):
+    found = [NodeWithScore(node=IndexNode(text="table", index_id="table"), score=1.0)]
+    RecursiveRetriever(
+        "root",
+        retriever_dict={"root": retriever_class(lambda question: found)},
+        query_engine_dict={"table": engine()},
+    ).retrieve(QUESTION)
+
+    assert monitor.begun == []
+
+
+def test_queries_below_the_applications_own_span_are_runs_of_their_own(engine, monitor, handler):
+    @get_dispatcher("shop").span
+    def serve():
+        engine().query("First?")
+        engine().query("Second?")
+
+    serve()
+
+    assert [case.query for case in monitor.cases] == ["First?", "Second?"]
+
+
+def test_nothing_inside_suppress_is_captured(engine, monitor, handler):
+    with suppress():
+        engine().query(QUESTION)
+    engine().query("Seen?")
+
+    assert [case.query for case in monitor.cases] == ["Seen?"]
+
+
+def test_an_unsampled_run_is_not_captured_in_parts(
+    engine, retriever_class, monitor_class, dispatcher
+):
+    monitor = monitor_class(sampled=lambda run_id: False)
+    handler = attach(monitor)
+    inner = engine()
+
+    class Outer(CustomQueryEngine):
+        def custom_query(self, query_str):
+            return inner.query(query_str)
+
+    Outer().query(QUESTION)
+
+    assert (len(monitor.begun), monitor.sampled_out, monitor.cases) == (1, 1, [])
+    assert not handler._runs.frames
+
+
+def test_a_session_is_named_with_instrument_tags(engine, monitor, handler):
+    with instrument_tags({"session_id": "s-1"}):
+        engine().query(QUESTION)
+    engine().query(QUESTION)
+
+    assert monitor.sessions == ["s-1", None]
+
+
+def test_a_mistake_of_our_own_costs_the_run_and_is_logged_once_without_text(
+    engine, retriever_class, monitor, dispatcher, caplog
+):
+    class Unreadable(NodeWithScore):
+        def get_content(self, metadata_mode=None):
+            raise RuntimeError("secret text")
+
+    found = [Unreadable(node=IndexNode(text="x", index_id="x"), score=1.0)]
+    handler = attach(monitor)
+    asked = engine(retriever=retriever_class(lambda question: found))
+    with caplog.at_level(logging.DEBUG, logger="ragaliq"):
+        assert str(asked.query(QUESTION))
+        assert str(asked.query(QUESTION))
+
+    assert monitor.outcomes == {"internal_error": 2}
+    assert handler.internal_errors >= 2
+    (record,) = caplog.records
+    assert record.name == "ragaliq.llama_index"
+    assert "RuntimeError" in record.getMessage()
+    assert "secret" not in caplog.text
+    assert (handler.runs_in_progress, handler._runs.frames) == (0, {})
+
+
+def test_runs_that_are_too_old_are_given_up_at_the_next_start():
+    clock = Clock()
+    runs = RunRegistry(max_runs=10, max_age=600.0, clock=clock)
+    old, young, new = (Run(name, Ticket(), is_workflow=False) for name in ("old", "young", "new"))
+    runs.open(old)
+    clock.now = 300.0
+    runs.open(young)
+    clock.now = 601.0
+    runs.open(new)
+
+    assert old.ticket.reasons == ["expired"]
+    assert (runs.claim(old), runs.claim(young), runs.claim(new)) == (False, True, True)
+
+
+def test_runs_that_are_too_many_push_out_the_oldest():
+    runs = RunRegistry(max_runs=2, max_age=600.0, clock=Clock())
+    first, second, third = (Run(name, Ticket(), is_workflow=False) for name in "abc")
+    for run in (first, second, third):
+        runs.open(run)
+
+    assert [run.ticket.reasons for run in (first, second, third)] == [["evicted"], [], []]
+    assert len(runs) == 2
+
+
+def test_spans_below_a_run_that_was_given_up_are_not_taken_for_runs(engine, monitor, dispatcher):
+    handler = RagaliqSpanHandler(monitor, max_runs=1)
+    dispatcher.add_span_handler(handler)
+
+    class Outer(CustomQueryEngine):
+        def custom_query(self, query_str):
+            # Another run, outside this one, pushes this one out.
+            handler.span_enter("CustomQueryEngine.query-" + "0" * 36, FakeCall(), instance=self)
+            return engine().query(query_str)
+
+    try:
+        Outer().query(QUESTION)
+    finally:
+        dispatcher.span_handlers.remove(handler)
+
+    assert len(monitor.begun) == 2
+    assert monitor.outcomes == {"evicted": 1}
+
+
+class FakeCall:
+    def __init__(self):
+        self.arguments = {"str_or_query_bundle": "Another?"}
+
+
+def test_spans_that_never_end_do_not_pile_up():
+    runs = RunRegistry(max_runs=1, max_age=600.0)
+    for number in range(1000):
+        runs.remember(str(number), None)
+
+    assert len(runs.frames) == 100
+    assert "999" in runs.frames
+
+
+def test_llama_indexs_shutdown_ends_the_runs_in_progress(engine, monitor, dispatcher):
+    attach(monitor)
+    unread = engine(streaming=True).query(QUESTION)
+    dispatcher.shutdown()
+
+    assert monitor.outcomes == {"interrupted": 1}
+    assert str(unread)
+    assert monitor.outcomes == {"interrupted": 1}

@@ -1,0 +1,273 @@
+"""ragaliq's metrics behind LlamaIndex's evaluator interface."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from llama_index.core.base.response.schema import (
+    AsyncStreamingResponse,
+    PydanticResponse,
+    Response,
+    StreamingResponse,
+)
+from llama_index.core.bridge.pydantic import BaseModel
+from llama_index.core.chat_engine.types import AgentChatResponse
+from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
+from llama_index.core.prompts import PromptTemplate
+
+from llama_index.evaluation.ragaliq import (
+    FaithfulnessEvaluator,
+    HallucinationEvaluator,
+    RagaliqEvaluationResult,
+    RelevancyEvaluator,
+)
+from ragaliq import (
+    ConfigurationError,
+    ContextChunk,
+    JudgeAPIError,
+    JudgeRefusalError,
+    ScoringPolicy,
+    Status,
+    is_suppressed,
+)
+
+QUESTION = "How long do refunds take?"
+CONTEXTS = ["Refunds take five days.", "The shop opens at nine."]
+SUPPORTED = "Refunds take five days."
+MIXED = "Refunds take five days. Refunds are free."
+EVALUATORS = [FaithfulnessEvaluator, HallucinationEvaluator, RelevancyEvaluator]
+
+
+@pytest.mark.parametrize("evaluator_class", EVALUATORS)
+def test_they_are_llama_index_evaluators_with_llama_index_results(evaluator_class, judge):
+    evaluator = evaluator_class(judge)
+    result = evaluator.evaluate(QUESTION, SUPPORTED, CONTEXTS)
+
+    assert isinstance(evaluator, BaseEvaluator)
+    assert isinstance(result, EvaluationResult)
+    assert (result.passing, result.invalid_result, result.invalid_reason) == (True, False, None)
+    assert (result.query, result.response, result.contexts) == (QUESTION, SUPPORTED, CONTEXTS)
+
+
+def test_the_result_keeps_claims_status_cost_and_threshold(judge):
+    result = FaithfulnessEvaluator(judge, threshold=0.6).evaluate(QUESTION, MIXED, CONTEXTS)
+
+    assert isinstance(result, RagaliqEvaluationResult)
+    assert (result.score, result.passing, result.threshold) == (0.5, False, 0.6)
+    assert [claim.verdict for claim in result.claims] == ["SUPPORTED", "NOT_ENOUGH_INFO"]
+    assert (result.evaluator_name, result.status) == ("faithfulness", Status.SCORED)
+    assert (result.usage.total_tokens, result.judge) == (12, "sentences")
+
+
+def test_the_feedback_names_the_claims_that_are_not_supported(judge):
+    result = FaithfulnessEvaluator(judge).evaluate(QUESTION, MIXED, CONTEXTS)
+
+    first, *rest = result.feedback.splitlines()
+    assert first == "1 of 2 claims supported by the context."
+    assert [line.split(":")[0] for line in rest] == ["NOT_ENOUGH_INFO"]
+    assert "Refunds are free." in rest[0]
+    assert "nowhere to be found" in rest[0]
+
+
+def test_thresholds_default_to_the_metrics_own(judge):
+    assert [evaluator(judge).threshold for evaluator in EVALUATORS] == [0.7, 0.8, 0.7]
+
+
+def test_options_of_the_metric_are_passed_on(judge):
+    result = HallucinationEvaluator(judge, min_confidence=1.0, strategy="per_claim").evaluate(
+        response=SUPPORTED, contexts=CONTEXTS
+    )
+
+    assert result.score == 1.0
+
+
+@pytest.mark.parametrize("settings", [{"threshold": 2.0}, {"strategy": "guess"}])
+def test_a_wrong_setting_is_refused_when_the_evaluator_is_built(judge, settings):
+    with pytest.raises(ConfigurationError):
+        FaithfulnessEvaluator(judge, **settings)
+
+
+def test_an_unknown_judge_is_refused():
+    with pytest.raises(ConfigurationError, match="oracle"):
+        FaithfulnessEvaluator("oracle")
+
+
+@pytest.mark.parametrize(
+    ("evaluator_class", "given", "missing"),
+    [
+        (FaithfulnessEvaluator, {"query": QUESTION, "contexts": CONTEXTS}, "response"),
+        (FaithfulnessEvaluator, {"response": SUPPORTED}, "contexts"),
+        (FaithfulnessEvaluator, {}, "response and contexts"),
+        (HallucinationEvaluator, {"response": " ", "contexts": CONTEXTS}, "response"),
+        (RelevancyEvaluator, {"response": SUPPORTED, "contexts": CONTEXTS}, "query"),
+    ],
+)
+async def test_missing_inputs_make_an_invalid_result_and_no_call(
+    evaluator_class, given, missing, judge
+):
+    for result in (
+        evaluator_class(judge).evaluate(**given),
+        await evaluator_class(judge).aevaluate(**given),
+    ):
+        assert (result.invalid_result, result.score, result.passing) == (True, None, None)
+        assert result.invalid_reason.endswith(f"needs {missing}")
+        assert result.query == given.get("query")
+    assert judge.calls == 0
+
+
+def test_faithfulness_needs_no_question(judge):
+    assert FaithfulnessEvaluator(judge).evaluate(response=SUPPORTED, contexts=CONTEXTS).passing
+
+
+def test_an_empty_context_has_no_score(judge):
+    result = FaithfulnessEvaluator(judge).evaluate(QUESTION, SUPPORTED, [])
+
+    assert (result.invalid_result, result.score, result.status) == (True, None, Status.NO_CONTEXT)
+    assert result.invalid_reason.startswith("no_context: ")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (JudgeRefusalError("refused"), Status.JUDGE_REFUSED),
+        (JudgeAPIError("503"), Status.JUDGE_ERROR),
+        (RuntimeError("leaks: Refunds are free."), Status.JUDGE_ERROR),
+    ],
+)
+@pytest.mark.parametrize("evaluator_class", EVALUATORS)
+@pytest.mark.parametrize("policy", [ScoringPolicy.LIVE, ScoringPolicy.RAGALIQ])
+async def test_a_judge_that_fails_makes_an_invalid_result_under_every_policy(
+    evaluator_class, error, status, policy, judge_class
+):
+    evaluator = evaluator_class(judge_class(error=error), policy=policy)
+    for result in (
+        evaluator.evaluate(QUESTION, MIXED, CONTEXTS),
+        await evaluator.aevaluate(QUESTION, MIXED, CONTEXTS),
+    ):
+        assert (result.invalid_result, result.score, result.passing) == (True, None, None)
+        assert result.error_type == type(error).__name__
+        if policy is ScoringPolicy.LIVE:
+            assert result.status is status
+        assert "free" not in result.invalid_reason
+
+
+async def test_cancelling_an_evaluation_is_not_a_failure_of_the_judge(judge_class):
+    class Stuck(judge_class):
+        async def evaluate_relevance(self, query, response):
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(RelevancyEvaluator(Stuck()).aevaluate(QUESTION, SUPPORTED))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_synchronous_call_works_inside_a_running_loop(judge):
+    result = RelevancyEvaluator(judge).evaluate(QUESTION, SUPPORTED)
+
+    assert result.score == 0.9
+
+
+@pytest.mark.parametrize("evaluator_class", EVALUATORS)
+async def test_the_judges_own_calls_are_never_captured(evaluator_class, judge_class):
+    seen = []
+
+    class Watching(judge_class):
+        async def extract_claims(self, response):
+            seen.append(is_suppressed())
+            return await super().extract_claims(response)
+
+        async def evaluate_relevance(self, query, response):
+            seen.append(is_suppressed())
+            return await super().evaluate_relevance(query, response)
+
+    evaluator = evaluator_class(Watching())
+    evaluator.evaluate(QUESTION, SUPPORTED, CONTEXTS)
+    await evaluator.aevaluate(QUESTION, SUPPORTED, CONTEXTS)
+
+    assert seen == [True, True]
+    assert not is_suppressed()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda nodes: Response(SUPPORTED, source_nodes=nodes),
+        lambda nodes: StreamingResponse(iter(["Refunds take ", "five days."]), source_nodes=nodes),
+        lambda nodes: AgentChatResponse(SUPPORTED, source_nodes=nodes),
+    ],
+)
+async def test_responses_are_judged_against_what_the_model_saw(make, nodes, judge):
+    found = nodes(*CONTEXTS, source="policy.md")
+    evaluator = FaithfulnessEvaluator(judge)
+    for result in (
+        evaluator.evaluate_response(QUESTION, make(found)),
+        await evaluator.aevaluate_response(query=QUESTION, response=make(found)),
+    ):
+        assert (result.response, result.score) == (SUPPORTED, 1.0)
+        assert result.contexts[0] == "source: policy.md\n\nRefunds take five days."
+        assert result.claims[0].supporting_chunk_ids == ("n0",)
+
+
+async def tokens():
+    yield "Refunds take "
+    yield "five days."
+
+
+async def test_an_asynchronous_stream_is_read_to_its_end_and_keeps_its_text(nodes, judge):
+    response = AsyncStreamingResponse(tokens(), source_nodes=nodes(*CONTEXTS))
+    result = await FaithfulnessEvaluator(judge).aevaluate_response(QUESTION, response)
+
+    assert (result.response, result.score) == (SUPPORTED, 1.0)
+    assert await response.get_response() == Response(SUPPORTED, response.source_nodes, None)
+
+
+def test_an_asynchronous_stream_can_be_evaluated_synchronously(nodes, judge):
+    response = AsyncStreamingResponse(tokens(), source_nodes=nodes(*CONTEXTS))
+
+    assert FaithfulnessEvaluator(judge).evaluate_response(QUESTION, response).score == 1.0
+
+
+def test_a_structured_answer_is_judged_as_json(nodes, judge):
+    class Refund(BaseModel):
+        days: int
+
+    response = PydanticResponse(Refund(days=5), source_nodes=nodes(*CONTEXTS))
+    result = RelevancyEvaluator(judge).evaluate_response(QUESTION, response)
+
+    assert (result.response, result.score) == ('{"days":5}', 0.9)
+
+
+async def test_a_response_that_cannot_be_read_makes_an_invalid_result(nodes, judge):
+    def broken():
+        yield "Refunds"
+        raise ConnectionError("gone")
+
+    evaluator = FaithfulnessEvaluator(judge)
+    for result in (
+        evaluator.evaluate_response(QUESTION, StreamingResponse(broken())),
+        await evaluator.aevaluate_response(QUESTION, StreamingResponse(broken())),
+        evaluator.evaluate_response(QUESTION, None),
+    ):
+        assert (result.invalid_result, result.score) == (True, None)
+
+
+def test_chunks_may_be_given_with_ids(judge):
+    chunks = [ContextChunk(text=text, id=f"doc-{place}") for place, text in enumerate(CONTEXTS)]
+    result = FaithfulnessEvaluator(judge).evaluate(QUESTION, SUPPORTED, chunks)
+    twice = FaithfulnessEvaluator(judge).evaluate(QUESTION, SUPPORTED, [chunks[0], chunks[0]])
+
+    assert result.claims[0].supporting_chunk_ids == ("doc-0",)
+    assert result.contexts == CONTEXTS
+    assert (twice.invalid_result, twice.score) == (True, None)
+
+
+def test_prompts_belong_to_the_judge(judge):
+    evaluator = FaithfulnessEvaluator(judge)
+    evaluator.update_prompts({})
+
+    assert evaluator.get_prompts() == {}
+    with pytest.raises(ConfigurationError, match="no prompt eval_template"):
+        evaluator.update_prompts({"eval_template": PromptTemplate("{query_str}")})

@@ -1,0 +1,151 @@
+"""Reading texts off LlamaIndex's objects."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.agent.workflow.workflow_events import AgentOutput, AgentWorkflowStartEvent
+from llama_index.core.base.llms.types import (
+    ChatMessage,
+    ChatResponse,
+    CompletionResponse,
+    ImageBlock,
+    TextBlock,
+)
+from llama_index.core.base.response.schema import PydanticResponse, Response
+from llama_index.core.bridge.pydantic import BaseModel
+from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle
+from llama_index.core.workflow import StartEvent, StopEvent
+
+from llama_index.evaluation.ragaliq.extract import (
+    Piece,
+    answer_of,
+    chunks_of,
+    payload_of,
+    pieces_of,
+    question_of_call,
+    question_of_run,
+)
+from ragaliq import RAGTestCase
+
+
+class Verdict(BaseModel):
+    days: int
+
+
+class Done(StopEvent):
+    answer: str
+    confidence: float
+
+
+class Ask(StartEvent):
+    topic: str
+
+
+def started(event):
+    return inspect.signature(lambda init_state, start_event, tags: None).bind({}, event, {})
+
+
+def called(*args, **kwargs):
+    return inspect.signature(lambda str_or_query_bundle, **rest: None).bind(*args, **kwargs)
+
+
+@given(st.lists(st.builds(Piece, st.text("ab ", min_size=1), st.sampled_from("xyz"), st.none())))
+def test_any_nodes_make_a_valid_context_with_every_text_once(pieces):
+    case = RAGTestCase(query="q", context=chunks_of(pieces), response="a")
+
+    assert case.context_texts == list(dict.fromkeys(piece.text for piece in pieces))
+
+
+def test_a_second_text_under_a_known_id_is_known_by_its_position():
+    pieces = [Piece("one", "x", 0.5), Piece("two", "x", 0.4), Piece("one", "y", 0.3)]
+
+    case = RAGTestCase(query="q", context=chunks_of(pieces), response="a")
+
+    assert case.chunk_ids == ["x", 1]
+
+
+def test_nodes_without_text_are_left_out(nodes):
+    found = [*nodes("text", "  "), NodeWithScore(node=ImageNode(image_path="x.png"))]
+
+    assert [piece.text for piece in pieces_of(found)] == ["text"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Why?", QueryBundle("Why?"), ChatMessage("Why?"), ChatMessage([TextBlock(text="Why?")])],
+    ids=type,
+)
+def test_a_question_may_be_a_string_a_bundle_or_a_message(question):
+    assert question_of_call(called(question)) == "Why?"
+    assert question_of_call(called(str_or_query_bundle=question)) == "Why?"
+
+
+def test_something_else_is_no_question():
+    assert question_of_call(called(17)) == ""
+
+
+@pytest.mark.parametrize(
+    ("event", "question"),
+    [
+        (StartEvent(query="Why?", user="bob"), "Why?"),
+        (StartEvent(question="Why?"), "Why?"),
+        (StartEvent(topic="Why?"), "Why?"),
+        (Ask(topic="Why?"), "Why?"),
+        (AgentWorkflowStartEvent(user_msg="Why?", chat_history=None), "Why?"),
+        (AgentWorkflowStartEvent(user_msg=ChatMessage("Why?")), "Why?"),
+        (
+            AgentWorkflowStartEvent(
+                user_msg=None,
+                chat_history=[ChatMessage("Why?"), ChatMessage("Hm.", role="assistant")],
+            ),
+            "Why?",
+        ),
+        (StartEvent(first="a", second="b"), ""),
+        (StartEvent(), ""),
+        (None, ""),
+    ],
+)
+def test_a_workflows_question_is_in_its_start_event(event, question):
+    assert question_of_run(started(event)) == question
+
+
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        ("five", "five"),
+        (Response("five"), "five"),
+        (Response(None), ""),
+        (PydanticResponse(Verdict(days=5)), '{"days":5}'),
+        (PydanticResponse(None), ""),
+        (ChatResponse(message=ChatMessage("five")), "five"),
+        (CompletionResponse(text="five"), "five"),
+        (ChatMessage([ImageBlock(url="http://127.0.0.1/x.png"), TextBlock(text="five")]), "five"),
+        (Verdict(days=5), '{"days":5}'),
+        (StopEvent(result="five"), "five"),
+        (StopEvent(result=Response("five")), "five"),
+        (StopEvent(result={"answer": "five", "cost": 1}), "five"),
+        (StopEvent(result={"response": Response("five")}), "five"),
+        (StopEvent(result={"summary": "five", "cost": 1}), "five"),
+        (StopEvent(result={"one": "a", "two": "b"}), ""),
+        (StopEvent(), ""),
+        (Done(answer="five", confidence=0.5), "five"),
+        (
+            StopEvent(
+                result=AgentOutput(
+                    response=ChatMessage(role="assistant", blocks=[]),
+                    structured_response={"days": 5},
+                    current_agent_name="a",
+                )
+            ),
+            '{"days": 5}',
+        ),
+        (StopEvent(result=17), ""),
+        (None, ""),
+    ],
+)
+def test_answers_are_found_in_whatever_a_run_returns(result, answer):
+    assert answer_of(payload_of(result)) == answer

@@ -1,0 +1,102 @@
+"""From a query engine through a real monitor to a score."""
+
+from __future__ import annotations
+
+import pytest
+from llama_index.core.query_engine import CustomQueryEngine
+
+from llama_index.evaluation.ragaliq import attach, detach
+from ragaliq import Monitor, Status
+
+QUESTION = "How long do refunds take?"
+
+
+@pytest.fixture
+def results():
+    return []
+
+
+@pytest.fixture
+def live(judge, results):
+    with Monitor(judge=judge, on_result=results.append) as monitor:
+        attach(monitor, pipeline="shop")
+        yield monitor
+        detach()
+
+
+def test_an_answer_is_scored_claim_by_claim(live, results, engine):
+    engine().query(QUESTION)
+    assert live.flush(timeout=10.0)
+
+    (result,) = results
+    faithfulness = result.results["faithfulness"]
+    assert (faithfulness.score, faithfulness.status) == (1.0, Status.SCORED)
+    assert faithfulness.claims[0].supporting_chunk_ids == ("n0",)
+    assert (result.pipeline, result.run.framework) == ("shop", "llama_index")
+    assert result.run.run_id.startswith("RetrieverQueryEngine.query-")
+
+
+async def test_sync_async_and_streamed_answers_are_all_scored(live, results, engine):
+    engine().query(QUESTION)
+    await engine().aquery(QUESTION)
+    str(engine(streaming=True).query(QUESTION))
+    await (await engine(streaming=True).aquery(QUESTION)).get_response()
+    assert await live.aflush(timeout=10.0)
+
+    assert [result.results["faithfulness"].score for result in results] == [1.0] * 4
+    assert live.stats().outcomes == {"evaluated": 4}
+
+
+def test_an_empty_retrieval_is_counted_as_having_no_context(live, results, engine, retriever_class):
+    engine(retriever=retriever_class(lambda question: [])).query(QUESTION)
+    assert live.flush(timeout=10.0)
+
+    assert results[0].results["faithfulness"].status is Status.NO_CONTEXT
+
+
+def test_the_counts_add_up_whatever_happens(live, engine, scripted_llm):
+    def fail(prompt):
+        raise TimeoutError
+
+    engine().query(QUESTION)
+    stream = engine(streaming=True).query(QUESTION).response_gen
+    next(stream)
+    stream.close()
+    with pytest.raises(TimeoutError):
+        engine(llm=scripted_llm(reply=fail)).query(QUESTION)
+    unread = engine(streaming=True).query(QUESTION)
+    assert live.stats().pending >= 1
+    detach()
+    assert live.flush(timeout=10.0)
+
+    stats = live.stats()
+    assert stats.incomplete == {"truncated": 1, "errored": 1, "interrupted": 1}
+    assert stats.started == sum(stats.outcomes.values()) == 4
+    assert str(unread)
+
+
+def test_at_rate_zero_every_run_is_counted_once(judge, engine):
+    inner = engine()
+
+    class Outer(CustomQueryEngine):
+        def custom_query(self, query_str):
+            return inner.query(query_str)
+
+    with Monitor(judge=judge, sample_rate=0.0) as monitor:
+        attach(monitor)
+        Outer().query(QUESTION)
+
+    assert monitor.stats().outcomes == {"sampled_out": 1}
+
+
+def test_a_judge_built_on_llama_index_is_not_captured(judge_class, engine):
+    class Asking(judge_class):
+        async def extract_claims(self, response):
+            await engine().aquery("Is that so?")
+            return await super().extract_claims(response)
+
+    with Monitor(judge=Asking()) as monitor:
+        attach(monitor)
+        engine().query(QUESTION)
+        assert monitor.flush(timeout=10.0)
+        assert monitor.stats().started == 1
