@@ -1,0 +1,106 @@
+"""The context, read once, so that each claim only looks its own words up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ragaliq.judges.local.numbers import MONTHS, spans_of_time
+from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem
+from ragaliq.judges.sentences import Span, split_sentences
+
+__all__ = ["ContextIndex", "Sentence"]
+
+_LONGEST = 600  # characters of a sentence; longer ones are lists or tables, and no evidence
+_MONTHS = {stem(name): number for name, number in MONTHS.items()}
+_MONTH_STEMS = {number: name for name, number in reversed(_MONTHS.items())}
+_ISO_DATE = re.compile(r"\b\d{4}-(\d{2})-\d{2}\b")
+_STUB = 5  # letters two words must share to count as related
+
+
+class Sentence(NamedTuple):
+    """Where a sentence stands: `chunk` is the 0-based position of its chunk."""
+
+    chunk: int
+    start: int
+    end: int
+
+
+class ContextIndex:
+    """Which words stand in which sentence of the context.
+
+    Args:
+        chunks: The texts of the context, in order.
+
+    Attributes:
+        chunks: The same.
+        sentences: All sentences, chunk by chunk.
+        postings: Word -> positions in `sentences`, ascending. Function words are left out;
+            numbers stand under each of their readings.
+        stubs: First letters -> the words that begin so.
+        shingles: Runs of three words, of function words too.
+    """
+
+    def __init__(self, chunks: Sequence[str]) -> None:
+        self.chunks = list(chunks)
+        self.sentences: list[Sentence] = []
+        self.postings: dict[str, list[int]] = {}
+        self.shingles: set[tuple[str, str, str]] = set()
+        for position, chunk in enumerate(self.chunks):
+            for span in split_sentences(chunk):
+                for part in _parts(chunk, span):
+                    self._add(Sentence(position, part.start, part.end))
+        self.stubs: dict[str, list[str]] = {}
+        for word in self.postings:
+            if len(word) > _STUB - 1 and word[0] != "#":
+                self.stubs.setdefault(word[:_STUB], []).append(word)
+
+    def text(self, sentence: int) -> str:
+        """A sentence, word for word."""
+        chunk, start, end = self.sentences[sentence]
+        return self.chunks[chunk][start:end]
+
+    def _add(self, sentence: Sentence) -> None:
+        at = len(self.sentences)
+        self.sentences.append(sentence)
+        text = self.text(at)
+        stems, numbers = read_words(text)
+        found = set(stems)
+        for number in numbers:
+            found.update(number.values)
+            if number.year:
+                found.update(spans_of_time(number.values[0]))
+        found.update(_MONTHS[word] for word in stems if word in _MONTHS)
+        for month in _ISO_DATE.findall(text):
+            found.add(_MONTH_STEMS.get(f"#{int(month)}", "#0"))
+        for word in found - FUNCTION_WORDS:
+            self.postings.setdefault(word, []).append(at)
+        self.shingles.update(zip(stems, stems[1:], stems[2:], strict=False))
+
+    def related(self, word: str) -> list[str]:
+        """Words of the context that look like other forms of `word`."""
+        candidates = self.stubs.get(word[:_STUB], ()) if len(word) >= _STUB else ()
+        return [other for other in candidates if _shared(word, other) * 3 >= len(word) * 2]
+
+
+def _shared(one: str, other: str) -> int:
+    """Letters two words begin with in common."""
+    length = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        length += 1
+    return length
+
+
+def _parts(text: str, span: Span) -> list[Span]:
+    """A sentence in parts short enough to be quoted."""
+    parts = []
+    start, end = span
+    while end - start > _LONGEST:
+        space = text.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
+        cut = space if space > 0 else start + _LONGEST
+        parts.append(Span(start, cut))
+        start = cut + (space > 0)
+    return [*parts, Span(start, end)]

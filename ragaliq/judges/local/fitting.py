@@ -1,0 +1,169 @@
+"""Fit the support model and measure it. Plain Python: training needs nothing installed.
+
+The model is a logistic regression with a ridge penalty (Hoerl and Kennard 1970), fitted by Newton's
+method, whose weights may only have the sign that makes sense; the threshold is
+where balanced accuracy is highest. AUROC is the Mann-Whitney statistic.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["Sample", "auroc", "balanced_accuracy", "best_threshold", "fit_logistic"]
+
+_RIDGE = 0.1
+_STEPS = 25
+_CUTS = 200  # thresholds tried
+_SOFTNESS = 0.005  # balanced accuracy by which a threshold may fall short and still count
+
+
+class Sample(NamedTuple):
+    """One labelled claim.
+
+    Attributes:
+        values: Its features.
+        label: 1 supported, 0 not.
+        weight: How much it counts.
+    """
+
+    values: tuple[float, ...]
+    label: int
+    weight: float
+
+
+def fit_logistic(samples: Sequence[Sample], *, signs: Sequence[float]) -> tuple[float, list[float]]:
+    """Fit a logistic model.
+
+    Args:
+        samples: Labelled claims; their weights add up to about 1.
+        signs: +1 or -1 a feature: the sign its weight may have.
+
+    Returns:
+        Intercept and a weight a feature; a feature whose weight would have the wrong sign gets 0.
+    """
+    active = list(range(len(signs)))
+    means, scales = _moments(samples)
+    while True:
+        columns = [
+            ([1.0, *((row.values[at] - means[at]) / scales[at] for at in active)], row)
+            for row in samples
+        ]
+        solution = _newton(columns, 1 + len(active))
+        wrong = [
+            at for at, value in zip(active, solution[1:], strict=True) if value * signs[at] < 0
+        ]
+        if not wrong:
+            break
+        active = [at for at in active if at not in wrong]
+    weights = [0.0] * len(signs)
+    for at, value in zip(active, solution[1:], strict=True):
+        weights[at] = value / scales[at]
+    shift = sum(weight * mean for weight, mean in zip(weights, means, strict=True))
+    return solution[0] - shift, weights
+
+
+def _moments(samples: Sequence[Sample]) -> tuple[list[float], list[float]]:
+    total = sum(row.weight for row in samples)
+    means, scales = [], []
+    for at in range(len(samples[0].values)):
+        mean = sum(row.weight * row.values[at] for row in samples) / total
+        spread = sum(row.weight * (row.values[at] - mean) ** 2 for row in samples) / total
+        means.append(mean)
+        scales.append(math.sqrt(spread) or 1.0)
+    return means, scales
+
+
+def _newton(columns: list[tuple[list[float], Sample]], size: int) -> list[float]:
+    solution = [0.0] * size
+    for _ in range(_STEPS):
+        gradient = [_RIDGE * value for value in solution]
+        gradient[0] = 0.0
+        curvature = [
+            [_RIDGE if row == column > 0 else 0.0 for column in range(size)] for row in range(size)
+        ]
+        for values, sample in columns:
+            total = sum(map(float.__mul__, solution, values))
+            chance = 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, total))))
+            error = sample.weight * (chance - sample.label)
+            bend = sample.weight * chance * (1.0 - chance) + 1e-12
+            for row, value in enumerate(values):
+                gradient[row] += error * value
+                bent = bend * value
+                line = curvature[row]
+                for column in range(row + 1):
+                    line[column] += bent * values[column]
+        for row in range(size):
+            for column in range(row):
+                curvature[column][row] = curvature[row][column]
+        step = _solve(curvature, gradient)
+        solution = [value - change for value, change in zip(solution, step, strict=True)]
+        if max(map(abs, step)) < 1e-9:
+            break
+    return solution
+
+
+def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """Gaussian elimination; the ridge keeps the matrix positive definite."""
+    rows = [[*line, value] for line, value in zip(matrix, right, strict=True)]
+    size = len(rows)
+    for pivot in range(size):
+        for row in range(pivot + 1, size):
+            factor = rows[row][pivot] / rows[pivot][pivot]
+            rows[row] = [a - factor * b for a, b in zip(rows[row], rows[pivot], strict=True)]
+    solution = [0.0] * size
+    for row in reversed(range(size)):
+        known = sum(rows[row][column] * solution[column] for column in range(row + 1, size))
+        solution[row] = (rows[row][size] - known) / rows[row][row]
+    return solution
+
+
+def best_threshold(scores: Sequence[float], labels: Sequence[int]) -> float:
+    """Where to cut for the best balanced accuracy.
+
+    Many thresholds are nearly as good as the best one, and which of them comes out on top is
+    chance. So this is their mean, weighted by `exp((accuracy - best) / softness)`.
+    """
+    ordered = sorted(scores)
+    low, high = ordered[len(ordered) // 100], ordered[-1 - len(ordered) // 100]
+    cuts = [low + (high - low) * step / (_CUTS - 1) for step in range(_CUTS)]
+    accepted = sorted(score for score, label in zip(scores, labels, strict=True) if label)
+    rejected = sorted(score for score, label in zip(scores, labels, strict=True) if not label)
+    reached = [
+        (
+            1
+            - bisect_right(accepted, cut) / len(accepted)
+            + bisect_right(rejected, cut) / len(rejected)
+        )
+        / 2
+        for cut in cuts
+    ]
+    best = max(reached)
+    shares = [math.exp((value - best) / _SOFTNESS) for value in reached]
+    return sum(map(float.__mul__, shares, cuts)) / sum(shares)
+
+
+def auroc(scores: Sequence[float], labels: Sequence[int]) -> float:
+    """The chance that a supported claim scores above an unsupported one; ties count half."""
+    order = sorted(range(len(scores)), key=scores.__getitem__)
+    rank_sum, start = 0.0, 0
+    while start < len(order):
+        end = start
+        while end < len(order) and scores[order[end]] == scores[order[start]]:
+            end += 1
+        rank_sum += (start + end + 1) / 2 * sum(labels[at] for at in order[start:end])
+        start = end
+    positive = sum(labels)
+    negative = len(labels) - positive
+    return (rank_sum - positive * (positive + 1) / 2) / (positive * negative)
+
+
+def balanced_accuracy(accepted: Sequence[bool], labels: Sequence[int]) -> float:
+    """The mean of the shares of supported claims accepted and of unsupported ones rejected."""
+    right = [0, 0]
+    for answer, label in zip(accepted, labels, strict=True):
+        right[label] += answer == bool(label)
+    positive = sum(labels)
+    return (right[1] / positive + right[0] / (len(labels) - positive)) / 2

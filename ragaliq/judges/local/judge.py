@@ -1,0 +1,110 @@
+"""`LocalJudge`: the embedded judge. No key, no network, no download."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragaliq.core.results import JudgeUsage
+from ragaliq.judges.base import (
+    BatchingJudge,
+    ClaimsResult,
+    ClaimVerdict,
+    GradedStatements,
+    JudgeResult,
+    NumberedVerdict,
+    StatementVerdict,
+    VerdictsResult,
+)
+from ragaliq.judges.local.relevance import Relevance, answer_relevance, chunk_relevance
+from ragaliq.judges.local.segmentation import find_claims
+from ragaliq.judges.local.verification import Verifier
+
+__all__ = ["LocalJudge"]
+
+_FREE = JudgeUsage()
+
+
+class LocalJudge(BatchingJudge):
+    """Decides by wording: which of a claim's words, numbers and names the context has.
+
+    A screen, not a verdict: it finds claims whose words are not in the context, and contradictions
+    that show in a number, a name or a negation. It does not understand paraphrase, arithmetic or
+    who did what to whom. Its confidence is not calibrated. The model card, with measured accuracy,
+    is the documentation page "The embedded judge".
+
+    Every reply is free (`JudgeUsage()`) and the same in every process. Instructions inside the
+    judged texts are words like any others.
+
+    A judge has no state; one may serve any number of threads.
+    """
+
+    name = "local"
+    model = None
+
+    async def extract_claims(self, response: str) -> ClaimsResult:
+        """List the sentences, list items and table rows of an answer that can be checked.
+
+        Claims are verbatim slices of the answer.
+        """
+        claims = [response[start:end] for start, end in find_claims(response)]
+        return ClaimsResult(claims=claims, usage=_FREE)
+
+    async def extract_statements(
+        self,
+        query: str,  # noqa: ARG002 - wording is compared, so the question resolves nothing
+        response: str,
+    ) -> ClaimsResult:
+        """The same as `extract_claims`: pronouns stay as they are, since wording is compared."""
+        return await self.extract_claims(response)
+
+    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
+        """Decide one claim; an empty context gives NOT_ENOUGH_INFO."""
+        return ClaimVerdict(**Verifier(context).decide(claim)._asdict(), usage=_FREE)
+
+    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
+        """Decide all claims; the context is read once."""
+        verifier = Verifier(context)
+        verdicts = [
+            NumberedVerdict(claim_index=index, **verifier.decide(claim)._asdict(), usage=_FREE)
+            for index, claim in enumerate(claims)
+        ]
+        return VerdictsResult(verdicts=verdicts, usage=_FREE)
+
+    async def grade_statements(
+        self,
+        query: str,  # noqa: ARG002 - as above
+        response: str,
+        context: Sequence[str],
+    ) -> GradedStatements:
+        """Find the answer's claims and decide them."""
+        verifier = Verifier(context)
+        found = (response[start:end] for start, end in find_claims(response))
+        statements = [
+            StatementVerdict(
+                index=index, statement=claim, **verifier.decide(claim)._asdict(), usage=_FREE
+            )
+            for index, claim in enumerate(found)
+        ]
+        return GradedStatements(statements=statements, usage=_FREE)
+
+    async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
+        """The share of the answer's claims the context supports; 1.0 where it makes none."""
+        graded = (await self.grade_statements("", response, context)).statements
+        supported = sum(statement.verdict == "SUPPORTED" for statement in graded)
+        return JudgeResult(
+            score=supported / len(graded) if graded else 1.0,
+            reasoning=f"{supported} of {len(graded)} claims have their wording in the context.",
+            usage=_FREE,
+        )
+
+    async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
+        """Score by wording how well the answer addresses the question; a refusal scores 0."""
+        return _result(answer_relevance(query, response))
+
+    async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
+        """Score by wording how well one chunk addresses the question."""
+        return _result(chunk_relevance(query, chunk))
+
+
+def _result(relevance: Relevance) -> JudgeResult:
+    return JudgeResult(score=relevance.score, reasoning=relevance.reason, usage=_FREE)

@@ -1,0 +1,89 @@
+"""Find the prose in an answer that may be Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ragaliq.judges.sentences import Span
+
+__all__ = ["Block", "prose"]
+
+
+class Block(NamedTuple):
+    """A stretch of prose: a paragraph, a list item, or a row of a table (`is_row`)."""
+
+    span: Span
+    is_row: bool = False
+
+
+_LINE = re.compile(r"[^\n\r]+|\r\n|\n|\r")
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
+# "**Summary**" heads what follows; "**It grew.**" is a sentence.
+_BOLD_LINE = re.compile(r"(?:\*\*|__)[^*_]{0,119}[^*_.!?。！？](?:\*\*|__)\s*:?")
+_RULE = re.compile(r"(?:=+|-{2,}|(?:\*\s?){3,}|(?:_\s?){3,})")
+_TABLE_RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?|\|\s*:?-+:?\s*\|")
+_MARKER = re.compile(r"\s*(?:(?:[-*+•‣◦–]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|>+\s?)+")
+_NOTE = re.compile(r"\s{0,3}\[\^?[\w-]{1,20}\]:\s")
+
+
+def prose(text: str) -> Iterator[Block]:
+    """The blocks of prose in `text`, in order; code, headings and rules are left out."""
+    fenced = False
+    pending: Block | None = None
+    for line in _LINE.finditer(text):
+        content = line.group()
+        if _FENCE.match(content):
+            fenced = not fenced
+            if pending:
+                yield pending
+            pending = None
+        elif not fenced:
+            block = _block(content, line.start())
+            if _makes_heading(content, pending):
+                pending = None
+            elif block and pending and _joins(content, block, pending):
+                pending = Block(Span(pending.span.start, block.span.end))
+            elif content in ("\n", "\r", "\r\n"):
+                if pending and text[line.start() - 1 : line.start()] in ("\n", "\r"):
+                    yield pending
+                    pending = None
+            else:
+                if pending:
+                    yield pending
+                pending = block
+    if pending:
+        yield pending
+
+
+def _block(content: str, offset: int) -> Block | None:
+    """A line as prose, without its marker; None where it is no prose."""
+    line = content.strip()
+    if not line or any(pattern.fullmatch(line) for pattern in (_BOLD_LINE, _RULE, _TABLE_RULE)):
+        return None
+    if _HEADING.match(content) or _NOTE.match(content):
+        return None
+    is_row = line.startswith("|")
+    marker = _MARKER.match(content)
+    start = marker.end() if marker else 0
+    text = content[start:].strip(" \t|" if is_row else None)
+    if not text:
+        return None
+    start = offset + content.index(text, start)
+    return Block(Span(start, start + len(text)), is_row)
+
+
+def _makes_heading(content: str, pending: Block | None) -> bool:
+    """Whether a line underlines the one before, as a heading or as the head of a table."""
+    if pending is None:
+        return False
+    if pending.is_row:
+        return _TABLE_RULE.fullmatch(content.strip()) is not None
+    return _RULE.fullmatch(content.strip()) is not None and content.strip()[0] in "=-"
+
+
+def _joins(content: str, block: Block, pending: Block) -> bool:
+    """Whether a line goes on with the paragraph before."""
+    return not (block.is_row or pending.is_row or _MARKER.match(content))

@@ -1,0 +1,231 @@
+"""Numbers in words and digits, brought to one form: `1,000`, `1 000` and `one thousand` agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["MONTHS", "NUMBER_WORDS", "Number", "canonical", "number_at", "spans_of_time"]
+
+
+class Number(NamedTuple):
+    """A number found in a text.
+
+    Attributes:
+        values: What it may mean, canonical (`#1000`); `1.000` may be one or a thousand.
+        certain: False where the word often is no quantity ("one of them", "first of all").
+        year: Whether it reads as a year.
+    """
+
+    values: tuple[str, ...]
+    certain: bool = True
+    year: bool = False
+
+
+MONTHS = {
+    name: f"#{position}"
+    for position, names in enumerate(
+        (
+            "january jan",
+            "february feb",
+            "march mar",
+            "april apr",
+            "may",
+            "june jun",
+            "july jul",
+            "august aug",
+            "september sept sep",
+            "october oct",
+            "november nov",
+            "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+
+_SMALL = {
+    word: value
+    for value, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
+    )
+}
+_TENS = {
+    word: 10 * value
+    for value, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
+    )
+}
+_ORDINALS = {
+    word: value
+    for value, word in enumerate(
+        [
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "fifth",
+            "sixth",
+            "seventh",
+            "eighth",
+            "ninth",
+            "tenth",
+            "eleventh",
+            "twelfth",
+            "thirteenth",
+            "fourteenth",
+            "fifteenth",
+            "sixteenth",
+            "seventeenth",
+            "eighteenth",
+            "nineteenth",
+            "twentieth",
+        ],
+        start=1,
+    )
+}
+_SCALES = {
+    "dozen": 12,
+    "hundred": 100,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
+_SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "bn": 10**9, "b": 10**9}
+NUMBER_WORDS = _SMALL.keys() | _TENS.keys() | _ORDINALS.keys()
+
+_COMMA_GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_DOT_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+_DECIMAL = re.compile(r"\d+[.,]\d+")
+_DATE = re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}")
+_LONGEST = 24  # digits; more is an identifier, kept as it is written
+
+
+def canonical(value: float) -> str:
+    """The one spelling of a value: `#1000`, `#2.5`."""
+    return f"#{value:.12g}"
+
+
+def number_at(tokens: Sequence[str], at: int) -> tuple[list[Number], int]:
+    """Read the number that begins at a token.
+
+    Args:
+        tokens: Lower-case words and digit groups.
+        at: Where a digit group or one of `NUMBER_WORDS` stands.
+
+    Returns:
+        The numbers there (several for a dotted date) and the position after them.
+    """
+    if tokens[at][0].isdigit():
+        return _written_in_digits(tokens, at)
+    return _spelled_out(tokens, at)
+
+
+def _written_in_digits(tokens: Sequence[str], at: int) -> tuple[list[Number], int]:
+    token = tokens[at]
+    following = tokens[at + 1] if at + 1 < len(tokens) else ""
+    scale = _SCALES.get(following) or _SHORT_SCALES.get(following)
+    readings = _readings(token)
+    if not readings:
+        parts = token.split(".") if _DATE.fullmatch(token) else [f"#{token}"]
+        return [_whole(part) for part in parts], at + 1
+    if scale:
+        values = tuple(canonical(reading * scale) for reading in readings)
+        if following in _SHORT_SCALES:  # "330 m" may be metres
+            values = (*map(canonical, readings), *values)
+        return [Number(values)], at + 2
+    if not token.isdecimal():
+        return [Number(tuple(map(canonical, readings)))], at + 1
+    whole = _whole(token)
+    if whole.year and token.endswith("0") and following == "s":
+        return [Number((f"{whole.values[0]}s",))], at + 2
+    if "century" in tokens[at + 1 : at + 3]:
+        return [Number((*whole.values, f"{whole.values[0]}c"))], at + 1
+    return [whole], at + 1
+
+
+def spans_of_time(year: str) -> tuple[str, str]:
+    """The decade and the century of a canonical year, as "the 1970s" and "20th century" read."""
+    value = int(year[1:])
+    return f"#{value // 10 * 10}s", f"#{(value + 99) // 100}c"
+
+
+def _whole(digits: str) -> Number:
+    if not digits.isdecimal():
+        return Number((digits,))
+    year = len(digits) == 4 and digits[0] in "12"
+    return Number((canonical(int(digits)),), year=year)
+
+
+def _readings(token: str) -> list[float]:
+    """Values a digit group may stand for; none for versions, times and long identifiers."""
+    if len(token) > _LONGEST:
+        return []
+    if token.isdecimal():
+        return [int(token)]
+    readings = []
+    if _COMMA_GROUPS.fullmatch(token):
+        readings.append(float(token.replace(",", "")))
+    if _DOT_GROUPS.fullmatch(token):
+        readings.append(float(token.replace(".", "").replace(",", ".")))
+    if _DECIMAL.fullmatch(token):
+        readings.append(float(token.replace(",", ".")))
+    return readings
+
+
+def _spelled_out(tokens: Sequence[str], at: int) -> tuple[list[Number], int]:
+    """Read "two hundred and fifty", "twenty-fifth", "five million"."""
+    total, current, last = 0, 0, ""
+    position = at
+    while position < len(tokens):
+        token = tokens[position]
+        if token in _SMALL or token in _ORDINALS:
+            value = _SMALL.get(token) or _ORDINALS.get(token, 0)
+            if last in ("small", "ordinal") or (last == "tens" and not 0 < value < 10):
+                break
+            current += value
+            last = "small" if token in _SMALL else "ordinal"
+        elif token in _TENS:
+            if last in ("small", "ordinal", "tens"):
+                break
+            current += _TENS[token]
+            last = "tens"
+        elif token in _SCALES and last != "ordinal":
+            if token in ("hundred", "dozen"):
+                current = max(current, 1) * _SCALES[token]
+            else:
+                total += max(current, 1) * _SCALES[token]
+                current = 0
+            last = "scale"
+        elif not (token == "and" and last == "scale" and _continues(tokens, position + 1)):
+            break
+        position += 1
+    certain = not (position == at + 1 and (tokens[at] == "one" or last == "ordinal"))
+    return [Number((canonical(total + current),), certain=certain)], position
+
+
+def _continues(tokens: Sequence[str], position: int) -> bool:
+    return position < len(tokens) and (tokens[position] in _SMALL or tokens[position] in _TENS)

@@ -1,0 +1,110 @@
+"""The labelled claims the embedded judge is trained and measured on, and the words in them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ragaliq.errors import DatasetError
+from ragaliq.judges.local.context import ContextIndex
+from ragaliq.judges.local.frequencies import WordFrequencies
+from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem
+
+__all__ = ["FAMILIES", "Data", "Labelled", "Vocabulary", "count_words", "read_data"]
+
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "fever": ("fever_dev", "fever_symmetric"),
+    "dialogue": ("begin_wow_test", "begin_dev", "faithdial_audit", "q2_wow"),
+    "wice": ("wice_claim_dev",),
+    "summedits": ("summedits",),
+}
+_LEAST_COUNT = 2  # documents a word must stand in to be stored
+_NAME_SHARE = 0.9  # of a word's places in the middle of a sentence that have a capital
+_INSIDE = re.compile(r"(?<=[^\W_] )[^\W\d_]+|(?<=, )[^\W\d_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One labelled claim with its context, read once."""
+
+    claim: str
+    context: ContextIndex
+    label: int
+
+
+Data = Mapping[str, Sequence[Labelled]]
+"""Labelled claims by set."""
+
+
+class Vocabulary(NamedTuple):
+    """Words counted in texts.
+
+    Attributes:
+        documents: How many texts.
+        counts: In how many of them each word stands, at least two.
+        names: Words nearly always written with a capital.
+    """
+
+    documents: int
+    counts: dict[str, int]
+    names: list[str]
+
+    def frequencies(self) -> WordFrequencies:
+        """The vocabulary in the form the judge uses."""
+        return WordFrequencies(*self)
+
+
+SETS = tuple(name for names in FAMILIES.values() for name in names)
+
+
+def read_data(folder: Path, *, sets: Sequence[str] = SETS) -> dict[str, list[Labelled]]:
+    """Read labelled claims.
+
+    Args:
+        folder: Holds `<set>.jsonl.gz` for every set.
+        sets: Which ones to read; all by default.
+
+    Raises:
+        DatasetError: A file is missing or not of the expected form.
+    """
+    known: dict[tuple[str, ...], ContextIndex] = {}
+    data: dict[str, list[Labelled]] = {}
+    for name in sets:
+        path = folder / f"{name}.jsonl.gz"
+        try:
+            with gzip.open(path, "rt", encoding="utf-8") as lines:
+                rows = [json.loads(line) for line in lines]
+            data[name] = []
+            for row in rows:
+                chunks = tuple(row["context"])
+                if chunks not in known:
+                    known[chunks] = ContextIndex(chunks)
+                data[name].append(Labelled(row["claim"], known[chunks], int(row["label"])))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DatasetError(f"cannot read {path.name}: {type(error).__name__}") from error
+    return data
+
+
+def count_words(data: Data, sets: Collection[str]) -> Vocabulary:
+    """Count the words of all claims and chunks of some sets; labels play no part."""
+    texts = dict.fromkeys(
+        text for name in sets for row in data[name] for text in (row.claim, *row.context.chunks)
+    )
+    counts: Counter[str] = Counter()
+    capitals: Counter[str] = Counter()
+    places: Counter[str] = Counter()
+    for text in texts:
+        counts.update(set(read_words(text).stems) - FUNCTION_WORDS)
+        inside = _INSIDE.findall(text)
+        if any(word[0].isupper() for word in inside):  # else the text has lost its capitals
+            places.update(stem(word.lower()) for word in inside)
+            capitals.update(stem(word.lower()) for word in inside if word[0].isupper())
+    kept = {word: n for word, n in sorted(counts.items()) if n >= _LEAST_COUNT}
+    names = [word for word in kept if capitals[word] > _NAME_SHARE * places[word]]
+    return Vocabulary(len(texts), kept, names)

@@ -1,0 +1,74 @@
+"""No input makes the judge fail."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragaliq.judges.local import LocalJudge
+from ragaliq.judges.local.segmentation import find_claims
+from ragaliq.judges.refusals import is_refusal
+
+# Surrogates and control characters too; and pieces that mean something to one rule or another.
+ANYTHING = st.text(st.characters(exclude_categories=()), max_size=200)
+PIECES = st.lists(
+    st.sampled_from(
+        "Paris|is|not|the capital|1,000|1.000.000|2021-01-05|99999999999999999999999999|five|and|"
+        "hundred|million|th|century|1970s|[1]|(|)|**|# |- |> |\n|\n\n|```|| a |---|. |? |: |"
+        "\u2028|\x00|"
+        "I don't know|but|退货|期限|กรุงเทพ|दिल्ली|é|\u0301|\ud800|https://a.b|²|፩|½|İ|ß|ﬁ|'s|n't".split(
+            "|"
+        )
+    ),
+    max_size=40,
+).map(" ".join)
+TEXT = ANYTHING | PIECES
+
+
+@settings(max_examples=150, deadline=None)
+@given(question=TEXT, answer=TEXT, context=st.lists(TEXT, max_size=4))
+def test_any_text_gives_well_formed_verdicts(question, answer, context):
+    judge = LocalJudge()
+    graded = asyncio.run(judge.grade_statements(question, answer, context))
+    spans = find_claims(answer)
+    assert [s.statement for s in graded.statements] == [answer[a:b] for a, b in spans]
+    assert all(statement.strip() for statement in (answer[a:b] for a, b in spans))
+    for statement in graded.statements:
+        assert all(statement.evidence in context[at] for at in statement.supporting_chunk_ids[:1])
+        assert (statement.evidence == "") == (statement.verdict == "NOT_ENOUGH_INFO")
+    assert asyncio.run(judge.verify_claim(answer, context)).verdict
+    assert 0.0 <= asyncio.run(judge.evaluate_relevance(question, answer)).score <= 1.0
+    assert is_refusal(answer) in (True, False)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "Paris is the capital of France. ",
+        "Paris and Berlin and ",
+        "a",
+        "1.",
+        "“",
+        "(",
+        "| a ",
+        " ",
+        "<!--",
+        "](",
+        "[1",
+        "not ",
+        "i do not ",
+        "A b. ",
+        "退",
+    ],
+)
+async def test_a_huge_answer_is_judged_in_time(piece):
+    # 300,000 characters; anything quadratic would run into the time limit of the test.
+    answer = piece * (300_000 // len(piece))
+    judge = LocalJudge()
+    graded = await judge.grade_statements("What is the capital?", answer, ["Paris is the capital."])
+    assert all(statement.statement in answer for statement in graded.statements)
+    assert (await judge.verify_claim(answer, [answer[:50_000]])).verdict
+    assert (await judge.evaluate_relevance("What is the capital?", answer)).score >= 0.0

@@ -1,0 +1,132 @@
+"""Which parts of an answer count as claims."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragaliq.judges.local.segmentation import find_claims
+
+
+def claims(answer):
+    return [answer[start:end] for start, end in find_claims(answer)]
+
+
+def test_abbreviations_decimals_and_citations_do_not_cut_a_sentence():
+    answer = "Dr. Smith paid $3.5 million in the U.S. market.[1] It grew 2.1 % by 5 p.m. on Jan. 5."
+    assert claims(answer) == [
+        "Dr. Smith paid $3.5 million in the U.S. market.[1]",
+        "It grew 2.1 % by 5 p.m. on Jan. 5.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("巴黎是法国的首都。它有210万人口。", ["巴黎是法国的首都。", "它有210万人口。"]),
+        ("パリはフランスの首都です。人口は多い。", ["パリはフランスの首都です。", "人口は多い。"]),
+        ("दिल्ली राजधानी है। यह बड़ी है।", ["दिल्ली राजधानी है।", "यह बड़ी है।"]),
+        ("باريس عاصمة فرنسا. وهي كبيرة.", ["باريس عاصمة فرنسا.", "وهي كبيرة."]),
+        (
+            "Das kostet z. B. 3,5 Mio. Euro und ist gut. Es wuchs am 3. Oktober.",
+            ["Das kostet z. B. 3,5 Mio. Euro und ist gut.", "Es wuchs am 3. Oktober."],
+        ),
+        ("Париж — столица. Он велик.", ["Париж — столица.", "Он велик."]),
+    ],
+)
+def test_sentences_end_where_the_language_ends_them(answer, expected):
+    assert claims(answer) == expected
+
+
+def test_markdown_gives_items_and_rows_but_no_headings_code_or_rules():
+    answer = """# Facts about Paris
+
+Here are the facts:
+
+- **Capital**: Paris
+- [x] Founded long ago
+1. First item goes
+   on here.
+
+| City | People |
+|------|--------|
+| Paris | 2.1 M |
+
+```python
+x = "Paris is code."
+```
+
+**Summary**
+
+Setext heading
+==============
+> Quoted text is here.
+
+---
+The end is near.
+"""
+    assert claims(answer) == [
+        "**Capital**: Paris",
+        "Founded long ago",
+        "First item goes\n   on here.",
+        "Paris | 2.1 M",
+        "Quoted text is here.",
+        "The end is near.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Is Paris big?",
+        "巴黎大吗?",
+        "¿Es grande?",
+        "Hello there!",
+        "You're welcome.",
+        "Let me know if you have any questions!",
+        "I hope this helps.",
+        "I don't know when it was built.",
+        "The context does not say who built it.",
+        "No sé cuándo se construyó.",
+        "https://example.com/a.b",
+        "See https://example.com/a.b",
+        "[1], [2]",
+        "Sources: [1][2]",
+        "The steps are as follows:",
+        "...",
+        "😀",
+        "",
+    ],
+)
+def test_what_cannot_be_checked_is_no_claim(sentence):
+    assert claims(sentence) == []
+    assert claims(f"Paris is a city in France.\n\n{sentence}") == ["Paris is a city in France."]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Paris",
+        "42",
+        "I cannot recommend it enough.",
+        "Customers may not return sale items.",
+        "If you need help after 6 pm, call 555 0100.",
+        "The context does not name the mayor, but Paris had 2.1 million people in 2023.",
+        "Hi-res audio is supported by the device.",
+    ],
+)
+def test_what_can_be_checked_is_a_claim(sentence):
+    assert claims(sentence) == [sentence]
+
+
+def test_emphasis_quotes_and_item_numbers_around_a_claim_are_left_out():
+    assert claims("**Paris is big.**") == ["Paris is big."]
+    assert claims('"Paris is big."') == ["Paris is big."]
+    assert claims("1. Paris is big. 2. It grew.") == ["Paris is big.", "It grew."]
+
+
+def test_a_line_that_is_only_wrapped_goes_on():
+    assert claims("Paris is the capital\nof France. It grew.\nLyon too.") == [
+        "Paris is the capital\nof France.",
+        "It grew.",
+        "Lyon too.",
+    ]

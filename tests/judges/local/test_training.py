@@ -1,0 +1,130 @@
+"""The recipe behind the shipped parameters."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ragaliq.errors import DatasetError
+from ragaliq.judges.local import training
+from ragaliq.judges.local.features import Features
+from ragaliq.judges.local.fitting import (
+    Sample,
+    auroc,
+    balanced_accuracy,
+    best_threshold,
+    fit_logistic,
+)
+from ragaliq.judges.local.parameters import load_frequencies, load_model
+from ragaliq.judges.local.training_data import FAMILIES, count_words, read_data
+from ragaliq.judges.local.verification import examine
+
+ROOT = Path(__file__).parents[3]
+DATA = Path(os.environ.get("RAGALIQ_DATA", ROOT.parent / "shared" / "data"))
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the training data are not here")
+
+FACTS = [("Paris", "France", 1900), ("Rome", "Italy", 1871), ("Oslo", "Norway", 1905)]
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """Every set, with a few made-up claims."""
+    rows = []
+    for city, country, year in FACTS:
+        context = [f"{city} is the capital of {country} and grew large after {year}."]
+        rows += [
+            {"context": context, "claim": f"{city} is the capital of {country}.", "label": 1},
+            {"context": context, "claim": f"{city} grew after {year}.", "label": 1},
+            {"context": context, "claim": f"{city} grew after {year + 7}.", "label": 0},
+            {"context": context, "claim": "Lemons hardly ever ripen in winter.", "label": 0},
+        ]
+    for name in (name for names in FAMILIES.values() for name in names):
+        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    return tmp_path
+
+
+def test_the_recipe_prints_figures_and_writes_the_same_files_each_time(
+    tiny, tmp_path, capsys, monkeypatch
+):
+    written = []
+    for run in ("one", "two"):
+        folder = tmp_path / run
+        folder.mkdir()
+        monkeypatch.setattr(training, "__file__", str(folder / "training.py"))
+        assert training.main([str(tiny)]) == 0
+        files = sorted((folder / "parameters").iterdir())
+        written.append({path.name: path.read_bytes() for path in files})
+    assert sorted(written[0]) == ["model.json", "words.json.gz"]
+    assert written[0] == written[1]
+    assert "wice_claim_dev" in capsys.readouterr().out
+
+
+def test_a_dry_run_writes_nothing(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "__file__", str(tmp_path / "training.py"))
+    assert training.main([str(tiny), "--dry-run"]) == 0
+    assert not (tmp_path / "parameters").exists()
+
+
+@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b'{"claim": 1}')])
+def test_unreadable_data_are_named_without_their_text(tiny, content):
+    (tiny / "q2_wow.jsonl.gz").write_bytes(content)
+    with pytest.raises(DatasetError, match=r"cannot read q2_wow\.jsonl\.gz"):
+        read_data(tiny)
+
+
+def test_a_weight_of_the_wrong_sign_is_left_out():
+    # The second feature speaks for support here, which its sign forbids.
+    rows = [(0.1, 0.0), (0.9, 1.0), (0.8, 1.0), (0.2, 0.0)]
+    samples = [Sample(row, label, 0.25) for row, label in zip(rows, (0, 1, 1, 0), strict=True)]
+    intercept, weights = fit_logistic(samples, signs=(1, -1))
+    assert intercept < 0 < weights[0]
+    assert weights[1] == 0.0
+
+
+def test_the_figures_are_what_they_say():
+    assert auroc([0.1, 0.4, 0.4, 0.9], [0, 0, 1, 1]) == 0.875
+    assert balanced_accuracy([True, True, False, False], [1, 0, 0, 0]) == pytest.approx(5 / 6)
+    assert 0.2 < best_threshold([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]) < 0.8
+
+
+def test_every_shipped_weight_has_the_sign_that_makes_sense():
+    model = load_model()
+    best = Features(1, 1, 0, 0, 0, 0, 0, 2)
+    worst = Features(0, 0, 1, 1, 1, 2, 1, 2)
+    assert model.support(best) > 0.7
+    assert model.support(worst) < 0.1
+    assert load_frequencies().weight("the") == 0.0
+
+
+@needs_data
+def test_the_shipped_parameters_tell_the_sets_apart_as_well_as_the_model_card_says():
+    expected = {"q2_wow": (0.75, 0.69), "wice_claim_dev": (0.81, 0.69), "begin_dev": (0.93, 0.83)}
+    data = read_data(DATA, sets=tuple(expected))
+    for name, (area, accuracy) in expected.items():
+        examined = [examine(row.claim, row.context, load_frequencies()) for row in data[name]]
+        labels = [row.label for row in data[name]]
+        scores = [load_model().support(features) for _, _, features in examined]
+        accepted = [
+            score >= 0.5 and sign is None
+            for score, (_, sign, _) in zip(scores, examined, strict=True)
+        ]
+        assert auroc(scores, labels) >= area
+        assert balanced_accuracy(accepted, labels) >= accuracy
+
+
+@needs_data
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_the_shipped_files_come_out_of_the_recipe_byte_for_byte(tmp_path):
+    data = read_data(DATA)
+    vocabulary = count_words(data, tuple(data))
+    model, _ = training.train(data, tuple(data), vocabulary.frequencies())
+    training.write_parameters(tmp_path / "parameters", vocabulary, model)
+    shipped = ROOT / "ragaliq/judges/local/parameters"
+    for path in (tmp_path / "parameters").iterdir():
+        assert path.read_bytes() == (shipped / path.name).read_bytes()
