@@ -6,8 +6,6 @@ import threading
 from contextvars import ContextVar
 from typing import Any
 
-from langchain_core.tracers.context import register_configure_hook
-
 from langchain_ragaliq.handler import RagaliqCallbackHandler
 from ragaliq import Monitor
 
@@ -22,11 +20,16 @@ class _AttachedHandler(RagaliqCallbackHandler):
     """
 
     def __init__(self) -> None:
-        self.run_inline = True
-        self._tracker = None
+        self.switch(None)
 
     def switch(self, handler: RagaliqCallbackHandler | None) -> None:
-        self._tracker = handler._tracker if handler is not None else None
+        before, self._tracker = self._tracker, handler._tracker if handler is not None else None
+        self.ignore_chain = self.ignore_llm = self.ignore_chat_model = handler is None
+        self.ignore_retriever = self.ignore_agent = self.ignore_custom_event = handler is None
+        # Off, it must not count as inline: other handlers can miss events because of one that is.
+        self.run_inline = handler.run_inline if handler is not None else False
+        if before is not None and before is not self._tracker:
+            before.give_up("detached")
 
 
 _LOCK = threading.Lock()
@@ -54,6 +57,9 @@ def attach(
     Returns:
         The attached handler.
     """
+    # It loads the LangSmith client, which takes longer than everything else here together.
+    from langchain_core.tracers.context import register_configure_hook
+
     global _hooked  # noqa: PLW0603 - a process has one set of LangChain hooks
     if handler is None:
         handler = RagaliqCallbackHandler(monitor, **options)

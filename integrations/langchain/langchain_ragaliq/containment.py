@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -11,29 +10,13 @@ from langchain_ragaliq.tracker import RunTracker
 
 __all__ = ["Contained", "contained"]
 
-logger = logging.getLogger("ragaliq.langchain")
-
 P = ParamSpec("P")
 
 
 class Contained:
-    """Something that follows runs, switched off while it has no tracker.
+    """Something that follows runs, switched off while it has no tracker."""
 
-    Attributes:
-        errors: Events that could not be handled.
-    """
-
-    errors: int = 0
     _tracker: RunTracker | None = None
-
-    def contain(self, error: Exception) -> None:
-        """Count an error, and log the first; its message may quote the application's text."""
-        self.errors += 1
-        if self.errors == 1:
-            logger.warning(
-                "an event could not be handled (%s); further errors are counted in `errors`",
-                type(error).__name__,
-            )
 
 
 C = TypeVar("C", bound=Contained)
@@ -52,6 +35,6 @@ def contained(
         try:
             event(self, tracker, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
-            self.contain(error)
+            tracker.complain(error)
 
     return handle

@@ -1,43 +1,42 @@
-"""Finding question, answer and documents in what chains take and give.
+"""Finding question and answer in what chains take and give.
 
 People write chains in many shapes; these functions know the common ones and say None to the rest.
-Nothing here copies large text: Python strings are shared, only lists are made.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.documents import Document
+from langchain_core.load import Serializable
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 from pydantic import BaseModel
 
+from langchain_ragaliq.documents import DOCUMENT_KEYS, documents_of
 from langchain_ragaliq.messages import (
     is_human,
     last_answer,
     last_question,
     message_text,
     messages_of,
-    this_turn,
 )
 
-__all__ = [
-    "answer_of",
-    "documents_of",
-    "output_documents",
-    "prompt_context",
-    "question_of",
-    "reply_of",
-    "takes_documents",
-    "tool_contexts",
-]
+__all__ = ["answer_of", "question_of", "reply_of", "response_id_of"]
 
 QUESTION_KEYS = ("question", "query", "input", "user_input", "user_query", "human_input")
-ANSWER_KEYS = ("answer", "result", "output", "response", "output_text", "final_answer", "text")
-DOCUMENT_KEYS = ("context", "source_documents", "documents", "docs", "contexts")
+ANSWER_KEYS = (
+    "answer",
+    "result",
+    "output",
+    "response",
+    "generation",
+    "output_text",
+    "final_answer",
+    "text",
+)
 
 
 def question_of(value: Any) -> str | None:
@@ -46,8 +45,9 @@ def question_of(value: Any) -> str | None:
         return value.strip() or None
     if isinstance(value, BaseMessage):
         return message_text(value) or None
-    if isinstance(value, Mapping):
-        return _question_of_mapping(value)
+    fields = value if isinstance(value, Mapping) else _fields(value)
+    if fields is not None:
+        return _question_of_mapping(fields)
     messages = messages_of(value)
     return last_question(messages) if messages else None
 
@@ -60,7 +60,8 @@ def _question_of_mapping(value: Mapping[str, Any]) -> str | None:
     messages = messages_of(value)
     if messages:
         return last_question(messages)
-    texts = [item for item in value.values() if isinstance(item, str) and item.strip()]
+    others = [item for key, item in value.items() if key not in DOCUMENT_KEYS]
+    texts = [item for item in others if isinstance(item, str) and item.strip()]
     return texts[0] if len(texts) == 1 else None
 
 
@@ -69,11 +70,13 @@ def answer_of(value: Any) -> str | None:
     if isinstance(value, str):
         return value if value.strip() else None
     if isinstance(value, BaseMessage):
-        return None if is_human(value) or isinstance(value, ToolMessage) else message_text(value)
-    if isinstance(value, BaseModel):
-        return value.model_dump_json()
+        is_said = not is_human(value) and not isinstance(value, ToolMessage)
+        return (message_text(value) or None) if is_said else None
     if isinstance(value, Mapping):
         return _answer_of_mapping(value)
+    fields = _fields(value)
+    if fields is not None:
+        return _json(value.model_dump() if isinstance(value, BaseModel) else fields)
     messages = messages_of(value)
     return last_answer(messages) if messages else None
 
@@ -91,78 +94,44 @@ def _answer_of_mapping(value: Mapping[str, Any]) -> str | None:
 
 
 def _as_text(value: Any) -> str | None:
-    if isinstance(value, str | BaseMessage | BaseModel):
-        return answer_of(value)
     if isinstance(value, Mapping) or (isinstance(value, list) and not documents_of(value)):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return None
+        return _json(value)
+    is_said = isinstance(value, str | BaseMessage) or _fields(value) is not None
+    return answer_of(value) if is_said else None
 
 
-def documents_of(value: Any) -> list[Document] | None:
-    """`value` if it is a list of documents with something in it."""
-    if isinstance(value, list) and value and all(isinstance(item, Document) for item in value):
-        return value
-    return None
-
-
-def output_documents(value: Any) -> list[Document] | None:
-    """The documents a chain returns beside its answer; empty when it says there were none."""
-    if not isinstance(value, Mapping):
+def _fields(value: Any) -> Mapping[str, Any] | None:
+    """The fields of an object of the application's own; the frameworks' mean something else."""
+    if isinstance(value, Serializable) or type(value).__module__.startswith("langgraph."):
         return None
-    for key in DOCUMENT_KEYS:
-        held = value.get(key)
-        if isinstance(held, list) and all(isinstance(item, Document) for item in held):
-            return held
+    if isinstance(value, BaseModel):
+        return vars(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return None
 
 
-def takes_documents(value: Any) -> bool:
-    """Whether a step is given documents: then what it returns replaces them (rerank, fusion)."""
-    if isinstance(value, Mapping):
-        return any(takes_documents(item) for item in value.values())
-    if isinstance(value, list) and value:
-        return isinstance(value[0], Document) or takes_documents(value[0])
-    return False
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def prompt_context(value: Any) -> str | None:
-    """The `context` variable of a prompt, the last trace of documents fetched by plain code."""
-    held = value.get("context") if isinstance(value, Mapping) else None
-    return held if isinstance(held, str) and held.strip() else None
-
-
-def tool_contexts(value: Any) -> list[str]:
-    """What tools returned in this turn: their documents if they kept them, else their text."""
-    contexts: list[str] = []
-    for message in this_turn(messages_of(value) or ()):
-        if isinstance(message, ToolMessage):
-            documents = documents_of(message.artifact)
-            if documents:
-                contexts += [document.page_content for document in documents]
-            else:
-                contexts += _blocks(message)
-    return contexts
-
-
-def _blocks(message: ToolMessage) -> list[str]:
-    # `.text` joins blocks without a separator, which would glue words of two documents together.
-    if isinstance(message.content, str):
-        return [message.content] if message.content.strip() else []
-    texts = [
-        block if isinstance(block, str) else block.get("text", "")
-        for block in message.content
-        if isinstance(block, str) or block.get("type") == "text"
-    ]
-    return [text for text in texts if text.strip()]
-
-
-def reply_of(result: LLMResult) -> tuple[str, str | None]:
-    """A model's text and, if the provider gave one, its response id."""
-    if not result.generations or not result.generations[0]:
-        return "", None
-    generation = result.generations[0][0]
+def reply_of(result: LLMResult | None) -> str | None:
+    """The text a model replied with, if any."""
+    generation = _generation(result)
     message = getattr(generation, "message", None)
-    if message is None:
-        return str(generation.text), None
-    response_id = message.response_metadata.get("id")
-    return str(message.text), response_id if isinstance(response_id, str) else None
+    return answer_of(message if message is not None else getattr(generation, "text", None))
+
+
+def response_id_of(result: LLMResult | None) -> str | None:
+    """The provider's id of a model's reply, if it gave one."""
+    message = getattr(_generation(result), "message", None)
+    response_id = message.response_metadata.get("id") if message is not None else None
+    return response_id if isinstance(response_id, str) else None
+
+
+def _generation(result: LLMResult | None) -> Any:
+    return (
+        result.generations[0][0]
+        if result and result.generations and result.generations[0]
+        else None
+    )

@@ -7,24 +7,19 @@ request the least, on synchronous and asynchronous chains alike. It does not der
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Self
 from uuid import UUID
 
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.documents import Document
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import LLMResult
-
-from langchain_ragaliq.containment import Contained, contained
-from langchain_ragaliq.extract import documents_of, prompt_context, reply_of, takes_documents
-from langchain_ragaliq.tracker import CONTEXTS_EVENT, RunTracker
+from langchain_ragaliq.containment import contained
+from langchain_ragaliq.model_events import ModelEvents
+from langchain_ragaliq.source_events import SourceEvents
+from langchain_ragaliq.tracker import RunTracker, parent_of
 from ragaliq import Monitor
 
 __all__ = ["RagaliqCallbackHandler"]
 
 
-class RagaliqCallbackHandler(Contained, BaseCallbackHandler):
+class RagaliqCallbackHandler(ModelEvents, SourceEvents):
     """Hands the answers of the chains it is given to, to a monitor.
 
     Args:
@@ -43,6 +38,13 @@ class RagaliqCallbackHandler(Contained, BaseCallbackHandler):
     """
 
     raise_error = False
+    # Plain attributes: LangChain looks at one of them for every event.
+    ignore_chain: bool = False
+    ignore_llm: bool = False
+    ignore_chat_model: bool = False
+    ignore_retriever: bool = False
+    ignore_agent: bool = False
+    ignore_custom_event: bool = False
 
     def __init__(
         self,
@@ -84,62 +86,66 @@ class RagaliqCallbackHandler(Contained, BaseCallbackHandler):
         return len(self._tracker) if self._tracker is not None else 0
 
     @property
-    def _is_off(self) -> bool:
-        return self._tracker is None
+    def errors(self) -> int:
+        """Events that could not be handled."""
+        return self._tracker.errors if self._tracker is not None else 0
 
-    ignore_chain = ignore_llm = ignore_chat_model = ignore_retriever = _is_off
-    ignore_agent = ignore_custom_event = _is_off
+    # Most events of a run are steps that start and end. These two contain their errors themselves:
+    # a decorator that passes keyword arguments on would cost as much as what they do.
 
-    # --- chains ---------------------------------------------------------------------------------
-
-    @contained
     def on_chain_start(
         self,
-        tracker: RunTracker,
-        /,
         serialized: dict[str, Any],
         inputs: Any,
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
+        run_type: str | None = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         """A chain or a step of one began."""
-        run_type = kwargs.get("run_type")
-        root = tracker.chain_started(
-            run_id,
-            parent_run_id,
-            inputs,
-            name=kwargs.get("name"),
-            run_type=run_type,
-            metadata=metadata,
-        )
-        if root is None or root.ticket is None or root.root_id == run_id:
+        tracker = self._tracker
+        if tracker is None:
             return
-        if run_type == "prompt":
-            root.prompt_context = prompt_context(inputs) or root.prompt_context
-        elif takes_documents(inputs):
-            root.steps_with_documents.add(run_id)
+        try:
+            parent = parent_of(parent_run_id)
+            root = tracker.child_started(run_id, parent)
+            if root is not None:
+                if root.ticket is not None:
+                    root.step_started(run_id.int, inputs, run_type)
+            elif run_type is None or run_type == "chain":
+                tracker.root_started(run_id, parent, inputs, name=name, metadata=metadata)
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            tracker.complain(error)
 
-    @contained
     def on_chain_end(
         self,
-        tracker: RunTracker,
-        /,
         outputs: Any,
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """A chain or a step of one ended."""
-        if tracker.is_root(run_id):
-            tracker.root_ended(run_id, outputs, kwargs.get("inputs"))
+        tracker = self._tracker
+        if tracker is None:
             return
-        root, documents = tracker.root_of(run_id), documents_of(outputs)
-        if root is not None and documents:
-            root.step_returned_documents(run_id, documents)
+        try:
+            root = tracker.root_of(run_id)
+            if root is None:
+                return
+            if root.key == run_id.int:
+                is_stream = "inputs" in kwargs
+                tracker.root_ended(root, outputs, kwargs.get("inputs"), is_stream=is_stream)
+            elif root.ticket is not None:
+                if "inputs" in kwargs:
+                    root.sources.given(run_id.int, kwargs["inputs"])
+                root.step_ended(run_id.int, outputs, tags)
+        except Exception as error:  # noqa: BLE001 - as above
+            tracker.complain(error)
 
     @contained
     def on_chain_error(
@@ -153,139 +159,10 @@ class RagaliqCallbackHandler(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A chain or a step of one failed."""
-        if tracker.is_root(run_id):
-            tracker.root_failed(run_id, error)
-
-    # --- models ---------------------------------------------------------------------------------
-
-    @contained
-    def on_chat_model_start(
-        self,
-        tracker: RunTracker,
-        /,
-        serialized: dict[str, Any],
-        messages: list[list[BaseMessage]],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """A chat model was called."""
-        _model_started(tracker, run_id, parent_run_id)
-
-    @contained
-    def on_llm_start(
-        self,
-        tracker: RunTracker,
-        /,
-        serialized: dict[str, Any],
-        prompts: list[str],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """A completion model was called."""
-        _model_started(tracker, run_id, parent_run_id)
-
-    @contained
-    def on_llm_end(
-        self,
-        tracker: RunTracker,
-        /,
-        response: LLMResult,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """A model answered."""
         root = tracker.root_of(run_id)
-        if root is not None:
-            root.replied(run_id, *reply_of(response))
-
-    @contained
-    def on_llm_error(
-        self,
-        tracker: RunTracker,
-        /,
-        error: BaseException,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """A model failed; a retry or a fallback may still answer."""
-        root = tracker.root_of(run_id)
-        if root is not None:
-            root.open_models.discard(run_id)
-
-    # --- retrievers and tools -------------------------------------------------------------------
-
-    @contained
-    def on_retriever_start(
-        self,
-        tracker: RunTracker,
-        /,
-        serialized: dict[str, Any],
-        query: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """A retriever was asked."""
-        root = tracker.child_started(run_id, parent_run_id)
-        if root is not None:
-            root.retriever_started(run_id)
-
-    @contained
-    def on_retriever_end(
-        self,
-        tracker: RunTracker,
-        /,
-        documents: Sequence[Document],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """A retriever returned documents."""
-        root = tracker.root_of(run_id)
-        if root is not None:
-            root.retrieved(run_id, documents)
-
-    @contained
-    def on_tool_start(
-        self,
-        tracker: RunTracker,
-        /,
-        serialized: dict[str, Any],
-        input_str: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """A tool was called; what it retrieves belongs to the run."""
-        tracker.child_started(run_id, parent_run_id)
-
-    @contained
-    def on_custom_event(
-        self, tracker: RunTracker, /, name: str, data: Any, *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """`dispatch_custom_event("ragaliq.contexts", {"contexts": [...]})` names the context."""
-        if name != CONTEXTS_EVENT:
+        if root is None:
             return
-        root = tracker.root_of(run_id)
-        contexts = data.get("contexts") if isinstance(data, Mapping) else data
-        if root is not None and isinstance(contexts, list):
-            root.custom_contexts = [
-                item.page_content if isinstance(item, Document) else str(item) for item in contexts
-            ]
-
-
-def _model_started(tracker: RunTracker, run_id: UUID, parent_run_id: UUID | None) -> None:
-    root = tracker.child_started(run_id, parent_run_id)
-    if root is not None:
-        root.open_models.add(run_id)
+        if root.key == run_id.int:
+            tracker.root_failed(root, error)
+        elif root.ticket is not None:
+            root.step_failed(run_id.int, error)

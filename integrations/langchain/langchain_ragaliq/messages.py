@@ -7,7 +7,15 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-__all__ = ["is_human", "last_answer", "last_question", "message_text", "messages_of", "this_turn"]
+__all__ = [
+    "is_human",
+    "last_answer",
+    "last_question",
+    "message_text",
+    "messages_of",
+    "text_blocks",
+    "this_turn",
+]
 
 _HUMAN_ROLES = ("user", "human")
 
@@ -17,9 +25,23 @@ def message_text(message: Any) -> str:
     if isinstance(message, BaseMessage):
         return str(message.text)
     if isinstance(message, tuple):
-        return message[1] if isinstance(message[1], str) else ""
-    content = message.get("content") if isinstance(message, Mapping) else message
-    return content if isinstance(content, str) else ""
+        return "".join(text_blocks(message[1]))
+    return "".join(text_blocks(message.get("content") if isinstance(message, Mapping) else message))
+
+
+def text_blocks(content: Any) -> list[str]:
+    """The texts of a message's content, one by one.
+
+    `message.text` joins them without a separator, which would glue two documents together.
+    """
+    if isinstance(content, str):
+        return [content]
+    texts = []
+    for block in content if isinstance(content, list) else ():
+        text = block.get("text") if isinstance(block, Mapping) else block
+        if isinstance(text, str) and (text is block or block.get("type") == "text"):
+            texts.append(text)
+    return texts
 
 
 def is_human(message: Any) -> bool:
@@ -37,11 +59,10 @@ def messages_of(value: Any) -> Sequence[Any] | None:
         value = value.get("messages")
     if not isinstance(value, list | tuple) or not value:
         return None
-    if isinstance(value[0], BaseMessage) or is_human(value[0]):
-        return value
-    is_dict = isinstance(value[0], Mapping) and "role" in value[0]
-    is_pair = isinstance(value[0], tuple) and len(value[0]) == 2
-    return value if is_dict or is_pair else None
+    first = value[0]
+    is_dict = isinstance(first, Mapping) and "role" in first
+    is_pair = isinstance(first, tuple) and len(first) == 2
+    return value if isinstance(first, BaseMessage) or is_dict or is_pair else None
 
 
 def last_question(messages: Sequence[Any]) -> str | None:

@@ -3,128 +3,144 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from langchain_core.documents import Document
+from langchain_core.outputs import LLMResult
+from langchain_core.runnables.config import var_child_runnable_config
 
-from langchain_ragaliq.extract import output_documents, tool_contexts
+from langchain_ragaliq.documents import Passage, prompt_passages, tool_passages
+from langchain_ragaliq.extract import question_of
+from langchain_ragaliq.sources import Sources
 from langchain_ragaliq.target import TargetFinder
-from ragaliq import ContextChunk, RunTicket
+from ragaliq import RunTicket
 
-__all__ = ["RootRun"]
+__all__ = ["RootRun", "is_interrupt"]
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether LangGraph stopped a run to resume it later, say when a human has agreed."""
+    return any(cls.__name__ == "GraphInterrupt" for cls in type(error).__mro__)
 
 
 class RootRun:
-    """One invocation of a chain: its runs so far, and what they retrieved and said.
+    """One invocation of a chain: its steps so far, and what they retrieved and said.
 
-    A run that is not evaluated has no ticket: it is remembered only so that its children are not
-    taken for roots.
+    A run that is not evaluated has no ticket and little else: it is remembered only so that its
+    children are not taken for roots. Runs go by the integer of their id, which a dictionary finds
+    several times faster than a `UUID`.
     """
 
     __slots__ = (
-        "_order",
+        "_has_child",
         "_retrievers",
-        "_sources",
-        "custom_contexts",
+        "closed",
+        "is_interrupted",
+        "is_resumable",
+        "key",
+        "named_passages",
         "open_models",
+        "open_steps",
         "parents",
-        "prompt_context",
+        "prompt_passages",
+        "prompt_question",
         "question",
-        "reply",
-        "response_id",
-        "root_id",
+        "replied_last",
+        "run_id",
         "session_id",
+        "sources",
         "started",
-        "steps_with_documents",
         "target",
         "ticket",
     )
 
-    def __init__(self, root_id: UUID, ticket: RunTicket | None) -> None:
-        self.root_id = root_id
+    def __init__(self, run_id: UUID, ticket: RunTicket | None) -> None:
+        self.key = run_id.int
         self.ticket = ticket
+        self.closed = False
         self.started = time.monotonic()
-        # Of a run without a ticket only the keys are used, to forget its children with it.
-        self.parents: dict[UUID, UUID | None] = {root_id: None}
+        self.parents: dict[int, int | None] = {self.key: None}
         if ticket is None:
             return
+        self.run_id = run_id
         self.question: str | None = None
         self.session_id: str | None = None
-        self.target = TargetFinder(root_id)
-        self.open_models: set[UUID] = set()
-        self.reply: str | None = None
-        self.response_id: str | None = None
-        self.prompt_context: str | None = None
-        self.custom_contexts: list[str] | None = None
-        self.steps_with_documents: set[UUID] = set()
-        self._retrievers: set[UUID] = set()
-        self._sources: dict[UUID, list[ContextChunk]] = {}
+        self.is_resumable = False
+        self.is_interrupted = False
+        self.target = TargetFinder(run_id)
+        self.sources = Sources(self.parents)
+        self.open_models: set[int] = set()
+        self.open_steps: set[int] = set()
+        self.replied_last: LLMResult | None = None
+        self.prompt_passages: list[Passage] = []
+        self.prompt_question: str | None = None
+        self.named_passages: list[Passage] | None = None
+        self._retrievers: set[int] = set()
+        self._has_child = False
 
-    # --- events ---------------------------------------------------------------------------------
+    def known_by(self, names: Mapping[str, Any]) -> None:
+        """Find the conversation's name among metadata or configurable values."""
+        thread_id = names.get("thread_id")
+        self.is_resumable = self.is_resumable or thread_id is not None
+        for found in (names.get("session_id"), thread_id, names.get("conversation_id")):
+            if self.session_id is None and found is not None:
+                self.session_id = str(found)
 
-    def retriever_started(self, run_id: UUID) -> None:
+    def child_started(self) -> None:
+        """Something below the root began; in its context more can be seen than in the root's."""
+        if not self._has_child:
+            self._has_child = True
+            self.target.at_child()
+            config = var_child_runnable_config.get()
+            self.known_by((config and config.get("configurable")) or {})
+
+    def step_started(self, run: int, inputs: Any, run_type: str | None) -> None:
+        """A step of the chain began."""
+        if self.parents.get(run) == self.key:
+            self.open_steps.add(run)
+        if run_type == "prompt":
+            self.prompt_passages = prompt_passages(inputs) or self.prompt_passages
+            if self.question is None and self.prompt_question is None:
+                self.prompt_question = question_of(inputs)
+        else:
+            self.sources.given(run, inputs)
+
+    def step_ended(self, run: int, outputs: Any, tags: Iterable[str] | None) -> None:
+        """A step of the chain returned."""
+        self.open_steps.discard(run)
+        self.sources.returned(run, outputs, tags)
+
+    def step_failed(self, run: int, error: BaseException) -> None:
+        """A step of the chain raised; a retry or a fallback may still answer."""
+        self.open_steps.discard(run)
+        self.sources.failed(run)
+        self.is_interrupted = self.is_interrupted or is_interrupt(error)
+
+    def retriever_started(self, run: int) -> None:
         """A retriever began; models below it write queries, not answers."""
-        self._retrievers.add(run_id)
+        self._retrievers.add(run)
 
-    def retrieved(self, run_id: UUID, documents: Iterable[Document]) -> None:
-        """A retriever ended: its documents replace those of the retrievers inside it."""
-        self._replace(run_id, run_id, documents)
+    def tool_ended(self, run: int, output: Any) -> None:
+        """A tool answered."""
+        if getattr(output, "status", None) == "error":
+            # The model is told so, not what was fetched until then.
+            self.sources.failed(run)
+        else:
+            self.sources.told(run, tool_passages(output))
 
-    def step_returned_documents(self, run_id: UUID, documents: list[Document]) -> None:
-        """A plain step returned documents: a function retriever, a reranker or a fusion.
+    def named(self, passages: list[Passage]) -> None:
+        """The application itself said what the context is."""
+        self.named_passages = (self.named_passages or []) + passages
 
-        A step that was given documents replaces those of the steps before it; any other replaces
-        only those from inside itself.
-        """
-        above = self.parents.get(run_id) if run_id in self.steps_with_documents else run_id
-        self._replace(run_id, above or run_id, documents)
-
-    def replied(self, run_id: UUID, reply: str, response_id: str | None) -> None:
+    def replied(self, run: int, result: LLMResult) -> None:
         """A model answered; the last reply outside retrievers may be the run's answer."""
-        self.open_models.discard(run_id)
-        if reply and not any(up in self._retrievers for up in self._ancestors(run_id)):
-            self.reply, self.response_id = reply, response_id
+        self.open_models.discard(run)
+        if not self._is_below_retriever(run):
+            self.replied_last = result
 
-    # --- the end --------------------------------------------------------------------------------
-
-    def contexts(self, outputs: Any) -> list[ContextChunk | str]:
-        """The documents the answer was made from, by the most telling source there is."""
-        if self.custom_contexts is not None:
-            return list(self.custom_contexts)
-        returned = output_documents(outputs)
-        if returned is not None:
-            return list(_chunks(returned))
-        if self._sources:
-            return list(_without_doubles(self._sources.values()))
-        from_tools = tool_contexts(outputs)
-        if from_tools:
-            return list(from_tools)
-        return [self.prompt_context] if self.prompt_context else []
-
-    def _replace(self, run_id: UUID, above: UUID, documents: Iterable[Document]) -> None:
-        for source in [s for s in self._sources if above in self._ancestors(s)]:
-            del self._sources[source]
-        # The documents are the application's live objects: a later step may cut them, so their
-        # texts are taken now.
-        self._sources[run_id] = _chunks(documents)
-
-    def _ancestors(self, run_id: UUID) -> Iterable[UUID]:
-        at: UUID | None = run_id
-        while at is not None:
-            yield at
+    def _is_below_retriever(self, run: int) -> bool:
+        at: int | None = run
+        while at is not None and at not in self._retrievers:
             at = self.parents.get(at)
-
-
-def _chunks(documents: Iterable[Document]) -> list[ContextChunk]:
-    return [ContextChunk(text=document.page_content, id=document.id) for document in documents]
-
-
-def _without_doubles(sources: Iterable[list[ContextChunk]]) -> Iterable[ContextChunk]:
-    seen: set[str] = set()
-    for source in sources:
-        for chunk in source:
-            if chunk.text not in seen:
-                seen.add(chunk.text)
-                yield chunk
+        return at is not None

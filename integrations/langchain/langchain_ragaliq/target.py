@@ -1,8 +1,8 @@
 """Finding the span of a LangChain run, whoever traces it.
 
-OpenInference never makes its span current but can be asked for it by run id; depending on how the
-handlers are ordered that works at the start, at child events or at the end. Other instrumentations
-make their span current inside children. Without any, the ambient span, such as the web request's,
+OpenInference never makes its span current but can be asked for it by run id: at the start where its
+handler comes before ours, at the end where it comes after. Other instrumentations make their span
+current inside children. Without any, the ambient span, such as the web request's,
 is what the evaluation speaks about.
 """
 
@@ -22,24 +22,19 @@ _OPENINFERENCE = "openinference.instrumentation.langchain"
 
 
 class TargetFinder:
-    """Keeps the first span found for one root run."""
+    """Keeps the best span found so far for one root run."""
 
-    __slots__ = ("_ambient", "_found", "_looked_at_child", "_root_id", "_source")
+    __slots__ = ("_ambient", "_found", "_root_id", "_source")
 
     def __init__(self, root_id: UUID) -> None:
         self._root_id = root_id
         self._ambient = trace.get_current_span().get_span_context()
-        self._looked_at_child = False
         self._source = "openinference"
         self._found = _openinference_span(root_id)
 
     def at_child(self) -> None:
-        """Look at a child's start; cheap once something is found."""
-        if self._found is not None:
-            return
-        self._found = _openinference_span(self._root_id)
-        if self._found is None and not self._looked_at_child:
-            self._looked_at_child = True
+        """Look at the start of the first child."""
+        if self._found is None:
             current = trace.get_current_span().get_span_context()
             if current.is_valid and current.span_id != self._ambient.span_id:
                 self._source, self._found = "current", current

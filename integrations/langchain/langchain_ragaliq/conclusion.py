@@ -1,0 +1,90 @@
+"""What a run that ended well amounts to: a case to evaluate, or the reason why there is none."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from langchain_ragaliq.documents import Passage, documents_of, output_passages, turn_passages
+from langchain_ragaliq.extract import answer_of, question_of, reply_of
+from langchain_ragaliq.root_run import RootRun
+from ragaliq import ContextChunk, RAGTestCase
+
+__all__ = ["Reason", "conclude"]
+
+Reason = Literal["truncated", "interrupted", "no_question", "no_answer"]
+
+
+def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> RAGTestCase | Reason:
+    """Make a case of a run.
+
+    Args:
+        root: The run; what it holds is read, not changed.
+        outputs: What the chain returned.
+        inputs: What it took, of a stream, where that is known only at the end.
+        is_stream: Whether the answer was handed out piece by piece.
+    """
+    if root.is_interrupted:
+        return "interrupted"
+    answer = answer_of(outputs) or _reply(root, outputs)
+    if outputs is None or _is_cut(root, answer, is_stream=is_stream):
+        return "truncated"
+    question = root.question or question_of(inputs) or _echo(outputs) or root.prompt_question
+    if not question:
+        return "no_question"
+    if not answer:
+        return "no_answer"
+    return RAGTestCase(
+        id=str(root.run_id), query=question, context=_context(root, outputs), response=answer
+    )
+
+
+def _is_cut(root: RootRun, answer: str | None, *, is_stream: bool) -> bool:
+    # A stream that is broken off ends like any other, but before its steps and its model do. A
+    # model that was itself given up, say for a faster one, is open as well: then the answer is the
+    # other's reply.
+    return (is_stream and bool(root.open_steps)) or (
+        bool(root.open_models) and answer != reply_of(root.replied_last)
+    )
+
+
+def _reply(root: RootRun, outputs: Any) -> str | None:
+    """The last model's reply, unless the chain returned something else than an answer.
+
+    A chain may return documents only, or a state in which nothing has been answered yet: then the
+    last reply was a rewritten question or a grade.
+    """
+    if documents_of(outputs):
+        return None
+    reply = reply_of(root.replied_last)
+    if isinstance(outputs, dict):
+        values = list(outputs.values())
+        is_state = root.question in values or output_passages(outputs) is not None
+        if is_state and reply not in map(answer_of, values):
+            return None
+    return reply
+
+
+def _echo(outputs: Any) -> str | None:
+    return question_of(outputs) if isinstance(outputs, dict) else None
+
+
+def _context(root: RootRun, outputs: Any) -> list[str | ContextChunk]:
+    passages = list(dict(_passages(root, outputs)).items())
+    ids = [chunk_id for _, chunk_id in passages]
+    if None in ids or len(set(ids)) < len(ids):
+        # Pieces of one document often share its id: then all go by their position.
+        return [text for text, _ in passages]
+    return [ContextChunk(text=text, id=chunk_id) for text, chunk_id in passages]
+
+
+def _passages(root: RootRun, outputs: Any) -> list[Passage]:
+    """The passages the answer was made from, by the most telling source there is."""
+    if root.named_passages is not None:
+        return root.named_passages
+    returned = output_passages(outputs)
+    # The state of a conversation also holds the documents of earlier turns.
+    if returned is not None and (root.sources or not root.is_resumable):
+        return returned
+    if root.sources:
+        return list(root.sources)
+    return turn_passages(outputs) or root.prompt_passages

@@ -1,0 +1,115 @@
+"""The documents of one run, through every step that fetches, cuts, reorders or merges them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_ragaliq.documents import Passage, documents_of, passages_of, takes_documents
+
+__all__ = ["Sources"]
+
+_SEQUENCE_STEP = "seq:step:"
+
+
+class Sources:
+    """What each step of a run fetched and no later step has replaced.
+
+    Steps of one run end in several threads: every loop is over a snapshot.
+
+    Args:
+        parents: The run's steps so far, in the order they started, each with the step it is in.
+    """
+
+    __slots__ = ("_given", "_held", "_parents")
+
+    def __init__(self, parents: Mapping[int, int | None]) -> None:
+        self._parents = parents
+        self._held: dict[int, list[Passage]] = {}
+        self._given: dict[int, dict[Any, list[Passage]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def __iter__(self) -> Iterator[Passage]:
+        """Every text once, in the order in which the steps that fetched them started."""
+        first: dict[str, Passage] = {}
+        for step in list(self._parents):
+            for passage in self._held.get(step, ()):
+                first.setdefault(passage[0], passage)
+        return iter(first.values())
+
+    def given(self, step: int, inputs: Any) -> None:
+        """A step began: remember the documents among its inputs."""
+        if not takes_documents(inputs):
+            return
+        by_key = inputs.items() if isinstance(inputs, dict) else ()
+        self._given[step] = {k: passages_of(v) for k, v in by_key if documents_of(v)}
+
+    def returned(self, step: int, outputs: Any, tags: Iterable[str] | None) -> None:
+        """A plain step ended: a function retriever, a reranker, a fusion or a graph's node.
+
+        A list of documents replaces those fetched inside the step; if the step was given documents,
+        as a reranker is, also those fetched by the steps before it in the same sequence.
+        """
+        given = self._given.pop(step, None)
+        if isinstance(outputs, dict):
+            self._returned_state(step, outputs, given or {})
+        elif _is_documents(outputs, may_be_empty=given is not None):
+            after = given is not None and any(tag.startswith(_SEQUENCE_STEP) for tag in tags or ())
+            self._replace(step, outputs, inside=self._parents.get(step) if after else step)
+
+    def retrieved(self, step: int, documents: Iterable[Document]) -> None:
+        """A retriever ended: its documents replace those of the retrievers inside it."""
+        self._replace(step, documents, inside=step)
+
+    def told(self, step: int, passages: list[Passage]) -> None:
+        """A step gave passages on, which count unless it fetched documents: those count then."""
+        if passages and not self._inside(step):
+            self._held[step] = passages
+
+    def failed(self, step: int) -> None:
+        """A step failed: a retry or a fallback answers without what was fetched inside it."""
+        self._given.pop(step, None)
+        self._drop(self._inside(step))
+
+    def _returned_state(
+        self, step: int, outputs: Mapping[Any, Any], given: Mapping[Any, list[Passage]]
+    ) -> None:
+        fetched: list[Passage] = []
+        for key, value in outputs.items():
+            before = given.get(key)
+            if not _is_documents(value, may_be_empty=before is not None):
+                continue
+            now, offered = passages_of(value), set(before or ())
+            fetched += [passage for passage in now if passage not in offered]
+            if now != before and offered.issuperset(now):
+                # No new documents under the same key: a grader or a reranker chose among them.
+                self._drop([s for s, held in self._held.copy().items() if offered.issuperset(held)])
+                self._held[step] = now
+        self.told(step, fetched)
+
+    def _replace(self, step: int, documents: Iterable[Document], *, inside: int | None) -> None:
+        passages = passages_of(documents)
+        self._drop(self._inside(inside))
+        self._held[step] = passages
+
+    def _drop(self, sources: Iterable[int]) -> None:
+        for source in sources:
+            self._held.pop(source, None)
+
+    def _inside(self, step: int | None) -> list[int]:
+        return [source for source in list(self._held) if self._is_inside(source, step)]
+
+    def _is_inside(self, source: int | None, step: int | None) -> bool:
+        while source is not None and source != step:
+            source = self._parents.get(source)
+        return source is not None
+
+
+def _is_documents(value: Any, *, may_be_empty: bool) -> bool:
+    if isinstance(value, list) and not value:
+        return may_be_empty
+    return documents_of(value) is not None

@@ -1,0 +1,83 @@
+"""Comparing variants of one piece of work on a machine that others use as well.
+
+The variants take turns in short blocks, in a new order every round, so that whatever slows the
+machine down slows all of them down. Of the blocks' times the 25th percentile is compared: the
+undisturbed ones, without the luck of the very fastest. Several passes show the spread.
+"""
+
+import gc
+import random
+from collections.abc import Callable, Mapping
+from statistics import quantiles
+from time import perf_counter
+
+
+class Comparison:
+    """What each variant costs a call, per pass.
+
+    Args:
+        times: Per pass, seconds per call of every variant.
+        baseline: The variant without anything added.
+    """
+
+    def __init__(self, times: list[dict[str, float]], baseline: str) -> None:
+        self._times = times
+        self._baseline = baseline
+
+    def added(self, variant: str) -> list[float]:
+        """Per pass, microseconds a call takes longer than the baseline's."""
+        return [1e6 * (seconds[variant] - seconds[self._baseline]) for seconds in self._times]
+
+    def least_added(self, variant: str) -> float:
+        """What a call takes longer, in shares of the baseline's call, in the best of the passes."""
+        return min(seconds[variant] / seconds[self._baseline] - 1 for seconds in self._times)
+
+    def table(self, title: str) -> list[str]:
+        """Lines to print."""
+        base = min(seconds[self._baseline] for seconds in self._times)
+        lines = [f"{title}; a call takes {1e6 * base:,.0f} us without a handler"]
+        lines.append(f"  {'':24}{'us added':>10}   {'of all passes':<18}{'ratio':>6}")
+        for variant in self._times[0]:
+            added = sorted(self.added(variant))
+            middle, spread = added[len(added) // 2], f"[{added[0]:,.0f} .. {added[-1]:,.0f}]"
+            ratio = 1 + middle / (1e6 * base)
+            lines.append(f"  {variant:24}{middle:10,.0f}   {spread:<18}{ratio:6.2f}")
+        return lines
+
+
+def compare(
+    variants: Mapping[str, Callable[[], object]],
+    *,
+    calls: int,
+    rounds: int,
+    passes: int,
+    between: Callable[[], None],
+) -> Comparison:
+    """Measure variants; the first is the baseline.
+
+    Args:
+        variants: By name, what is called.
+        calls: Calls in a block.
+        rounds: Blocks of every variant in a pass.
+        passes: How often everything is measured.
+        between: Called before every pass, to clear away what the last one left.
+    """
+    order = random.Random(0)
+    names = list(variants)
+    times = []
+    for _ in range(passes):
+        between()
+        gc.collect()
+        blocks: dict[str, list[float]] = {name: [] for name in names}
+        for _ in range(rounds):
+            for name in order.sample(names, len(names)):
+                blocks[name].append(_seconds_per_call(variants[name], calls))
+        times.append({name: quantiles(blocks[name], n=4)[0] for name in names})
+    return Comparison(times, baseline=names[0])
+
+
+def _seconds_per_call(call: Callable[[], object], calls: int) -> float:
+    started = perf_counter()
+    for _ in range(calls):
+        call()
+    return (perf_counter() - started) / calls

@@ -1,0 +1,129 @@
+"""What the handler costs a request, next to a handler that does nothing at all.
+
+The chain is the one everybody writes, with a retriever and a model that take no time, so that the
+handler's share is as large as it gets. Nothing is judged while the clock runs: the judge waits, and
+the queue is long enough.
+"""
+
+import asyncio
+import threading
+
+import pytest
+from interleaved import compare
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnablePassthrough
+
+from langchain_ragaliq import RagaliqCallbackHandler
+from ragaliq import Monitor
+from ragaliq.testing import ScriptedJudge
+
+CALLS, ROUNDS, PASSES = 4, 150, 3
+QUESTION = "How long do refunds take?"
+TEXTS = [f"Document {n}. ".ljust(800, "x") for n in range(4)]
+
+NONE, AGAIN = "no handler", "no handler, again"
+EMPTY, ALL, NOTHING = "empty inline handler", "ragaliq at 100 %", "ragaliq at 0 %"
+
+# In multiples of what the empty inline handler adds.
+AT_MOST = {ALL: 5.0, NOTHING: 3.0}
+# In shares of a call without a handler: what an empty handler adds at the least, lest a lucky
+# measurement of it make the bar impossible, and the grace for the noise of a machine in use.
+EMPTY_AT_LEAST = 0.05
+GRACE = 0.1
+
+
+class ConstantRetriever(BaseRetriever):
+    def _get_relevant_documents(self, query, *, run_manager):
+        return [Document(page_content=text, id=str(n)) for n, text in enumerate(TEXTS)]
+
+    async def _aget_relevant_documents(self, query, *, run_manager):
+        return self._get_relevant_documents(query, run_manager=None)
+
+
+class EmptyHandler(BaseCallbackHandler):
+    run_inline = True
+
+    def on_chat_model_start(self, *args, **kwargs):
+        """Without it LangChain would try `on_llm_start` instead."""
+
+
+class HeldJudge(ScriptedJudge):
+    """Answers only while it is let."""
+
+    def __init__(self):
+        super().__init__()
+        self.let = threading.Event()
+
+    async def _called(self, method, **arguments):
+        if not self.let.is_set():
+            await asyncio.to_thread(self.let.wait)
+
+
+class Watched:
+    """A handler whose monitor judges nothing until it is told to."""
+
+    def __init__(self, rate):
+        self.judge = HeldJudge()
+        self.monitor = Monitor(
+            judge=self.judge, sample_rate=rate, concurrency=1, max_queue=1_000_000
+        )
+        self.handler = RagaliqCallbackHandler(self.monitor)
+
+    def catch_up(self):
+        self.judge.let.set()
+        assert self.monitor.flush(60)
+        self.judge.let.clear()
+
+
+def chain():
+    def joined(docs):
+        return "\n\n".join(doc.page_content for doc in docs)
+
+    prompt = ChatPromptTemplate.from_messages([("system", "{context}"), ("human", "{question}")])
+    sources = {"context": ConstantRetriever() | joined, "question": RunnablePassthrough()}
+    return sources | prompt | FakeListChatModel(responses=["Five days."]) | StrOutputParser()
+
+
+@pytest.fixture(params=["sync", "async"])
+def call(request):
+    """Call the chain once; the event loop is kept from call to call."""
+    rag = chain()
+    if request.param == "sync":
+        yield lambda callbacks: rag.invoke(QUESTION, {"callbacks": callbacks})
+        return
+    with asyncio.Runner() as runner:
+        yield lambda callbacks: runner.run(rag.ainvoke(QUESTION, {"callbacks": callbacks}))
+
+
+@pytest.mark.benchmark
+def test_the_handler_costs_a_request_little_more_than_an_empty_one(call, request, report):
+    sampled, unsampled = Watched(1.0), Watched(0.0)
+    callbacks = {
+        NONE: [],
+        AGAIN: [],
+        EMPTY: [EmptyHandler()],
+        ALL: [sampled.handler],
+        NOTHING: [unsampled.handler],
+    }
+    variants = {name: (lambda given=given: call(given)) for name, given in callbacks.items()}
+    for variant in variants.values():
+        variant()
+
+    found = compare(variants, calls=CALLS, rounds=ROUNDS, passes=PASSES, between=sampled.catch_up)
+    report(found.table(f"LangChain, {request.node.callspec.params['call']}"))
+
+    sampled.catch_up()
+    runs = 1 + CALLS * ROUNDS * PASSES
+    assert sampled.monitor.stats().outcomes == {"evaluated": runs}
+    assert unsampled.monitor.stats().outcomes == {"sampled_out": runs}
+    assert sampled.handler.errors == unsampled.handler.errors == 0
+    for watched in (sampled, unsampled):
+        watched.monitor.close(5)
+    empty = max(EMPTY_AT_LEAST, found.least_added(EMPTY))
+    for variant, times in AT_MOST.items():
+        assert found.least_added(variant) <= times * empty + GRACE

@@ -1,0 +1,149 @@
+"""A monitor with a handler, and chains called both ways."""
+
+import asyncio
+import sys
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from langchain_ragaliq import RagaliqCallbackHandler, detach
+from ragaliq import Monitor
+from ragaliq.testing import ScriptedJudge
+
+HERE = str(Path(__file__).parent)
+if HERE not in sys.path:
+    sys.path.insert(0, HERE)
+
+
+class Triple(NamedTuple):
+    question: str
+    contexts: list[str]
+    answer: str
+
+
+class Watch:
+    """A handler with a monitor that records what reaches it.
+
+    Attributes:
+        may_err: Whether the test makes the handler meet what it cannot handle.
+
+    Args:
+        handler: Options of the handler.
+        **options: Options of the monitor.
+    """
+
+    may_err = False
+
+    def __init__(self, *, handler=None, **options):
+        self.results = []
+        options.setdefault("judge", ScriptedJudge())
+        self.monitor = Monitor(on_result=self.results.append, **options)
+        self.handler = RagaliqCallbackHandler(self.monitor, **(handler or {}))
+
+    @property
+    def config(self):
+        return {"callbacks": [self.handler]}
+
+    @property
+    def stats(self):
+        assert self.monitor.flush(30)
+        stats = self.monitor.stats()
+        assert stats.started == sum(stats.outcomes.values()) + stats.pending
+        assert sum(stats.incomplete.values()) == stats.outcomes.get("incomplete_run", 0)
+        return stats
+
+    @property
+    def triples(self):
+        """What was evaluated, in the order in which it ended."""
+        assert self.monitor.flush(30)
+        cases = [result.case for result in self.results]
+        return [Triple(case.query, case.context_texts, case.response) for case in cases]
+
+    @property
+    def only(self):
+        """The single run there was."""
+        (triple,) = self.triples
+        assert self.stats.started == 1
+        return triple
+
+    @property
+    def incomplete(self):
+        """Why runs were not evaluated, with none evaluated beside them."""
+        assert self.triples == []
+        return dict(self.stats.incomplete)
+
+    def assert_nothing_left(self):
+        assert self.handler.errors == 0 or self.may_err
+        assert self.handler.open_runs == 0
+        assert self.stats.pending == 0
+
+
+@pytest.fixture
+def new_watch():
+    """Make watches; at the end each must have nothing left open and no error."""
+    made = []
+
+    def new(**options):
+        made.append(Watch(**options))
+        return made[-1]
+
+    yield new
+    detach()
+    for watch in made:
+        watch.assert_nothing_left()
+        watch.monitor.close(5)
+
+
+@pytest.fixture
+def watch(new_watch):
+    return new_watch()
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request):
+    return request.param
+
+
+@pytest.fixture
+def invoke(mode):
+    """Call a chain with `invoke` or `ainvoke`."""
+
+    def sync_call(chain, value, config=None, **kwargs):
+        return chain.invoke(value, config, **kwargs)
+
+    def async_call(chain, value, config=None, **kwargs):
+        return asyncio.run(chain.ainvoke(value, config, **kwargs))
+
+    return sync_call if mode == "sync" else async_call
+
+
+@pytest.fixture
+def stream(mode):
+    """Consume a chain's stream to its end."""
+
+    def sync_stream(chain, value, config=None, **kwargs):
+        return list(chain.stream(value, config, **kwargs))
+
+    def async_stream(chain, value, config=None, **kwargs):
+        async def consume():
+            return [chunk async for chunk in chain.astream(value, config, **kwargs)]
+
+        return asyncio.run(consume())
+
+    return sync_stream if mode == "sync" else async_stream
+
+
+@pytest.fixture
+def in_thread():
+    """Run a function in a plain thread, which sees none of the caller's context variables."""
+
+    def run(function):
+        outcome = []
+        thread = threading.Thread(target=lambda: outcome.append(function()))
+        thread.start()
+        thread.join(30)
+        return outcome[0]
+
+    return run

@@ -1,0 +1,273 @@
+"""Agents: the contexts are what tools found in this turn, the answer is the last message."""
+
+import json
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import dynamic_prompt
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain.tools import ToolException, tool
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.tools import create_retriever_tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+from rag_parts import (
+    ANSWER,
+    QUESTION,
+    REFUNDS,
+    SHIPPING,
+    FixedRetriever,
+    calling,
+    documents,
+    joined,
+    model,
+    rag_chain,
+)
+
+EXPECTED = (QUESTION, REFUNDS, ANSWER)
+USER = {"role": "user", "content": QUESTION}
+ASK = {"messages": [USER]}
+
+
+def search(texts=REFUNDS, *, name="search", response_format="content"):
+    return create_retriever_tool(
+        FixedRetriever(texts=texts), name, "Searches the handbook.", response_format=response_format
+    )
+
+
+@tool
+def clock(city: str) -> str:
+    """Tells the time."""
+    return f"It is noon in {city}."
+
+
+@pytest.mark.parametrize("response_format", ["content", "content_and_artifact"])
+@pytest.mark.parametrize(
+    "user",
+    [
+        USER,
+        ("user", QUESTION),
+        HumanMessage(QUESTION),
+        HumanMessage([{"type": "text", "text": QUESTION}]),
+    ],
+)
+def test_an_agent_with_a_retriever_tool(watch, invoke, response_format, user):
+    agent = create_agent(
+        model(calling("search", query="refunds"), ANSWER), [search(response_format=response_format)]
+    )
+    assert invoke(agent, {"messages": [user]}, watch.config)["messages"][-1].text == ANSWER
+    assert watch.only == EXPECTED
+    assert watch.results[0].pipeline == "LangGraph"
+
+
+def test_content_blocks_of_a_message_in_dictionary_form_are_the_question(watch, invoke):
+    blocks = [{"type": "text", "text": "How long "}, {"type": "text", "text": "do refunds take?"}]
+    agent = create_agent(model(calling("search", query="refunds"), ANSWER), [search()])
+    invoke(agent, {"messages": [{"role": "user", "content": blocks}]}, watch.config)
+    assert watch.only == EXPECTED
+
+
+@pytest.mark.parametrize("stream_mode", ["values", "updates", "messages"])
+def test_an_agent_that_is_streamed(watch, stream, stream_mode):
+    agent = create_agent(model(calling("search", query="refunds"), ANSWER), [search()])
+    stream(agent, ASK, watch.config, stream_mode=stream_mode)
+    assert watch.only == EXPECTED
+
+
+def test_two_searches_give_both_results_in_order(watch, invoke):
+    agent = create_agent(
+        model(calling("search", query="refunds"), calling("post", query="parcels"), ANSWER),
+        [search(), search(SHIPPING, name="post")],
+    )
+    invoke(agent, ASK, watch.config)
+    assert watch.only == (QUESTION, REFUNDS + SHIPPING, ANSWER)
+
+
+def test_a_tool_that_asks_a_retriever_without_passing_callbacks_on(watch, invoke):
+    @tool
+    def look_up(query: str) -> str:
+        """Looks things up."""
+        return joined(FixedRetriever().invoke(query))
+
+    invoke(create_agent(model(calling("look_up", query="r"), ANSWER), [look_up]), ASK, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_plain_tools_text_is_the_context(watch, invoke):
+    invoke(create_agent(model(calling("clock", city="Ulm"), ANSWER), [clock]), ASK, watch.config)
+    assert watch.only == (QUESTION, ["It is noon in Ulm."], ANSWER)
+
+
+def test_a_plain_tool_that_returns_blocks_gives_one_context_each(watch, invoke):
+    @tool
+    def look_up(query: str) -> list:
+        """Looks things up."""
+        return [{"type": "text", "text": text} for text in REFUNDS]
+
+    invoke(create_agent(model(calling("look_up", query="r"), ANSWER), [look_up]), ASK, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_plain_tool_that_keeps_its_documents_gives_them(watch, invoke):
+    @tool(response_format="content_and_artifact")
+    def look_up(query: str):
+        """Looks things up."""
+        return "2 documents", documents()
+
+    invoke(create_agent(model(calling("look_up", query="r"), ANSWER), [look_up]), ASK, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_retrieved_documents_and_a_plain_tools_text_are_both_context(watch, invoke):
+    agent = create_agent(
+        model(calling("search", query="refunds"), calling("clock", city="Ulm"), ANSWER),
+        [search(), clock],
+    )
+    invoke(agent, ASK, watch.config)
+    assert watch.only == (QUESTION, [*REFUNDS, "It is noon in Ulm."], ANSWER)
+
+
+def test_a_tool_that_answers_with_a_chain_of_its_own_gives_that_chains_documents(watch, invoke):
+    @tool
+    def ask_handbook(question: str) -> str:
+        """Answers from the handbook."""
+        return rag_chain(llm=model("The handbook says five days.")).invoke(question)
+
+    agent = create_agent(
+        model(calling("ask_handbook", question="refunds?"), ANSWER), [ask_handbook]
+    )
+    invoke(agent, ASK, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_tool_that_fails_gives_no_context(watch, invoke):
+    @tool
+    def broken(query: str) -> str:
+        """Fails."""
+        FixedRetriever().invoke(query)
+        raise ToolException("out of order")
+
+    broken.handle_tool_error = True
+    agent = create_agent(
+        model(calling("broken", query="r"), calling("clock", city="Ulm"), ANSWER), [broken, clock]
+    )
+    invoke(agent, ASK, watch.config)
+    assert watch.only == (QUESTION, ["It is noon in Ulm."], ANSWER)
+
+
+def test_documents_put_into_the_prompt_by_middleware(watch, invoke):
+    @dynamic_prompt
+    def with_documents(request):
+        return joined(FixedRetriever().invoke(request.state["messages"][-1].text))
+
+    invoke(create_agent(model(), [], middleware=[with_documents]), ASK, watch.config)
+    assert watch.only == EXPECTED
+
+
+class Refund(BaseModel):
+    """How long it takes."""
+
+    days: int
+
+
+def test_a_structured_answer_given_through_a_tool_is_the_answer_and_no_context(watch, invoke):
+    agent = create_agent(
+        model(calling("clock", city="Ulm"), calling("Refund", days=5)),
+        [clock],
+        response_format=ToolStrategy(Refund),
+    )
+    output = invoke(agent, ASK, watch.config)
+    assert output["structured_response"] == Refund(days=5)
+    assert watch.only == (QUESTION, ["It is noon in Ulm."], '{"days": 5}')
+
+
+def test_what_langchain_says_about_a_structured_answer_is_no_context(watch, invoke):
+    agent = create_agent(model(calling("Refund", days=5)), [], response_format=ToolStrategy(Refund))
+    invoke(agent, ASK, watch.config)
+    assert watch.only == (QUESTION, [], '{"days": 5}')
+
+
+def test_a_structured_answer_given_by_the_provider(watch, invoke):
+    agent = create_agent(
+        model(calling("search", query="refunds"), '{"days": 5}'),
+        [search()],
+        response_format=ProviderStrategy(Refund),
+    )
+    invoke(agent, ASK, watch.config)
+    assert watch.only == (QUESTION, REFUNDS, '{"days": 5}')
+
+
+def test_a_conversation_that_is_kept_gives_each_turn_its_own_contexts(watch, invoke):
+    llm = model(
+        calling("search", query="refunds"), ANSWER, calling("clock", city="Ulm"), "Noon.", "Bye."
+    )
+    agent = create_agent(llm, [search(), clock], checkpointer=InMemorySaver())
+    config = {**watch.config, "configurable": {"thread_id": "t-1"}}
+    for text in (QUESTION, "What time is it?", "Goodbye!"):
+        invoke(agent, {"messages": [("user", text)]}, config)
+    assert watch.triples == [
+        EXPECTED,
+        ("What time is it?", ["It is noon in Ulm."], "Noon."),
+        ("Goodbye!", [], "Bye."),
+    ]
+    assert {result.run.session_id for result in watch.results} == {"t-1"}
+
+
+def test_earlier_turns_sent_along_do_not_count(watch, invoke):
+    agent = create_agent(model(calling("search", query="refunds"), ANSWER), [search()])
+    earlier = [("user", "Where are you?"), ("assistant", "In Ulm.")]
+    invoke(agent, {"messages": [*earlier, USER]}, watch.config)
+    assert watch.only == EXPECTED
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_interrupted_run_is_counted_and_its_resumption_is_evaluated(
+    watch, invoke, stream, streamed
+):
+    @tool
+    def approve(action: str) -> str:
+        """Asks a human."""
+        return f"The human said {interrupt('Allow it?')}."
+
+    agent = create_agent(
+        model(calling("approve", action="refund"), ANSWER), [approve], checkpointer=InMemorySaver()
+    )
+    config = {**watch.config, "configurable": {"thread_id": "t-1"}}
+    run = stream if streamed else invoke
+    run(agent, ASK, config)
+    assert watch.incomplete == {"interrupted": 1}
+    run(agent, Command(resume="yes"), config)
+    assert watch.triples == [(QUESTION, ["The human said yes."], ANSWER)]
+    assert watch.stats.outcomes == {"incomplete_run": 1, "evaluated": 1}
+
+
+def test_an_agent_that_stops_while_calling_a_tool_has_not_answered(watch, invoke):
+    @tool(return_direct=True)
+    def look_up(query: str) -> str:
+        """Looks things up."""
+        return "found"
+
+    invoke(create_agent(model(calling("look_up", query="r")), [look_up]), ASK, watch.config)
+    assert watch.incomplete == {"no_answer": 1}
+
+
+def test_a_model_that_calls_a_tool_at_the_end_of_a_chain_has_not_answered(watch, invoke):
+    chain = ChatPromptTemplate.from_template("{question}") | model(calling("clock", city="Ulm"))
+    invoke(chain, QUESTION, watch.config)
+    assert watch.incomplete == {"no_answer": 1}
+
+
+def test_an_answer_in_blocks_is_its_text_without_the_reasoning(watch, invoke):
+    blocks = AIMessage(
+        [
+            {"type": "reasoning", "reasoning": "Hm, they ask about money."},
+            {"type": "text", "text": "Refunds take "},
+            {"type": "text", "text": "five days."},
+        ]
+    )
+    agent = create_agent(model(calling("search", query="refunds"), blocks), [search()])
+    output = invoke(agent, ASK, watch.config)
+    assert json.dumps(output["messages"][-1].content).count("reasoning") == 2
+    assert watch.only == EXPECTED

@@ -1,0 +1,154 @@
+"""Runs that never end are given up; nothing grows with the number of runs."""
+
+import asyncio
+import gc
+from collections.abc import Collection
+from contextvars import Context
+
+import pytest
+from langchain_core.runnables import RunnableLambda
+from rag_parts import (
+    ANSWER,
+    QUESTION,
+    REFUNDS,
+    FixedRetriever,
+    NeverAnswering,
+    NeverFinding,
+    rag_chain,
+)
+
+from langchain_ragaliq.ended import EndedRuns
+
+EXPECTED = (QUESTION, REFUNDS, ANSWER)
+RUNS = 300
+
+
+def sizes_of_containers(handler):
+    """Of everything a handler keeps its runs in."""
+    kept = vars(handler._tracker)
+    sizes = {
+        name: len(value)
+        for name, value in kept.items()
+        if isinstance(value, Collection) and not isinstance(value, str)
+    }
+    assert {"_roots", "_runs"} <= sizes.keys()
+    return set(sizes.values())
+
+
+async def cancelled_in(where, config):
+    called = asyncio.Event()
+    if where == "model":
+        chain = rag_chain(llm=NeverAnswering(called=called))
+    else:
+        chain = rag_chain(NeverFinding(called=called))
+    task = asyncio.create_task(chain.ainvoke(QUESTION, config))
+    await called.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def test_beyond_max_runs_the_oldest_open_run_is_given_up(new_watch):
+    watch = new_watch(handler={"max_runs": 3})
+    streams = [rag_chain().stream(f"Question {n}?", watch.config) for n in range(5)]
+    for stream in streams:
+        next(stream)
+    assert watch.handler.open_runs == 3
+    assert watch.incomplete == {"evicted": 2}
+    for stream in streams:
+        assert "".join(stream)
+    assert [triple.question for triple in watch.triples] == [f"Question {n}?" for n in (2, 3, 4)]
+    assert watch.stats.outcomes == {"evaluated": 3, "incomplete_run": 2}
+
+
+def test_an_open_run_that_is_too_old_is_given_up_when_another_starts(new_watch):
+    watch = new_watch(handler={"max_age": 0.05})
+    old = rag_chain().stream("Old?", watch.config)
+    next(old)
+    asyncio.run(asyncio.sleep(0.1))
+    rag_chain().invoke(QUESTION, watch.config)
+    assert watch.triples == [EXPECTED]
+    assert watch.stats.incomplete == {"expired": 1}
+    assert "".join(old)
+    assert watch.stats.started == 2
+
+
+def test_the_steps_of_a_run_that_was_given_up_are_not_taken_for_runs(new_watch):
+    watch = new_watch(handler={"max_runs": 1})
+
+    def push_out(question):
+        with_config = rag_chain().with_config(watch.config)
+        # A context of its own: no part of the run around it.
+        Context().run(with_config.invoke, "Another?")
+        return question
+
+    # Of its steps the first is already over, the second pushes it out, the third holds a chain.
+    chain = RunnableLambda(push_out) | {"answer": rag_chain() | RunnableLambda(str.upper)}
+    assert chain.invoke(QUESTION, watch.config) == {"answer": ANSWER.upper()}
+    assert [triple.question for triple in watch.triples] == ["Another?"]
+    assert watch.stats.outcomes == {"evaluated": 1, "incomplete_run": 1}
+    assert watch.stats.incomplete == {"evicted": 1}
+
+
+@pytest.mark.parametrize("where", ["model", "retriever"])
+def test_nothing_remains_of_cancelled_runs(watch, where):
+    async def cancel_many():
+        for _ in range(RUNS):
+            await cancelled_in(where, watch.config)
+
+    asyncio.run(cancel_many())
+    assert watch.incomplete == {"cancelled": RUNS}
+    assert sizes_of_containers(watch.handler) == {0}
+
+
+def test_nothing_remains_of_completed_runs(new_watch):
+    watch = new_watch(max_queue=RUNS)
+    chain = rag_chain()
+    for _ in range(RUNS):
+        chain.invoke(QUESTION, watch.config)
+    assert watch.stats.outcomes == {"evaluated": RUNS}
+    assert sizes_of_containers(watch.handler) == {0}
+
+
+def test_nothing_remains_of_abandoned_streams(watch):
+    chain = rag_chain()
+    for _ in range(RUNS):
+        next(chain.stream(QUESTION, watch.config))
+    gc.collect()
+    assert watch.incomplete == {"truncated": RUNS}
+    assert sizes_of_containers(watch.handler) == {0}
+
+
+def test_nothing_remains_of_abandoned_asynchronous_streams(watch):
+    chain = rag_chain()
+
+    async def abandon_many():
+        for _ in range(RUNS):
+            async for _ in chain.astream(QUESTION, watch.config):
+                break
+        gc.collect()
+        await asyncio.get_running_loop().shutdown_asyncgens()
+
+    asyncio.run(abandon_many())
+    assert watch.incomplete == {"cancelled": RUNS}
+    assert sizes_of_containers(watch.handler) == {0}
+
+
+def test_nothing_remains_of_unsampled_runs_and_bare_retrievers(new_watch):
+    watch = new_watch(sample_rate=0.0)
+    for _ in range(RUNS):
+        rag_chain().invoke(QUESTION, watch.config)
+        FixedRetriever().invoke(QUESTION, watch.config)
+    assert watch.stats.outcomes == {"sampled_out": RUNS}
+    assert sizes_of_containers(watch.handler) == {0}
+
+
+def test_what_is_remembered_of_ended_runs_is_bounded():
+    ended = EndedRuns()
+    for root in range(10_000):
+        ended.add_tree({3 * root: None, 3 * root + 1: 3 * root})
+        ended.add(3 * root + 2)
+    assert all(run in ended for run in range(29_950, 30_000))
+    assert not any(run in ended for run in range(50))
+    sizes = {n: len(v) for n, v in vars(ended).items() if isinstance(v, Collection)}
+    assert len(sizes) == 2
+    assert max(sizes.values()) < 5_000

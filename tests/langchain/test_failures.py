@@ -1,0 +1,189 @@
+"""Runs that fail, are retried, fall back or are cancelled: counted, never invented."""
+
+import asyncio
+import threading
+from contextlib import suppress
+
+import pytest
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnableGenerator, RunnableLambda, RunnablePassthrough
+from rag_parts import (
+    ANSWER,
+    PROMPT,
+    QUESTION,
+    REFUNDS,
+    SHIPPING,
+    BrokenRetriever,
+    FixedRetriever,
+    NeverAnswering,
+    NeverFinding,
+    joined,
+    model,
+    rag_chain,
+)
+
+EXPECTED = (QUESTION, REFUNDS, ANSWER)
+DOWN = ConnectionError("the model is down")
+
+
+class SpoiledError(Exception):
+    """What a step raises in the middle of its work."""
+
+
+def test_an_error_of_the_retriever_reaches_the_application_and_is_counted(watch, invoke):
+    with pytest.raises(ConnectionError, match="the store is down"):
+        invoke(rag_chain(BrokenRetriever()), QUESTION, watch.config)
+    assert watch.incomplete == {"errored": 1}
+
+
+def test_an_error_of_the_model_reaches_the_application_and_is_counted(watch, invoke):
+    with pytest.raises(ConnectionError, match="the model is down"):
+        invoke(rag_chain(llm=model(DOWN)), QUESTION, watch.config)
+    assert watch.incomplete == {"errored": 1}
+
+
+def test_an_error_in_the_middle_of_a_stream_is_counted(watch, stream):
+    def spoil(chunks):
+        for chunk in chunks:
+            yield chunk
+            raise SpoiledError
+
+    async def aspoil(chunks):
+        async for chunk in chunks:
+            yield chunk
+            raise SpoiledError
+
+    with pytest.raises(SpoiledError):
+        stream(rag_chain() | RunnableGenerator(spoil, aspoil), QUESTION, watch.config)
+    assert watch.incomplete == {"errored": 1}
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_an_exit_of_the_application_is_not_held_up_and_is_counted(watch, error):
+    def leave(_):
+        raise error
+
+    with pytest.raises(error):
+        (rag_chain() | leave).invoke(QUESTION, watch.config)
+    assert watch.incomplete == {"errored": 1}
+
+
+def test_a_model_that_falls_back_to_another(watch, invoke):
+    llm = model(DOWN).with_fallbacks([model()])
+    invoke(rag_chain(llm=llm), QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_model_that_is_retried(watch, invoke):
+    llm = model(DOWN, DOWN, ANSWER).with_retry(wait_exponential_jitter=False)
+    invoke(rag_chain(llm=llm), QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_whole_chain_that_is_retried_is_one_run_with_the_last_attempts_contexts(watch, invoke):
+    found = iter([SHIPPING, REFUNDS])
+    retriever = RunnableLambda(lambda q: FixedRetriever(texts=next(found)).invoke(q))
+    chain = rag_chain(retriever, model(DOWN, ANSWER)).with_retry(wait_exponential_jitter=False)
+    invoke(chain, QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_chain_that_falls_back_to_another_has_the_others_contexts(watch, invoke):
+    chain = rag_chain(FixedRetriever(texts=SHIPPING), model(DOWN)).with_fallbacks([rag_chain()])
+    invoke(chain, QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_retriever_that_falls_back_to_another(watch, invoke):
+    retriever = BrokenRetriever().with_fallbacks([FixedRetriever()])
+    invoke(rag_chain(retriever), QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_fallbacks_in_a_stream(watch, stream):
+    stream(rag_chain(llm=model(DOWN).with_fallbacks([model()])), QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_model_given_up_for_a_faster_one_does_not_spoil_the_answer(watch):
+    slow = PROMPT | model("Too late.", delay=30)
+    fast = PROMPT | model() | StrOutputParser()
+
+    async def hurry(inputs):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(slow.ainvoke(inputs), 0.05)
+        return await fast.ainvoke(inputs)
+
+    sources = {"context": FixedRetriever() | joined, "question": RunnablePassthrough()}
+    asyncio.run((sources | RunnableLambda(hurry)).ainvoke(QUESTION, watch.config))
+    assert watch.only == EXPECTED
+
+
+@pytest.mark.parametrize("where", ["retriever", "model"])
+def test_a_cancelled_call_is_counted_and_nothing_of_it_remains(watch, where):
+    async def cancel():
+        called = asyncio.Event()
+        if where == "model":
+            chain = rag_chain(llm=NeverAnswering(called=called))
+        else:
+            chain = rag_chain(NeverFinding(called=called))
+        task = asyncio.create_task(chain.ainvoke(QUESTION, watch.config))
+        await called.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    assert watch.incomplete == {"cancelled": 1}
+
+
+def test_a_batch_is_one_run_per_input(watch, mode):
+    questions = [f"Question {n}?" for n in range(4)]
+    chain = rag_chain(llm=model(lambda messages: f"Answer to {messages[-1].text}"))
+    if mode == "sync":
+        chain.batch(questions, watch.config)
+    else:
+        asyncio.run(chain.abatch(questions, {**watch.config, "max_concurrency": 2}))
+    assert sorted(watch.triples) == [(q, REFUNDS, f"Answer to {q}") for q in questions]
+
+
+def test_a_batch_of_which_some_fail(watch, mode):
+    def answer(messages):
+        if "2" in messages[-1].text:
+            raise DOWN
+        return ANSWER
+
+    questions = [f"Question {n}?" for n in range(4)]
+    chain = rag_chain(llm=model(answer))
+    if mode == "sync":
+        outputs = chain.batch(questions, watch.config, return_exceptions=True)
+    else:
+        outputs = asyncio.run(chain.abatch(questions, watch.config, return_exceptions=True))
+    assert [isinstance(output, Exception) for output in outputs] == [False, False, True, False]
+    assert sorted(triple.question for triple in watch.triples) == questions[:2] + questions[3:]
+    assert watch.stats.outcomes == {"evaluated": 3, "incomplete_run": 1}
+    assert watch.stats.incomplete == {"errored": 1}
+
+
+def test_batches_that_are_handed_out_as_they_complete(watch):
+    questions = [f"Question {n}?" for n in range(3)]
+    assert len(list(rag_chain().batch_as_completed(questions, watch.config))) == 3
+    assert sorted(triple.question for triple in watch.triples) == questions
+
+
+def test_a_step_left_running_in_a_thread_after_the_end_is_not_a_run_of_its_own(watch):
+    release, done = threading.Event(), threading.Event()
+
+    def start_thread(text, config):
+        def later():
+            release.wait(30)
+            rag_chain().invoke("Left over?", config)
+            done.set()
+
+        threading.Thread(target=later).start()
+        return text
+
+    (rag_chain() | RunnableLambda(start_thread)).invoke(QUESTION, watch.config)
+    release.set()
+    assert done.wait(30)
+    assert watch.only == EXPECTED

@@ -1,0 +1,188 @@
+"""What is a run, what is a part of one, and what is neither."""
+
+import copy
+import uuid
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_classic.retrievers.multi_query import MultiQueryRetriever
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.tools import tool
+from langsmith import Client, RunTree
+from langsmith.run_helpers import tracing_context
+from rag_parts import (
+    ANSWER,
+    PROMPT,
+    QUESTION,
+    REFUNDS,
+    FixedRetriever,
+    TopicRetriever,
+    joined,
+    model,
+    rag_chain,
+)
+
+from langchain_ragaliq import RagaliqCallbackHandler
+from ragaliq import Monitor, suppress
+
+EXPECTED = (QUESTION, REFUNDS, ANSWER)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        (FixedRetriever(), QUESTION),
+        (model(), QUESTION),
+        (PROMPT, {"context": "c", "question": QUESTION}),
+        (StrOutputParser(), ANSWER),
+        (MultiQueryRetriever.from_llm(TopicRetriever(), model("one\ntwo")), QUESTION),
+    ],
+    ids=["retriever", "model", "prompt", "parser", "multi-query"],
+)
+def test_a_part_called_on_its_own_is_no_run(watch, invoke, part, value):
+    invoke(part, value, watch.config)
+    assert watch.stats.started == 0
+
+
+def test_a_chain_inside_a_tool_that_is_called_on_its_own_is_a_run(watch, invoke):
+    @tool
+    def ask(question: str) -> str:
+        """Answers."""
+        return rag_chain().invoke(question)
+
+    invoke(ask, {"question": QUESTION}, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_handler_given_with_the_chain_and_with_the_call_counts_once(watch, invoke):
+    invoke(rag_chain().with_config(watch.config), QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_handler_given_with_the_chain_alone(watch, invoke):
+    invoke(rag_chain().with_config(watch.config), QUESTION)
+    assert watch.only == EXPECTED
+
+
+def test_a_handler_given_to_a_part_sees_the_chain_below_it_as_its_run(watch, invoke):
+    inner = rag_chain().with_config(watch.config)
+    outer = RunnableLambda(lambda q: q) | inner | RunnableLambda(str.upper)
+    assert invoke(outer, QUESTION) == ANSWER.upper()
+    assert watch.only == EXPECTED
+
+
+def test_two_chains_with_the_handler_inside_one_without_are_two_runs(watch, invoke):
+    one = rag_chain().with_config(watch.config)
+    two = rag_chain(llm=model("Other.")).with_config(watch.config)
+    both = {"one": one, "two": two} | RunnableLambda(lambda found: found["one"])
+    invoke(both, QUESTION)
+    assert sorted(watch.triples) == sorted([EXPECTED, (QUESTION, REFUNDS, "Other.")])
+
+
+def test_a_handler_in_a_models_constructor_sees_no_run(watch, invoke):
+    invoke(rag_chain(llm=model(callbacks=[watch.handler])), QUESTION)
+    assert watch.stats.started == 0
+
+
+def test_a_chain_below_a_run_of_langsmiths_is_a_run(watch, invoke):
+    # As inside a function decorated with `traceable`; nothing is sent.
+    client = Client(api_url="http://127.0.0.1:1", api_key="none", auto_batch_tracing=False)
+    above = RunTree(name="endpoint", client=client)
+    with tracing_context(parent=above, enabled=False):
+        invoke(rag_chain(), QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_run_id_that_is_used_again_is_another_run(watch, invoke):
+    config = {**watch.config, "run_id": uuid.uuid4()}
+    for _ in range(3):
+        invoke(rag_chain(), QUESTION, config)
+    assert watch.triples == [EXPECTED] * 3
+
+
+def test_two_handlers_of_two_monitors_each_count_the_run(new_watch, invoke):
+    one, two = new_watch(), new_watch()
+    invoke(rag_chain(), QUESTION, {"callbacks": [one.handler, two.handler]})
+    assert one.only == two.only == EXPECTED
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copied_chain_reports_to_the_same_monitor(watch, invoke, copied):
+    invoke(copied(rag_chain().with_config(watch.config)), QUESTION)
+    assert watch.only == EXPECTED
+
+
+def test_an_unsampled_run_is_counted_once_and_its_parts_are_not_runs(new_watch, invoke):
+    watch = new_watch(sample_rate=0.0)
+    agent = create_agent(model(), [])
+    invoke(rag_chain(), QUESTION, watch.config)
+    invoke(agent, {"messages": [("user", QUESTION)]}, watch.config)
+    assert watch.stats.outcomes == {"sampled_out": 2}
+    assert watch.triples == []
+
+
+def test_an_unsampled_run_that_fails_or_is_cut_stays_sampled_out(new_watch):
+    watch = new_watch(sample_rate=0.0)
+    with pytest.raises(ConnectionError):
+        rag_chain(llm=model(ConnectionError())).invoke(QUESTION, watch.config)
+    stream = rag_chain().stream(QUESTION, watch.config)
+    next(stream)
+    stream.close()
+    assert watch.stats.outcomes == {"sampled_out": 2}
+
+
+def test_a_monitor_that_is_off_counts_nothing(new_watch, invoke):
+    watch = new_watch(enabled=False)
+    invoke(rag_chain(), QUESTION, watch.config)
+    assert watch.stats.started == 0
+
+
+def test_what_runs_inside_suppress_is_no_run(watch, invoke):
+    with suppress():
+        invoke(rag_chain(), QUESTION, watch.config)
+    assert watch.stats.started == 0
+
+
+def test_what_a_step_does_inside_suppress_is_no_part_of_the_run(watch, invoke):
+    def check_quietly(text):
+        with suppress():
+            rag_chain(FixedRetriever(texts=["Secret."]), model("Checked.")).invoke(text)
+            FixedRetriever(texts=["Secret too."]).invoke(text)
+            model("Checked again.").invoke(text)
+        return {"reworded": text}
+
+    sources = {"context": FixedRetriever() | joined, "question": RunnablePassthrough()}
+    chain = sources | PROMPT | model() | StrOutputParser() | RunnableLambda(check_quietly)
+    invoke(chain, QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_a_handler_takes_a_monitor_or_its_options_but_not_both():
+    built = RagaliqCallbackHandler(judge="local", sample_rate=0.25)
+    assert isinstance(built.monitor, Monitor)
+    built.monitor.close(1)
+    with pytest.raises(TypeError, match="sample_rate"):
+        RagaliqCallbackHandler(built.monitor, sample_rate=0.5)
+
+
+def test_an_event_that_cannot_be_understood_is_counted_and_not_felt(new_watch, invoke, caplog):
+    class Strange(dict[str, Any]):
+        def items(self):
+            raise RuntimeError("a text of the application")
+
+        values = items
+
+    watch = new_watch()
+    watch.may_err = True
+    chain = RunnableLambda(lambda q: Strange(answer=q)) | RunnableLambda(lambda s: s["answer"])
+    for _ in range(3):
+        assert invoke(chain, QUESTION, watch.config) == QUESTION
+    assert watch.handler.errors >= 3
+    said = [record.getMessage() for record in caplog.records if "ragaliq" in record.name]
+    assert len(said) == 1
+    assert "RuntimeError" in said[0]
+    assert "a text of the application" not in caplog.text
+    assert watch.stats.started == 3
+    assert watch.handler.open_runs == 0
