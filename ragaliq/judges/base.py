@@ -35,7 +35,7 @@ _VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     tokens_used: int = 0
     usage: JudgeUsage | None = None

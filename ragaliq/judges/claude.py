@@ -14,9 +14,9 @@ from pydantic import BaseModel, ValidationError
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, JudgeError, JudgeResponseError
-from ragaliq.judges.claude_client import LoopClients, check_client, client_factory
+from ragaliq.judges.claude_client import check_client, client_factory
 from ragaliq.judges.claude_errors import request_failed, stopped_early
-from ragaliq.judges.pricing import cost_usd
+from ragaliq.judges.loop_clients import LoopClients
 from ragaliq.judges.prompted import PromptedJudge
 
 if TYPE_CHECKING:
@@ -173,8 +173,7 @@ class ClaudeJudge(PromptedJudge):
             cache_write_tokens=_count(spent.cache_creation_input_tokens),
             requests=1,
         )
-        price = cost_usd(self.model, tokens, provider=self.provider)
-        return tokens.model_copy(update={"cost_usd": price})
+        return tokens.model_copy(update={"cost_usd": self.price(tokens)})
 
 
 @functools.cache

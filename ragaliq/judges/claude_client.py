@@ -1,102 +1,16 @@
-"""Clients for the Claude API: one per event loop, closed with it."""
+"""Clients for the Claude API, checked when they are made."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
-import weakref
-from collections.abc import AsyncGenerator, Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import anthropic
 
 from ragaliq.errors import ConfigurationError
+from ragaliq.judges.api_errors import check_key
 
-__all__ = ["LoopClients", "check_client", "client_factory"]
-
-# Seconds before the clients of a judge that is gone are closed. A loop that ends sooner closes them
-# itself; a task begun in its last moments would be cancelled half-way.
-_LINGER = 0.5
-
-
-class LoopClients:
-    """Hands out one client per running event loop.
-
-    A connection belongs to the loop it was opened on, while a judge may be used from several (the
-    live worker's, the application's, one `asyncio.run` after the other). Each client is held by an
-    asynchronous generator that was started on its loop: `asyncio.run` and every well-behaved
-    runner close such generators before they close the loop, which closes the connections in time.
-
-    Args:
-        build: Makes a client; called once per loop.
-        first: A client already made and not yet used, for the loop that asks first.
-    """
-
-    def __init__(
-        self, build: Callable[[], anthropic.AsyncAnthropic], first: anthropic.AsyncAnthropic
-    ) -> None:
-        self._build = build
-        self._spare: anthropic.AsyncAnthropic | None = first
-        self._lock = threading.Lock()
-        # Not a weak mapping: a started generator refers to its loop, so that the entry would keep
-        # its own key alive. Entries are removed when the generator ends.
-        self._open: dict[asyncio.AbstractEventLoop, _Held] = {}
-        # Holds on to the open clients, so that they are never garbage before they are closed.
-        weakref.finalize(self, _release, self._open).atexit = False
-
-    async def get(self) -> anthropic.AsyncAnthropic:
-        """The running loop's client."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            held = self._open.get(loop)
-            if held is not None:
-                return held.client
-            for closed in [other for other in self._open if other.is_closed()]:
-                del self._open[closed]
-            client, self._spare = self._spare or self._build(), None
-            held = self._open[loop] = _Held(client, _hold(loop, client, self._open))
-        await anext(held.keeper)
-        return client
-
-    async def aclose(self) -> None:
-        """Close the running loop's client; the next call opens a new one."""
-        held = self._open.get(asyncio.get_running_loop())
-        if held is not None:
-            await held.keeper.aclose()
-
-
-class _Held(NamedTuple):
-    client: anthropic.AsyncAnthropic
-    keeper: AsyncGenerator[None]
-
-
-async def _hold(
-    loop: asyncio.AbstractEventLoop,
-    client: anthropic.AsyncAnthropic,
-    held: dict[asyncio.AbstractEventLoop, _Held],
-) -> AsyncGenerator[None]:
-    # Refers to the mapping and not to its owner, which must be able to go.
-    try:
-        yield
-    finally:
-        held.pop(loop, None)
-        await client.close()
-
-
-def _release(held: dict[asyncio.AbstractEventLoop, _Held]) -> None:
-    """Close the clients of a judge that is gone, each on its loop."""
-    for loop, (_, keeper) in list(held.items()):
-        with contextlib.suppress(RuntimeError):  # the loop has been closed, the client with it
-            loop.call_soon_threadsafe(loop.call_later, _LINGER, _close_on, loop, keeper)
-
-
-def _close_on(loop: asyncio.AbstractEventLoop, keeper: AsyncGenerator[None]) -> None:
-    loop.create_task(_close(keeper))
-
-
-async def _close(keeper: AsyncGenerator[None]) -> None:
-    await keeper.aclose()
+__all__ = ["check_client", "client_factory"]
 
 
 def client_factory(
@@ -133,11 +47,8 @@ def check_client(client: anthropic.AsyncAnthropic) -> None:
     if type(client) is not anthropic.AsyncAnthropic:
         return  # clients for other platforms have credentials of their own
     for secret in (client.api_key, client.auth_token):
-        if secret and not all("!" <= character <= "~" for character in secret):
-            raise ConfigurationError(
-                "the API key for Claude holds white space or characters outside ASCII; "
-                "check ANTHROPIC_API_KEY or api_key="
-            )
+        if secret:
+            check_key(secret, whose="Claude", where="ANTHROPIC_API_KEY or api_key=")
     own_header = (
         client.api_key is None
         and client.auth_token is None

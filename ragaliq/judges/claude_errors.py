@@ -1,12 +1,6 @@
-"""Failures of the Claude API, as errors of ours.
-
-Nothing a server wrote is repeated: an error body may quote the request. For the same reason no
-SDK error is ever chained to ours.
-"""
+"""Failures of the Claude API, as errors of ours."""
 
 from __future__ import annotations
-
-import re
 
 import anthropic
 from anthropic.types import Message
@@ -17,8 +11,8 @@ from ragaliq.errors import (
     JudgeError,
     JudgeRefusalError,
     JudgeResponseError,
-    JudgeTimeoutError,
 )
+from ragaliq.judges.api_errors import connection_failed, status_failed, timed_out
 
 __all__ = ["request_failed", "stopped_early"]
 
@@ -32,23 +26,23 @@ _ADVICE = {
     429: "the rate limit is used up; lower the concurrency or the sample rate",
     529: "the API is overloaded; try again later",
 }
-_REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
+_SERVICE = "the Claude API"
 
 
 def request_failed(error: anthropic.AnthropicError, model: str, timeout: object) -> JudgeError:
     """The error for a request that brought no reply, after the SDK's own retries."""
     if isinstance(error, anthropic.APITimeoutError):
-        limit = f" within {timeout:g} s" if isinstance(timeout, (int, float)) else ""
-        return JudgeTimeoutError(
-            f"{model} did not reply{limit}; raise timeout= or send less at a time"
-        )
+        return timed_out(model, timeout)
     if isinstance(error, anthropic.APIStatusError):
-        return JudgeAPIError(_status_message(error, model))
-    if isinstance(error, anthropic.APIConnectionError):
-        return JudgeAPIError(
-            "the connection to the Claude API failed or was cut off; "
-            "check the network and base_url="
+        return status_failed(
+            _SERVICE,
+            model,
+            status=error.status_code,
+            request_id=error.request_id,
+            advice=_ADVICE,
         )
+    if isinstance(error, anthropic.APIConnectionError):
+        return connection_failed(_SERVICE)
     if isinstance(error, anthropic.CredentialsError):
         return JudgeAPIError("the credentials for the Claude API cannot be loaded")
     return JudgeAPIError(f"the request to the Claude API failed ({type(error).__name__})")
@@ -71,13 +65,3 @@ def stopped_early(message: Message, usage: JudgeUsage, max_tokens: int) -> Judge
             usage=usage,
         )
     return None
-
-
-def _status_message(error: anthropic.APIStatusError, model: str) -> str:
-    status = error.status_code
-    advice = _ADVICE.get(status) or (
-        "the API failed; try again later" if status >= 500 else "check the request's settings"
-    )
-    request_id = error.request_id or ""
-    named = f" (request {request_id})" if _REQUEST_ID.fullmatch(request_id) else ""
-    return f"the Claude API answered {status} for {model}{named}: {advice}"

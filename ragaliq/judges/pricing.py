@@ -6,7 +6,7 @@ import logging
 
 from ragaliq.core.results import JudgeUsage
 
-__all__ = ["cost_usd"]
+__all__ = ["cost_usd", "provider_at"]
 
 _LOG = logging.getLogger(__name__)
 _unpriced: set[str] = set()
@@ -51,3 +51,13 @@ def cost_usd(model: str, usage: JudgeUsage, *, provider: str | None = None) -> f
             _LOG.warning("the price of model %s is not known; its cost is reported as None", model)
         return None
     return float(price.total_price)
+
+
+def provider_at(base_url: str) -> str | None:
+    """Who serves models at an address, as price lists name it; None for a server of one's own."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return str(get_snapshot().find_provider(None, None, base_url).id)
+    except LookupError:
+        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -20,6 +21,7 @@ from ragaliq.judges.base import (
     VerdictsResult,
 )
 from ragaliq.judges.delimiters import delimit, delimit_list
+from ragaliq.judges.pricing import cost_usd
 from ragaliq.judges.prompting import PromptSet, PromptSource, RenderedPrompt
 from ragaliq.judges.wire import (
     ClaimsReply,
@@ -63,6 +65,10 @@ class PromptedJudge(BatchingJudge):
     def prompt_versions(self) -> dict[str, str]:
         """The version of each prompt in use."""
         return self.prompts.versions
+
+    def price(self, usage: JudgeUsage) -> float | None:
+        """The list price of one request in US dollars; None where it is not known."""
+        return cost_usd(self.model, usage, provider=self.provider) if self.model else None
 
     @abstractmethod
     async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
@@ -113,7 +119,7 @@ class PromptedJudge(BatchingJudge):
         prompt = self.prompts.render(
             "verify_claims", context=_context(context), claims=_claims(claims)
         )
-        reply, usage = await self.ask(prompt, VerdictsReply)
+        reply, usage = await self.ask(replace(prompt, expected=len(claims)), VerdictsReply)
         return VerdictsResult(
             verdicts=[numbered_verdict(item, len(claims), len(context)) for item in reply.verdicts],
             tokens_used=usage.total_tokens,

@@ -21,6 +21,7 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "grade_statements": frozenset({"question", "answer", "context"}),
     "relevance": frozenset({"question", "answer"}),
     "context_relevance": frozenset({"question", "chunk"}),
+    "reply_form": frozenset({"form"}),
 }
 """The prompts there are, and the placeholders each of them must hold."""
 
@@ -42,12 +43,14 @@ class RenderedPrompt:
         shared: The beginning of the request, up to the end of the context: the same text for every
             call over one context. Empty where something else comes before the context.
         request: The rest of the request.
+        expected: How many verdicts are asked for, where that is known.
     """
 
     name: str
     system: str
     shared: str
     request: str
+    expected: int | None = None
 
     @property
     def text(self) -> str:

@@ -20,7 +20,6 @@ from ragaliq.judges.base import (
     JudgeResult,
     VerdictsResult,
 )
-from ragaliq.judges.pricing import cost_usd
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.prompting import RenderedPrompt
 from ragaliq.judges.wire import (
@@ -61,6 +60,7 @@ class Rehearsal(PromptedJudge):
         self.max_answer_chars = judge.max_answer_chars
         self.max_claims = judge.max_claims
         self._caches = judge.caches_context
+        self._price = judge.price
         self._stand_in = stand_in
         self._cached: set[str] = set()
         self._reply: ContextVar[BaseModel] = ContextVar("ragaliq_rehearsed_reply")
@@ -71,10 +71,7 @@ class Rehearsal(PromptedJudge):
         if not isinstance(said, reply):
             raise TypeError(f"{prompt.name} was rehearsed with a {type(said).__name__}")
         usage = self._spent(prompt, said.model_dump_json())
-        if self.model is None:
-            return said, usage.model_copy(update={"cost_usd": None})
-        price = cost_usd(self.model, usage, provider=self.provider)
-        return said, usage.model_copy(update={"cost_usd": price})
+        return said, usage.model_copy(update={"cost_usd": self._price(usage)})
 
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """Rehearse the extraction."""

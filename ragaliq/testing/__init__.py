@@ -1,16 +1,22 @@
 """What is needed to test an application with ragaliq in it, without a key and without a network.
 
 `ScriptedJudge` decides as it is told and counts its calls. `MessagesServer` speaks the Messages API
-on the loopback interface, so that `ClaudeJudge` and the real SDK can be tried, also against every
+on the loopback interface and `ChatCompletionsServer` the protocol of OpenAI-compatible servers, so
+that `ClaudeJudge` and `OpenAICompatibleJudge` can be tried with the real SDKs, also against every
 fault in `ragaliq.testing.faults`.
 """
 
 from ragaliq.testing import faults
-from ragaliq.testing.messages import MessagesRequest, Reply
+from ragaliq.testing.chat import ChatRequest
+from ragaliq.testing.chat_server import ChatCompletionsServer
+from ragaliq.testing.messages import MessagesRequest
+from ragaliq.testing.messages_server import MessagesServer
+from ragaliq.testing.replies import Reply
 from ragaliq.testing.scripted import JudgeCall, PlainScriptedJudge, ScriptedJudge
-from ragaliq.testing.server import MessagesServer
 
 __all__ = [
+    "ChatCompletionsServer",
+    "ChatRequest",
     "JudgeCall",
     "MessagesRequest",
     "MessagesServer",

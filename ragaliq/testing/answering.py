@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
 
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
 from ragaliq.judges.wire import (
@@ -17,9 +16,6 @@ from ragaliq.judges.wire import (
     claim_id,
     reply_fields,
 )
-
-if TYPE_CHECKING:
-    from ragaliq.testing.messages import MessagesRequest
 
 __all__ = ["PromptReader", "UnknownFormError", "answer"]
 
@@ -62,27 +58,27 @@ class PromptReader:
         return item.findall(body)
 
 
-async def answer(request: MessagesRequest, judge: LLMJudge) -> str:
-    """The reply's text, in the form the request's schema asks for.
+async def answer(text: str, form: frozenset[str] | None, judge: LLMJudge) -> str:
+    """The reply's text, in the form the request asks for.
 
     Args:
-        request: A request made from ragaliq's prompts, or any other without a schema.
+        text: A request made from ragaliq's prompts, or any other without a form.
+        form: The fields of the reply; None where the request asks for no form.
         judge: Who decides.
 
     Raises:
-        UnknownFormError: The schema is none of ragaliq's.
+        UnknownFormError: The form is none of ragaliq's.
         JudgeError: The judge failed.
     """
-    if request.schema is None:
+    if form is None:
         return "OK."
-    form = frozenset(request.schema.get("properties", {}))
     try:
         reply = _FORMS[form]
     except KeyError:
         raise UnknownFormError(
             f"no answer for a schema with {sorted(form)}; use respond="
         ) from None
-    return await reply(PromptReader(request.text), judge)
+    return await reply(PromptReader(text), judge)
 
 
 async def _claims(prompt: PromptReader, judge: LLMJudge) -> str:

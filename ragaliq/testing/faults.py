@@ -1,11 +1,11 @@
-"""Ways in which the Claude API, or the way to it, fails: replies for `MessagesServer`."""
+"""Ways in which a judge's API, or the way to it, fails: replies for the loopback servers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ragaliq.testing.messages import Json, Reply, api_error
+from ragaliq.testing.replies import Reply, retry_headers
 
 __all__ = [
     "ALL",
@@ -28,17 +28,17 @@ _SOON = 0.001
 
 def rate_limited(*, retry_after: float = _SOON) -> Reply:
     """429; `retry_after` in seconds."""
-    return api_error(429, "rate_limit_error", "Rate limit reached.", retry_after=retry_after)
+    return Reply(status=429, headers=retry_headers(retry_after))
 
 
 def server_error(*, retry_after: float = _SOON) -> Reply:
     """500; `retry_after` in seconds."""
-    return api_error(500, "api_error", "Internal server error.", retry_after=retry_after)
+    return Reply(status=500, headers=retry_headers(retry_after))
 
 
 def overloaded(*, retry_after: float = _SOON) -> Reply:
     """529; `retry_after` in seconds."""
-    return api_error(529, "overloaded_error", "Overloaded.", retry_after=retry_after)
+    return Reply(status=529, headers=retry_headers(retry_after))
 
 
 def slow(seconds: float) -> Reply:
@@ -53,34 +53,27 @@ def cut_off(*, after: int = 40) -> Reply:
 
 def refusal(*, text: str = "") -> Reply:
     """The model declines, with or without a beginning of a reply."""
-
-    def edit(body: Json) -> Json:
-        return _with_text(body, text) | {
-            "stop_reason": "refusal",
-            "stop_details": {"type": "refusal", "category": None, "explanation": None},
-        }
-
-    return Reply(edit=edit)
+    return Reply(text=lambda _: text, stop="refusal")
 
 
 def truncated() -> Reply:
-    """The first half of the usual answer, stopped by `max_tokens`."""
-    return Reply(edit=lambda body: _half(body) | {"stop_reason": "max_tokens"})
+    """The first half of the usual answer, stopped by the limit on its tokens."""
+    return Reply(text=_half, stop="max_tokens")
 
 
 def context_window_exceeded() -> Reply:
     """The first half of the usual answer, stopped by the context window."""
-    return Reply(edit=lambda body: _half(body) | {"stop_reason": "model_context_window_exceeded"})
+    return Reply(text=_half, stop="context_window")
 
 
 def malformed_json() -> Reply:
     """A reply that came to its end but is no JSON."""
-    return Reply(edit=lambda body: _with_text(body, "Sure! Here is the JSON: {verdicts: [,"))
+    return Reply(text=lambda _: "Sure! Here is the JSON: {verdicts: [,")
 
 
 def wrong_schema() -> Reply:
     """A reply that is JSON of another form."""
-    return Reply(edit=lambda body: _with_text(body, '{"verdict": "perhaps", "claims": 3}'))
+    return Reply(text=lambda _: '{"verdict": "perhaps", "claims": 3}')
 
 
 def not_json() -> Reply:
@@ -105,10 +98,5 @@ ALL: Mapping[str, Callable[[], Reply]] = MappingProxyType(
 """Every fault that needs no argument, by name; `slow` needs the client's time limit."""
 
 
-def _with_text(body: Json, text: str) -> Json:
-    return body | {"content": [{"type": "text", "text": text}] if text else []}
-
-
-def _half(body: Json) -> Json:
-    text = "".join(block["text"] for block in body["content"])
-    return _with_text(body, text[: len(text) // 2])
+def _half(text: str) -> str:
+    return text[: len(text) // 2]

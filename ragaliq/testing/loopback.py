@@ -1,20 +1,22 @@
-"""The HTTP side of the loopback server."""
+"""The HTTP side of the loopback servers."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import socketserver
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from ragaliq.testing.messages import MessagesRequest, Reply, api_error
+from ragaliq.testing.replies import Json, Reply
 
-__all__ = ["Loopback", "Responder"]
+__all__ = ["Handler", "Loopback"]
 
-Responder = Callable[[MessagesRequest], Reply]
+Handler = Callable[[str, Mapping[str, str], Json | None], Reply]
+"""Gives the reply to a path, headers by lower-case name, and a body; None for one without JSON."""
 
 _CLOSING_TIME = 5.0
 
@@ -24,6 +26,7 @@ class Loopback(socketserver.ThreadingTCPServer):
 
     Args:
         handle: Gives the reply to a request; called from several threads.
+        name: Of the thread that listens.
     """
 
     # Not HTTPServer, which looks up the name of the machine before it listens.
@@ -31,12 +34,15 @@ class Loopback(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, handle: Responder) -> None:
-        self.handle_messages = handle
+    def __init__(self, handle: Handler, *, name: str) -> None:
+        self.handle_post = handle
         self.closing = threading.Event()
         self._connections: set[socket.socket] = set()
         self._changed = threading.Condition()
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _Connection)
+        threading.Thread(
+            target=self.serve_forever, kwargs={"poll_interval": 0.01}, name=name, daemon=True
+        ).start()
 
     @property
     def url(self) -> str:
@@ -68,11 +74,12 @@ class Loopback(socketserver.ThreadingTCPServer):
         with self._changed:
             for connection in self._connections:
                 # Wakes the thread that waits for the connection's next request.
-                connection.shutdown(socket.SHUT_RD)
+                with contextlib.suppress(OSError):  # the client has just gone
+                    connection.shutdown(socket.SHUT_RD)
             self._changed.wait_for(lambda: not self._connections, timeout=_CLOSING_TIME)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: Loopback
@@ -85,11 +92,10 @@ class _Handler(BaseHTTPRequestHandler):
             content = json.loads(body)
         except ValueError:
             content = None
-        if isinstance(content, dict):
-            path = self.path.partition("?")[0]
-            reply = self.server.handle_messages(MessagesRequest(path, headers, content))
-        else:
-            reply = api_error(400, "invalid_request_error", "the body is not a JSON object")
+        path = self.path.partition("?")[0]
+        reply = self.server.handle_post(
+            path, headers, content if isinstance(content, dict) else None
+        )
         if reply.delay and self.server.closing.wait(reply.delay):
             self.close_connection = True
             return

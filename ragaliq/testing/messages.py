@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-__all__ = ["Json", "MessagesRequest", "Reply", "api_error", "message"]
+from ragaliq.testing.replies import Json, Reply, Stop, retry_headers
 
-Json = dict[str, Any]
+__all__ = ["MessagesRequest", "api_error", "message"]
 
 _numbers = itertools.count(1)
+
+_STOP_REASONS: Mapping[Stop, str] = {
+    "refusal": "refusal",
+    "max_tokens": "max_tokens",
+    "context_window": "model_context_window_exceeded",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,11 @@ class MessagesRequest:
         return schema if isinstance(schema, dict) else None
 
     @property
+    def form(self) -> frozenset[str] | None:
+        """The fields the reply has to have, if any."""
+        return None if self.schema is None else frozenset(self.schema.get("properties", {}))
+
+    @property
     def blocks(self) -> list[Json]:
         """The content blocks of all messages, in order."""
         found: list[Json] = []
@@ -62,41 +72,28 @@ class MessagesRequest:
         return "".join(block["text"] for block in system)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the server answers.
+def message(text: str, *, model: str, usage: Mapping[str, int], stop: Stop | None = None) -> Json:
+    """The body of a successful reply.
 
-    Attributes:
-        status: HTTP status.
-        body: JSON, or bytes to send as they are; None for what the server would answer anyway.
-        edit: Applied to a JSON body before it is sent.
-        headers: Further headers.
-        delay: Seconds to wait before the reply.
-        cut_after: Bytes of the body after which the connection breaks; None to send it whole.
+    Args:
+        text: What the model said.
+        model: The model's name.
+        usage: Its tokens.
+        stop: Why it stopped, unless it came to the end.
     """
-
-    status: int = 200
-    body: Json | bytes | None = None
-    edit: Callable[[Json], Json] | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    delay: float = 0.0
-    cut_after: int | None = None
-
-
-def message(
-    text: str, *, model: str, usage: Mapping[str, int], stop_reason: str = "end_turn"
-) -> Json:
-    """The body of a successful reply."""
-    return {
+    body: Json = {
         "id": f"msg_{next(_numbers):08d}",
         "type": "message",
         "role": "assistant",
         "model": model,
-        "content": [{"type": "text", "text": text}],
-        "stop_reason": stop_reason,
+        "content": [{"type": "text", "text": text}] if text else [],
+        "stop_reason": "end_turn" if stop is None else _STOP_REASONS[stop],
         "stop_sequence": None,
         "usage": dict(usage),
     }
+    if stop == "refusal":
+        body["stop_details"] = {"type": "refusal", "category": None, "explanation": None}
+    return body
 
 
 def api_error(status: int, kind: str, text: str, *, retry_after: float | None = None) -> Reply:
@@ -109,9 +106,6 @@ def api_error(status: int, kind: str, text: str, *, retry_after: float | None = 
         retry_after: Seconds the client is told to wait.
     """
     request_id = f"req_{next(_numbers):08d}"
-    headers = {"request-id": request_id}
-    if retry_after is not None:
-        headers["retry-after-ms"] = f"{retry_after * 1000:g}"
-        headers["retry-after"] = f"{retry_after:g}"
+    waiting = {} if retry_after is None else retry_headers(retry_after)
     body = {"type": "error", "error": {"type": kind, "message": text}, "request_id": request_id}
-    return Reply(status=status, body=body, headers=headers)
+    return Reply(status=status, body=body, headers={"request-id": request_id, **waiting})

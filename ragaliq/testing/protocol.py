@@ -8,11 +8,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from ragaliq.testing.messages import Json, MessagesRequest
+from ragaliq.testing.messages import MessagesRequest
+from ragaliq.testing.replies import Json
+from ragaliq.testing.wording import tokens
 
-__all__ = ["TokenMeter", "fault_of"]
+__all__ = ["TokenMeter", "fault_of", "open_object_in"]
 
-_CHARACTERS_PER_TOKEN = 4
 _MIN_CACHEABLE = 512
 """Tokens below which the API caches nothing (Claude Sonnet 5.5)."""
 _MAX_BREAKPOINTS = 4
@@ -39,10 +40,14 @@ def fault_of(request: MessagesRequest) -> str | None:
 
 
 def _schema_fault(schema: Json) -> str | None:
-    for part in _objects(schema):
-        if part.get("additionalProperties") is not False:
-            return "output_config.format.schema: 'additionalProperties' must be false for objects"
+    if open_object_in(schema):
+        return "output_config.format.schema: 'additionalProperties' must be false for objects"
     return None
+
+
+def open_object_in(schema: Json) -> bool:
+    """Whether a schema leaves some object open to further fields; strict forms may not."""
+    return any(part.get("additionalProperties") is not False for part in _objects(schema))
 
 
 def _objects(value: Any) -> Iterator[Json]:
@@ -69,24 +74,24 @@ class TokenMeter:
 
     def usage(self, request: MessagesRequest, text: str) -> dict[str, int]:
         """The `usage` of a reply with this text."""
-        total = _tokens(_opening(request) + request.text)
+        total = tokens(_opening(request) + request.text)
         read = written = 0
         for prefix in _prefixes(request):
-            tokens = _tokens(prefix)
-            if tokens < _MIN_CACHEABLE:
+            size = tokens(prefix)
+            if size < _MIN_CACHEABLE:
                 continue
             digest = hashlib.sha256(prefix.encode()).hexdigest()
             with self._lock:
                 if digest in self._cached:
-                    read, written = tokens, 0
+                    read, written = size, 0
                 else:
                     self._cached.add(digest)
-                    written = tokens - read
+                    written = size - read
         return {
             "input_tokens": total - read - written,
             "cache_read_input_tokens": read,
             "cache_creation_input_tokens": written,
-            "output_tokens": _tokens(text),
+            "output_tokens": tokens(text),
         }
 
 
@@ -101,7 +106,3 @@ def _prefixes(request: MessagesRequest) -> Iterator[str]:
         prefix += block.get("text", "")
         if "cache_control" in block:
             yield prefix
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)

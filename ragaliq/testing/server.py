@@ -1,36 +1,43 @@
-"""A Messages API on the loopback interface."""
+"""What the loopback servers have in common: planned replies, recorded requests, a judge behind."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from ragaliq.errors import JudgeError, JudgeRefusalError
 from ragaliq.judges.base import LLMJudge
 from ragaliq.testing.answering import UnknownFormError, answer
 from ragaliq.testing.faults import refusal
-from ragaliq.testing.loopback import Loopback, Responder
-from ragaliq.testing.messages import MessagesRequest, Reply, api_error, message
-from ragaliq.testing.protocol import TokenMeter, fault_of
+from ragaliq.testing.loopback import Loopback
+from ragaliq.testing.replies import Json, Reply, Stop
 from ragaliq.testing.scripted import ScriptedJudge
 
-__all__ = ["MessagesServer"]
-
-_PATH = "/v1/messages"
+__all__ = ["LoopbackServer"]
 
 
-class MessagesServer:
-    """Answers `POST /v1/messages` as the Claude API does; a context manager.
+class _Request(Protocol):
+    @property
+    def text(self) -> str: ...
 
-        with MessagesServer() as server:
-            judge = ClaudeJudge(api_key="test", base_url=server.url)
+    @property
+    def form(self) -> frozenset[str] | None: ...
+
+
+Q = TypeVar("Q", bound=_Request)
+
+
+class LoopbackServer(ABC, Generic[Q]):
+    """Answers requests on the loopback interface; a context manager.
 
     Structured requests made from ragaliq's prompts get an answer decided by `judge`; a request the
-    API would refuse gets its 400 or 401.
+    API would refuse gets its error.
 
     Args:
         judge: Who decides; when None, a `ScriptedJudge` that goes by wording.
@@ -38,25 +45,44 @@ class MessagesServer:
             answer. Called from several threads.
     """
 
-    def __init__(self, judge: LLMJudge | None = None, *, respond: Responder | None = None) -> None:
+    _base_path: ClassVar[str] = ""
+
+    def __init__(
+        self, judge: LLMJudge | None = None, *, respond: Callable[[Q], Reply] | None = None
+    ) -> None:
         self._judge = judge or ScriptedJudge()
         self._respond = respond or (lambda _: Reply())
-        self._meter = TokenMeter()
         self._lock = threading.Lock()
-        self._requests: list[MessagesRequest] = []
+        self._requests: list[Q] = []
         self._queue: deque[Reply] = deque()
         self._every: Reply | None = None
         self._http: Loopback | None = None
+
+    @abstractmethod
+    def _request(self, path: str, headers: Mapping[str, str], body: Json) -> Q:
+        """A request as the protocol reads it."""
+
+    @abstractmethod
+    def _refused(self, request: Q) -> Reply | None:
+        """The error for a request the API would refuse."""
+
+    @abstractmethod
+    def _body(self, request: Q, text: str, stop: Stop | None) -> Json:
+        """The body of a reply that says `text`."""
+
+    @abstractmethod
+    def _error(self, status: int, text: str) -> Reply:
+        """An error as the protocol words it."""
 
     @property
     def url(self) -> str:
         """What to pass as `base_url`."""
         if self._http is None:
             raise RuntimeError("the server is not running; use it in a with statement")
-        return self._http.url
+        return self._http.url + self._base_path
 
     @property
-    def requests(self) -> list[MessagesRequest]:
+    def requests(self) -> list[Q]:
         """Every request so far, retries included, in order of arrival."""
         with self._lock:
             return list(self._requests)
@@ -73,13 +99,7 @@ class MessagesServer:
 
     def start(self) -> Self:
         """Listen on a free port of the loopback interface."""
-        self._http = Loopback(self._handle)
-        threading.Thread(
-            target=self._http.serve_forever,
-            kwargs={"poll_interval": 0.01},
-            name="ragaliq-messages-server",
-            daemon=True,
-        ).start()
+        self._http = Loopback(self._handle, name=f"ragaliq-{type(self).__name__}")
         return self
 
     def close(self) -> None:
@@ -99,38 +119,36 @@ class MessagesServer:
     ) -> None:
         self.close()
 
-    def _handle(self, request: MessagesRequest) -> Reply:
+    def _handle(self, path: str, headers: Mapping[str, str], body: Json | None) -> Reply:
+        if body is None:
+            return self._error(400, "the body is not a JSON object")
+        request = self._request(path, headers, body)
         with self._lock:
             self._requests.append(request)
             planned = self._queue.popleft() if self._queue else self._every
         if planned is None:
             planned = self._refused(request) or self._respond(request)
         if planned.body is None:
-            usual = self._answer(request)
-            planned = replace(planned, status=usual.status, body=usual.body)
-            if usual.edit is not None and planned.edit is None:
-                planned = replace(planned, edit=usual.edit)
+            planned = self._filled(request, planned)
         if planned.edit is not None and isinstance(planned.body, dict) and planned.status == 200:
             planned = replace(planned, body=planned.edit(planned.body))
         return planned
 
-    def _refused(self, request: MessagesRequest) -> Reply | None:
-        if request.path != _PATH:
-            return api_error(404, "not_found_error", "Not found")
-        if not request.headers.get("authorization") and not request.headers.get("x-api-key"):
-            return api_error(401, "authentication_error", "invalid x-api-key")
-        fault = fault_of(request)
-        return api_error(400, "invalid_request_error", fault) if fault else None
-
-    def _answer(self, request: MessagesRequest) -> Reply:
-        reply = Reply()
+    def _filled(self, request: Q, planned: Reply) -> Reply:
+        """A planned reply with the body the server would have sent."""
+        if planned.status >= 400:
+            usual = self._error(planned.status, "a planned failure")
+            headers = {**usual.headers, **planned.headers}
+            return replace(planned, body=usual.body, headers=headers)
+        stop = planned.stop
         try:
-            text = asyncio.run(answer(request, self._judge))
+            text = asyncio.run(answer(request.text, request.form, self._judge))
         except UnknownFormError as error:
-            return api_error(400, "invalid_request_error", str(error))
+            return self._error(400, str(error))
         except JudgeRefusalError:
-            text, reply = "", refusal()
+            text, stop = "", stop or refusal().stop
         except JudgeError as error:
-            return api_error(500, "api_error", type(error).__name__)
-        usage = self._meter.usage(request, text)
-        return replace(reply, body=message(text, model=request.model, usage=usage))
+            return self._error(500, type(error).__name__)
+        if planned.text is not None:
+            text = planned.text(text)
+        return replace(planned, body=self._body(request, text, stop))

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from ragaliq.judges.base import ClaimVerdict
 
-__all__ = ["sentences", "shared_words", "verdict_by_wording"]
+__all__ = ["CHARACTERS_PER_TOKEN", "sentences", "shared_words", "tokens", "verdict_by_wording"]
+
+CHARACTERS_PER_TOKEN = 4
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _WORD = re.compile(r"\w+")
@@ -42,6 +44,11 @@ def shared_words(wanted: str, text: str) -> float:
     """The share of the words of `wanted` that occur in `text`, 0 to 1; 0 where there are none."""
     words = _words(wanted)
     return len(words & _words(text)) / len(words) if words else 0.0
+
+
+def tokens(text: str) -> int:
+    """The tokens of a text, as the loopback servers count them."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _words(text: str) -> set[str]:

@@ -70,7 +70,11 @@ def test_a_dry_run_writes_nothing(tiny, tmp_path, monkeypatch):
     assert not (tmp_path / "parameters").exists()
 
 
-@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b'{"claim": 1}')])
+@pytest.mark.parametrize(
+    "content",
+    [b"not gzip", gzip.compress(b'{"claim": 1}', mtime=0)],
+    ids=["no gzip", "a field is missing"],
+)
 def test_unreadable_data_are_named_without_their_text(tiny, content):
     (tiny / "q2_wow.jsonl.gz").write_bytes(content)
     with pytest.raises(DatasetError, match=r"cannot read q2_wow\.jsonl\.gz"):

@@ -1,0 +1,43 @@
+"""The attempts, and texts to try them on."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+RECORDS = json.loads((Path(__file__).parent / "attempts.json").read_text("ascii"))
+
+
+@dataclass(frozen=True)
+class Attempt:
+    name: str
+    text: str
+
+    @property
+    def sendable(self) -> str:
+        """The text with half surrogate pairs replaced: they have no UTF-8 form."""
+        return self.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+ATTEMPTS = [Attempt(item["name"], item["text"] * item.get("repeat", 1)) for item in RECORDS]
+
+
+@pytest.fixture(scope="session")
+def attempts() -> list[Attempt]:
+    return ATTEMPTS
+
+
+@pytest.fixture(params=ATTEMPTS, ids=lambda attempt: attempt.name.replace(" ", "-"))
+def attempt(request) -> Attempt:
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def no_credentials_of_the_machine(monkeypatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(("ANTHROPIC_", "OPENAI_")):
+            monkeypatch.delenv(name)

@@ -1,0 +1,188 @@
+"""The judge finds out what a server takes, once, and never asks more than it has to."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ragaliq.errors import JudgeAPIError
+from ragaliq.judges.openai_dialect import Dialect, Negotiation
+from ragaliq.testing import ChatCompletionsServer, Reply
+from ragaliq.testing.chat import chat_error
+
+LLAMA_CPP_PYTHON = (
+    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
+    "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
+)
+
+
+def kind(request) -> str:
+    name = request.format.get("type", "text")
+    return f"{name}+schema" if name == "json_object" and request.schema else name
+
+
+def only(*kinds: str, status: int = 400, complaint: str = "Unsupported response_format."):
+    def respond(request):
+        return Reply() if kind(request) in kinds else chat_error(status, complaint)
+
+    return respond
+
+
+async def asked(server, judge, times: int = 2) -> list[str]:
+    for _ in range(times):
+        assert (await judge.evaluate_relevance("same words", "same words")).score == 1.0
+    await judge.aclose()
+    return [kind(request) for request in server.requests]
+
+
+@pytest.mark.parametrize(
+    ("taken", "kinds"),
+    [
+        ("json_schema", ["json_schema"] * 2),
+        ("json_object+schema", ["json_schema", *["json_object+schema"] * 2]),
+        ("json_object", ["json_schema", "json_object+schema", *["json_object"] * 2]),
+        ("text", ["json_schema", "json_object+schema", "json_object", *["text"] * 2]),
+    ],
+)
+@pytest.mark.parametrize("complaint", ["Unsupported response_format.", "Bad Request", ""])
+async def test_the_strictest_format_a_server_takes_is_found_once(judge_at, taken, kinds, complaint):
+    with ChatCompletionsServer(respond=only(taken, complaint=complaint)) as server:
+        assert await asked(server, judge_at(server)) == kinds
+
+
+async def test_a_server_that_calls_its_ignorance_its_own_error_is_understood(judge_at):
+    respond = only("json_object+schema", status=500, complaint=LLAMA_CPP_PYTHON)
+    with ChatCompletionsServer(respond=respond) as server:
+        judge = judge_at(server, max_retries=0)
+        assert await asked(server, judge) == ["json_schema", *["json_object+schema"] * 2]
+
+
+async def test_a_model_without_a_temperature_is_asked_without(judge_at):
+    def respond(request):
+        if "temperature" in request.body:
+            return chat_error(400, "Unsupported value: 'temperature' does not support 0.0")
+        return Reply()
+
+    with ChatCompletionsServer(respond=respond) as server:
+        await asked(server, judge_at(server))
+        assert ["temperature" in request.body for request in server.requests] == [
+            True,
+            False,
+            False,
+        ]
+        assert {kind(request) for request in server.requests} == {"json_schema"}
+
+
+async def test_the_newer_name_of_the_limit_is_used_where_the_older_is_refused(judge_at):
+    def respond(request):
+        if "max_tokens" in request.body:
+            return chat_error(400, "Use 'max_completion_tokens' instead of 'max_tokens'.")
+        return Reply()
+
+    with ChatCompletionsServer(respond=respond) as server:
+        await asked(server, judge_at(server, max_tokens=500))
+        assert server.requests[-1].body["max_completion_tokens"] == 500
+        assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "complaint", ["System role not supported", "roles must alternate user/assistant"]
+)
+async def test_a_chat_template_without_a_system_role_gets_one_message(judge_at, complaint):
+    def respond(request):
+        return chat_error(400, complaint) if request.system else Reply()
+
+    with ChatCompletionsServer(respond=respond) as server:
+        await asked(server, judge_at(server))
+        assert len(server.requests) == 3
+        ((role, text),) = server.requests[-1].messages
+    assert role == "user"
+    assert text.startswith("You assess answers")
+    assert "<question>\nsame words\n</question>" in text
+
+
+async def test_several_things_are_conceded_one_after_the_other(judge_at):
+    def respond(request):
+        if "temperature" in request.body:
+            return chat_error(422, "temperature: extra inputs are not permitted")
+        if request.system:
+            return chat_error(422, "Unknown role: system")
+        return only("text")(request)
+
+    with ChatCompletionsServer(respond=respond) as server:
+        await asked(server, judge_at(server), times=1)
+        assert len(server.requests) == 6
+
+
+async def test_a_request_that_is_wrong_for_another_reason_is_tried_a_few_times_only_once(judge_at):
+    with ChatCompletionsServer() as server:
+        server.always(chat_error(400, "The prompt is too long."))
+        judge = judge_at(server)
+        for requests in (4, 5, 6):
+            with pytest.raises(JudgeAPIError, match="400"):
+                await judge.evaluate_relevance("a", "b")
+            assert len(server.requests) == requests
+        server.always(None)
+        assert (await judge.evaluate_relevance("a", "b")).score == 0.0
+        await judge.aclose()
+        assert kind(server.requests[-1]) == "json_schema"
+
+
+async def test_once_a_request_was_accepted_an_unspecific_refusal_is_final(judge_at):
+    with ChatCompletionsServer() as server:
+        judge = judge_at(server)
+        await judge.evaluate_relevance("a", "b")
+        server.always(chat_error(400, "The prompt is too long."))
+        with pytest.raises(JudgeAPIError):
+            await judge.evaluate_relevance("a", "b")
+        await judge.aclose()
+        assert len(server.requests) == 2
+
+
+async def test_a_refusal_that_quotes_misleading_words_costs_a_few_requests_once(judge_at):
+    with ChatCompletionsServer() as server:
+        judge = judge_at(server)
+        await judge.evaluate_relevance("a", "b")
+        server.always(chat_error(400, "Too long: 'a temperature in a json_schema'"))
+        for requests in (6, 7, 8):
+            with pytest.raises(JudgeAPIError):
+                await judge.evaluate_relevance("a", "b")
+            assert len(server.requests) == requests
+        await judge.aclose()
+
+
+async def test_a_misfortune_at_first_does_not_keep_the_judge_from_finding_its_way(judge_at):
+    with ChatCompletionsServer(respond=only("text")) as server:
+        server.enqueue(*[chat_error(400, "The prompt is too long.")] * 4)
+        judge = judge_at(server)
+        with pytest.raises(JudgeAPIError):
+            await judge.evaluate_relevance("a", "b")
+        await asked(server, judge)
+        assert kind(server.requests[-1]) == "text"
+
+
+async def test_first_requests_at_once_all_find_their_way(judge_at):
+    with ChatCompletionsServer(respond=only("text")) as server:
+        judge = judge_at(server)
+        results = await asyncio.gather(*(judge.evaluate_relevance("a a", "a a") for _ in range(9)))
+        await judge.aclose()
+
+    assert len(results) == 9
+
+
+async def test_what_the_server_takes_is_logged_without_its_words(judge_at, caplog):
+    caplog.set_level("INFO", "ragaliq")
+    with ChatCompletionsServer(respond=only("text", complaint="PRIVATE json_schema")) as server:
+        await asked(server, judge_at(server))
+
+    (record,) = caplog.records
+    assert "json_schema" in record.getMessage()
+    assert "PRIVATE" not in record.getMessage()
+
+
+def test_what_was_not_sent_cannot_be_conceded():
+    dialect = Dialect("text", system_role=False, temperature=False, limit=None)
+
+    complaint = "temperature max_completion_tokens response_format system role"
+    assert not Negotiation(dialect).begin().concede(400, complaint)

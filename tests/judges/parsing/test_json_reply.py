@@ -1,0 +1,108 @@
+"""Replies of our own wire models, from servers that ignore the schema."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragaliq.errors import JudgeError, JudgeRefusalError, JudgeResponseError
+from ragaliq.judges import parse_json_reply
+from ragaliq.judges.wire import ClaimsReply, ScoreReply, VerdictsReply
+
+ROW = (
+    '{"claim_id": "c1", "reason": "r", "evidence": "e", "chunk_ids": [0], '
+    '"verdict": "supported", "confidence": 0.9}'
+)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"claims": ["a", "b"]}',
+        '```json\n{"claims": ["a", "b",],}\n```',
+        'Sure, here\'s what [you] asked for:\n{"claims": ["a", "b"]}\nDone {really}.',
+        "{'claims': ['a', 'b']} // as asked",
+        '["a", "b"]',
+        '```json\n["a", "b"]\n```',
+        'Here you are:\n["a", "b"]',
+        '{"result": {"claims": ["a", "b"]}}',
+        '{"ClaimsReply": {"output": {"claims": ["a", "b"], "notes": 1}}}',
+        '<think>{"claims": ["x"]}</think>{"claims": ["a", "b"]}',
+        '{"claims": ["draft"]}\nBetter:\n{"claims": ["a", "b"]}',
+        '{"claims": ["a", "b"]} {"done": true}',
+        '"{\\"claims\\": [\\"a\\", \\"b\\"]}"',
+    ],
+)
+def test_what_stands_around_the_reply_does_not_matter(reply):
+    assert parse_json_reply(reply, ClaimsReply) == ClaimsReply(claims=["a", "b"])
+
+
+@pytest.mark.parametrize("reply", [ROW, f"[{ROW}]", f'{{"verdicts": [{ROW}]}}', f"```\n{ROW}\n```"])
+def test_rows_without_their_wrapper_are_taken(reply):
+    (found,) = parse_json_reply(reply, VerdictsReply).verdicts
+    assert (found.claim_id, found.verdict) == ("c1", "SUPPORTED")
+
+
+def test_one_row_a_line_is_taken():
+    reply = parse_json_reply(f"{ROW}\n{ROW.replace('c1', 'c2')}", VerdictsReply)
+    assert [row.claim_id for row in reply.verdicts] == ["c1", "c2"]
+
+
+def test_strings_are_taken_as_they_are():
+    reply = r'{"reasoning": "say \"hi\" {x} [1] \ud83d\ude00 \\ud800 \ud800", "score": 1}'
+    assert parse_json_reply(reply, ScoreReply).reasoning == 'say "hi" {x} [1] 😀 \\ud800 \ufffd'
+
+
+def test_an_empty_list_of_claims_is_an_answer():
+    assert parse_json_reply('{"claims": []}', ClaimsReply).claims == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "model"),
+    [
+        ("", ClaimsReply),
+        ("The weather is nice.", ClaimsReply),
+        ('{"claims": ["a", "b"', ClaimsReply),
+        ('{"claims": ["a", "b", "I cannot', ClaimsReply),
+        ('{"claims": ["a", 3]}', ClaimsReply),
+        ('{"claims": ["he said {"a": 1}", "b"]}', ClaimsReply),
+        ("As [context] says, it rained.", ClaimsReply),
+        ("As it says\n[context] it rained.", ClaimsReply),
+        ('{"reasoning": "x"}', ScoreReply),
+        ('{"reasoning": "x", "score": NaN}', ScoreReply),
+        ('{"reasoning": "x", "score": 1e999}', ScoreReply),
+        ('{"reasoning": "x", "score": %s}' % ("9" * 6000), ScoreReply),
+        ('{"reasoning": "I cannot tell", "score": "high"}', ScoreReply),
+        (f'{{"verdicts": [{ROW}, {{"claim_id": "c2"}}]}}', VerdictsReply),
+        ("<html>I cannot</html>", ClaimsReply),
+        ("[" * 5000, ClaimsReply),
+        ('{"a":' * 5000, ClaimsReply),
+    ],
+)
+def test_a_reply_of_another_form_is_an_error(reply, model):
+    with pytest.raises(JudgeResponseError) as caught:
+        parse_json_reply(reply, model)
+    assert "characters" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I'm sorry, but I can't help with that.",
+        '{"error": "I cannot assist with that."}',
+        "Based on [context] I cannot determine it.",
+    ],
+)
+def test_a_refusal_is_told_from_an_error(reply):
+    with pytest.raises(JudgeRefusalError):
+        parse_json_reply(reply, ClaimsReply)
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"SECRET": 1}', "SECRET", '{"claims": "SECRET"}', "I cannot SECRET"]
+)
+def test_errors_do_not_quote_the_reply(reply):
+    with pytest.raises(JudgeError) as caught:
+        parse_json_reply(reply, ClaimsReply)
+    assert "SECRET" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
