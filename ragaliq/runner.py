@@ -128,6 +128,8 @@ async def evaluate_async(
     todo = list(cases)
     chosen = tuple(e.with_default_policy(policy) for e in resolve_evaluators(evaluators))
     decider = resolve_judge(judge)
+    for evaluator in chosen:
+        evaluator.require(decider)
     results = await _evaluate_all(todo, chosen, decider, concurrency, on_progress)
     return EvaluationRun(
         cases=results,

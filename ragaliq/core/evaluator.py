@@ -6,8 +6,10 @@ import copy
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
+from ragaliq.core.guard import suppress
 from ragaliq.core.policy import UNSCORED, Fallback, OnFailure, ScoringPolicy
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
+from ragaliq.core.spending import spending
 from ragaliq.core.sync import run_sync
 from ragaliq.errors import (
     ConfigurationError,
@@ -69,6 +71,13 @@ class Evaluator(ABC):
         """Whether `score` reaches the threshold, with the policy's tolerance."""
         return self.policy.is_passing(score, self.threshold)
 
+    def require(self, judge: LLMJudge) -> None:  # noqa: B027 - most metrics take any judge
+        """Refuse a judge that cannot do what this metric asks of it, before anything is judged.
+
+        Raises:
+            ConfigurationError: It cannot.
+        """
+
     async def evaluate(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Score one case.
 
@@ -82,10 +91,11 @@ class Evaluator(ABC):
         Raises:
             JudgeError: The judge failed and the policy in force says to raise.
         """
-        try:
-            return await self.measure(test_case, judge)
-        except JudgeError as error:
-            return self.settle_failure(error, judge)
+        with suppress(), spending() as spent:
+            try:
+                return await self.measure(test_case, judge)
+            except JudgeError as error:
+                return self.settle_failure(error, judge, usage=spent.up_to(error))
 
     def evaluate_sync(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """`evaluate` for scripts and notebooks; works inside a running event loop too."""
@@ -95,21 +105,34 @@ class Evaluator(ABC):
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Score one case; any `JudgeError` raised here is settled by the policy."""
 
-    def settle_failure(self, error: JudgeError, judge: LLMJudge) -> EvaluationResult:
-        """Turn a judge's failure into what the policy says, or raise it again."""
-        if self.failure_rule(error)[1] == "raise":
-            raise error
-        return self.failure_result(error, judge)
+    def settle_failure(
+        self, error: JudgeError, judge: LLMJudge, *, usage: JudgeUsage | None = None
+    ) -> EvaluationResult:
+        """Turn a judge's failure into what the policy says, or raise it again.
 
-    def failure_result(self, error: JudgeError, judge: LLMJudge) -> EvaluationResult:
+        Args:
+            error: What the judge raised.
+            judge: The judge.
+            usage: What the measuring cost up to there; by default what the error says.
+        """
+        if self.failure_rule(error)[1] == "raise":
+            error.usage = error.usage if usage is None else usage
+            raise error
+        return self.failure_result(error, judge, usage=usage)
+
+    def failure_result(
+        self, error: JudgeError, judge: LLMJudge, *, usage: JudgeUsage | None = None
+    ) -> EvaluationResult:
         """A judge's failure as a result: the policy's fallback, unscored where it says to raise."""
         status, action = self.failure_rule(error)
+        if usage is None:
+            usage = error.usage or JudgeUsage()
         return self.result(
             judge,
             status=status,
             fallback=action if isinstance(action, Fallback) else UNSCORED,
             reasoning=f"Not scored: {status.value.replace('_', ' ')}.",
-            usage=error.usage or JudgeUsage(),
+            usage=usage,
             error=str(error) or type(error).__name__,
             error_type=type(error).__name__,
         )

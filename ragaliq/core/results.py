@@ -113,7 +113,7 @@ class ClaimDetail(BaseModel):
         decided_by: The judge that gave the verdict.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     claim: str
     verdict: Verdict | None
@@ -152,7 +152,7 @@ class EvaluationResult(BaseModel):
         duration: Seconds the evaluation took; None when it was not timed.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     evaluator_name: str
     score: float | None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -19,51 +20,67 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """A daemon thread that runs an event loop, started on first use and anew after a fork."""
+    """A daemon thread that runs an event loop, started on first use and anew after a fork.
+
+    The thread ends with `stop`, or when nobody holds this object any more.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lock = threading.Lock()
+        # Re-entrant: the garbage collector may run while it is held, and in it code of an adapter.
+        self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._pid = 0
+        self._pid = os.getpid()
 
     @property
     def ident(self) -> int | None:
         """The thread's id, or None while it does not run."""
-        return self._thread.ident if self._thread is not None else None
+        thread = self._thread
+        # The system gives the id of a thread that has ended to another one.
+        return thread.ident if thread is not None and thread.is_alive() else None
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The running loop; starts the thread where there is none in this process."""
-        if self._loop is not None and self._pid == os.getpid():
-            return self._loop
-        if self._pid and self._pid != os.getpid():
+        """The running loop; starts the thread where there is none in this process.
+
+        Raises:
+            RuntimeError: No thread can be started.
+        """
+        loop, pid = self._loop, os.getpid()
+        if loop is not None and self._pid == pid:
+            return loop
+        if self._pid != pid:
             # The parent may have held the lock at the moment of the fork; its thread is gone.
-            self._lock = threading.Lock()
-            self._loop = None
-            self._pid = 0
+            self._lock = threading.RLock()
+            self._loop, self._thread, self._pid = None, None, pid
         with self._lock:
             if self._loop is None:
-                loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=self._run, args=(loop,), daemon=True)
-                thread.name = self._name
-                thread.start()
-                self._pid, self._thread, self._loop = os.getpid(), thread, loop
+                self._loop, self._thread = self._start(pid)
             return self._loop
+
+    def _start(self, pid: int) -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=self._run, args=(loop,), name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # too many threads, or the interpreter ends
+            loop.close()
+            raise
+        weakref.finalize(self, _end, loop, pid).atexit = False
+        return loop, thread
 
     def stop(self, last: Callable[[], Coroutine[Any, Any, None]], timeout: float) -> None:
         """Run `last` on the loop, then end the thread; gives up after `timeout` seconds.
 
         Does nothing where the thread does not run in this process, or when called from it.
         """
-        loop, thread = self._loop, self._thread
-        if loop is None or thread is None or self._pid != os.getpid():
-            return
-        if threading.get_ident() == thread.ident:
+        if self._pid != os.getpid() or threading.get_ident() == self.ident:
             return
         with self._lock:
-            self._loop = None
-        with suppress(Exception):
+            (loop, self._loop), thread = (self._loop, None), self._thread
+        if loop is None or thread is None:
+            return
+        with suppress(Exception):  # whatever the last piece of work raises, the thread must end
             asyncio.run_coroutine_threadsafe(last(), loop).result(timeout)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout)
@@ -81,6 +98,13 @@ class LoopThread:
             loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
+
+
+def _end(loop: asyncio.AbstractEventLoop, pid: int) -> None:
+    """Stop the loop of a `LoopThread` that is no more; a forked child leaves its parent's alone."""
+    if pid == os.getpid():
+        with suppress(RuntimeError):  # closed already
+            loop.call_soon_threadsafe(loop.stop)
 
 
 def _ran_to_its_stop(loop: asyncio.AbstractEventLoop) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
@@ -25,7 +24,7 @@ class ContextChunk(BaseModel):
         score: The retriever's score, in the retriever's own unit.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     text: str
     id: ChunkId | None = None
@@ -48,10 +47,11 @@ class RAGTestCase(BaseModel):
         metadata: Anything else that should travel with the case.
 
     Raises:
-        pydantic.ValidationError: On unknown fields, wrong types, or two chunks with one id.
+        pydantic.ValidationError: On unknown fields, wrong types, or two chunks with one id. The
+            message names the field and quotes nothing.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     id: str = Field(default_factory=lambda: uuid4().hex)
     name: str = ""
@@ -74,12 +74,13 @@ class RAGTestCase(BaseModel):
             seen.add(chunk_id)
         return self
 
-    @cached_property
+    # Not cached: a copy made with `model_copy(update=...)` would keep the original's.
+    @property
     def context_texts(self) -> list[str]:
         """The chunks' texts in rank order."""
         return [chunk if isinstance(chunk, str) else chunk.text for chunk in self.context]
 
-    @cached_property
+    @property
     def chunk_ids(self) -> list[ChunkId]:
         """The chunks' ids in rank order: their own, or their position (0-based)."""
         return [

@@ -1,7 +1,8 @@
 """Finding a quote in the text it is quoted from.
 
 Judges resolve pronouns, normalise white space and trim, so a quote is looked for exactly first,
-then with white space ignored, then as the best fuzzy match (rapidfuzz's partial ratio).
+then with white space ignored, then as the best fuzzy match (rapidfuzz's partial ratio). Evidence
+that matches only roughly must at least hold the quote's numbers.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ EVIDENCE_CUTOFF = 90.0
 
 _SHORTEST_FUZZY = 12
 _LONGEST_FUZZY = 20_000
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_LONGEST_NUMBER = 20
 _ELLIPSIS = re.compile(r"\s*(?:\[\.\.\.\]|\.\.\.|…)\s*")
 
 
@@ -83,11 +86,18 @@ def _first_match(
 ) -> EvidenceSpan | None:
     for exact in (True, False):
         for position in order:
-            cutoff = 100.0 if exact else EVIDENCE_CUTOFF
-            found = locate(part, texts[position], cutoff=cutoff)
-            if found is not None:
+            text = texts[position]
+            found = locate(part, text, cutoff=100.0 if exact else EVIDENCE_CUTOFF)
+            if found is not None and (exact or _has_its_numbers(part, text, found)):
                 return EvidenceSpan(ids[position], *found)
     return None
+
+
+def _has_its_numbers(quote: str, text: str, span: tuple[int, int]) -> bool:
+    # One digit makes little difference to the similarity and all the difference to a quote. The
+    # match may begin or end inside a number, so look a little further.
+    near = text[max(0, span[0] - _LONGEST_NUMBER) : span[1] + _LONGEST_NUMBER]
+    return set(_NUMBER.findall(quote)) <= set(_NUMBER.findall(near))
 
 
 def _locate_spaced(quote: str, text: str, start: int) -> tuple[int, int] | None:

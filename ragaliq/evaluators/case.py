@@ -7,12 +7,20 @@ import time
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
-from ragaliq.core.concurrency import run_all
+from ragaliq.core.concurrency import is_being_cancelled, run_all
 from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.guard import suppress
 from ragaliq.core.policy import UNSCORED
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
+from ragaliq.core.spending import Spending, spending
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import DatasetError, JudgeAPIError, JudgeError, JudgeTimeoutError, RagaliqError
+from ragaliq.errors import (
+    ConfigurationError,
+    DatasetError,
+    JudgeAPIError,
+    JudgeError,
+    JudgeTimeoutError,
+)
 from ragaliq.evaluators.claim_based import ClaimEvaluator
 from ragaliq.evaluators.claims import ClaimCheck
 from ragaliq.judges.base import LLMJudge
@@ -40,8 +48,10 @@ async def evaluate_case(
 
     Returns:
         A result for every evaluator, by name and in order. An evaluator that failed gives a result
-        whose status says so, whatever its policy: other metrics are never lost. Only a
-        `ConfigurationError` is raised: it would fail every case alike.
+        whose status says so, whatever its policy: other metrics are never lost.
+
+    Raises:
+        ConfigurationError: It would fail every case alike.
     """
     checks = _SharedChecks(case, judge)
     try:
@@ -64,12 +74,17 @@ class _SharedChecks:
         key = evaluator.check_key
         first = key not in self._tasks
         if first:
-            self._tasks[key] = asyncio.create_task(evaluator.check(self._case, self._judge))
+            task = asyncio.create_task(evaluator.check(self._case, self._judge))
+            task.add_done_callback(_heard)
+            self._tasks[key] = task
         try:
             # One metric's deadline must not cancel what another still waits for.
-            result = evaluator.grade(await asyncio.shield(self._tasks[key]), self._judge)
+            check = await asyncio.shield(self._tasks[key])
         except JudgeError as error:
-            result = evaluator.failure_result(error, self._judge)
+            if first:
+                raise
+            return evaluator.failure_result(error, self._judge, usage=JudgeUsage())
+        result = evaluator.grade(check, self._judge)
         if first:
             return result
         return result.model_copy(update={"usage": JudgeUsage(), "tokens_used": 0})
@@ -77,6 +92,13 @@ class _SharedChecks:
     def cancel(self) -> None:
         for task in self._tasks.values():
             task.cancel()
+
+
+def _heard(task: asyncio.Task[ClaimCheck]) -> None:
+    # After a deadline nobody asks what became of a check, and asyncio would log what it raised,
+    # the application's text included.
+    if not task.cancelled():
+        task.exception()
 
 
 async def _timed(
@@ -91,7 +113,8 @@ async def _timed(
         outcome: Awaitable[EvaluationResult] = checks.grade(evaluator)
     else:
         outcome = evaluator.measure(case, judge)
-    result = await _guarded(outcome, evaluator, judge, deadline)
+    with suppress(), spending() as spent:
+        result = await _guarded(outcome, evaluator, judge, deadline, spent)
     return result.model_copy(update={"duration": time.perf_counter() - started})
 
 
@@ -100,29 +123,33 @@ async def _guarded(
     evaluator: Evaluator,
     judge: LLMJudge,
     deadline: float | None,
+    spent: Spending,
 ) -> EvaluationResult:
     try:
-        async with asyncio.timeout(deadline):
+        async with asyncio.timeout(deadline) as limit:
             return await outcome
     except JudgeError as error:
-        return evaluator.failure_result(error, judge)
+        return evaluator.failure_result(error, judge, usage=spent.up_to(error))
     except TimeoutError:
-        late = JudgeTimeoutError(f"no result within {deadline} s")
-        return evaluator.failure_result(late, judge)
+        what = f"no result within {deadline} s" if limit.expired() else "the judge ran out of time"
+        return evaluator.failure_result(JudgeTimeoutError(what), judge, usage=spent.usage)
     except DatasetError as error:
         return evaluator.result(
             judge,
             status=Status.NO_CONTEXT,
             fallback=UNSCORED,
-            reasoning="There is no context to check the answer against.",
-            usage=JudgeUsage(),
+            reasoning=f"Not scored: {error}.",
+            usage=spent.usage,
             error=str(error),
             error_type=type(error).__name__,
         )
-    except RagaliqError:
+    except ConfigurationError:
         raise
-    except Exception as error:  # noqa: BLE001 - a judge of the user's own may raise anything
-        # Its message may quote the answer: only the type is passed on.
+    except (Exception, asyncio.CancelledError) as error:
+        if is_being_cancelled():
+            raise
+        # A judge of the user's own may raise anything. The message may quote the answer: only the
+        # type is passed on.
         failure = JudgeAPIError(f"the judge raised {type(error).__name__}")
-        result = evaluator.failure_result(failure, judge)
+        result = evaluator.failure_result(failure, judge, usage=spent.usage)
         return result.model_copy(update={"error_type": type(error).__name__})

@@ -10,7 +10,7 @@ from ragaliq.core.policy import UNSCORED, ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult, Status
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
-from ragaliq.evaluators.claims import ClaimCheck, Strategy, check_claims
+from ragaliq.evaluators.claims import ClaimCheck, Strategy, check_claims, require_strategy
 from ragaliq.judges.base import LLMJudge
 
 __all__ = ["ClaimEvaluator", "claim_rows"]
@@ -41,6 +41,10 @@ class ClaimEvaluator(Evaluator):
                 f"unknown strategy {strategy!r}; choose one of {', '.join(_STRATEGIES)}"
             )
         self.strategy = strategy
+
+    def require(self, judge: LLMJudge) -> None:
+        """Refuse a judge that cannot follow the strategy."""
+        require_strategy(self.strategy, judge)
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Check the claims and grade them."""

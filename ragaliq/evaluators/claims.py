@@ -13,16 +13,17 @@ from typing import Literal
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import ClaimDetail, JudgeUsage, Status
+from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import ChunkId, RAGTestCase
-from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
+from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators.details import claim_details
 from ragaliq.evaluators.reconcile import Decided
-from ragaliq.evaluators.verification import Verifier
+from ragaliq.evaluators.verification import Verifier, positive_limit
 from ragaliq.evaluators.windows import split_text
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
 from ragaliq.judges.refusals import is_refusal
 
-__all__ = ["ClaimCheck", "Strategy", "check_claims"]
+__all__ = ["ClaimCheck", "Strategy", "check_claims", "require_strategy"]
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
 
@@ -76,23 +77,38 @@ async def check_claims(
             f"case {case.id!r} has no context, which policy {policy.name!r} does not allow; "
             "give it context or choose another policy"
         )
+    ids = tuple(case.chunk_ids)
     if not case.has_context and policy.empty_context == "skip":
-        return ClaimCheck(status=Status.NO_CONTEXT)
+        return ClaimCheck(status=Status.NO_CONTEXT, chunk_ids=ids)
     if policy.answer_refusal and is_refusal(case.response):
-        return ClaimCheck(status=Status.ANSWER_REFUSED)
+        return ClaimCheck(status=Status.ANSWER_REFUSED, chunk_ids=ids)
     if not case.response.strip():
-        return ClaimCheck(status=Status.NO_CLAIMS)
-    asked = await _decide(case, judge, policy, strategy)
+        return ClaimCheck(status=Status.NO_CLAIMS, chunk_ids=ids)
+    with spending() as spent:
+        asked = await _decide(case, judge, policy, strategy)
     if not asked.claims:
-        return ClaimCheck(status=Status.NO_CLAIMS, usage=asked.decided.usage)
+        return ClaimCheck(status=Status.NO_CLAIMS, chunk_ids=ids, usage=spent.usage)
     is_complete = len(asked.decided.verdicts) == len(asked.claims)
     return ClaimCheck(
         status=Status.SCORED if is_complete else Status.PARTIAL,
         claims=claim_details(case, asked.claims, asked.decided, judge),
-        chunk_ids=tuple(case.chunk_ids),
-        usage=asked.decided.usage,
+        chunk_ids=ids,
+        usage=spent.usage,
         context_parts=asked.context_parts,
     )
+
+
+def require_strategy(strategy: Strategy | None, judge: LLMJudge) -> None:
+    """Refuse a strategy the judge cannot follow.
+
+    Raises:
+        ConfigurationError: The strategy needs a `BatchingJudge`.
+    """
+    if strategy in ("batched", "single_pass") and not isinstance(judge, BatchingJudge):
+        raise ConfigurationError(
+            f"strategy {strategy!r} needs a BatchingJudge, and {type(judge).__name__} is none; "
+            "use strategy='per_claim'"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,52 +121,34 @@ class _Asked:
 async def _decide(
     case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy, strategy: Strategy | None
 ) -> _Asked:
+    require_strategy(strategy, judge)
     batching = judge if isinstance(judge, BatchingJudge) else None
-    if strategy in ("batched", "single_pass") and batching is None:
-        raise ConfigurationError(
-            f"strategy {strategy!r} needs a BatchingJudge, and {type(judge).__name__} is none; "
-            "use strategy='per_claim'"
-        )
     without_context = not case.has_context and policy.empty_context == "not_enough_info"
     batched = batching is not None and strategy != "per_claim"
     verifier = Verifier(judge, case.context_texts, policy=policy, batched=batched)
-    one_pass = strategy == "single_pass" and len(verifier.parts) == 1 and not without_context
-    if one_pass and batching is not None:
+    answer = split_text(case.response, positive_limit(judge.max_answer_chars))
+    at_once = len(verifier.parts) == len(answer) == 1
+    if strategy == "single_pass" and batching is not None and at_once and not without_context:
         return await _single_pass(case, batching, verifier)
 
-    claims, usage = await _extract(case, judge, batched=batched)
+    claims: list[str] = []
+    for part in answer:
+        claims += await _extract(case.query, part, judge, batched=batched)
     if not claims:
-        return _Asked(claims=[], decided=Decided(usage=usage))
-    if without_context:
+        decided = Decided()
+    elif without_context:
         decided = _nothing_to_check_against(claims)
     else:
-        try:
-            decided = await verifier.decide(claims)
-        except JudgeError as error:
-            # What the extraction cost is spent, whatever becomes of the verification.
-            error.usage = usage if error.usage is None else usage + error.usage
-            raise
-    return _Asked(
-        claims=claims,
-        decided=Decided(usage=usage).and_then(decided),
-        context_parts=len(verifier.parts),
-    )
+        decided = await verifier.decide(claims)
+    return _Asked(claims=claims, decided=decided, context_parts=len(verifier.parts))
 
 
-async def _extract(
-    case: RAGTestCase, judge: LLMJudge, *, batched: bool
-) -> tuple[list[str], JudgeUsage]:
-    claims: list[str] = []
-    usage = JudgeUsage()
-    limit = judge.max_answer_chars
-    for part in split_text(case.response, limit if isinstance(limit, int) else None):
-        if batched and isinstance(judge, BatchingJudge):
-            extracted = await judge.extract_statements(case.query, part)
-        else:
-            extracted = await judge.extract_claims(part)
-        claims += [claim for claim in extracted.claims if claim.strip()]
-        usage += extracted.spent()
-    return claims, usage
+async def _extract(query: str, answer: str, judge: LLMJudge, *, batched: bool) -> list[str]:
+    if batched and isinstance(judge, BatchingJudge):
+        extracted = await paid(judge.extract_statements(query, answer))
+    else:
+        extracted = await paid(judge.extract_claims(answer))
+    return [claim for claim in extracted.claims if claim.strip()]
 
 
 def _nothing_to_check_against(claims: Sequence[str]) -> Decided:
@@ -161,7 +159,8 @@ def _nothing_to_check_against(claims: Sequence[str]) -> Decided:
 
 
 async def _single_pass(case: RAGTestCase, judge: BatchingJudge, verifier: Verifier) -> _Asked:
-    graded = await judge.grade_statements(case.query, case.response, case.context_texts)
+    graded = await paid(judge.grade_statements(case.query, case.response, case.context_texts))
     claims = [statement.statement for statement in graded.statements]
-    decided = Decided(verdicts=dict(enumerate(graded.statements)), usage=graded.spent())
+    decided = Decided(verdicts=dict(enumerate(graded.statements)))
+    decided = decided.with_chunks(range(len(case.context_texts)))
     return _Asked(claims=claims, decided=await verifier.look_again(claims, decided))

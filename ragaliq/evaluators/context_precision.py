@@ -8,6 +8,7 @@ from typing import Any
 
 from ragaliq.core.concurrency import run_all
 from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.core.spending import paid
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.context_based import ContextEvaluator
 from ragaliq.evaluators.registry import register_evaluator
@@ -42,7 +43,7 @@ class ContextPrecisionEvaluator(ContextEvaluator):
 
         async def relevance(chunk: str) -> JudgeResult:
             async with slots:
-                return await judge.evaluate_context_relevance(test_case.query, chunk)
+                return await paid(judge.evaluate_context_relevance(test_case.query, chunk))
 
         replies = await run_all(relevance(text) for text in test_case.context_texts)
         helpful = [reply.score >= _HELPFUL_FROM for reply in replies]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
+from ragaliq.core.results import EvaluationResult, Status
+from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import DatasetError
 from ragaliq.evaluators.claim_based import claim_rows
@@ -32,16 +33,28 @@ class ContextRecallEvaluator(ContextEvaluator):
     description = "Measures whether the retrieved context covers the expected facts"
     threshold = 0.7
 
-    async def measure_context(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        """Decide each expected fact from the context.
+    async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
+        """Measure the context of a case that says what to expect of it.
 
         Raises:
             DatasetError: The case says nothing of what is expected.
         """
-        facts, usage = await self._facts(test_case, judge)
+        expected = [*test_case.expected_facts, test_case.expected_answer or ""]
+        if not any(text.strip() for text in expected):
+            raise _nothing_expected(test_case)
+        return await super().measure(test_case, judge)
+
+    async def measure_context(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
+        """Decide each expected fact from the context.
+
+        Raises:
+            DatasetError: The expected answer makes no claims.
+        """
         batched = isinstance(judge, BatchingJudge)
         verifier = Verifier(judge, test_case.context_texts, policy=self.policy, batched=batched)
-        decided = await verifier.decide(facts)
+        with spending() as spent:
+            facts = await self._facts(test_case, judge)
+            decided = await verifier.decide(facts)
         details = claim_details(test_case, facts, decided, judge)
         raw = self.raw_response(claim_rows(tuple(d for d in details if d.verdict is not None)))
         covered, total = raw["covered_facts"], raw["total_facts"]
@@ -50,7 +63,7 @@ class ContextRecallEvaluator(ContextEvaluator):
             status=Status.SCORED if total == len(facts) else Status.PARTIAL,
             score=covered / total,
             reasoning=f"The context covers {covered} of {total} expected facts.",
-            usage=usage + decided.usage,
+            usage=spent.usage,
             raw_response=raw,
         )
 
@@ -62,15 +75,17 @@ class ContextRecallEvaluator(ContextEvaluator):
             "total_facts": len(rows),
         }
 
-    async def _facts(self, test_case: RAGTestCase, judge: LLMJudge) -> tuple[list[str], JudgeUsage]:
-        facts = [fact for fact in test_case.expected_facts if fact.strip()]
-        if facts:
-            return facts, JudgeUsage()
-        if test_case.expected_answer and test_case.expected_answer.strip():
-            extracted = await judge.extract_claims(test_case.expected_answer)
-            if extracted.claims:
-                return extracted.claims, extracted.spent()
-        raise DatasetError(
-            f"case {test_case.id!r} says nothing of what to expect; context_recall needs "
-            "expected_facts, or an expected_answer that makes claims"
-        )
+    async def _facts(self, test_case: RAGTestCase, judge: LLMJudge) -> list[str]:
+        if facts := [fact for fact in test_case.expected_facts if fact.strip()]:
+            return facts
+        extracted = await paid(judge.extract_claims(test_case.expected_answer or ""))
+        if facts := [claim for claim in extracted.claims if claim.strip()]:
+            return facts
+        raise _nothing_expected(test_case)
+
+
+def _nothing_expected(case: RAGTestCase) -> DatasetError:
+    return DatasetError(
+        f"case {case.id!r} says nothing of what to expect; context_recall needs expected_facts, "
+        "or an expected_answer that makes claims"
+    )

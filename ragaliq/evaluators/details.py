@@ -37,17 +37,16 @@ def _detail(
 ) -> ClaimDetail:
     if verdict is None:
         return ClaimDetail(claim=claim, verdict=None, confidence=0.0, answer_span=span)
-    positions = [i for i in verdict.supporting_chunk_ids if 0 <= i < len(case.chunk_ids)]
-    evidence_spans = locate_evidence(
-        verdict.evidence, case.context_texts, case.chunk_ids, positions
-    )
+    ids = case.chunk_ids
+    positions = [i for i in verdict.supporting_chunk_ids if 0 <= i < len(ids)]
+    evidence_spans = locate_evidence(verdict.evidence, case.context_texts, ids, positions)
     return ClaimDetail(
         claim=claim,
         verdict=verdict.verdict,
         evidence=verdict.evidence,
         confidence=verdict.confidence,
         reason=verdict.reason,
-        supporting_chunk_ids=tuple(case.chunk_ids[i] for i in positions),
+        supporting_chunk_ids=tuple(ids[i] for i in positions),
         answer_span=span,
         evidence_spans=evidence_spans,
         evidence_verified=bool(evidence_spans),

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges.base import ClaimVerdict, VerdictsResult
 
-__all__ = ["Decided", "decide_missing", "merge_parts"]
+__all__ = ["Decided", "decide_missing", "merge_parts", "tolerates_missing"]
 
 _STRENGTH = {"SUPPORTED": 0, "CONTRADICTED": 1, "NOT_ENOUGH_INFO": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decided:
-    """Verdicts by the position of their claim, and what they cost."""
+    """Verdicts by the position of their claim."""
 
     verdicts: dict[int, ClaimVerdict] = field(default_factory=dict)
-    usage: JudgeUsage = JudgeUsage()
 
     @classmethod
     def from_reply(cls, reply: VerdictsResult, positions: Sequence[int]) -> Decided:
@@ -40,23 +38,11 @@ class Decided:
                 disputed.add(positions[index])
         for position in disputed:
             del verdicts[position]
-        return cls(verdicts=verdicts, usage=reply.spent())
-
-    @classmethod
-    def from_each(cls, replies: Iterable[tuple[int, ClaimVerdict | JudgeResponseError]]) -> Decided:
-        """Collect replies to one question each; an unusable reply decides nothing but costs."""
-        verdicts, usage = {}, JudgeUsage()
-        for position, reply in replies:
-            if isinstance(reply, ClaimVerdict):
-                verdicts[position] = reply
-                usage += reply.spent()
-            else:
-                usage += reply.usage or JudgeUsage()
-        return cls(verdicts=verdicts, usage=usage)
+        return cls(verdicts=verdicts)
 
     def and_then(self, later: Decided) -> Decided:
         """Both together; verdicts already there stay."""
-        return Decided(verdicts={**later.verdicts, **self.verdicts}, usage=self.usage + later.usage)
+        return Decided(verdicts={**later.verdicts, **self.verdicts})
 
     def with_chunks(self, positions: Sequence[int]) -> Decided:
         """The same with chunk ids that count in the whole context instead of in a part of it."""
@@ -74,8 +60,7 @@ class Decided:
                     }
                 )
                 for claim, verdict in self.verdicts.items()
-            },
-            usage=self.usage,
+            }
         )
 
 
@@ -97,14 +82,16 @@ async def decide_missing(
     if missing and policy.missing_verdicts == "reask":
         decided = decided.and_then(await ask(missing))
         missing = [i for i in range(total) if i not in decided.verdicts]
-    tolerated = policy.missing_verdicts in ("returned", "truncate") or (
-        policy.missing_verdicts == "reask" and policy.still_missing == "partial"
-    )
-    if missing and (not tolerated or not decided.verdicts):
-        raise JudgeResponseError(
-            f"the judge gave no verdict for {len(missing)} of {total} claims", usage=decided.usage
-        )
+    if missing and (not tolerates_missing(policy) or not decided.verdicts):
+        raise _undecided(len(missing), total)
     return decided
+
+
+def tolerates_missing(policy: ScoringPolicy) -> bool:
+    """Whether a score may be made although some claims have no verdict."""
+    if policy.missing_verdicts == "reask":
+        return policy.still_missing == "partial"
+    return policy.missing_verdicts != "error"
 
 
 def merge_parts(parts: Sequence[Decided], total: int) -> Decided:
@@ -112,6 +99,9 @@ def merge_parts(parts: Sequence[Decided], total: int) -> Decided:
 
     SUPPORTED by any part wins, else CONTRADICTED by any, else NOT_ENOUGH_INFO. A claim that some
     part left undecided is decided only if another part supports it.
+
+    Raises:
+        JudgeResponseError: No claim is decided.
     """
     if len(parts) == 1:
         return parts[0]
@@ -121,7 +111,13 @@ def merge_parts(parts: Sequence[Decided], total: int) -> Decided:
         found.sort(key=lambda verdict: (_STRENGTH[verdict.verdict], -verdict.confidence))
         if found and (len(found) == len(parts) or found[0].verdict == "SUPPORTED"):
             verdicts[claim] = _joined(found)
-    return Decided(verdicts=verdicts, usage=sum((part.usage for part in parts), JudgeUsage()))
+    if not verdicts:
+        raise _undecided(total, total)
+    return Decided(verdicts=verdicts)
+
+
+def _undecided(missing: int, total: int) -> JudgeResponseError:
+    return JudgeResponseError(f"the judge gave no verdict for {missing} of {total} claims")
 
 
 def _joined(found: Sequence[ClaimVerdict]) -> ClaimVerdict:

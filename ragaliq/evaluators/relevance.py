@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import EvaluationResult
+from ragaliq.core.spending import paid
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.base import LLMJudge
@@ -23,7 +24,7 @@ class RelevanceEvaluator(Evaluator):
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Ask the judge and pass on what it says."""
-        reply = await judge.evaluate_relevance(test_case.query, test_case.response)
+        reply = await paid(judge.evaluate_relevance(test_case.query, test_case.response))
         return self.result(
             judge,
             score=reply.score,

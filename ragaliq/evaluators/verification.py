@@ -11,14 +11,19 @@ from collections.abc import Sequence
 
 from ragaliq.core.concurrency import run_all
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import JudgeUsage
+from ragaliq.core.spending import paid
 from ragaliq.errors import JudgeError, JudgeResponseError
 from ragaliq.evaluators.alignment import locate_evidence
-from ragaliq.evaluators.reconcile import Decided, decide_missing, merge_parts
+from ragaliq.evaluators.reconcile import (
+    Decided,
+    decide_missing,
+    merge_parts,
+    tolerates_missing,
+)
 from ragaliq.evaluators.windows import ContextPart, split_context
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
 
-__all__ = ["Verifier"]
+__all__ = ["Verifier", "positive_limit"]
 
 _CONCURRENT_CLAIMS = 8
 """Claims of one answer that are asked about at the same time, one by one."""
@@ -45,7 +50,7 @@ class Verifier:
         self._policy = policy
         self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
-        self.parts = split_context(self._context, _limit(judge.max_context_chars))
+        self.parts = split_context(self._context, positive_limit(judge.max_context_chars))
 
     async def decide(self, claims: Sequence[str]) -> Decided:
         """Decide all claims.
@@ -61,19 +66,23 @@ class Verifier:
 
     async def look_again(self, claims: Sequence[str], decided: Decided) -> Decided:
         """Ask once more about claims called SUPPORTED by a quote that is not in the context."""
-        doubtful = [i for i, verdict in decided.verdicts.items() if self._is_unfounded(verdict)]
+        doubtful = [
+            i
+            for i, verdict in decided.verdicts.items()
+            if verdict.evidence.strip() and self._is_unfounded(verdict)
+        ]
         if not doubtful:
             return decided
         try:
             second = await self._decide([claims[i] for i in doubtful])
-        except JudgeError as error:
-            # The first answer stands, in doubt.
-            second = Decided(usage=error.usage or JudgeUsage())
+        except JudgeError:
+            second = Decided()  # the first answer stands, in doubt
         verdicts = dict(decided.verdicts)
         for index, position in enumerate(doubtful):
             verdict = second.verdicts.get(index, verdicts[position])
+            # A claim that is now supported by no quote at all is as unfounded as before.
             verdicts[position] = self._doubted(verdict) if self._is_unfounded(verdict) else verdict
-        return Decided(verdicts=verdicts, usage=decided.usage + second.usage)
+        return Decided(verdicts=verdicts)
 
     async def _decide(self, claims: Sequence[str]) -> Decided:
         return merge_parts(
@@ -96,11 +105,12 @@ class Verifier:
         positions: Sequence[int],
         part: ContextPart,
     ) -> Decided:
-        size = judge.max_claims or len(positions)
+        size = positive_limit(judge.max_claims) or len(positions)
         decided = Decided()
         for start in range(0, len(positions), size):
             group = positions[start : start + size]
-            reply = await judge.verify_claims([claims[i] for i in group], list(part.texts))
+            asked = [claims[i] for i in group]
+            reply = await paid(judge.verify_claims(asked, list(part.texts)))
             decided = decided.and_then(Decided.from_reply(reply, group))
         return decided
 
@@ -108,20 +118,21 @@ class Verifier:
         self, claims: Sequence[str], positions: Sequence[int], part: ContextPart
     ) -> Decided:
         replies = await run_all(self._ask_one(claims[i], part) for i in positions)
-        return Decided.from_each(zip(positions, replies, strict=True))
+        answered = zip(positions, replies, strict=True)
+        return Decided(verdicts={i: reply for i, reply in answered if reply is not None})
 
-    async def _ask_one(self, claim: str, part: ContextPart) -> ClaimVerdict | JudgeResponseError:
+    async def _ask_one(self, claim: str, part: ContextPart) -> ClaimVerdict | None:
         async with self._slots:
             try:
-                return await self._judge.verify_claim(claim, list(part.texts))
-            except JudgeResponseError as error:
+                return await paid(self._judge.verify_claim(claim, list(part.texts)))
+            except JudgeResponseError:
                 # One malformed reply is one missing verdict where the policy can live with it.
-                if self._policy.still_missing == "partial":
-                    return error
+                if tolerates_missing(self._policy):
+                    return None
                 raise
 
     def _is_unfounded(self, verdict: ClaimVerdict) -> bool:
-        if verdict.verdict != "SUPPORTED" or not verdict.evidence.strip():
+        if verdict.verdict != "SUPPORTED":
             return False
         positions = range(len(self._context))
         return not locate_evidence(
@@ -133,6 +144,7 @@ class Verifier:
         return verdict.model_copy(update={"confidence": verdict.confidence * _DOUBT})
 
 
-def _limit(limit: object) -> int | None:
+def positive_limit(limit: object) -> int | None:
+    """A judge's limit; None where it has none."""
     # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
-    return limit if isinstance(limit, int) else None
+    return limit if isinstance(limit, int) and limit > 0 else None

@@ -12,7 +12,7 @@ __all__ = ["ContextPart", "split_context", "split_text"]
 _BOUNDARIES = (
     re.compile(r"\n\s*\n"),
     re.compile(r"\n"),
-    re.compile(r"[.!?。！？]\s*"),
+    re.compile(r"[.!?]\s+|[。！？]\s*"),  # a point inside 3.14 or an address ends no sentence
     re.compile(r"\s"),
 )
 _LEAST_FILLED = 0.5

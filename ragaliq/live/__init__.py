@@ -1,6 +1,6 @@
 """Production traffic: sampled, queued and scored off the request path."""
 
-from ragaliq.live.guard import is_suppressed, suppress
+from ragaliq.core.guard import is_suppressed, suppress
 from ragaliq.live.job import Job, LiveResult
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.sampling import Sampler

@@ -17,7 +17,7 @@ __all__ = ["Job", "LiveResult"]
 class Job(BaseModel):
     """One run to evaluate; can be written as JSON and read in another process."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     case: RAGTestCase
     run: EvaluatedRun

@@ -17,6 +17,8 @@ __all__ = ["watch_process"]
 
 
 class _Living(Protocol):
+    def flush_at_exit(self) -> None: ...
+
     def close_at_exit(self) -> None: ...
 
     def restart_after_fork(self) -> None: ...
@@ -30,7 +32,16 @@ def watch_process(living: _Living) -> None:
     _WATCHED.add(living)
 
 
-def _at_exit() -> None:
+def _flush_all() -> None:
+    # The main thread has ended, but others and executors may still be at work and end runs, so
+    # nothing is closed yet. Registered last, the close comes before other libraries' exit hooks,
+    # such as the one that shuts an exporter down.
+    atexit.register(_close_all)
+    for living in list(_WATCHED):
+        living.flush_at_exit()
+
+
+def _close_all() -> None:
     for living in list(_WATCHED):
         living.close_at_exit()
 
@@ -42,6 +53,9 @@ def _after_fork() -> None:
 
 # atexit runs after the executors are closed, too late for an asynchronous judge client; the hook
 # that threading offers is private, hence the fallback.
-getattr(threading, "_register_atexit", atexit.register)(_at_exit)
+if hasattr(threading, "_register_atexit"):
+    threading._register_atexit(_flush_all)
+else:
+    atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

@@ -12,19 +12,19 @@ from typing import Self
 
 from opentelemetry import _logs, trace
 
+from ragaliq.core.concurrency import is_being_cancelled
+from ragaliq.core.guard import is_suppressed, suppress
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Status
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.live.guard import is_suppressed, suppress
 from ragaliq.live.job import Job, LiveResult
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.sampling import Sampler
-from ragaliq.live.settings import read_settings
+from ragaliq.live.settings import read_settings, require_positive
 from ragaliq.live.stats import MonitorStats, Outcome, Tally
 from ragaliq.live.ticket import Framework, RunTicket
 from ragaliq.live.worker import Worker
@@ -35,9 +35,6 @@ from ragaliq.telemetry.target import current_span_target
 __all__ = ["Monitor"]
 
 logger = logging.getLogger(__name__)
-
-# A judge or callback of the user's may even raise SystemExit, which would end the worker's loop.
-_ANYTHING = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit)
 
 ResultCallback = Callable[[LiveResult], object | Awaitable[object]]
 
@@ -92,11 +89,14 @@ class Monitor:
         logger_provider: _logs.LoggerProvider | None = None,
     ) -> None:
         settings = read_settings()
-        _require_positive(concurrency=concurrency, max_queue=max_queue, deadline=deadline)
-        self.judge = resolve_judge(judge or settings.judge, model=settings.model)
+        require_positive(concurrency=concurrency, max_queue=max_queue, deadline=deadline)
+        chosen = settings.judge if judge is None else judge
+        self.judge = resolve_judge(chosen, model=settings.model)
         self.evaluators = tuple(
             evaluator.with_default_policy(policy) for evaluator in resolve_evaluators(evaluators)
         )
+        for evaluator in self.evaluators:
+            evaluator.require(self.judge)
         self._sampler = Sampler(settings.sample_rate if sample_rate is None else sample_rate)
         self._enabled = settings.enabled if enabled is None else enabled
         self._emitter = Emitter(
@@ -188,7 +188,7 @@ class Monitor:
         Returns:
             Whether the run will be evaluated. If not, the reason is counted in `stats()`.
         """
-        ticket = self.begin(run_id or case.id, pipeline=pipeline)
+        ticket = self.begin(run_id or str(getattr(case, "id", "")), pipeline=pipeline)
         return ticket is not None and ticket.submit(case, target=target or current_span_target())
 
     # --- waiting and ending -------------------------------------------------------------------
@@ -217,6 +217,11 @@ class Monitor:
         # A judge that still blocks the thread would only be waited for in vain.
         self._worker.stop(self.judge.aclose, timeout=1.0 if finished else 0.25)
         return finished
+
+    def flush_at_exit(self) -> None:
+        """Wait for what is queued; called when the main thread has ended."""
+        if not self.flush(self._exit_timeout):
+            self.close(0.0)
 
     def close_at_exit(self) -> None:
         """Close within `exit_timeout`; called when the interpreter ends."""
@@ -247,13 +252,13 @@ class Monitor:
 
     async def _evaluate(self, job: Job) -> None:
         try:
-            with suppress():
-                result = await self._judge(job)
-        except asyncio.CancelledError:
-            self._tally.end("shutdown")
-            raise
-        except _ANYTHING as error:
-            # The message may quote the application's text: only the type is logged.
+            result = await self._judge(job)
+        except BaseException as error:
+            if is_being_cancelled():
+                self._tally.end("shutdown")
+                raise
+            # A judge may even raise SystemExit, which would end the worker's loop. The message may
+            # quote the application's text: only the type is logged.
             logger.warning("a run could not be evaluated: %s", type(error).__name__)
             self._tally.end("incomplete_run", "internal_error")
             return
@@ -277,7 +282,9 @@ class Monitor:
                 outcome = self._on_result(result)
                 if inspect.isawaitable(outcome):
                     await outcome
-        except _ANYTHING as error:
+        except BaseException as error:
+            if is_being_cancelled():
+                raise
             self._tally.callback_failed()
             logger.warning("on_result raised %s", type(error).__name__)
 
@@ -290,9 +297,3 @@ def _sampling_key(run_id: str) -> str:
 def _outcome(result: LiveResult) -> Outcome:
     statuses = {metric.status for metric in result.results.values()}
     return "no_context" if statuses == {Status.NO_CONTEXT} else "evaluated"
-
-
-def _require_positive(**settings: float) -> None:
-    for name, value in settings.items():
-        if value <= 0:
-            raise ConfigurationError(f"Monitor: {name} must be positive, got {value}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         enabled: bool
 
 
-__all__ = ["read_settings"]
+__all__ = ["read_settings", "require_positive"]
 
 
 @cache
@@ -54,3 +54,14 @@ def read_settings() -> LiveSettings:
             for problem in error.errors()
         )
         raise ConfigurationError(f"wrong environment setting: {problems}") from None
+
+
+def require_positive(**settings: float) -> None:
+    """Refuse settings that are not above zero.
+
+    Raises:
+        ConfigurationError: One is not; the message names it.
+    """
+    for name, value in settings.items():
+        if not value > 0:  # neither is NaN
+            raise ConfigurationError(f"Monitor: {name} must be positive, got {value}")

@@ -51,19 +51,21 @@ class Worker:
         self._closed = False
 
     def submit(self, job: Job) -> Refusal | None:
-        """Queue a job without blocking; returns why it was refused, or None."""
+        """Queue a job without blocking; returns why it was refused, or None.
+
+        Raises:
+            RuntimeError: The thread cannot be started; the job is not queued.
+        """
         with self._changed:
             if self._closed:
                 return "shutdown"
             if len(self._queue) >= self._max_queue:
                 return "queue_full"
-            self._queue.append(job)
             # The loop is woken only for a new lane: a busy lane takes the next job by itself.
-            wake = self._active < self._concurrency
-            if wake:
+            if self._active < self._concurrency:
+                self._thread.loop().call_soon_threadsafe(self._open_lane)
                 self._active += 1
-        if wake:
-            self._thread.loop().call_soon_threadsafe(self._open_lane)
+            self._queue.append(job)
         return None
 
     @property
@@ -119,6 +121,9 @@ class Worker:
 
     def _lane_ended(self, lane: asyncio.Task[None]) -> None:
         self._lanes.discard(lane)
+        if not lane.cancelled():
+            # Asked for, or asyncio would log what was raised, the application's text included.
+            lane.exception()
         with self._changed:
             # A job may have been queued after the lane found nothing and before it ended.
             reopen = bool(self._queue)

@@ -12,7 +12,7 @@ from ragaliq._version import __version__
 from ragaliq.core.results import ClaimDetail, EvaluationResult, Status
 from ragaliq.core.run import EvaluatedRun
 from ragaliq.telemetry import names
-from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.content import ContentPolicy, sendable
 
 __all__ = [
     "Attributes",
@@ -22,6 +22,7 @@ __all__ = [
     "label",
     "metric_attributes",
     "root_attributes",
+    "score",
     "summary_attributes",
 ]
 
@@ -37,9 +38,19 @@ def is_failure(result: EvaluationResult) -> bool:
 
 def label(result: EvaluationResult) -> str | None:
     """`pass` or `fail`, or None where there is no score."""
-    if result.passed is None:
+    if score(result) is None:
         return None
     return "pass" if result.passed else "fail"
+
+
+def score(result: EvaluationResult) -> float | None:
+    """The score, or None where there is none: not for NaN, nor for a failed evaluation.
+
+    Some policies give a failure the score 0.0; on the wire it would look like a bad answer.
+    """
+    if result.score is None or math.isnan(result.score) or is_failure(result):
+        return None
+    return result.score
 
 
 def explanation(result: EvaluationResult, content: ContentPolicy, *, captured: bool) -> str | None:
@@ -60,7 +71,7 @@ def root_attributes(run: EvaluatedRun, lag: float) -> Attributes:
         names.SPAN_KIND: names.SPAN_KIND_EVALUATOR,
         names.OPERATION_NAME: "evaluation",
         names.SCHEMA: names.SCHEMA_VERSION,
-        names.TARGET_RUN_ID: run.run_id,
+        names.TARGET_RUN_ID: sendable(run.run_id),
         names.TARGET_SOURCE: run.target.source if run.target else "none",
         names.SAMPLING_PROBABILITY: run.sampling_probability,
         names.SAMPLING_REASON: run.sampling_reason,
@@ -75,7 +86,7 @@ def root_attributes(run: EvaluatedRun, lag: float) -> Attributes:
         names.SESSION_ID: run.session_id,
         names.RESPONSE_ID: run.response_id,
     }
-    attributes.update({name: value for name, value in optional.items() if value})
+    attributes.update({name: sendable(value) for name, value in optional.items() if value})
     return attributes
 
 
@@ -87,7 +98,7 @@ def summary_attributes(
     for index, result in enumerate(list(results.values())[: names.MAX_METRICS_ON_ROOT]):
         fields = {
             "name": result.evaluator_name,
-            "score": _number(result.score),
+            "score": score(result),
             "label": label(result) or result.status.value,
             "explanation": explanation(result, content, captured=content.on_spans),
             "annotator_kind": "LLM" if result.model else "CODE",
@@ -118,10 +129,10 @@ def metric_attributes(
         names.HIGHER_IS_BETTER: result.higher_is_better,
     }
     optional: dict[str, AttributeValue | None] = {
-        names.EVALUATION_SCORE: _number(result.score),
+        names.EVALUATION_SCORE: score(result),
         names.EVALUATION_LABEL: label(result),
         names.EVALUATION_EXPLANATION: explanation(result, content, captured=captured),
-        names.PASSED: result.passed,
+        names.PASSED: None if score(result) is None else result.passed,
         names.REQUEST_MODEL: result.model,
         names.ERROR_TYPE: result.error_type if is_failure(result) else None,
     }
@@ -138,7 +149,7 @@ def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> 
         names.CLAIM_INDEX: index,
         names.CLAIM_VERDICT: _verdict(claim),
         names.CLAIM_CONFIDENCE: claim.confidence,
-        names.CLAIM_DOCUMENT_IDS: [str(i)[: names.MAX_DOCUMENT_ID_LENGTH] for i in ids],
+        names.CLAIM_DOCUMENT_IDS: [sendable(str(i)[: names.MAX_DOCUMENT_ID_LENGTH]) for i in ids],
         names.CLAIM_EVIDENCE_VERIFIED: claim.evidence_verified,
         names.CLAIM_DECIDED_BY: claim.decided_by,
     }
@@ -176,7 +187,3 @@ def _claim_counts(claims: tuple[ClaimDetail, ...]) -> Attributes:
 
 def _verdict(claim: ClaimDetail) -> str:
     return claim.verdict or "UNVERIFIED"
-
-
-def _number(score: float | None) -> float | None:
-    return None if score is None or math.isnan(score) else score

@@ -13,22 +13,14 @@ from typing import Literal
 
 from ragaliq.errors import ConfigurationError
 
-__all__ = ["CAPTURE_VARIABLES", "ContentKind", "ContentPolicy", "Redactor"]
+__all__ = ["ContentKind", "ContentPolicy", "Redactor", "sendable"]
 
 ContentKind = Literal["claim", "evidence", "explanation"]
-Redactor = Callable[[str, ContentKind], str]
+Redactor = Callable[[str, ContentKind], str | None]
 
 RAGALIQ_VARIABLE = "RAGALIQ_CAPTURE_CONTENT"
 OTEL_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-HIDE_VARIABLES = (
-    "OPENINFERENCE_HIDE_INPUTS",
-    "OPENINFERENCE_HIDE_OUTPUTS",
-    "OPENINFERENCE_HIDE_INPUT_MESSAGES",
-    "OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
-    "OPENINFERENCE_HIDE_INPUT_TEXT",
-    "OPENINFERENCE_HIDE_OUTPUT_TEXT",
-)
-CAPTURE_VARIABLES = (RAGALIQ_VARIABLE, OTEL_VARIABLE, *HIDE_VARIABLES)
+HIDE_PREFIX = "OPENINFERENCE_HIDE_"
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("", "0", "false", "no", "off", "no_content")
@@ -47,7 +39,7 @@ class ContentPolicy:
         on_spans: Into span attributes.
         on_events: Into log events.
         redact: Called with each text and its kind before it is shortened; what it returns is
-            emitted. If it raises, the text is dropped.
+            emitted. If it raises or returns None, the text is dropped.
     """
 
     on_spans: bool = False
@@ -71,7 +63,7 @@ class ContentPolicy:
             ConfigurationError: A variable holds a value that is neither on nor off.
         """
         environ = os.environ if environ is None else environ
-        if any(environ.get(name, "").strip().lower() in _TRUE for name in HIDE_VARIABLES):
+        if any(_hides(name, value) for name, value in environ.items()):
             return cls(redact=redact)
         if capture_content is not None:
             return cls(on_spans=capture_content, on_events=capture_content, redact=redact)
@@ -83,12 +75,24 @@ class ContentPolicy:
 
     def text(self, text: str, kind: ContentKind, limit: int) -> str | None:
         """`text` as it may be emitted: redacted, then cut to `limit` characters; None to drop."""
+        allowed: object = text
         if self.redact is not None:
             try:
-                text = self.redact(text, kind)
+                allowed = self.redact(text, kind)
             except Exception:  # noqa: BLE001 - a failing redactor must never let text through
                 return None
-        return text if len(text) <= limit else text[: limit - 1] + "…"
+        if not isinstance(allowed, str):
+            return None
+        return sendable(allowed if len(allowed) <= limit else allowed[: limit - 1] + "…")
+
+
+def sendable(text: str) -> str:
+    """`text` with a sign in the place of lone surrogates, on which exporters stumble."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _hides(name: str, value: str) -> bool:
+    return name.startswith(HIDE_PREFIX) and value.strip().lower() in _TRUE
 
 
 def _mode(name: str, value: str) -> tuple[bool, bool]:

@@ -33,7 +33,7 @@ from ragaliq.telemetry.attributes import (
     root_attributes,
     summary_attributes,
 )
-from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.content import ContentPolicy, sendable
 
 __all__ = ["Emission", "Emitter"]
 
@@ -79,6 +79,9 @@ class Emitter:
             self.complain("opening an evaluation span", error)
         try:
             yield emission
+        except BaseException:
+            emission.failed()
+            raise
         finally:
             if token is not None:
                 detach(token)
@@ -126,7 +129,7 @@ class Emission:
         """Start the root span; returns the context in which it is current."""
         links = [Link(_span_context(self._run.target))] if self._run.target else []
         self._root = self._emitter.tracer.start_span(
-            f"{names.SPAN_EVALUATION} {self._run.pipeline}".strip(),
+            sendable(f"{names.SPAN_EVALUATION} {self._run.pipeline}".strip()),
             context=Context(),
             kind=SpanKind.INTERNAL,
             attributes=root_attributes(self._run, lag),
@@ -137,25 +140,34 @@ class Emission:
 
     def record(self, results: Mapping[str, EvaluationResult]) -> None:
         """Emit the results: attributes on the root, a span and an event for each metric."""
-        try:
+        if any(is_failure(result) for result in results.values()):
+            self.failed()
+        with self._contained("recording an evaluation"):
             self._root.set_attributes(summary_attributes(results, self._emitter.content))
-            if any(is_failure(result) for result in results.values()):
-                self._root.set_status(StatusCode.ERROR, "evaluation failed")
-            detailed: list[tuple[ClaimDetail, ...]] = []
-            for result in results.values():
-                # Metrics that share a claim check hold the same claims: detail them once.
-                claims = () if result.claims in detailed else result.claims
-                detailed.append(result.claims)
+        detailed: list[tuple[ClaimDetail, ...]] = []
+        for result in results.values():
+            # Metrics that share a claim check hold the same claims: detail them once.
+            claims = () if result.claims in detailed else result.claims
+            detailed.append(result.claims)
+            with self._contained("recording a metric"):
                 self._record_metric(result, claims)
-        except Exception as error:  # noqa: BLE001 - telemetry must not stop the evaluation
-            self._emitter.complain("recording results", error)
+
+    def failed(self) -> None:
+        """Say that the evaluation itself failed."""
+        with self._contained("recording a failure"):
+            self._root.set_status(StatusCode.ERROR, "evaluation failed")
 
     def close(self) -> None:
         """End the root span."""
-        try:
+        with self._contained("ending an evaluation span"):
             self._root.end()
-        except Exception as error:  # noqa: BLE001 - see record
-            self._emitter.complain("ending an evaluation span", error)
+
+    @contextmanager
+    def _contained(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - telemetry must not stop the evaluation
+            self._emitter.complain(what, error)
 
     def _record_metric(self, result: EvaluationResult, claims: tuple[ClaimDetail, ...]) -> None:
         content = self._emitter.content
@@ -192,10 +204,11 @@ class Emission:
         content = self._emitter.content
         own = span.get_span_context()
         attributes = metric_attributes(result, content, captured=content.on_events)
-        attributes[names.EVALUATION_TRACE_ID] = trace.format_trace_id(own.trace_id)
-        attributes[names.EVALUATION_SPAN_ID] = trace.format_span_id(own.span_id)
+        if own.is_valid:  # it is not where only a logger provider is set up
+            attributes[names.EVALUATION_TRACE_ID] = trace.format_trace_id(own.trace_id)
+            attributes[names.EVALUATION_SPAN_ID] = trace.format_span_id(own.span_id)
         if self._run.response_id:
-            attributes[names.RESPONSE_ID] = self._run.response_id
+            attributes[names.RESPONSE_ID] = sendable(self._run.response_id)
         event_logger = self._emitter.event_logger()
         if event_logger is None:
             # Span events are on their way out: only where there is no other carrier.

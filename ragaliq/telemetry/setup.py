@@ -59,14 +59,19 @@ def configure(
         log_exporter: An exporter of your own instead of OTLP.
 
     Raises:
-        ConfigurationError: The process has providers already, or the OTLP exporter is not
-            installed.
+        ConfigurationError: The process has a tracer or a logger provider already, or the OTLP
+            exporter is not installed.
     """
-    if isinstance(trace.get_tracer_provider(), TracerProvider):
-        raise ConfigurationError(
-            "this process has an OpenTelemetry tracer provider already; ragaliq uses it as it is, "
-            "do not call configure()"
-        )
+    # Neither can be replaced: setting up the other one only would split what belongs together.
+    for kind, provider in (
+        ("tracer", trace.get_tracer_provider()),
+        ("logger", _logs.get_logger_provider()),
+    ):
+        if _is_set(provider):
+            raise ConfigurationError(
+                f"this process has an OpenTelemetry {kind} provider already; ragaliq uses what is "
+                "set up as it is, do not call configure()"
+            )
     if span_exporter is None:
         span_exporter = _otlp_spans(endpoint)
     if log_exporter is None:
@@ -80,6 +85,11 @@ def configure(
     trace.set_tracer_provider(tracer_provider)
     _logs.set_logger_provider(logger_provider)
     return TelemetrySetup(tracer_provider=tracer_provider, logger_provider=logger_provider)
+
+
+def _is_set(provider: object) -> bool:
+    # Until somebody sets a provider the API hands out a proxy; that of the logs is private.
+    return not type(provider).__name__.startswith("Proxy")
 
 
 def _otlp_spans(endpoint: str | None) -> SpanExporter:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
 from opentelemetry import trace
 
 from ragaliq.core.run import SpanTarget
 
 __all__ = ["current_span_target", "span_target"]
+
+logger = logging.getLogger(__name__)
 
 
 def span_target(context: trace.SpanContext, *, source: str) -> SpanTarget | None:
@@ -27,5 +31,9 @@ def span_target(context: trace.SpanContext, *, source: str) -> SpanTarget | None
 
 
 def current_span_target(*, source: str = "ambient") -> SpanTarget | None:
-    """The current span as a target, or None outside any span."""
-    return span_target(trace.get_current_span().get_span_context(), source=source)
+    """The current span as a target, or None outside any span; never raises."""
+    try:
+        return span_target(trace.get_current_span().get_span_context(), source=source)
+    except Exception as error:  # noqa: BLE001 - another library's span may do anything
+        logger.debug("the current span could not be read: %s", type(error).__name__)
+        return None

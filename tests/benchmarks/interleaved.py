@@ -2,7 +2,8 @@
 
 The variants take turns in short blocks, in a new order every round, so that whatever slows the
 machine down slows all of them down. Of the blocks' times the 25th percentile is compared: the
-undisturbed ones, without the luck of the very fastest. Several passes show the spread.
+undisturbed ones, without the luck of the very fastest. Of several passes the quietest, in which all
+variants together took least, gives the result; the others show the spread.
 """
 
 import gc
@@ -24,25 +25,33 @@ class Comparison:
         self._times = times
         self._baseline = baseline
 
-    def added(self, variant: str) -> list[float]:
-        """Per pass, microseconds a call takes longer than the baseline's."""
-        return [1e6 * (seconds[variant] - seconds[self._baseline]) for seconds in self._times]
+    def added(self, variant: str) -> float:
+        """Seconds a call takes longer than the baseline's, in the quietest pass."""
+        return self._added(self._quietest, variant)
 
-    def least_added(self, variant: str) -> float:
-        """What a call takes longer, in shares of the baseline's call, in the best of the passes."""
-        return min(seconds[variant] / seconds[self._baseline] - 1 for seconds in self._times)
+    @property
+    def base(self) -> float:
+        """Seconds of a call of the baseline, in the quietest pass."""
+        return self._quietest[self._baseline]
 
     def table(self, title: str) -> list[str]:
         """Lines to print."""
-        base = min(seconds[self._baseline] for seconds in self._times)
-        lines = [f"{title}; a call takes {1e6 * base:,.0f} us without a handler"]
+        lines = [f"{title}; a call takes {1e6 * self.base:,.0f} us without a handler"]
         lines.append(f"  {'':24}{'us added':>10}   {'of all passes':<18}{'ratio':>6}")
-        for variant in self._times[0]:
-            added = sorted(self.added(variant))
-            middle, spread = added[len(added) // 2], f"[{added[0]:,.0f} .. {added[-1]:,.0f}]"
-            ratio = 1 + middle / (1e6 * base)
-            lines.append(f"  {variant:24}{middle:10,.0f}   {spread:<18}{ratio:6.2f}")
+        for variant in self._quietest:
+            every = sorted(1e6 * self._added(seconds, variant) for seconds in self._times)
+            spread = f"[{every[0]:,.0f} .. {every[-1]:,.0f}]"
+            added = self.added(variant)
+            ratio = 1 + added / self.base
+            lines.append(f"  {variant:24}{1e6 * added:10,.0f}   {spread:<18}{ratio:6.2f}")
         return lines
+
+    @property
+    def _quietest(self) -> dict[str, float]:
+        return min(self._times, key=lambda seconds: sum(seconds.values()))
+
+    def _added(self, seconds: dict[str, float], variant: str) -> float:
+        return seconds[variant] - seconds[self._baseline]
 
 
 def compare(

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-PROCESSES = 15
+PROCESSES = 9
 IMPORTS = {
     "pydantic": "import pydantic",
     "ragaliq": "import ragaliq",

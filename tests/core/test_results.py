@@ -5,7 +5,14 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from ragaliq import EvaluationResult, JudgeUsage, Status
+from ragaliq import (
+    ClaimDetail,
+    ClaimsResult,
+    EvaluationResult,
+    JudgeResult,
+    JudgeUsage,
+    Status,
+)
 
 
 @pytest.mark.parametrize("score", [-0.01, 1.01, math.inf])
@@ -45,3 +52,18 @@ def test_usage_adds_up():
 
 def test_an_unknown_price_makes_the_total_unknown():
     assert (JudgeUsage(cost_usd=1.0) + JudgeUsage(cost_usd=None)).cost_usd is None
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: ClaimDetail(claim="Zanzibar", verdict="SUPPORTED", evidence="Zanzibar", reason=7),
+        lambda: EvaluationResult(evaluator_name="m", score=1.5, passed=True, reasoning="Zanzibar"),
+        lambda: ClaimsResult(claims=["Zanzibar", 7]),
+        lambda: JudgeResult(score=2.0, reasoning="Zanzibar"),
+    ],
+)
+def test_an_error_in_a_result_quotes_nothing(build):
+    with pytest.raises(ValidationError) as caught:
+        build()
+    assert "Zanzibar" not in str(caught.value)

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -55,3 +58,56 @@ def test_a_stopped_thread_has_run_its_last_piece_of_work():
     assert ran == [True]
     thread.stop(last, timeout=5.0)
     assert ran == [True]
+
+
+async def nothing():
+    pass
+
+
+def test_a_thread_nobody_holds_any_more_ends():
+    before = set(threading.enumerate())
+    thread = LoopThread("dropped")
+    thread.loop()
+    (started,) = set(threading.enumerate()) - before
+    del thread
+    gc.collect()
+    started.join(5.0)
+    assert not started.is_alive()
+
+
+def test_stopping_from_two_threads_at_once_is_harmless():
+    thread = LoopThread("test")
+    thread.loop()
+    ran = []
+
+    async def last():
+        ran.append(True)
+        await asyncio.sleep(0.01)
+
+    with ThreadPoolExecutor(4) as pool:
+        for stopping in [pool.submit(thread.stop, last, 5.0) for _ in range(4)]:
+            stopping.result(10.0)
+    assert ran == [True]
+
+
+def test_a_thread_that_has_ended_has_no_id():
+    thread = LoopThread("test")
+    assert thread.ident is None
+    thread.loop()
+    assert thread.ident is not None
+    thread.stop(nothing, timeout=5.0)
+    assert thread.ident is None
+
+
+def test_a_thread_that_cannot_be_started_may_be_asked_for_again(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    thread = LoopThread("test")
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start"):
+            thread.loop()
+    assert thread.loop() is thread.loop()
+    assert thread.ident is not None
+    thread.stop(nothing, timeout=5.0)

@@ -48,3 +48,27 @@ def test_a_case_survives_json():
         query="q", context=["a", ContextChunk(text="b", id="i", score=0.5)], response="r"
     )
     assert RAGTestCase.model_validate_json(case.model_dump_json()) == case
+
+
+def test_a_changed_copy_has_its_own_chunks():
+    case = RAGTestCase(query="q", context=["a"], response="r")
+    assert case.context_texts == ["a"]
+    copy = case.model_copy(update={"context": ["b", ContextChunk(text="c", id="doc")]})
+    assert (copy.context_texts, copy.chunk_ids) == (["b", "c"], [0, "doc"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"response": None},
+        {"context": [ContextChunk(text="Zanzibar", id=1)] * 2},
+        {"context": ["Zanzibar", 5]},
+        {"question": "Zanzibar"},
+        {"context": [{"text": "Zanzibar", "id": ["Zanzibar"]}]},
+    ],
+)
+def test_an_error_names_the_field_and_quotes_nothing(wrong):
+    fields = {"query": "Where is Zanzibar?", "response": "Zanzibar is far."} | wrong
+    with pytest.raises(ValidationError) as caught:
+        RAGTestCase(**fields)
+    assert "Zanzibar" not in str(caught.value)

@@ -45,6 +45,13 @@ def test_evidence_in_two_pieces_must_be_there_in_both():
     assert locate_evidence("Open from nine ... Free parking.", chunks, ["a", "b"]) == ()
 
 
+def test_evidence_is_found_although_a_word_differs_but_not_with_another_number():
+    chunks = ["The lamp, which folds flat, weighs about 310 grams with its 2.5 m cable."]
+    assert locate_evidence("The lamp, that folds flat, weighs about 310 grams", chunks, [0])
+    assert not locate_evidence("The lamp, which folds flat, weighs about 340 grams", chunks, [0])
+    assert not locate_evidence("weighs about 310 grams with its 2.6 m cable", chunks, [0])
+
+
 def test_evidence_prefers_the_named_chunk():
     chunks = ["Same words.", "Same words."]
     assert locate_evidence("Same words.", chunks, [0, 1], [1])[0].chunk_id == 1

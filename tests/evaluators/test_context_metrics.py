@@ -98,6 +98,11 @@ class TestContextRecall:
         with pytest.raises(DatasetError, match=r"'bare'.*expected_facts"):
             await ContextRecallEvaluator().evaluate(case, ScriptedJudge())
 
+    async def test_nor_is_it_scored_where_nothing_was_retrieved(self):
+        case = RAGTestCase(id="bare", query="q", response="r")
+        with pytest.raises(DatasetError, match=r"'bare'.*expected_facts"):
+            await ContextRecallEvaluator().evaluate(case, ScriptedJudge())
+
     async def test_beside_other_metrics_such_a_case_loses_only_this_one(self):
         case = RAGTestCase(
             query="q", context=["Parcels leave early."], response="Parcels leave early."
@@ -107,6 +112,7 @@ class TestContextRecall:
         assert results["faithfulness"].score == 1.0
         assert results["context_recall"].score is None
         assert "expected_facts" in results["context_recall"].error
+        assert "no context" not in results["context_recall"].reasoning
 
 
 class TestChunkUtility:
@@ -127,6 +133,11 @@ class TestChunkUtility:
         judge = ScriptedJudge()
         await evaluate_case(CASE, [FaithfulnessEvaluator(), ChunkUtilityEvaluator()], judge)
         assert judge.call_counts == {"extract_statements": 1, "verify_claims": 1}
+
+    async def test_an_answer_without_claims_used_nothing_of_what_was_retrieved(self):
+        result = await ChunkUtilityEvaluator().evaluate(CASE, ScriptedJudge(claims=[]))
+        assert result.status == "no_claims"
+        assert (result.raw_response["used_chunks"], result.raw_response["total_chunks"]) == (0, 3)
 
     async def test_a_contradicting_chunk_was_not_used(self):
         result = await ChunkUtilityEvaluator().evaluate(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import AsyncMock, MagicMock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +12,8 @@ from ragaliq import FaithfulnessEvaluator, RAGTestCase
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import JudgeResponseError
 from ragaliq.evaluators.reconcile import Decided
-from ragaliq.judges.base import NumberedVerdict, VerdictsResult
-from ragaliq.testing import ScriptedJudge
+from ragaliq.judges.base import BatchingJudge, ClaimsResult, NumberedVerdict, VerdictsResult
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["A. B. C."], response="A. B. C.")
 CLAIMS = ["A", "B", "C"]
@@ -103,3 +105,25 @@ def test_any_reply_decides_only_claims_that_were_asked_and_never_disputed_ones(r
         said = {value for index, value in rows if index == position - 100}
         assert said == {found.verdict}
     assert set(decided.verdicts) <= set(range(100, 100 + asked))
+
+
+@pytest.mark.parametrize("policy", [ScoringPolicy.RAGAS, ScoringPolicy.PROMPTFOO])
+async def test_where_the_verdicts_that_came_are_enough_one_unusable_reply_is_left_out(policy):
+    judge = PlainScriptedJudge(
+        claims=CLAIMS,
+        verdicts="SUPPORTED",
+        failures={"verify_claim": [None, JudgeResponseError("unusable"), None]},
+    )
+    result = await FaithfulnessEvaluator(policy=policy).evaluate(CASE, judge)
+    assert (result.score, result.status) == (1.0, "partial")
+    assert result.raw_response["total_claims"] == 2
+
+
+async def test_a_double_of_a_batching_judge_is_asked_once_for_all_claims():
+    judge = MagicMock(spec=BatchingJudge)
+    judge.extract_statements = AsyncMock(return_value=ClaimsResult(claims=CLAIMS))
+    replies = VerdictsResult(verdicts=[verdict(index) for index in range(3)])
+    judge.verify_claims = AsyncMock(return_value=replies)
+    result = await FaithfulnessEvaluator().evaluate(CASE, judge)
+    assert result.score == 1.0
+    assert judge.verify_claims.await_count == 1

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import FaithfulnessEvaluator, JudgeAPIError, RAGTestCase
-from ragaliq.judges.base import ClaimVerdict, NumberedVerdict, VerdictsResult
+from ragaliq.judges.base import (
+    ClaimVerdict,
+    GradedStatements,
+    NumberedVerdict,
+    StatementVerdict,
+    VerdictsResult,
+)
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CASE = RAGTestCase(
@@ -34,6 +40,7 @@ class Quoting(ScriptedJudge):
 
 
 FOUND = verdict(0, "The lamp weighs 310 grams.")
+FOUND_TOO = verdict(1, "It folds flat")
 INVENTED = verdict(1, "The lamp has a hinge in the middle of its arm.")
 
 
@@ -64,6 +71,36 @@ async def test_another_invented_quote_keeps_the_verdict_with_half_the_confidence
     _, result = await check([FOUND, INVENTED], [verdict(0, "A hinge, somewhere in the arm.")])
     claim = result.claims[1]
     assert (claim.verdict, claim.evidence_verified, claim.confidence) == ("SUPPORTED", False, 0.4)
+
+
+async def test_leaving_the_quote_out_does_not_clear_it():
+    _, result = await check([FOUND, INVENTED], [verdict(0, "")])
+    claim = result.claims[1]
+    assert (claim.verdict, claim.evidence_verified, claim.confidence) == ("SUPPORTED", False, 0.4)
+
+
+async def test_a_quote_with_another_number_is_not_there():
+    other = verdict(0, "The lamp weighs 410 grams.")
+    judge, result = await check([other, FOUND_TOO], [other])
+    assert judge.asked[1:] == [["The lamp weighs 310 grams."]]
+    assert not result.claims[0].evidence_verified
+
+
+async def test_in_a_single_pass_chunks_that_do_not_exist_are_left_out():
+    class Miscounting(ScriptedJudge):
+        async def grade_statements(self, query, response, context):
+            statement = StatementVerdict(
+                index=0,
+                statement="It folds.",
+                verdict="SUPPORTED",
+                evidence="It folds flat",
+                supporting_chunk_ids=[2, -1, 1],
+            )
+            return GradedStatements(statements=[statement])
+
+    result = await FaithfulnessEvaluator(strategy="single_pass").evaluate(CASE, Miscounting())
+    assert result.claims[0].supporting_chunk_ids == (1,)
+    assert result.claims[0].evidence_verified
 
 
 async def test_a_changed_mind_is_taken():

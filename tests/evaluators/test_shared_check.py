@@ -8,7 +8,13 @@ import pytest
 
 from ragaliq import FaithfulnessEvaluator, HallucinationEvaluator, RAGTestCase, RelevanceEvaluator
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.errors import JudgeAPIError, JudgeRefusalError
+from ragaliq.errors import (
+    BudgetExceeded,
+    ConfigurationError,
+    JudgeAPIError,
+    JudgeRefusalError,
+    RagaliqError,
+)
 from ragaliq.evaluators import evaluate_case
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
@@ -102,3 +108,42 @@ async def test_alone_an_evaluator_raises_what_its_policy_says():
         await FaithfulnessEvaluator().evaluate(CASE, judge)
     result = await FaithfulnessEvaluator(policy=ScoringPolicy.LIVE).evaluate(CASE, judge)
     assert (result.status, result.score, result.error) == ("judge_error", None, "down")
+
+
+async def test_a_judge_that_runs_out_of_time_by_itself_is_a_timeout_of_its_own():
+    judge = ScriptedJudge(failures={"evaluate_relevance": TimeoutError("after 3 s: secret")})
+    results = await evaluate_case(CASE, ALL, judge)
+    assert results["relevance"].status == "judge_timeout"
+    assert "None" not in results["relevance"].error
+    assert "secret" not in results["relevance"].error
+
+
+@pytest.mark.parametrize("error", [BudgetExceeded("spent"), RagaliqError("other")])
+async def test_only_a_wrong_configuration_ends_all_metrics(error):
+    judge = ScriptedJudge(failures={"evaluate_relevance": error})
+    results = await evaluate_case(CASE, ALL, judge)
+    assert results["relevance"].status == "judge_error"
+    assert results["relevance"].error_type == type(error).__name__
+    assert results["faithfulness"].status == "scored"
+    wrong = ScriptedJudge(failures={"evaluate_relevance": ConfigurationError("wrong")})
+    with pytest.raises(ConfigurationError):
+        await evaluate_case(CASE, ALL, wrong)
+
+
+async def test_a_judge_that_cancels_itself_ends_only_its_metric():
+    judge = ScriptedJudge(failures={"evaluate_relevance": asyncio.CancelledError()})
+    results = await evaluate_case(CASE, ALL, judge)
+    assert results["relevance"].status == "judge_error"
+    assert results["faithfulness"].status == "scored"
+
+
+async def test_cancelling_the_evaluation_cancels_the_judge_and_is_not_a_result():
+    class Hanging(ScriptedJudge):
+        async def evaluate_relevance(self, query, response):
+            await asyncio.Event().wait()
+
+    evaluation = asyncio.ensure_future(evaluate_case(CASE, ALL, Hanging()))
+    await asyncio.sleep(0.01)
+    evaluation.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await evaluation

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq import FaithfulnessEvaluator, RAGTestCase, ScoringPolicy
+from ragaliq import (
+    ChunkUtilityEvaluator,
+    ContextRecallEvaluator,
+    FaithfulnessEvaluator,
+    HallucinationEvaluator,
+    RAGTestCase,
+    ScoringPolicy,
+)
 from ragaliq.evaluators.windows import split_context, split_text
 from ragaliq.judges.base import ClaimsResult, NumberedVerdict, VerdictsResult
 from ragaliq.testing import ScriptedJudge
@@ -20,6 +27,11 @@ def test_pieces_are_short_enough_and_together_the_text(text, limit):
 def test_a_text_is_cut_between_paragraphs_before_sentences_before_words():
     assert split_text("One. Two.\n\nThree four.", 14) == ["One. Two.\n\n", "Three four."]
     assert split_text("One two. Three four.", 12) == ["One two. ", "Three four."]
+
+
+def test_a_number_or_an_address_is_not_cut_at_its_point():
+    assert split_text("The price is 3.14159 euros", 18) == ["The price is ", "3.14159 euros"]
+    assert split_text("It is all at shop.example now", 18) == ["It is all at ", "shop.example now"]
 
 
 @given(st.lists(st.text(), max_size=8), st.none() | st.integers(1, 30))
@@ -126,6 +138,46 @@ async def test_a_claim_one_part_leaves_open_is_undecided_unless_another_supports
     case = RAGTestCase(query="q", context=CONTEXT[1:], response="r")
     result = await FaithfulnessEvaluator(policy=policy).evaluate(case, Forgetful())
     assert [claim.verdict for claim in result.claims] == ["SUPPORTED", "NOT_ENOUGH_INFO"]
+
+
+@pytest.mark.parametrize(
+    "evaluator",
+    [FaithfulnessEvaluator, HallucinationEvaluator, ChunkUtilityEvaluator, ContextRecallEvaluator],
+)
+async def test_where_the_parts_leave_every_claim_open_there_is_no_score(evaluator):
+    class Halves(Narrow):
+        """Decides one claim of two from each part, and not the same."""
+
+        async def verify_claims(self, claims, context):
+            mine = "One." if "a" in context[0] else "Two."
+            verdicts = [NumberedVerdict(claim_index=i, verdict="NOT_ENOUGH_INFO") for i in range(2)]
+            wanted = [v for v, claim in zip(verdicts, claims, strict=False) if claim == mine]
+            return VerdictsResult(verdicts=wanted)
+
+    case = RAGTestCase(
+        query="q", context=CONTEXT[:2], response="One. Two.", expected_facts=["One.", "Two."]
+    )
+    result = await evaluator(policy=ScoringPolicy.LIVE).evaluate(case, Halves())
+    assert (result.status, result.score) == ("judge_error", None)
+
+
+@pytest.mark.parametrize("limit", [0, -1, "many"])
+async def test_a_limit_that_is_none_is_no_limit(limit):
+    judge = Narrow(claims=["Short."])
+    judge.max_context_chars = judge.max_answer_chars = judge.max_claims = limit
+    case = RAGTestCase(query="q", context=["Short."], response="Short.")
+    assert (await FaithfulnessEvaluator().evaluate(case, judge)).score == 1.0
+
+
+async def test_in_a_single_pass_too_a_long_answer_is_taken_apart_in_parts():
+    class ShortSighted(ScriptedJudge):
+        max_answer_chars = 12
+
+    judge = ShortSighted()
+    case = RAGTestCase(query="q", context=["c"], response="One two. Three four. Five.")
+    result = await FaithfulnessEvaluator(strategy="single_pass").evaluate(case, judge)
+    assert judge.call_counts == {"extract_statements": 3, "verify_claims": 1}
+    assert len(result.claims) == 3
 
 
 @pytest.mark.parametrize("limit", [None, 1_000_000])

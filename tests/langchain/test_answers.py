@@ -14,7 +14,7 @@ from langchain_core.outputs import GenerationChunk
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from pydantic import BaseModel
-from rag_parts import ANSWER, QUESTION, REFUNDS, FixedRetriever, joined, model, rag_chain
+from rag_parts import ANSWER, QUESTION, REFUNDS, FixedRetriever, calling, joined, model, rag_chain
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 
@@ -86,6 +86,13 @@ def test_an_object_is_its_json(watch, invoke):
     )
     assert invoke(chain, QUESTION, watch.config) == reply
     assert json.loads(watch.only.answer) == reply.model_dump()
+
+
+def test_structured_output_of_a_model_is_its_json(watch, invoke):
+    llm = model(calling("Reply", text=ANSWER)).with_structured_output(Reply)
+    assert invoke(rag_chain(llm=llm, parser=RunnablePassthrough()), QUESTION, watch.config).sure
+    assert json.loads(watch.only.answer) == {"text": ANSWER, "sure": True}
+    assert watch.only.contexts == REFUNDS
 
 
 @pytest.mark.parametrize("key", ["answer", "result", "output", "response", "generation"])

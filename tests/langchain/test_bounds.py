@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import uuid
 from collections.abc import Collection
 from contextvars import Context
 
@@ -131,6 +132,22 @@ def test_nothing_remains_of_abandoned_asynchronous_streams(watch):
     asyncio.run(abandon_many())
     assert watch.incomplete == {"cancelled": RUNS}
     assert sizes_of_containers(watch.handler) == {0}
+
+
+def test_nothing_remains_of_a_step_that_starts_while_its_run_ends_in_another_thread(watch):
+    handler, root_id, step_id = watch.handler, uuid.uuid4(), uuid.uuid4()
+    handler.on_chain_start({}, QUESTION, run_id=root_id)
+    root = handler._tracker.root_of(root_id)
+
+    class EndingRun(dict):
+        def __setitem__(self, run, parent):
+            handler.on_chain_end(ANSWER, run_id=root_id)
+            super().__setitem__(run, parent)
+
+    root.parents = EndingRun(root.parents)
+    handler.on_chain_start({}, QUESTION, run_id=step_id, parent_run_id=root_id)
+    assert watch.only == (QUESTION, [], ANSWER)
+    assert sizes_of_containers(handler) == {0}
 
 
 def test_nothing_remains_of_unsampled_runs_and_bare_retrievers(new_watch):

@@ -1,16 +1,19 @@
 """Chains that LangChain ships, the current ones and the legacy ones."""
 
 import pytest
+from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
 from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables.history import RunnableWithMessageHistory
+from langchain_core.tools import create_retriever_tool
 from rag_parts import (
     ANSWER,
     HISTORY,
     QUESTION,
     REFUNDS,
     FixedRetriever,
+    calling,
     history_aware_retriever,
     model,
     retrieval_chain,
@@ -66,6 +69,17 @@ def test_legacy_conversational_chain(watch, invoke):
     )
     inputs = {"question": QUESTION, "chat_history": [("Hello", "Hi")]}
     assert invoke(conversation, inputs, watch.config)["answer"] == ANSWER
+    assert watch.only == EXPECTED
+
+
+def test_legacy_agent_executor(watch, invoke):
+    prompt = ChatPromptTemplate.from_messages(
+        [("human", "{input}"), MessagesPlaceholder("agent_scratchpad")]
+    )
+    tools = [create_retriever_tool(FixedRetriever(), "search", "Searches.")]
+    agent = create_tool_calling_agent(model(calling("search", query="r"), ANSWER), tools, prompt)
+    executor = AgentExecutor(agent=agent, tools=tools)
+    assert invoke(executor, {"input": QUESTION}, watch.config)["output"] == ANSWER
     assert watch.only == EXPECTED
 
 

@@ -8,6 +8,11 @@ import textwrap
 
 import pytest
 
+NO_THREADS_AT_EXIT = {
+    "condition": sys.version_info[:3] in {(3, 12, 0), (3, 12, 1)},
+    "reason": "these two start no thread any more once the main thread has ended (gh-113964)",
+}
+
 PRELUDE = """
 import asyncio, os, sys, threading, time
 from ragaliq import Monitor, RAGTestCase
@@ -46,6 +51,28 @@ def test_a_script_that_ends_without_flushing_loses_nothing():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.skipif(**NO_THREADS_AT_EXIT)
+@pytest.mark.parametrize("pool", [True, False])
+def test_runs_of_threads_that_outlive_the_main_thread_are_evaluated(pool):
+    done = run(
+        f"""
+        from concurrent.futures import ThreadPoolExecutor
+        m = monitor(ScriptedJudge())
+        def late(name):
+            time.sleep(0.2); m.submit(named(name))
+        executor = ThreadPoolExecutor(2)
+        for name in ("a", "b", "c"):
+            if {pool}:
+                executor.submit(late, name)
+            else:
+                threading.Thread(target=late, args=(name,)).start()
+        """
+    )
+    assert sorted(done.stdout.splitlines()) == ["a scored", "b scored", "c scored"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(**NO_THREADS_AT_EXIT)
 def test_at_exit_a_judge_may_still_open_connections():
     done = run(
         """

@@ -84,6 +84,7 @@ def test_judging_happens_inside_suppress(monitor_of, case):
         {"concurrency": 0},
         {"max_queue": 0},
         {"deadline": 0},
+        {"deadline": float("nan")},
         {"evaluators": []},
     ],
 )

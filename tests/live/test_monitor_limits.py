@@ -87,6 +87,18 @@ def test_closing_twice_is_harmless(monitor_of, case):
     assert monitor.close(5.0)
 
 
+def test_a_closed_monitor_is_idle_for_whoever_asks(monitor_of, case):
+    monitor = monitor_of()
+    monitor.submit(case)
+    assert monitor.close(5.0)
+    answers = []
+    for _ in range(20):  # new threads get the ids of threads that ended, the worker's too
+        asking = threading.Thread(target=lambda: answers.append(monitor.flush(0.0)))
+        asking.start()
+        asking.join(5.0)
+    assert answers == [True] * 20
+
+
 def test_an_idle_monitor_starts_no_thread(monitor_of):
     before = threading.active_count()
     monitor = monitor_of()

@@ -98,9 +98,8 @@ def test_a_strategy_the_judge_cannot_do_is_a_configuration_error():
     from ragaliq import FaithfulnessEvaluator
     from ragaliq.testing import PlainScriptedJudge
 
+    judge = PlainScriptedJudge()
+    evaluators = ["relevance", FaithfulnessEvaluator(strategy="batched")]
     with pytest.raises(ConfigurationError, match="BatchingJudge"):
-        evaluate(
-            cases(1),
-            evaluators=[FaithfulnessEvaluator(strategy="batched")],
-            judge=PlainScriptedJudge(),
-        )
+        evaluate(cases(1), evaluators=evaluators, judge=judge)
+    assert not judge.calls

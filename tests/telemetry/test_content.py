@@ -39,8 +39,9 @@ def test_the_argument_wins_over_ragaliqs_variable_which_wins_over_opentelemetrys
     assert modes(RAGALIQ_CAPTURE_CONTENT="false", **{OTEL: "SPAN_AND_EVENT"}) == (False, False)
 
 
-@pytest.mark.parametrize("name", ["OPENINFERENCE_HIDE_INPUTS", "OPENINFERENCE_HIDE_OUTPUT_TEXT"])
-def test_openinference_hide_variables_force_it_off(name):
+@pytest.mark.parametrize("what", ["INPUTS", "OUTPUT_TEXT", "PROMPTS", "EMBEDDINGS_TEXT"])
+def test_openinference_hide_variables_force_it_off(what):
+    name = f"OPENINFERENCE_HIDE_{what}"
     assert modes(capture=True, **{name: "true"}) == (False, False)
     assert modes(capture=True, **{name: "false"}) == (True, True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextlib import suppress as undo_if_possible
 from contextvars import ContextVar
 
 __all__ = ["is_suppressed", "suppress"]
@@ -15,14 +16,17 @@ _SUPPRESSED: ContextVar[bool] = ContextVar("ragaliq_suppressed", default=False)
 def suppress() -> Iterator[None]:
     """Capture nothing that starts inside the block; works in synchronous and async code.
 
-    The worker evaluates inside such a block, so that a judge built on LangChain or LlamaIndex is
-    never taken for the application.
+    Judges are asked inside such a block, so that one built on LangChain or LlamaIndex is never
+    taken for the application.
     """
     token = _SUPPRESSED.set(True)
     try:
         yield
     finally:
-        _SUPPRESSED.reset(token)
+        # Left in another context than it was entered in, as web frameworks do with generators that
+        # span a request, there is nothing to undo: the value went with the context it was set in.
+        with undo_if_possible(ValueError):
+            _SUPPRESSED.reset(token)
 
 
 def is_suppressed() -> bool:

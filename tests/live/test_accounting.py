@@ -1,0 +1,171 @@
+"""Whatever is done to a monitor, in whatever order and from however many threads, it adds up."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from ragaliq import JudgeRefusalError, Monitor, RAGTestCase
+from ragaliq.testing import ScriptedJudge
+
+CASES = [
+    RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one."),
+    RAGTestCase(query="q", response="Alpha is one."),
+]
+
+
+class OutOfBounds(BaseException):
+    """Not even an Exception."""
+
+
+MOODS = [None, JudgeRefusalError, ValueError, OutOfBounds, SystemExit, asyncio.CancelledError]
+
+
+class Moody(ScriptedJudge):
+    """Replies or raises, in turn."""
+
+    def __init__(self, moods):
+        super().__init__()
+        self.moods = itertools.cycle(moods)
+
+    async def extract_statements(self, query, response):
+        await asyncio.sleep(0)
+        if (mood := next(self.moods)) is not None:
+            raise mood
+        return await super().extract_statements(query, response)
+
+
+def together(*calls):
+    """Make calls at the same time, each in a thread of its own; returns what they return."""
+    barrier, results = threading.Barrier(len(calls)), []
+
+    def make(call):
+        barrier.wait(5.0)
+        results.append(call())
+
+    threads = [threading.Thread(target=make, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10.0)
+    return results
+
+
+class Accounts(RuleBasedStateMachine):
+    tickets = Bundle("tickets")
+
+    @initialize(
+        moods=st.lists(st.sampled_from(MOODS), min_size=1, max_size=4),
+        rate=st.sampled_from([0.5, 1.0]),
+        concurrency=st.integers(1, 3),
+        max_queue=st.integers(1, 8),
+    )
+    def build(self, moods, rate, concurrency, max_queue):
+        self.started = self.open = self.number = 0
+        self.reported = []
+        self.monitor = Monitor(
+            judge=Moody(moods),
+            evaluators=["faithfulness"],
+            sample_rate=rate,
+            concurrency=concurrency,
+            max_queue=max_queue,
+            on_result=self.reported.append,
+        )
+
+    def name(self):
+        self.number += 1
+        return f"run-{self.number}"
+
+    @rule(target=tickets)
+    def begin(self):
+        self.started += 1
+        ticket = self.monitor.begin(self.name())
+        self.open += ticket is not None
+        return ticket
+
+    @rule(ticket=consumes(tickets), case=st.sampled_from([*CASES, None, "no case"]))
+    def end(self, ticket, case):
+        if ticket is not None:
+            ticket.submit(case)
+            ticket.discard("too late")
+            assert not ticket.submit(case)
+            self.open -= 1
+
+    @rule(ticket=consumes(tickets), case=st.sampled_from(CASES))
+    def end_at_once_from_many_threads(self, ticket, case):
+        if ticket is not None:
+            calls = [lambda: ticket.submit(case), lambda: ticket.discard("raced")] * 3
+            assert sum(map(bool, together(*calls))) <= 1
+            self.open -= 1
+
+    @rule(ticket=consumes(tickets))
+    def discard(self, ticket):
+        if ticket is not None:
+            ticket.discard("truncated")
+            self.open -= 1
+
+    @rule(case=st.sampled_from([*CASES, None]))
+    def submit(self, case):
+        self.started += 1
+        self.monitor.submit(case, run_id=self.name())
+
+    def submissions(self, case):
+        self.started += 6
+        names = [self.name() for _ in range(6)]
+        return [lambda name=name: self.monitor.submit(case, run_id=name) for name in names]
+
+    @rule(case=st.sampled_from(CASES))
+    def submit_from_many_threads(self, case):
+        together(*self.submissions(case))
+
+    @precondition(lambda self: self.number > 20)
+    @rule(case=st.sampled_from(CASES))
+    def close_while_many_threads_submit(self, case):
+        together(*self.submissions(case), lambda: self.monitor.close(0.0))
+
+    @rule()
+    def flush(self):
+        assert self.monitor.flush(10.0)
+        assert self.monitor.stats().pending == self.open
+
+    @precondition(lambda self: self.number > 20)
+    @rule(timeout=st.sampled_from([0.0, 5.0]))
+    def close(self, timeout):
+        self.monitor.close(timeout)
+        assert self.monitor.stats().pending == self.open
+
+    @invariant()
+    def adds_up(self):
+        if hasattr(self, "monitor"):
+            stats = self.monitor.stats()
+            assert stats.started == self.started == sum(stats.outcomes.values()) + stats.pending
+            assert stats.pending >= self.open
+            assert sum(stats.incomplete.values()) == stats.outcomes.get("incomplete_run", 0)
+
+    def teardown(self):
+        if hasattr(self, "monitor"):
+            self.monitor.close(10.0)
+            stats = self.monitor.stats()
+            judged = stats.outcomes.get("evaluated", 0) + stats.outcomes.get("no_context", 0)
+            assert sum(stats.evaluations.get("faithfulness", {}).values()) == judged
+            assert len(self.reported) <= judged  # a close may come between count and report
+            assert stats.pending == self.open
+
+
+TestAccounts = Accounts.TestCase
+TestAccounts.settings = settings(
+    max_examples=40, stateful_step_count=15, deadline=None, print_blob=False
+)

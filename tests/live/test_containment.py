@@ -1,0 +1,148 @@
+"""Nothing that goes wrong raises into a request, is lost from the counts or stops the worker."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+
+import pytest
+from opentelemetry import trace
+
+from ragaliq import ConfigurationError, FaithfulnessEvaluator, Monitor
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
+
+
+class OutOfBoundsError(BaseException):
+    """Not even an Exception."""
+
+
+def refuse_to_start(thread):
+    raise RuntimeError("can't start new thread")
+
+
+def test_where_no_thread_can_be_started_the_run_is_counted_once_and_the_next_one_tries_again(
+    monitor_of, case, monkeypatch
+):
+    monitor = monitor_of()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse_to_start)
+        assert not monitor.submit(case)
+    assert monitor.stats().incomplete == {"internal_error": 1}
+    assert monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert monitor.stats().outcomes == {"incomplete_run": 1, "evaluated": 1}
+    assert monitor.stats().pending == 0
+
+
+@pytest.mark.parametrize("case", [None, {"query": "q"}, "text"])
+def test_what_is_no_case_is_counted_and_never_raises(monitor_of, case):
+    monitor = monitor_of()
+    assert not monitor.submit(case)
+    assert monitor.stats().incomplete == {"internal_error": 1}
+    assert monitor.stats().pending == 0
+
+
+class Unreadable(trace.NonRecordingSpan):
+    """A span of another library that fails when it is looked at a second time."""
+
+    def __init__(self):
+        super().__init__(trace.INVALID_SPAN_CONTEXT)
+        self.looks = 0
+
+    def get_span_context(self):
+        self.looks += 1
+        if self.looks > 1:
+            raise LookupError
+        return super().get_span_context()
+
+
+def test_a_span_that_cannot_be_read_is_no_target(monitor_of, case):
+    monitor = monitor_of()
+    with trace.use_span(Unreadable()):
+        assert monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+@pytest.mark.parametrize("method", ["evaluate_relevance", "verify_claims"])
+def test_a_judge_that_raises_no_exception_but_worse_is_counted_and_quoted_nowhere(
+    monitor_of, case, method, caplog
+):
+    judge = ScriptedJudge(failures={method: [OutOfBoundsError("Zanzibar"), None]})
+    monitor = monitor_of(judge=judge)
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert monitor.stats().outcomes == {"incomplete_run": 1, "evaluated": 1}
+    gc.collect()
+    assert "OutOfBoundsError" in caplog.text
+    assert "Zanzibar" not in caplog.text
+
+
+def test_a_judge_that_fails_after_its_deadline_is_quoted_nowhere(monitor_of, case, caplog):
+    class Late(ScriptedJudge):
+        async def verify_claims(self, claims, context):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise ValueError("Zanzibar")
+
+    monitor = monitor_of(judge=Late(), evaluators=["faithfulness", "hallucination"], deadline=0.05)
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert monitor.close(5.0)
+    gc.collect()
+    assert "Zanzibar" not in caplog.text
+
+
+@pytest.mark.parametrize("method", ["evaluate_relevance", "extract_statements"])
+def test_a_judge_that_cancels_itself_is_a_judge_error_and_no_shutdown(monitor_of, case, method):
+    judge = ScriptedJudge(failures={method: asyncio.CancelledError()})
+    monitor = monitor_of(judge=judge, evaluators=["faithfulness", "relevance"])
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    stats = monitor.stats()
+    assert stats.outcomes == {"evaluated": 1}
+    statuses = [next(iter(counts)) for counts in stats.evaluations.values()]
+    assert sorted(statuses) == ["judge_error", "scored"]
+
+
+def test_a_callback_that_cancels_itself_is_counted(monitor_of, case):
+    async def on_result(_):
+        raise asyncio.CancelledError
+
+    monitor = monitor_of(on_result=on_result, concurrency=1)
+    monitor.submit(case)
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert monitor.stats().callback_errors == 2
+    assert monitor.stats().outcomes == {"evaluated": 2}
+
+
+def test_a_monitor_nobody_holds_any_more_leaves_no_thread(case):
+    before = set(threading.enumerate())
+    monitor = Monitor(judge=ScriptedJudge())
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    (worker,) = set(threading.enumerate()) - before
+    del monitor
+    gc.collect()
+    worker.join(5.0)
+    assert not worker.is_alive()
+
+
+def test_a_judge_that_counts_as_false_is_a_judge(monitor_of):
+    class Empty(ScriptedJudge):
+        def __len__(self):
+            return 0
+
+    judge = Empty()
+    assert monitor_of(judge=judge).judge is judge
+
+
+def test_a_strategy_the_judge_cannot_follow_is_refused_when_the_monitor_is_built():
+    evaluators = [FaithfulnessEvaluator(strategy="batched")]
+    with pytest.raises(ConfigurationError, match="BatchingJudge"):
+        Monitor(judge=PlainScriptedJudge(), evaluators=evaluators)

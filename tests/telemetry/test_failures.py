@@ -1,0 +1,119 @@
+"""What fails is told apart from what is bad, and takes nothing else with it."""
+
+from __future__ import annotations
+
+import pytest
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.trace import StatusCode
+
+from ragaliq import (
+    ContextChunk,
+    JudgeRefusalError,
+    Monitor,
+    RAGTestCase,
+    ScoringPolicy,
+    Status,
+)
+from ragaliq.telemetry import ContentPolicy, Emitter
+from ragaliq.testing import ScriptedJudge
+
+SCORE = ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label", "ragaliq.passed")
+
+
+def named(sdk, name):
+    return [span for span in sdk.spans() if span.name == name]
+
+
+@pytest.mark.parametrize("policy", [ScoringPolicy.RAGAS, ScoringPolicy.PROMPTFOO])
+def test_a_judges_failure_has_no_score_on_the_wire_whatever_the_policy_makes_of_it(
+    sdk, secret_case, policy
+):
+    judge = ScriptedJudge(failures={"extract_statements": JudgeRefusalError("no")})
+    monitor = Monitor(judge=judge, evaluators=["faithfulness"], policy=policy, **sdk.providers)
+    monitor.submit(secret_case)
+    assert monitor.close(5.0)
+    (event,) = sdk.events()
+    (metric,) = named(sdk, "evaluation faithfulness")
+    (root,) = named(sdk, "evaluation")
+    for attributes in (event.attributes, metric.attributes):
+        assert not [name for name in SCORE if name in attributes]
+        assert attributes["error.type"] == "JudgeRefusalError"
+    assert root.attributes["evaluations.0.evaluation.label"] == "judge_refused"
+    assert "evaluations.0.evaluation.score" not in root.attributes
+
+
+def test_an_undefined_score_is_neither_a_pass_nor_a_fail(sdk, run, results):
+    undefined = results["faithfulness"].model_copy(
+        update={"score": float("nan"), "status": Status.NO_CLAIMS, "claims": ()}
+    )
+    with Emitter(**sdk.providers).evaluation(run) as emission:
+        emission.record({"faithfulness": undefined})
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert not [name for name in SCORE if name in metric.attributes]
+    assert metric.status.status_code is StatusCode.UNSET
+
+
+@pytest.mark.parametrize("answer", [None, 7])
+def test_a_redactor_that_returns_no_text_drops_the_text_and_nothing_else(sdk, run, results, answer):
+    content = ContentPolicy(on_spans=True, on_events=True, redact=lambda text, kind: answer)
+    with Emitter(content, **sdk.providers).evaluation(run) as emission:
+        emission.record(results)
+    assert [event.attributes["gen_ai.evaluation.name"] for event in sdk.events()] == list(results)
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert "gen_ai.evaluation.explanation" not in metric.attributes
+    assert metric.attributes["gen_ai.evaluation.score.value"] == 0.5
+    assert "ragaliq.claim.text" not in named(sdk, "claim")[0].attributes
+
+
+def test_a_metric_that_cannot_be_recorded_does_not_keep_the_others_back(sdk, run, results):
+    broken = results["faithfulness"].model_copy(update={"duration": "long"})
+    with Emitter(**sdk.providers).evaluation(run) as emission:
+        emission.record({**results, "faithfulness": broken})
+    assert named(sdk, "evaluation hallucination")
+    assert named(sdk, "evaluation relevance")
+    assert len(sdk.events()) == 2
+
+
+def test_an_evaluation_that_comes_to_nothing_is_an_error_without_a_quote(sdk, run):
+    secret = ValueError("Zanzibar")
+    with pytest.raises(ValueError, match="Zanzibar"), Emitter(**sdk.providers).evaluation(run):
+        raise secret
+    (root,) = named(sdk, "evaluation support")
+    assert root.status.status_code is StatusCode.ERROR
+    assert not root.events
+    assert "Zanzibar" not in root.to_json()
+
+
+def test_an_event_names_no_evaluation_span_where_there_is_none(sdk, run, results):
+    emitter = Emitter(logger_provider=sdk.providers["logger_provider"])
+    with emitter.evaluation(run) as emission:
+        emission.record(results)
+    assert len(sdk.events()) == 3
+    assert not [e for e in sdk.events() if "ragaliq.evaluation.span_id" in e.attributes]
+
+
+def test_a_full_set_of_metrics_stays_below_the_attributes_an_sdk_keeps(sdk, run, results):
+    many = {
+        f"m{n}": results["faithfulness"].model_copy(update={"evaluator_name": f"m{n}"})
+        for n in range(15)
+    }
+    with Emitter(**sdk.providers).evaluation(run) as emission:
+        emission.record(many)
+    (root,) = named(sdk, "evaluation support")
+    assert "evaluations.9.evaluation.name" in root.attributes
+    assert "evaluations.10.evaluation.name" not in root.attributes
+    assert max(len(span.attributes) for span in sdk.spans()) <= 96
+
+
+def test_text_that_is_no_valid_unicode_does_not_stop_an_exporter(sdk):
+    broken = "Alpha \ud800 is."
+    case = RAGTestCase(
+        id=broken, query="q", context=[ContextChunk(text=broken, id=broken)], response=broken
+    )
+    monitor = Monitor(judge=ScriptedJudge(), capture_content=True, **sdk.providers)
+    monitor.submit(case, pipeline=broken)
+    assert monitor.close(5.0)
+    (claim,) = named(sdk, "claim")
+    assert claim.attributes["ragaliq.claim.text"] == "Alpha ? is."
+    assert claim.attributes["ragaliq.claim.document.ids"] == ("Alpha ? is.",)
+    assert encode_spans(sdk.spans()).SerializeToString()
