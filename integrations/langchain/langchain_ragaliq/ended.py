@@ -16,7 +16,7 @@ class EndedRuns:
     """A bounded memory of runs whose children are nobody's business."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # as in the tracker
         self._trees: deque[Collection[int]] = deque(maxlen=_TREES)
         self._strays: deque[int] = deque(maxlen=_STRAYS)
 

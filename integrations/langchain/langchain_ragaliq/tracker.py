@@ -170,7 +170,9 @@ class RunTracker:
         self._forget_everything()
 
     def _forget_everything(self) -> None:
-        self._lock = threading.Lock()
+        # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
+        # which may run on this thread while it holds the lock.
+        self._lock = threading.RLock()
         self._roots: OrderedDict[int, RootRun] = OrderedDict()
         self._runs: dict[int, RootRun] = {}
         self._ended = EndedRuns()
