@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import statistics
 from collections import Counter
@@ -21,6 +22,8 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 
 __all__ = ["CaseResult", "EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
+
+logger = logging.getLogger(__name__)
 
 _Z_95 = statistics.NormalDist().inv_cdf(0.975)
 
@@ -154,11 +157,19 @@ async def _evaluate_all(
         for position, case in waiting:
             outcome = await evaluate_case(case, evaluators, judge)
             results[position] = CaseResult(case=case, results=outcome)
-            if on_progress is not None:
-                on_progress(len(results), len(cases))
+            _tell(on_progress, len(results), len(cases))
 
     await run_all(lane() for _ in range(min(concurrency, len(cases))))
     return tuple(results[position] for position in range(len(cases)))
+
+
+def _tell(on_progress: Progress | None, done: int, total: int) -> None:
+    if on_progress is None:
+        return
+    try:
+        on_progress(done, total)
+    except Exception as error:  # noqa: BLE001 - results that were paid for must not be lost
+        logger.warning("on_progress raised %s", type(error).__name__)
 
 
 def _summary(results: Sequence[EvaluationResult]) -> MetricSummary:

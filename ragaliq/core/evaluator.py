@@ -131,11 +131,19 @@ class Evaluator(ABC):
             judge,
             status=status,
             fallback=action if isinstance(action, Fallback) else UNSCORED,
-            reasoning=f"Not scored: {status.value.replace('_', ' ')}.",
+            reasoning=self._why_not(status, error),
             usage=usage,
             error=str(error) or type(error).__name__,
             error_type=type(error).__name__,
         )
+
+    def _why_not(self, status: Status, error: JudgeError) -> str:
+        wording = self.policy.wording
+        if wording is not None and isinstance(error, JudgeRefusalError):
+            return wording.refusal
+        if wording is not None and isinstance(error, JudgeResponseError):
+            return wording.no_verdict
+        return f"Not scored: {status.value.replace('_', ' ')}."
 
     def failure_rule(self, error: JudgeError) -> tuple[Status, OnFailure]:
         """The status a judge's error stands for, and what the policy does about it."""

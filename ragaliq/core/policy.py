@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["UNSCORED", "Fallback", "OnFailure", "ScoringPolicy"]
+__all__ = ["UNSCORED", "Fallback", "OnFailure", "ScoringPolicy", "Wording"]
 
 
 class Fallback(BaseModel):
@@ -39,6 +39,28 @@ NEUTRAL = Fallback(score=0.5, passed=False)
 VACUOUS = Fallback(score=1.0, passed=True)
 
 
+class Wording(BaseModel):
+    """How a reference system words its reasons, where its users look for them.
+
+    Attributes:
+        no_claims: Said of an answer without claims.
+        refusal: Said when the judge declined.
+        no_verdict: Said when the reply held no usable verdict.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    no_claims: str
+    refusal: str
+    no_verdict: str
+
+    @staticmethod
+    def scored(metric: str, score: float, threshold: float, *, passed: bool) -> str:
+        """Said of a score: the metric, the score, and on which side of the threshold it lies."""
+        sign = ">=" if passed else "<"
+        return f"{metric.capitalize()} {score:.2f} is {sign} {threshold:g}"
+
+
 class ScoringPolicy(BaseModel):
     """How a score is made when the judge or the case gives less than was asked for.
 
@@ -57,6 +79,7 @@ class ScoringPolicy(BaseModel):
         answer_refusal: Whether an answer that declines to answer is reported as `answer_refused`
             (True) or as any other answer without claims (False).
         tolerance: A score passes from `threshold - tolerance` on.
+        wording: How reasons are worded; None for each metric's own words.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -71,6 +94,7 @@ class ScoringPolicy(BaseModel):
     empty_context: Literal["not_enough_info", "judge", "error", "skip"]
     answer_refusal: bool = False
     tolerance: float = 1e-9
+    wording: Wording | None = None
 
     RAGALIQ: ClassVar[ScoringPolicy]
     RAGAS: ClassVar[ScoringPolicy]
@@ -118,6 +142,11 @@ ScoringPolicy.PROMPTFOO = ScoringPolicy(
     judge_failure="raise",
     missing_verdicts="truncate",
     empty_context="judge",
+    wording=Wording(
+        no_claims="No statements generated for faithfulness calculation",
+        refusal="LLM refused to provide faithfulness verdicts",
+        no_verdict="No faithfulness verdicts provided",
+    ),
 )
 ScoringPolicy.LIVE = ScoringPolicy(
     name="live",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ragaliq.core.policy import UNSCORED, Fallback
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.test_case import ChunkId
 from ragaliq.evaluators.claim_based import ClaimEvaluator
@@ -30,6 +31,10 @@ class ChunkUtilityEvaluator(ClaimEvaluator):
     description = "Measures the share of retrieved chunks that the answer used"
     threshold = 0.5
     without_claims = "The answer makes no claims, so it is not known which chunks it used."
+
+    def score_without_claims(self) -> Fallback:
+        """No score: an answer that says nothing is neither a good nor a bad use of its chunks."""
+        return UNSCORED
 
     def score_claims(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
         """Used over retrieved chunks."""

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.policy import UNSCORED, ScoringPolicy
+from ragaliq.core.policy import UNSCORED, Fallback, ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult, Status
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
@@ -63,8 +63,9 @@ class ClaimEvaluator(Evaluator):
         """Turn a claim check into this metric's result."""
         if check.status.is_measured:
             return self.score_claims(check, judge)
+        wording = self.policy.wording
         reasons = {
-            Status.NO_CLAIMS: self.without_claims,
+            Status.NO_CLAIMS: wording.no_claims if wording else self.without_claims,
             Status.ANSWER_REFUSED: "The answer declines to answer; there is nothing to check.",
             Status.NO_CONTEXT: "There is no context to check the answer against.",
         }
@@ -72,13 +73,17 @@ class ClaimEvaluator(Evaluator):
         return self.result(
             judge,
             status=check.status,
-            fallback=UNSCORED if no_context else self.policy.no_claims,
+            fallback=UNSCORED if no_context else self.score_without_claims(),
             reasoning=reasons[check.status],
             usage=check.usage,
             raw_response=self.raw_response(check),
         )
 
     without_claims: str = "No claims to verify."
+
+    def score_without_claims(self) -> Fallback:
+        """What an answer without claims scores: what the policy says."""
+        return self.policy.no_claims
 
     @abstractmethod
     def score_claims(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
@@ -94,6 +99,10 @@ class ClaimEvaluator(Evaluator):
         undecided = len(check.claims) - len(check.decided)
         if undecided:
             reasoning += f" {undecided} could not be decided and are left out."
+        if self.policy.wording is not None:
+            reasoning = self.policy.wording.scored(
+                self.name, score, self.threshold, passed=self.is_passing(score)
+            )
         return self.result(
             judge,
             status=check.status,

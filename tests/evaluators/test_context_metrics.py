@@ -177,3 +177,8 @@ async def test_a_failing_judge_is_a_status_and_no_score(evaluator, method):
     judge = ScriptedJudge(failures={method: [JudgeAPIError("down")] * 3})
     result = await evaluator(policy=ScoringPolicy.LIVE).evaluate(CASE, judge)
     assert (result.score, result.status) == (None, "judge_error")
+
+
+async def test_an_answer_without_claims_has_no_chunk_utility():
+    result = await ChunkUtilityEvaluator().evaluate(CASE, ScriptedJudge(claims=[]))
+    assert (result.score, result.passed, result.status) == (None, None, "no_claims")

@@ -147,3 +147,13 @@ async def test_cancelling_the_evaluation_cancels_the_judge_and_is_not_a_result()
     evaluation.cancel()
     with pytest.raises(asyncio.CancelledError):
         await evaluation
+
+
+async def test_a_metric_that_measures_in_its_own_way_is_asked_to():
+    class Lenient(FaithfulnessEvaluator):
+        async def measure(self, test_case, judge):
+            result = await super().measure(test_case, judge)
+            return result.model_copy(update={"reasoning": "Measured differently."})
+
+    results = await evaluate_case(CASE, [Lenient(), HallucinationEvaluator()], ScriptedJudge())
+    assert results["faithfulness"].reasoning == "Measured differently."

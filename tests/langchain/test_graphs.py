@@ -25,6 +25,8 @@ from rag_parts import (
     rag_chain,
 )
 
+from langchain_ragaliq import attach
+
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 
 
@@ -84,6 +86,13 @@ def test_retrieve_and_generate(watch, invoke, first, output):
 @pytest.mark.parametrize("output", [State, Answer])
 def test_documents_that_a_grader_rejects_are_no_context(watch, invoke, output):
     invoke(graph(retrieve, grade, generate, output=output), {"question": QUESTION}, watch.config)
+    assert watch.only == (QUESTION, REFUNDS[:1], ANSWER)
+
+
+def test_events_that_arrive_twice_change_nothing(watch, invoke):
+    attach(watch.handler)
+    rag = graph(retrieve, grade, generate, check, output=Answer)
+    invoke(rag.with_config(watch.config), {"question": QUESTION}, watch.config)
     assert watch.only == (QUESTION, REFUNDS[:1], ANSWER)
 
 

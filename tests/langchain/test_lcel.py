@@ -109,6 +109,14 @@ def test_contexts_returned_as_texts_beside_the_answer(watch, invoke):
     assert watch.only == EXPECTED
 
 
+def test_an_empty_list_beside_the_documents_does_not_hide_them(watch, invoke):
+    def answer(question):
+        return {"context": [], "source_documents": documents(), "answer": ANSWER}
+
+    invoke(RunnableLambda(answer), QUESTION, watch.config)
+    assert watch.only == EXPECTED
+
+
 def test_a_decorated_function_that_calls_retriever_and_model_itself(watch, invoke):
     @chain
     def answer(question):

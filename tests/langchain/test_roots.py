@@ -167,22 +167,44 @@ def test_a_handler_takes_a_monitor_or_its_options_but_not_both():
         RagaliqCallbackHandler(built.monitor, sample_rate=0.5)
 
 
-def test_an_event_that_cannot_be_understood_is_counted_and_not_felt(new_watch, invoke, caplog):
-    class Strange(dict[str, Any]):
-        def items(self):
-            raise RuntimeError("a text of the application")
+class Strange(dict[str, Any]):
+    """An input or output that cannot be read."""
 
-        values = items
+    def items(self):
+        raise RuntimeError("a text of the application")
 
+    values = items
+
+
+@pytest.mark.parametrize("where", ["input", "step", "output"])
+def test_what_cannot_be_read_is_not_felt_and_the_run_is_counted(new_watch, invoke, caplog, where):
     watch = new_watch()
     watch.may_err = True
-    chain = RunnableLambda(lambda q: Strange(answer=q)) | RunnableLambda(lambda s: s["answer"])
+    made, read = RunnableLambda(lambda q: Strange(odd=q)), RunnableLambda(lambda s: s["odd"])
+    chain, value, expected = {
+        "input": (read, Strange(odd=QUESTION), QUESTION),
+        "step": (made | read, QUESTION, QUESTION),
+        "output": (RunnableLambda(lambda q: q) | made, QUESTION, {"odd": QUESTION}),
+    }[where]
     for _ in range(3):
-        assert invoke(chain, QUESTION, watch.config) == QUESTION
+        assert invoke(chain, value, watch.config) == expected
     assert watch.handler.errors >= 3
     said = [record.getMessage() for record in caplog.records if "ragaliq" in record.name]
     assert len(said) == 1
     assert "RuntimeError" in said[0]
     assert "a text of the application" not in caplog.text
     assert watch.stats.started == 3
-    assert watch.handler.open_runs == 0
+
+
+def test_an_instrumentation_that_fails_is_not_felt_and_the_run_is_counted(
+    new_watch, invoke, monkeypatch
+):
+    def fail(run_id):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("langchain_ragaliq.target._openinference_span", fail)
+    watch = new_watch()
+    watch.may_err = True
+    assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
+    assert watch.handler.errors > 0
+    assert watch.incomplete == {"internal_error": 1}

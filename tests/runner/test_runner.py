@@ -103,3 +103,13 @@ def test_a_strategy_the_judge_cannot_do_is_a_configuration_error():
     with pytest.raises(ConfigurationError, match="BatchingJudge"):
         evaluate(cases(1), evaluators=evaluators, judge=judge)
     assert not judge.calls
+
+
+def test_a_raising_progress_callback_loses_no_results(caplog):
+    def on_progress(done, total):
+        raise ValueError("secret")
+
+    run = evaluate(cases(3), judge=ScriptedJudge(), on_progress=on_progress)
+    assert len(run) == 3
+    assert "on_progress raised ValueError" in caplog.text
+    assert "secret" not in caplog.text

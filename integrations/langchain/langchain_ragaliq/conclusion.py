@@ -58,7 +58,8 @@ def _reply(root: RootRun, outputs: Any) -> str | None:
     reply = reply_of(root.replied_last)
     if isinstance(outputs, dict):
         values = list(outputs.values())
-        is_state = root.question in values or output_passages(outputs) is not None
+        echoes = any(isinstance(v, str) and v.strip() == root.question for v in values)
+        is_state = echoes or output_passages(outputs) is not None
         if is_state and reply not in map(answer_of, values):
             return None
     return reply

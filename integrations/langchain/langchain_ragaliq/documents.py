@@ -66,11 +66,9 @@ def output_passages(value: Any) -> list[Passage] | None:
     """What a chain returns as its context beside the answer; empty when it says there was none."""
     if not isinstance(value, dict):
         return None
-    for key in DOCUMENT_KEYS:
-        found = listed_passages(value.get(key))
-        if found is not None:
-            return found
-    return None
+    lists = [listed_passages(value.get(key)) for key in DOCUMENT_KEYS]
+    found = [passages for passages in lists if passages is not None]
+    return next(filter(None, found), found[0] if found else None)
 
 
 def prompt_passages(value: Any) -> list[Passage]:

@@ -79,6 +79,12 @@ class RootRun:
         self._retrievers: set[int] = set()
         self._has_child = False
 
+    def opened(self, inputs: Any, metadata: Mapping[str, Any]) -> None:
+        """The run began: keep what can be known at once."""
+        self.target.at_start()
+        self.question = question_of(inputs)
+        self.known_by(metadata)
+
     def known_by(self, names: Mapping[str, Any]) -> None:
         """Find the conversation's name among metadata or configurable values."""
         thread_id = names.get("thread_id")

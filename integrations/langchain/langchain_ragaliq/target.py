@@ -28,9 +28,14 @@ class TargetFinder:
 
     def __init__(self, root_id: UUID) -> None:
         self._root_id = root_id
-        self._ambient = trace.get_current_span().get_span_context()
+        self._ambient = trace.INVALID_SPAN_CONTEXT
         self._source = "openinference"
-        self._found = _openinference_span(root_id)
+        self._found: trace.SpanContext | None = None
+
+    def at_start(self) -> None:
+        """Look at the start of the run."""
+        self._ambient = trace.get_current_span().get_span_context()
+        self._found = _openinference_span(self._root_id)
 
     def at_child(self) -> None:
         """Look at the start of the first child."""

@@ -21,7 +21,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from langchain_ragaliq.conclusion import conclude
 from langchain_ragaliq.ended import EndedRuns
-from langchain_ragaliq.extract import question_of, response_id_of
+from langchain_ragaliq.extract import response_id_of
 from langchain_ragaliq.root_run import RootRun, is_interrupt
 from ragaliq import Monitor, is_suppressed
 
@@ -121,15 +121,15 @@ class RunTracker:
         ticket = self.monitor.begin(
             str(run_id), pipeline=self._pipeline or name or "", framework="langchain"
         )
+        # Followed before anything is looked at: should that fail, the run still ends.
         root = RootRun(run_id, ticket)
-        if ticket is not None:
-            root.question = question_of(inputs)
-            root.known_by(metadata or {})
         with self._lock:
             self._roots[root.key] = self._runs[root.key] = root
             given_up = self._overdue()
         for reason, old in given_up:
             self._discard(old, reason)
+        if ticket is not None:
+            root.opened(inputs, metadata or {})
 
     def root_ended(self, root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> None:
         """Close a root that ended well and submit it, or say why it cannot be evaluated."""
@@ -137,6 +137,7 @@ class RunTracker:
             return
         try:
             found = conclude(root, outputs, inputs, is_stream=is_stream)
+            target = root.target.at_end()
         except Exception:
             root.ticket.discard("internal_error")
             raise
@@ -145,7 +146,7 @@ class RunTracker:
         else:
             root.ticket.submit(
                 found,
-                target=root.target.at_end(),
+                target=target,
                 session_id=root.session_id,
                 response_id=response_id_of(root.replied_last),
             )
