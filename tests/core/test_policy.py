@@ -121,3 +121,43 @@ def test_a_score_passes_from_the_threshold_on_with_room_for_rounding():
 def test_a_policy_of_the_users_own_starts_from_a_preset():
     strict = P.RAGALIQ.model_copy(update={"name": "strict", "empty_context": "error"})
     assert strict.no_claims == P.RAGALIQ.no_claims
+
+
+class Forgetful(ScriptedJudge):
+    """Decides the first of the claims it is asked about, and supports it."""
+
+    async def verify_claims(self, claims, context):
+        reply = await super().verify_claims(claims[:1], context)
+        return reply.model_copy(update={"tokens_used": 1})
+
+
+TWO_CLAIMS = RAGTestCase(query="q", context=["c"], response="Alpha is one. Beta is two.")
+FOUR_CLAIMS = RAGTestCase(query="q", context=["c"], response="One is. Two is. Three is. Four is.")
+
+
+async def test_fewer_verdicts_ragaliq_asks_again_and_then_raises():
+    judge = Forgetful(verdicts="SUPPORTED")
+    assert (await score(P.RAGALIQ, judge, TWO_CLAIMS)).score == 1.0
+    assert judge.call_counts["verify_claims"] == 2
+    with pytest.raises(JudgeResponseError, match="2 of 4 claims"):
+        await score(P.RAGALIQ, Forgetful(verdicts="SUPPORTED"), FOUR_CLAIMS)
+
+
+async def test_fewer_verdicts_live_asks_again_and_then_is_partial():
+    result = await score(P.LIVE, Forgetful(verdicts="SUPPORTED"), FOUR_CLAIMS)
+    assert (result.score, result.status) == (1.0, "partial")
+
+
+@pytest.mark.parametrize("policy", [P.RAGAS, P.PROMPTFOO], ids=lambda p: p.name)
+async def test_fewer_verdicts_shorten_the_denominator_without_asking_again(policy):
+    judge = Forgetful(verdicts="CONTRADICTED")
+    result = await score(policy, judge, FOUR_CLAIMS)
+    assert (result.score, result.raw_response["total_claims"]) == (0.0, 1)
+    assert judge.call_counts["verify_claims"] == 1
+
+
+async def test_fewer_verdicts_are_an_error_for_rag_evals():
+    judge = Forgetful(verdicts="SUPPORTED")
+    with pytest.raises(JudgeResponseError, match="3 of 4 claims"):
+        await score(P.RAG_EVALS, judge, FOUR_CLAIMS)
+    assert judge.call_counts["verify_claims"] == 1
