@@ -21,7 +21,7 @@ from ragaliq.evaluators.reconcile import Decided
 from ragaliq.evaluators.verification import Verifier, positive_limit
 from ragaliq.evaluators.windows import split_text
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
-from ragaliq.judges.refusals import is_refusal
+from ragaliq.judges.language.refusals import is_refusal
 
 __all__ = ["ClaimCheck", "Strategy", "check_claims", "require_strategy"]
 

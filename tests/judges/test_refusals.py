@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq.judges.refusals import is_refusal
+from ragaliq.judges.language.refusals import is_refusal
 
 REFUSALS = """
 I don't know.

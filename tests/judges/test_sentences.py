@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.judges.sentences import detect_language, split_sentences
+from ragaliq.judges.language.sentences import detect_language, split_sentences
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ragaliq.judges.language.phrases import CONTEXT
 from ragaliq.judges.local.frequencies import WordFrequencies
 from ragaliq.judges.local.numbers import Number
 from ragaliq.judges.local.words import FUNCTION_WORDS, read_words
-from ragaliq.judges.phrases import CONTEXT
 
 __all__ = ["ABSOLUTES", "ClaimWords", "clauses", "denies", "names_in", "read_claim"]
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ragaliq.judges.language.sentences import Span, split_sentences
 from ragaliq.judges.local.numbers import MONTHS, spans_of_time
 from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem
-from ragaliq.judges.sentences import Span, split_sentences
 
 __all__ = ["ContextIndex", "Sentence"]
 

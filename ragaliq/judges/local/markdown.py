@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ragaliq.judges.sentences import Span
+from ragaliq.judges.language.sentences import Span
 
 __all__ = ["Block", "prose"]
 

@@ -20,13 +20,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from ragaliq.judges.language.refusals import is_refusal
 from ragaliq.judges.local.claim_words import ClaimWords, names_in, read_claim
 from ragaliq.judges.local.context import ContextIndex
 from ragaliq.judges.local.matching import match_claim
 from ragaliq.judges.local.numbers import MONTHS
 from ragaliq.judges.local.parameters import load_frequencies
 from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem
-from ragaliq.judges.refusals import is_refusal
 
 __all__ = ["Relevance", "answer_relevance", "chunk_relevance"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ragaliq.judges.language.refusals import declines, is_question, is_small_talk
+from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
 from ragaliq.judges.local.markdown import prose
-from ragaliq.judges.refusals import declines, is_question, is_small_talk
-from ragaliq.judges.sentences import Span, detect_language, split_sentences
 
 __all__ = ["find_claims"]
 

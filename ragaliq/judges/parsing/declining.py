@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from ragaliq.judges.phrases import REFUSALS
-from ragaliq.judges.refusals import plain
+from ragaliq.judges.language.phrases import REFUSALS
+from ragaliq.judges.language.refusals import plain
 
 __all__ = ["declines_to_judge", "is_unwilling"]
 

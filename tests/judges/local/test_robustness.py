@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragaliq.judges.language.refusals import is_refusal
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.local.segmentation import find_claims
-from ragaliq.judges.refusals import is_refusal
 
 # Surrogates and control characters too; and pieces that mean something to one rule or another.
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=200)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from ragaliq.judges.courtesies import ACCOMPANIMENTS, CONTRASTS, SMALL_TALK
-from ragaliq.judges.phrases import REFUSALS
-from ragaliq.judges.sentences import split_sentences
+from ragaliq.judges.language.courtesies import ACCOMPANIMENTS, CONTRASTS, SMALL_TALK
+from ragaliq.judges.language.phrases import REFUSALS
+from ragaliq.judges.language.sentences import split_sentences
 
 __all__ = ["declines", "is_question", "is_refusal", "is_small_talk"]
 

@@ -8,14 +8,14 @@ from pydantic import BaseModel
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, JudgeError
-from ragaliq.judges.control_tokens import defuse, restore
-from ragaliq.judges.loose_replies import read_reply
+from ragaliq.judges.openai_compatible.control_tokens import defuse, restore
+from ragaliq.judges.openai_compatible.loose_replies import read_reply
 from ragaliq.judges.pricing import provider_at
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.reply_forms import form_of
 
 if TYPE_CHECKING:
-    from ragaliq.judges.openai_server import ChatServer
+    from ragaliq.judges.openai_compatible.server import ChatServer
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
 __all__ = ["OpenAICompatibleJudge"]
@@ -114,7 +114,7 @@ class OpenAICompatibleJudge(PromptedJudge):
             JudgeRefusalError: The model declined, or a content filter withheld its reply.
             JudgeResponseError: The reply is cut off or says nothing that can be used.
         """
-        from ragaliq.judges.openai_errors import stopped_early
+        from ragaliq.judges.openai_compatible.errors import stopped_early
 
         form = self.prompts.render("reply_form", form=form_of(reply)).text
         text = f"{defuse(prompt.text)}\n\n{form}"
@@ -148,7 +148,7 @@ class OpenAICompatibleJudge(PromptedJudge):
 def _load_sdk() -> type[ChatServer]:
     # Not when this module is loaded: `from ragaliq import *` must work without the extra.
     try:
-        from ragaliq.judges.openai_server import ChatServer
+        from ragaliq.judges.openai_compatible.server import ChatServer
     except ModuleNotFoundError as error:
         if error.name != "openai":
             raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ragaliq.judges.phrases import CONTEXT
+from ragaliq.judges.language.phrases import CONTEXT
 
 __all__ = ["ACCOMPANIMENTS", "CONTRASTS", "SMALL_TALK"]
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, JudgeError, JudgeResponseError
-from ragaliq.judges.claude_client import check_client, client_factory
-from ragaliq.judges.claude_errors import request_failed, stopped_early
+from ragaliq.judges.claude.client import check_client, client_factory
+from ragaliq.judges.claude.errors import request_failed, stopped_early
 from ragaliq.judges.loop_clients import LoopClients
 from ragaliq.judges.prompted import PromptedJudge
 

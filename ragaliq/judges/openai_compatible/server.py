@@ -9,10 +9,10 @@ from pydantic import BaseModel
 
 from ragaliq.errors import JudgeError
 from ragaliq.judges.loop_clients import LoopClients
-from ragaliq.judges.openai_client import client_factory, own_headers
-from ragaliq.judges.openai_dialect import Attempt, Dialect, Negotiation
-from ragaliq.judges.openai_errors import not_a_completion, request_failed
-from ragaliq.judges.openai_reply import Completion, read_completion
+from ragaliq.judges.openai_compatible.client import client_factory, own_headers
+from ragaliq.judges.openai_compatible.dialect import Attempt, Dialect, Negotiation
+from ragaliq.judges.openai_compatible.errors import not_a_completion, request_failed
+from ragaliq.judges.openai_compatible.reply import Completion, read_completion
 from ragaliq.judges.reply_forms import schema_of
 
 __all__ = ["ChatServer"]
