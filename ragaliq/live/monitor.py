@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
-import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
 from opentelemetry import _logs, trace
 
-from ragaliq.core.concurrency import is_being_cancelled
-from ragaliq.core.guard import is_suppressed, suppress
+from ragaliq.core.guard import is_suppressed
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import Status
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.live.job import Job, LiveResult
+from ragaliq.live.job import Job
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.sampling import Sampler
+from ragaliq.live.scoring import LiveScorer, ResultCallback
 from ragaliq.live.settings import read_settings, require_positive
-from ragaliq.live.stats import MonitorStats, Outcome, Tally
+from ragaliq.live.stats import MonitorStats, Tally
 from ragaliq.live.ticket import Framework, RunTicket
 from ragaliq.live.worker import Worker
 from ragaliq.telemetry.content import ContentPolicy, Redactor
@@ -35,8 +31,6 @@ from ragaliq.telemetry.target import current_span_target
 __all__ = ["Monitor"]
 
 logger = logging.getLogger(__name__)
-
-ResultCallback = Callable[[LiveResult], object | Awaitable[object]]
 
 
 class Monitor:
@@ -99,14 +93,16 @@ class Monitor:
             evaluator.require(self.judge)
         self._sampler = Sampler(settings.sample_rate if sample_rate is None else sample_rate)
         self._enabled = settings.enabled if enabled is None else enabled
-        self._emitter = Emitter(
+        emitter = Emitter(
             ContentPolicy.resolve(capture_content=capture_content, redact=redact),
             tracer_provider=tracer_provider,
             logger_provider=logger_provider,
         )
         self._concurrency, self._max_queue = concurrency, max_queue
-        self._deadline, self._exit_timeout = deadline, exit_timeout
-        self._on_result = on_result
+        self._exit_timeout = exit_timeout
+        self._scorer = LiveScorer(
+            self.evaluators, self.judge, emitter=emitter, deadline=deadline, on_result=on_result
+        )
         self._tally, self._worker = Tally(), self._new_worker()
         watch_process(self)
 
@@ -251,49 +247,9 @@ class Monitor:
         self._tally.end("shutdown")
 
     async def _evaluate(self, job: Job) -> None:
-        try:
-            result = await self._judge(job)
-        except BaseException as error:
-            if is_being_cancelled():
-                self._tally.end("shutdown")
-                raise
-            # A judge may even raise SystemExit, which would end the worker's loop. The message may
-            # quote the application's text: only the type is logged.
-            logger.warning("a run could not be evaluated: %s", type(error).__name__)
-            self._tally.end("incomplete_run", "internal_error")
-            return
-        self._tally.evaluated(result.results, _outcome(result))
-        await self._report(result)
-
-    async def _judge(self, job: Job) -> LiveResult:
-        lag = max(0.0, time.time() - job.run.ended_at)
-        with self._emitter.evaluation(job.run, lag=lag) as emission:
-            results = await evaluate_case(
-                job.case, self.evaluators, self.judge, deadline=self._deadline
-            )
-            emission.record(results)
-        return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
-
-    async def _report(self, result: LiveResult) -> None:
-        if self._on_result is None:
-            return
-        try:
-            with suppress():
-                outcome = self._on_result(result)
-                if inspect.isawaitable(outcome):
-                    await outcome
-        except BaseException as error:
-            if is_being_cancelled():
-                raise
-            self._tally.callback_failed()
-            logger.warning("on_result raised %s", type(error).__name__)
+        await self._scorer.score(job, self._tally)
 
 
 def _sampling_key(run_id: str) -> str:
     span_context = trace.get_current_span().get_span_context()
     return f"{span_context.trace_id:032x}" if span_context.is_valid else run_id
-
-
-def _outcome(result: LiveResult) -> Outcome:
-    statuses = {metric.status for metric in result.results.values()}
-    return "no_context" if statuses == {Status.NO_CONTEXT} else "evaluated"

@@ -136,7 +136,7 @@ def test_no_text_of_the_application_reaches_the_log(monitor_of, caplog):
     monitor = monitor_of(judge=judge, on_result=on_result)
     monitor.submit(RAGTestCase(query=secret, context=[secret], response=f"{secret} is far."))
     assert monitor.flush(5.0)
-    assert "on_result raised ValueError" in caplog.text
+    assert "on_result raised: ValueError" in caplog.text
     assert secret not in caplog.text
 
 
@@ -153,3 +153,15 @@ def test_a_run_ended_by_the_garbage_collector_while_counts_are_read_is_counted(m
     thread.join(5.0)
     assert not thread.is_alive()
     assert monitor.stats().incomplete == {"truncated": 1}
+
+
+def test_what_fails_for_every_run_is_logged_once_and_counted_always(monitor_of, case, caplog):
+    def on_result(_):
+        raise ValueError
+
+    monitor = monitor_of(on_result=on_result)
+    for _ in range(20):
+        monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert monitor.stats().callback_errors == 20
+    assert caplog.text.count("on_result raised") == 1

@@ -1,0 +1,105 @@
+"""What the worker does with one run: judge it, emit it, count it, and tell the application."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from ragaliq.core.concurrency import is_being_cancelled
+from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.guard import suppress
+from ragaliq.core.results import Status
+from ragaliq.evaluators.case import evaluate_case
+from ragaliq.judges.base import LLMJudge
+from ragaliq.live.job import Job, LiveResult
+from ragaliq.live.stats import Outcome, Tally
+from ragaliq.telemetry.emitter import Emitter
+
+__all__ = ["LiveScorer", "ResultCallback"]
+
+logger = logging.getLogger(__name__)
+
+ResultCallback = Callable[[LiveResult], object | Awaitable[object]]
+
+
+class LiveScorer:
+    """Scores runs one at a time; may be called for several at once.
+
+    Args:
+        evaluators: What is measured.
+        judge: Who decides.
+        emitter: Where telemetry goes.
+        deadline: Seconds each metric of a run may take.
+        on_result: Called with each result; may be a coroutine function.
+    """
+
+    def __init__(
+        self,
+        evaluators: Sequence[Evaluator],
+        judge: LLMJudge,
+        *,
+        emitter: Emitter,
+        deadline: float,
+        on_result: ResultCallback | None,
+    ) -> None:
+        self._evaluators = evaluators
+        self._decider = judge
+        self._emitter = emitter
+        self._deadline = deadline
+        self._on_result = on_result
+        self._complaints: set[tuple[str, type[BaseException]]] = set()
+
+    async def score(self, job: Job, tally: Tally) -> None:
+        """Judge a run, count what became of it and tell the application; does not raise."""
+        try:
+            result = await self._evaluate(job)
+        except BaseException as error:
+            if is_being_cancelled():
+                tally.end("shutdown")
+                raise
+            # A judge may even raise SystemExit, which would end the worker's loop. The message may
+            # quote the application's text: only the type is logged.
+            self._complain("a run could not be evaluated", error)
+            tally.end("incomplete_run", "internal_error")
+            return
+        tally.evaluated(result.results, _outcome(result))
+        await self._report(result, tally)
+
+    async def _evaluate(self, job: Job) -> LiveResult:
+        lag = max(0.0, time.time() - job.run.ended_at)
+        with self._emitter.evaluation(job.run, lag=lag) as emission:
+            results = await evaluate_case(
+                job.case, self._evaluators, self._decider, deadline=self._deadline
+            )
+            emission.record(results)
+        return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
+
+    async def _report(self, result: LiveResult, tally: Tally) -> None:
+        if self._on_result is None:
+            return
+        try:
+            with suppress():
+                outcome = self._on_result(result)
+                if inspect.isawaitable(outcome):
+                    await outcome
+        except BaseException as error:
+            if is_being_cancelled():
+                raise
+            tally.callback_failed()
+            self._complain("on_result raised", error)
+
+    def _complain(self, what: str, error: BaseException) -> None:
+        # Once for each kind: what fails for one run mostly fails for all, and is counted anyway.
+        complaint = (what, type(error))
+        if complaint not in self._complaints:
+            self._complaints.add(complaint)
+            logger.warning(
+                "%s: %s; further ones are counted, not logged", what, type(error).__name__
+            )
+
+
+def _outcome(result: LiveResult) -> Outcome:
+    statuses = {metric.status for metric in result.results.values()}
+    return "no_context" if statuses == {Status.NO_CONTEXT} else "evaluated"
