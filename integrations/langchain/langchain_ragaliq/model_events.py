@@ -60,8 +60,8 @@ class ModelEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A model answered."""
-        root = tracker.root_of(run_id)
-        if root is not None and root.ticket is not None:
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
             root.replied(run_id.int, response)
 
     @contained
@@ -76,8 +76,8 @@ class ModelEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A model failed; a retry or a fallback may still answer."""
-        root = tracker.root_of(run_id)
-        if root is not None and root.ticket is not None:
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
             root.open_models.discard(run_id.int)
 
 

@@ -52,8 +52,8 @@ class SourceEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A retriever returned documents."""
-        root = tracker.root_of(run_id)
-        if root is not None and root.ticket is not None:
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
             root.sources.retrieved(run_id.int, documents)
 
     @contained
@@ -83,8 +83,8 @@ class SourceEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A tool answered."""
-        root = tracker.root_of(run_id)
-        if root is not None and root.ticket is not None:
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
             root.tool_ended(run_id.int, output)
 
     @contained
@@ -99,8 +99,8 @@ class SourceEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A tool failed: the model is told so, not what was fetched until then."""
-        root = tracker.root_of(run_id)
-        if root is not None and root.ticket is not None:
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
             root.sources.failed(run_id.int)
 
     @contained
@@ -110,7 +110,7 @@ class SourceEvents(Contained, BaseCallbackHandler):
         """`dispatch_custom_event("ragaliq.contexts", {"contexts": [...]})` names the context."""
         if name != CONTEXTS_EVENT:
             return
-        root = tracker.root_of(run_id)
+        root = tracker.evaluated_root(run_id)
         passages = listed_passages(data.get("contexts") if isinstance(data, Mapping) else data)
-        if root is not None and root.ticket is not None and passages is not None:
+        if root is not None and passages is not None:
             root.named(passages)

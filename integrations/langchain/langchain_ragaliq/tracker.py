@@ -81,6 +81,11 @@ class RunTracker:
         """The root a run belongs to; without a ticket it will not be evaluated."""
         return self._runs.get(run_id.int)
 
+    def evaluated_root(self, run_id: UUID) -> RootRun | None:
+        """The root a run belongs to, if it will be evaluated."""
+        root = self._runs.get(run_id.int)
+        return root if root is not None and root.ticket is not None else None
+
     def child_started(self, run_id: UUID, parent: int | None) -> RootRun | None:
         """Note a run below a known one and return its root; None where there is none."""
         root = self._runs.get(parent) if parent is not None else None
