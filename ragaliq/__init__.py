@@ -22,6 +22,7 @@ from ragaliq.errors import (
 
 if TYPE_CHECKING:
     from ragaliq import telemetry
+    from ragaliq.core.draft import CaseDraft, Passage, context_chunks
     from ragaliq.core.evaluator import Evaluator
     from ragaliq.core.policy import Fallback, ScoringPolicy
     from ragaliq.core.results import (
@@ -65,6 +66,7 @@ __all__ = [
     "DEFAULT_JUDGE_MODEL",
     "BatchingJudge",
     "BudgetExceeded",
+    "CaseDraft",
     "ChunkUtilityEvaluator",
     "ClaimDetail",
     "ClaimVerdict",
@@ -98,6 +100,7 @@ __all__ = [
     "Monitor",
     "MonitorStats",
     "OpenAICompatibleJudge",
+    "Passage",
     "RAGTestCase",
     "RagaliqError",
     "RelevanceEvaluator",
@@ -107,6 +110,7 @@ __all__ = [
     "Status",
     "Verdict",
     "__version__",
+    "context_chunks",
     "current_span_target",
     "estimate",
     "estimate_async",
@@ -124,6 +128,7 @@ __all__ = [
 
 
 _NAMES = {
+    "ragaliq.core.draft": "CaseDraft Passage context_chunks",
     "ragaliq.core.evaluator": "Evaluator",
     "ragaliq.core.policy": "Fallback ScoringPolicy",
     "ragaliq.core.results": "ClaimDetail EvaluationResult EvidenceSpan JudgeUsage Status Verdict",

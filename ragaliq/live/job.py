@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import EvaluationResult
 from ragaliq.core.run import EvaluatedRun, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 
-__all__ = ["Job", "LiveResult"]
+__all__ = ["Framework", "Job", "LiveResult", "Submission"]
+
+
+Framework = Literal["", "langchain", "llama_index"]
 
 
 class Job(BaseModel):
@@ -21,6 +26,58 @@ class Job(BaseModel):
 
     case: RAGTestCase
     run: EvaluatedRun
+
+
+@dataclass(slots=True, kw_only=True)
+class Submission:
+    """A finished run on its way to the worker, which makes a job of it.
+
+    Attributes:
+        case: Question, context and answer.
+        run_id: The framework's id of the run.
+        pipeline: The application's name for the chain.
+        framework: The framework that ran it.
+        target: The span the evaluation will speak about.
+        session_id: The conversation, when the application names it.
+        response_id: The model's id of the response, when known.
+        probability: The chance this run had of being evaluated.
+        ended_at: Unix time in seconds.
+    """
+
+    case: RAGTestCase | CaseDraft
+    run_id: str
+    pipeline: str
+    framework: Framework
+    target: SpanTarget | None
+    session_id: str | None
+    response_id: str | None
+    probability: float
+    ended_at: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.case, RAGTestCase | CaseDraft):
+            raise TypeError(
+                f"a case is a RAGTestCase or a CaseDraft, not {type(self.case).__name__}"
+            )
+
+    def job(self) -> Job:
+        """The job, checked.
+
+        Raises:
+            pydantic.ValidationError: Something is of the wrong type; nothing is quoted.
+        """
+        case = self.case.build() if isinstance(self.case, CaseDraft) else self.case
+        run = EvaluatedRun(
+            run_id=self.run_id,
+            pipeline=self.pipeline,
+            framework=self.framework,
+            target=self.target,
+            sampling_probability=self.probability,
+            session_id=self.session_id,
+            response_id=self.response_id,
+            ended_at=self.ended_at,
+        )
+        return Job(case=case, run=run)
 
 
 @dataclass(frozen=True, kw_only=True)

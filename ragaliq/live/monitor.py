@@ -16,14 +16,14 @@ from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.live.job import Job
+from ragaliq.live.engine import Engine
+from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.sampling import Sampler
 from ragaliq.live.scoring import LiveScorer, ResultCallback
 from ragaliq.live.settings import read_settings, require_positive
-from ragaliq.live.stats import MonitorStats, Tally
-from ragaliq.live.ticket import Framework, RunTicket
-from ragaliq.live.worker import Worker
+from ragaliq.live.stats import MonitorStats
+from ragaliq.live.ticket import RunTicket
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emitter import Emitter
 from ragaliq.telemetry.target import current_span_target
@@ -98,12 +98,11 @@ class Monitor:
             tracer_provider=tracer_provider,
             logger_provider=logger_provider,
         )
-        self._concurrency, self._max_queue = concurrency, max_queue
         self._exit_timeout = exit_timeout
-        self._scorer = LiveScorer(
+        scorer = LiveScorer(
             self.evaluators, self.judge, emitter=emitter, deadline=deadline, on_result=on_result
         )
-        self._tally, self._worker = Tally(), self._new_worker()
+        self._engine = Engine(scorer, concurrency=concurrency, max_queue=max_queue)
         watch_process(self)
 
     def __repr__(self) -> str:
@@ -146,23 +145,22 @@ class Monitor:
         """
         if not self._enabled or is_suppressed():
             return None
-        self._tally.start()
+        self._engine.tally.start()
         try:
             chosen = self._sampler.decide(_sampling_key(run_id))
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
-            self._tally.end("incomplete_run", "internal_error")
+            self._engine.tally.end("incomplete_run", "internal_error")
             return None
         if not chosen:
-            self._tally.end("sampled_out")
+            self._engine.tally.end("sampled_out")
             return None
         return RunTicket(
             run_id,
             pipeline=pipeline,
             framework=framework,
             probability=self._sampler.rate,
-            tally=self._tally,
-            worker=self._worker,
+            engine=self._engine,
         )
 
     def submit(
@@ -195,11 +193,11 @@ class Monitor:
         Returns:
             False when `timeout` seconds were not enough, or when called from `on_result`.
         """
-        return self._worker.flush(timeout)
+        return self._engine.worker.flush(timeout)
 
     async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
         """`flush` without blocking the event loop."""
-        return await asyncio.to_thread(self._worker.flush, timeout)
+        return await asyncio.to_thread(self._engine.worker.flush, timeout)
 
     def close(self, timeout: float = 30.0) -> bool:
         """Evaluate what is queued, at most for `timeout` seconds, then stop for good.
@@ -209,9 +207,9 @@ class Monitor:
         Returns:
             Whether everything was evaluated.
         """
-        finished = self._worker.close(timeout)
+        finished = self._engine.worker.close(timeout)
         # A judge that still blocks the thread would only be waited for in vain.
-        self._worker.stop(self.judge.aclose, timeout=1.0 if finished else 0.25)
+        self._engine.worker.stop(self.judge.aclose, timeout=1.0 if finished else 0.25)
         return finished
 
     def flush_at_exit(self) -> None:
@@ -225,29 +223,11 @@ class Monitor:
 
     def restart_after_fork(self) -> None:
         """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
-        self._worker.abandon()
-        self._tally.abandon()
-        self._tally, self._worker = Tally(), self._new_worker()
+        self._engine = self._engine.after_fork()
 
     def stats(self) -> MonitorStats:
         """What became of every run so far."""
-        return self._tally.snapshot()
-
-    # --- the worker ---------------------------------------------------------------------------
-
-    def _new_worker(self) -> Worker:
-        return Worker(
-            self._evaluate,
-            self._drop,
-            concurrency=self._concurrency,
-            max_queue=self._max_queue,
-        )
-
-    def _drop(self, _: Job) -> None:
-        self._tally.end("shutdown")
-
-    async def _evaluate(self, job: Job) -> None:
-        await self._scorer.score(job, self._tally)
+        return self._engine.tally.snapshot()
 
 
 def _sampling_key(run_id: str) -> str:

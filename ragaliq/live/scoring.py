@@ -13,7 +13,7 @@ from ragaliq.core.guard import suppress
 from ragaliq.core.results import Status
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.judges.base import LLMJudge
-from ragaliq.live.job import Job, LiveResult
+from ragaliq.live.job import LiveResult, Submission
 from ragaliq.live.stats import Outcome, Tally
 from ragaliq.telemetry.emitter import Emitter
 
@@ -51,10 +51,10 @@ class LiveScorer:
         self._on_result = on_result
         self._complaints: set[tuple[str, type[BaseException]]] = set()
 
-    async def score(self, job: Job, tally: Tally) -> None:
+    async def score(self, submission: Submission, tally: Tally) -> None:
         """Judge a run, count what became of it and tell the application; does not raise."""
         try:
-            result = await self._evaluate(job)
+            result = await self._evaluate(submission)
         except BaseException as error:
             if is_being_cancelled():
                 tally.end("shutdown")
@@ -67,7 +67,8 @@ class LiveScorer:
         tally.evaluated(result.results, _outcome(result))
         await self._report(result, tally)
 
-    async def _evaluate(self, job: Job) -> LiveResult:
+    async def _evaluate(self, submission: Submission) -> LiveResult:
+        job = submission.job()
         lag = max(0.0, time.time() - job.run.ended_at)
         with self._emitter.evaluation(job.run, lag=lag) as emission:
             results = await evaluate_case(

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Literal
 
 from ragaliq.core.sync import LoopThread
-from ragaliq.live.job import Job
+from ragaliq.live.job import Submission
 
 __all__ = ["Refusal", "Worker"]
 
@@ -33,8 +33,8 @@ class Worker:
 
     def __init__(
         self,
-        handle: Callable[[Job], Awaitable[None]],
-        dropped: Callable[[Job], None],
+        handle: Callable[[Submission], Awaitable[None]],
+        dropped: Callable[[Submission], None],
         *,
         concurrency: int,
         max_queue: int,
@@ -44,13 +44,13 @@ class Worker:
         self._concurrency = concurrency
         self._max_queue = max_queue
         self._thread = LoopThread("ragaliq-worker")
-        self._queue: deque[Job] = deque()
+        self._queue: deque[Submission] = deque()
         self._changed = threading.Condition()
         self._lanes: set[asyncio.Task[None]] = set()
         self._active = 0
         self._closed = False
 
-    def submit(self, job: Job) -> Refusal | None:
+    def submit(self, job: Submission) -> Refusal | None:
         """Queue a job without blocking; returns why it was refused, or None.
 
         Raises:
@@ -141,6 +141,6 @@ class Worker:
         while (job := self._next()) is not None:
             await self._handle(job)
 
-    def _next(self) -> Job | None:
+    def _next(self) -> Submission | None:
         with self._changed:
             return self._queue.popleft() if self._queue else None

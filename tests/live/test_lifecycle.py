@@ -136,7 +136,7 @@ class TestFork:
         done = run(
             """
             m = monitor(); ticket = m.begin("in progress")
-            with m._tally._lock, m._worker._changed:
+            with m._engine.tally._lock, m._engine.worker._changed:
                 pid = os.fork()
                 if pid == 0:
                     assert not ticket.submit(case)  # begun in the parent: not the child's to count

@@ -54,7 +54,7 @@ class RecordingTicket:
     ) -> bool:
         if not self.ended.acquire(blocking=False):
             return False
-        self.monitor.cases.append(case)
+        self.monitor.cases.append(case.build())
         self.monitor.targets.append(target)
         self.monitor.sessions.append(session_id)
         return True

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from llama_index.core.agent.workflow.workflow_events import AgentOutput, AgentWorkflowStartEvent
 from llama_index.core.base.llms.types import (
     ChatMessage,
@@ -21,15 +19,12 @@ from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle
 from llama_index.core.workflow import StartEvent, StopEvent
 
 from llama_index.evaluation.ragaliq.extract import (
-    Piece,
     answer_of,
-    chunks_of,
+    passages_of,
     payload_of,
-    pieces_of,
     question_of_call,
     question_of_run,
 )
-from ragaliq import RAGTestCase
 
 
 class Verdict(BaseModel):
@@ -53,25 +48,10 @@ def called(*args, **kwargs):
     return inspect.signature(lambda str_or_query_bundle, **rest: None).bind(*args, **kwargs)
 
 
-@given(st.lists(st.builds(Piece, st.text("ab ", min_size=1), st.sampled_from("xyz"), st.none())))
-def test_any_nodes_make_a_valid_context_with_every_text_once(pieces):
-    case = RAGTestCase(query="q", context=chunks_of(pieces), response="a")
-
-    assert case.context_texts == list(dict.fromkeys(piece.text for piece in pieces))
-
-
-def test_a_second_text_under_a_known_id_is_known_by_its_position():
-    pieces = [Piece("one", "x", 0.5), Piece("two", "x", 0.4), Piece("one", "y", 0.3)]
-
-    case = RAGTestCase(query="q", context=chunks_of(pieces), response="a")
-
-    assert case.chunk_ids == ["x", 1]
-
-
 def test_nodes_without_text_are_left_out(nodes):
     found = [*nodes("text", "  "), NodeWithScore(node=ImageNode(image_path="x.png"))]
 
-    assert [piece.text for piece in pieces_of(found)] == ["text"]
+    assert [passage.text for passage in passages_of(found)] == ["text"]
 
 
 @pytest.mark.parametrize(

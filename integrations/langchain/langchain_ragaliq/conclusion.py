@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from langchain_ragaliq.documents import Passage, documents_of, output_passages, turn_passages
+from langchain_ragaliq.documents import documents_of, output_passages, turn_passages
 from langchain_ragaliq.extract import answer_of, question_of, reply_of
 from langchain_ragaliq.root_run import RootRun
-from ragaliq import ContextChunk, RAGTestCase
+from ragaliq import CaseDraft, Passage
 
 __all__ = ["Reason", "conclude"]
 
 Reason = Literal["truncated", "interrupted", "no_question", "no_answer"]
 
 
-def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> RAGTestCase | Reason:
+def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> CaseDraft | Reason:
     """Make a case of a run.
 
     Args:
@@ -33,8 +33,8 @@ def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> RA
         return "no_question"
     if not answer:
         return "no_answer"
-    return RAGTestCase(
-        id=str(root.run_id), query=question, context=_context(root, outputs), response=answer
+    return CaseDraft(
+        id=str(root.run_id), query=question, passages=_passages(root, outputs), response=answer
     )
 
 
@@ -67,15 +67,6 @@ def _reply(root: RootRun, outputs: Any) -> str | None:
 
 def _echo(outputs: Any) -> str | None:
     return question_of(outputs) if isinstance(outputs, dict) else None
-
-
-def _context(root: RootRun, outputs: Any) -> list[str | ContextChunk]:
-    passages = list(dict(_passages(root, outputs)).items())
-    ids = [chunk_id for _, chunk_id in passages]
-    if None in ids or len(set(ids)) < len(ids):
-        # Pieces of one document often share its id: then all go by their position.
-        return [text for text, _ in passages]
-    return [ContextChunk(text=text, id=chunk_id) for text, chunk_id in passages]
 
 
 def _passages(root: RootRun, outputs: Any) -> list[Passage]:

@@ -13,10 +13,10 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_ragaliq.messages import messages_of, text_blocks, this_turn
+from ragaliq import Passage
 
 __all__ = [
     "DOCUMENT_KEYS",
-    "Passage",
     "documents_of",
     "listed_passages",
     "output_passages",
@@ -26,9 +26,6 @@ __all__ = [
     "tool_passages",
     "turn_passages",
 ]
-
-Passage = tuple[str, str | None]
-"""A document's text and its id."""
 
 DOCUMENT_KEYS = ("context", "source_documents", "documents", "docs", "contexts", "retrieved_docs")
 TEXT_KEYS = ("page_content", "text", "content")
@@ -41,7 +38,7 @@ def documents_of(value: Any) -> list[Document] | None:
 
 def passages_of(documents: Iterable[Document]) -> list[Passage]:
     """The texts and ids of documents."""
-    return [(document.page_content, document.id) for document in documents]
+    return [Passage(document.page_content, document.id) for document in documents]
 
 
 def listed_passages(value: Any) -> list[Passage] | None:
@@ -78,7 +75,7 @@ def prompt_passages(value: Any) -> list[Passage]:
     for key in DOCUMENT_KEYS:
         held = value.get(key)
         if isinstance(held, str) and held.strip():
-            return [(held, None)]
+            return [Passage(held)]
         found = listed_passages(held)
         if found:
             return found
@@ -115,14 +112,14 @@ def _all_documents(value: list[Any]) -> bool:
 
 def _passage(item: Any) -> Passage | None:
     if isinstance(item, Document):
-        return item.page_content, item.id
+        return Passage(item.page_content, item.id)
     if isinstance(item, str):
-        return item, None
+        return Passage(item)
     if isinstance(item, Mapping):
         texts = [item[key] for key in TEXT_KEYS if isinstance(item.get(key), str)]
-        return (texts[0], None) if texts else None
+        return Passage(texts[0]) if texts else None
     return None
 
 
 def _texts(texts: Iterable[str]) -> list[Passage]:
-    return [(text, None) for text in texts if text.strip()]
+    return [Passage(text) for text in texts if text.strip()]

@@ -10,11 +10,11 @@ from uuid import UUID
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
-from langchain_ragaliq.documents import Passage, prompt_passages, tool_passages
+from langchain_ragaliq.documents import prompt_passages, tool_passages
 from langchain_ragaliq.extract import question_of
 from langchain_ragaliq.sources import Sources
 from langchain_ragaliq.target import TargetFinder
-from ragaliq import RunTicket
+from ragaliq import Passage, RunTicket
 
 __all__ = ["RootRun", "is_interrupt"]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_ragaliq.documents import Passage, documents_of, passages_of, takes_documents
+from langchain_ragaliq.documents import documents_of, passages_of, takes_documents
+from ragaliq import Passage
 
 __all__ = ["Sources"]
 

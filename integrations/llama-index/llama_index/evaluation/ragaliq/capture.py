@@ -9,8 +9,8 @@ from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 
 from llama_index.evaluation.ragaliq.chat_streams import ChatStreams
 from llama_index.evaluation.ragaliq.extract import (
+    passages_of,
     payload_of,
-    pieces_of,
     question_of_call,
     question_of_run,
 )
@@ -48,7 +48,7 @@ class SpanCapture:
         self._monitor = monitor
         self._pipeline = pipeline
         self._runs = runs
-        self._finisher = Finisher(runs, faults)
+        self._finisher = Finisher(runs)
         self._chats = ChatStreams(runs, self._finisher)
 
     def enter(
@@ -164,16 +164,16 @@ class SpanCapture:
             inner = Scope(outer=scope, is_workflow=part is Part.WORKFLOW)
             return Frame(span_id, Role.ENGINE, run, inner)
         if part is Part.SYNTHESIZE:
-            scope.synthesized.append(pieces_of(bound_args.arguments.get("nodes") or ()))
+            scope.synthesized.append(passages_of(bound_args.arguments.get("nodes") or ()))
         if part in {Part.SYNTHESIZE, Part.WRITE}:
             return around
         return Frame(span_id, Role.RETRIEVE if part is Part.RETRIEVE else Role.RERANK, run, scope)
 
     def _exit_part(self, role: Role, scope: Scope, result: Any) -> None:
         if role is Role.RETRIEVE:
-            scope.retrieved.append(pieces_of(result))
+            scope.retrieved.append(passages_of(result))
         elif role is Role.RERANK:
-            scope.reranked.append(pieces_of(result))
+            scope.reranked.append(passages_of(result))
         elif scope.outer is not None:
             context = context_of(scope, payload_of(result))
             if context is not None:

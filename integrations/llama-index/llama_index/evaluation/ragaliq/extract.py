@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from inspect import BoundArguments
 from types import UnionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from llama_index.core.agent.workflow.workflow_events import AgentOutput
 from llama_index.core.base.llms.types import (
@@ -30,14 +30,12 @@ from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgent
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.workflow import Event, StopEvent
 
-from ragaliq import ContextChunk
+from ragaliq import Passage
 
 __all__ = [
-    "Piece",
     "answer_of",
-    "chunks_of",
+    "passages_of",
     "payload_of",
-    "pieces_of",
     "question_of_call",
     "question_of_run",
     "sources_of",
@@ -56,38 +54,15 @@ _WITH_SOURCES = (
 )
 
 
-class Piece(NamedTuple):
-    """A node's text as the model saw it, its id and the retriever's score."""
-
-    text: str
-    id: str
-    score: float | None
-
-
-def pieces_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Piece]:
+def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
     """Copy what matters of retrieved nodes; those without text are left out."""
-    pieces = []
+    passages = []
     for node in nodes:
         # The synthesizers put metadata before the text: claims made from it are in the context.
         text = node.get_content(metadata_mode=MetadataMode.LLM)
         if text.strip():
-            pieces.append(Piece(text, node.node_id, getattr(node, "score", None)))
-    return pieces
-
-
-def chunks_of(pieces: Iterable[Piece]) -> list[str | ContextChunk]:
-    """Context chunks in order: each text once, each id once."""
-    chunks: dict[str, str | ContextChunk] = {}
-    ids: set[str] = set()
-    for text, node_id, score in pieces:
-        if text in chunks:
-            continue
-        # One node may appear with two texts (cut differently by two postprocessors); the second
-        # is then known by its position.
-        own_id = None if node_id in ids else node_id
-        ids.add(node_id)
-        chunks[text] = ContextChunk(text=text, id=own_id, score=score)
-    return list(chunks.values())
+            passages.append(Passage(text, node.node_id, getattr(node, "score", None)))
+    return passages
 
 
 def text_of(value: Any) -> str:

@@ -7,24 +7,21 @@ from typing import Any
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 
 from llama_index.evaluation.ragaliq.extract import (
-    Piece,
     answer_of,
-    chunks_of,
-    pieces_of,
+    passages_of,
     sources_of,
 )
-from llama_index.evaluation.ragaliq.faults import FaultLog
 from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
 from llama_index.evaluation.ragaliq.scope import Scope
 from llama_index.evaluation.ragaliq.streams import StreamListener, afollow, follow
-from ragaliq import RAGTestCase
+from ragaliq import CaseDraft, Passage
 
 __all__ = ["Finisher", "context_of"]
 
 
-def context_of(scope: Scope, payload: Any) -> list[Piece] | None:
+def context_of(scope: Scope, payload: Any) -> list[Passage] | None:
     """What an engine answered from, given what it returned; None if nothing was retrieved."""
-    return scope.context(lambda: pieces_of(sources_of(payload)))
+    return scope.context(lambda: passages_of(sources_of(payload)))
 
 
 class Finisher:
@@ -32,12 +29,10 @@ class Finisher:
 
     Args:
         runs: The runs in progress.
-        faults: Told of our own mistakes.
     """
 
-    def __init__(self, runs: RunRegistry, faults: FaultLog) -> None:
+    def __init__(self, runs: RunRegistry) -> None:
         self._runs = runs
-        self._faults = faults
 
     def finish(self, run: Run, payload: Any) -> None:
         """End a run with what its root returned, or follow the stream that brings the answer."""
@@ -59,7 +54,7 @@ class Finisher:
         self._runs.claim(run)
         run.ticket.discard(reason)
 
-    def hand_over(self, run: Run, answer: str, context: list[Piece] | None) -> None:
+    def hand_over(self, run: Run, answer: str, context: list[Passage] | None) -> None:
         """Give a run with its answer to the monitor; does not raise.
 
         Args:
@@ -73,14 +68,7 @@ class Finisher:
         if reason:
             run.ticket.discard(reason)
             return
-        try:
-            case = RAGTestCase(
-                id=run.id, query=run.question, context=chunks_of(context or ()), response=answer
-            )
-        except Exception as error:  # noqa: BLE001 - the ticket must end whatever happens
-            self._faults.note(error)
-            run.ticket.discard("internal_error")
-            return
+        case = CaseDraft(id=run.id, query=run.question, passages=context or (), response=answer)
         run.ticket.submit(case, target=run.target, session_id=run.session_id)
 
     def listener(self, run: Run, payload: Any) -> StreamListener:
@@ -91,7 +79,7 @@ class Finisher:
 class _AnswerListener:
     """Ends a run with the answer that is being streamed; see `streams.StreamListener`."""
 
-    def __init__(self, run: Run, context: list[Piece] | None, finisher: Finisher) -> None:
+    def __init__(self, run: Run, context: list[Passage] | None, finisher: Finisher) -> None:
         self._run = run
         self._context = context
         self._finisher = finisher
@@ -103,7 +91,7 @@ class _AnswerListener:
         self._finisher.discard(self._run, reason)
 
 
-def _missing(run: Run, answer: str, context: list[Piece] | None) -> str:
+def _missing(run: Run, answer: str, context: list[Passage] | None) -> str:
     if context is None:
         return "not_rag"
     if not run.question.strip():

@@ -12,8 +12,8 @@ from llama_index.core.base.response.schema import (
     StreamingResponse,
 )
 
-from llama_index.evaluation.ragaliq.extract import answer_of, chunks_of, pieces_of, sources_of
-from ragaliq import ContextChunk
+from llama_index.evaluation.ragaliq.extract import answer_of, passages_of, sources_of
+from ragaliq import ContextChunk, context_chunks
 
 __all__ = ["aread_answer", "read_answer", "read_context"]
 
@@ -38,8 +38,8 @@ async def aread_answer(response: Any) -> str:
 
 def read_context(response: Any) -> list[str | ContextChunk]:
     """The source nodes as the model saw them: with the metadata that goes to the model."""
-    return chunks_of(
-        pieces_of(sources_of(response) or getattr(response, "source_nodes", None) or ())
+    return context_chunks(
+        passages_of(sources_of(response) or getattr(response, "source_nodes", None) or ())
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from llama_index.evaluation.ragaliq.extract import Piece
+from ragaliq import Passage
 
 if TYPE_CHECKING:
     from llama_index.evaluation.ragaliq.run_state import Run
@@ -43,12 +43,12 @@ class Scope:
     def __init__(self, *, outer: Scope | None = None, is_workflow: bool = False) -> None:
         self.outer = outer
         self.is_workflow = is_workflow
-        self.inner: list[list[Piece]] = []
-        self.synthesized: list[list[Piece]] = []
-        self.reranked: list[list[Piece]] = []
-        self.retrieved: list[list[Piece]] = []
+        self.inner: list[list[Passage]] = []
+        self.synthesized: list[list[Passage]] = []
+        self.reranked: list[list[Passage]] = []
+        self.retrieved: list[list[Passage]] = []
 
-    def context(self, sources: Callable[[], list[Piece]]) -> list[Piece] | None:
+    def context(self, sources: Callable[[], list[Passage]]) -> list[Passage] | None:
         """What the engine answered from, or None if nothing was retrieved at all.
 
         Args:
@@ -80,5 +80,5 @@ class Frame:
         self.scope = scope
 
 
-def _flatten(findings: list[list[Piece]]) -> list[Piece]:
+def _flatten(findings: list[list[Passage]]) -> list[Passage]:
     return [piece for pieces in findings for piece in pieces]

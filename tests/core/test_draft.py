@@ -1,0 +1,60 @@
+"""Cases as adapters hand them over."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from ragaliq import CaseDraft, Passage, RAGTestCase, context_chunks
+
+IDS = st.sampled_from(["x", "y", "0", "1", None])
+
+
+@given(st.lists(st.builds(Passage, st.text("ab ", min_size=1), IDS, st.none())))
+def test_any_passages_make_a_valid_context_with_every_text_once_and_in_order(passages):
+    case = RAGTestCase(query="q", context=context_chunks(passages), response="a")
+
+    assert case.context_texts == list(dict.fromkeys(passage.text for passage in passages))
+
+
+def test_texts_that_share_an_id_are_known_by_their_position():
+    passages = [Passage("one", "x", 0.5), Passage("two", "x", 0.4), Passage("three", "y", 0.3)]
+
+    case = RAGTestCase(query="q", context=context_chunks(passages), response="a")
+
+    assert case.chunk_ids == [0, 1, "y"]
+
+
+def test_a_text_found_twice_keeps_its_first_id_and_score():
+    passages = [Passage("one", "x", 0.5), Passage("two"), Passage("one", "y", 0.3)]
+
+    [one, _] = context_chunks(passages)
+
+    assert (one.id, one.score) == ("x", 0.5)
+
+
+def test_a_draft_becomes_the_case_it_describes():
+    draft = CaseDraft(
+        id="r1", query="Why?", passages=[Passage("Since.", "d", 0.9)], response="So.", tags=["t"]
+    )
+
+    case = draft.build()
+
+    assert (case.id, case.query, case.response, case.tags) == ("r1", "Why?", "So.", ["t"])
+    assert (case.context_texts, case.chunk_ids) == (["Since."], ["d"])
+
+
+def test_a_drafts_size_counts_every_text():
+    draft = CaseDraft(id="r1", query="12", passages=[Passage("345"), Passage("6")], response="78")
+
+    assert draft.size == 8
+
+
+def test_a_draft_of_wrong_types_is_refused_without_quoting_it():
+    draft = CaseDraft(id="r1", query=["secret"], passages=[], response="a")  # type: ignore[arg-type]
+
+    with pytest.raises(ValidationError) as refused:
+        draft.build()
+    assert "secret" not in str(refused.value)
