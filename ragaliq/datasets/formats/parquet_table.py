@@ -1,0 +1,40 @@
+"""Parquet tables, read batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ragaliq.datasets.row import Row, RowError
+from ragaliq.errors import ConfigurationError, DatasetError
+
+__all__ = ["parquet_rows"]
+
+_BATCH_ROWS = 1024
+
+
+def parquet_rows(path: Path) -> Iterator[Row | RowError]:
+    """The rows of a table.
+
+    Raises:
+        ConfigurationError: pyarrow is not installed.
+        DatasetError: It is no Parquet file.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise ConfigurationError(
+            "reading Parquet needs pyarrow: pip install 'ragaliq[parquet]'"
+        ) from None
+    try:
+        with parquet.ParquetFile(path) as table:
+            number = 0
+            for batch in table.iter_batches(batch_size=_BATCH_ROWS):
+                for data in batch.to_pylist():
+                    number += 1
+                    yield Row(f"row {number}", data)
+    except pa.ArrowException as error:
+        raise DatasetError(
+            f"it is no Parquet file that can be read ({type(error).__name__})"
+        ) from None

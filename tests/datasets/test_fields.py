@@ -1,0 +1,121 @@
+"""Field names of other tools."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ragaliq.datasets import read_cases
+from ragaliq.errors import ConfigurationError, DatasetError
+
+ROWS = {
+    "ragaliq": {"query": "Q", "context": ["C"], "response": "A", "expected_answer": "E"},
+    "ragas": {"user_input": "Q", "retrieved_contexts": ["C"], "response": "A", "reference": "E"},
+    "ragas 0.1": {"question": "Q", "contexts": ["C"], "answer": "A", "ground_truth": "E"},
+    "deepeval": {
+        "input": "Q",
+        "retrieval_context": ["C"],
+        "context": ["ideal"],
+        "actual_output": "A",
+        "expected_output": "E",
+    },
+    "langsmith": {
+        "inputs": {"question": "Q"},
+        "outputs": {"answer": "A", "documents": [{"page_content": "C", "metadata": {}}]},
+        "reference_outputs": {"answer": "E"},
+    },
+    "capitals and blanks": {"User Input": "Q", "Contexts": ["C"], "Answer": "A", "Reference": "E"},
+}
+
+
+@pytest.fixture
+def cases_of(tmp_path):
+    def read(*rows, **options):
+        path = tmp_path / "cases.jsonl"
+        path.write_text("\n".join(json.dumps(row) for row in rows))
+        return list(read_cases(path, **options))
+
+    return read
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_the_names_of_each_tool_are_recognised(cases_of, row):
+    [case] = cases_of(row)
+
+    assert (case.query, case.response, case.expected_answer) == ("Q", "A", "E")
+    assert case.context_texts == ["C"]
+
+
+def test_a_users_own_names_win(cases_of):
+    [case] = cases_of(
+        {"frage": "Q", "question": "not this", "antwort": {"x": 1}, "answer": "A"},
+        fields={"query": "frage"},
+    )
+
+    assert (case.query, case.response) == ("Q", "A")
+    assert case.metadata == {"question": "not this", "antwort": {"x": 1}}
+
+
+def test_nested_values_are_named_with_a_dot(cases_of):
+    [case] = cases_of(
+        {"inputs": {"frage": "Q"}, "outputs": {"answer": "A"}}, fields={"query": "inputs.frage"}
+    )
+
+    assert case.query == "Q"
+
+
+def test_two_columns_for_one_field_are_refused_by_name(cases_of):
+    with pytest.raises(DatasetError, match=r"line 1: 'question' and 'input' both look like"):
+        cases_of({"question": "Q", "input": "secret", "answer": "A"})
+
+
+def test_two_columns_that_say_the_same_are_one(cases_of):
+    assert cases_of({"question": "Q", "input": "Q", "answer": "A"})[0].query == "Q"
+
+
+def test_a_missing_field_is_named_with_what_the_row_has(cases_of):
+    with pytest.raises(DatasetError) as refused:
+        cases_of({"question": "secret", "reply": "x"})
+
+    assert "no response was found; the row has 'question', 'reply'" in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_an_unknown_field_in_the_mapping_is_refused(cases_of):
+    with pytest.raises(ConfigurationError, match="no field 'querry'"):
+        cases_of({}, fields={"querry": "x"})
+
+
+def test_what_is_no_field_travels_as_metadata(cases_of):
+    [case] = cases_of(
+        {"query": "Q", "response": "A", "model": "m", "metadata": {"lang": "en"}, "empty": None}
+    )
+
+    assert case.metadata == {"model": "m", "lang": "en"}
+
+
+def test_chunks_keep_id_score_and_metadata(cases_of):
+    [case] = cases_of(
+        {
+            "query": "Q",
+            "response": "A",
+            "context": ["plain", {"text": "rich", "id": "d7", "score": 0.5, "metadata": {"p": 2}}],
+        }
+    )
+    chunk = case.context[1]
+
+    assert case.chunk_ids == [0, "d7"]
+    assert (chunk.score, chunk.metadata) == (0.5, {"p": 2})
+
+
+def test_several_reference_answers_are_facts(cases_of):
+    [case] = cases_of({"query": "Q", "response": "A", "ground_truths": ["one", "two"]})
+
+    assert (case.expected_answer, case.expected_facts) == (None, ["one", "two"])
+
+
+def test_rows_without_an_id_are_named_after_their_place(cases_of):
+    row = {"query": "Q", "response": "A"}
+
+    assert [case.id for case in cases_of(row, row | {"id": 7}, row)] == ["line 1", "7", "line 3"]
