@@ -47,3 +47,15 @@ def test_importing_the_library_takes_less_than_three_times_as_long_as_importing_
     ratio = median(times["ragaliq"]) / median(times["pydantic"])
     report([*lines, f"  ragaliq / pydantic: {ratio:.2f}"])
     assert ratio < 3
+
+
+@pytest.mark.benchmark
+def test_a_pytest_run_that_does_not_use_the_plugin_pays_less_than_five_milliseconds(report):
+    found = []
+    for _ in range(PROCESSES):
+        # What pytest has loaded anyway is no cost of the plugin's.
+        statement = "import pytest; started = perf_counter(); import ragaliq.pytest_plugin"
+        found.append(milliseconds(statement))
+    spread = f"[{min(found):.1f} .. {max(found):.1f}]"
+    report([f"loading the pytest plugin: {median(found):.1f} ms {spread}"])
+    assert median(found) < 5

@@ -1,0 +1,26 @@
+"""Text of any origin as it may be printed on a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["printable"]
+
+
+def printable(text: str, *, limit: int | None = None) -> str:
+    """`text` on one line and without control characters, which could rewrite the screen.
+
+    Args:
+        text: Of any origin.
+        limit: Characters to show; longer text ends in an ellipsis.
+    """
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1] + "…"
+    return "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    if character in "\n\r\t":
+        return " "
+    # Cc and Cf hold escape sequences and the marks that turn text around, Cs lone surrogates.
+    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character)[0] == "C" else character

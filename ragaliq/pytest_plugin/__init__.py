@@ -1,0 +1,126 @@
+"""The pytest plugin: assertions on RAG answers, with a ceiling on what they may cost.
+
+pytest loads this module in every run in which ragaliq is installed, so it imports nothing that
+takes time before a test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from ragaliq.judges.base import LLMJudge
+    from ragaliq.pytest_plugin.assertion import RagAssertionError, assert_rag
+    from ragaliq.pytest_plugin.session import RagSession
+
+__all__ = ["RagAssertionError", "assert_rag"]
+
+_OPTIONS = {
+    "ragaliq_judge": "who decides: local (the default) or claude",
+    "ragaliq_model": "Claude's model",
+    "ragaliq_max_cost": "US dollars that all tests together may spend on the judge",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from ragaliq.pytest_plugin import assertion
+
+        return getattr(assertion, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options for the command line, and under the same names for the configuration file."""
+    group = parser.getgroup("ragaliq", "scoring RAG answers")
+    for name, meaning in _OPTIONS.items():
+        group.addoption(f"--{name.replace('_', '-')}", dest=name, default=None, help=meaning)
+        parser.addini(name, meaning, default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known, and let `assert_rag` find the run it is in."""
+    global _config  # noqa: PLW0603 - a process runs one pytest session
+    _config = config
+    config.addinivalue_line("markers", "rag(judge=..., model=...): who judges in this test")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let go of the judges."""
+    global _config  # noqa: PLW0603 - as above
+    _config = None
+    session = _started(config)
+    if session is not None:
+        session.close()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In a worker of pytest-xdist: send what was counted to the process that reports."""
+    started = _started(session.config)
+    output = getattr(session.config, "workeroutput", None)
+    if started is not None and output is not None:
+        output["ragaliq"] = started.totals.as_plain_data()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Beside pytest-xdist's workers: take in what one of them counted."""
+    counted = getattr(node, "workeroutput", {}).get("ragaliq")
+    if counted:
+        _session(node.config).totals.add_plain_data(counted)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what was scored and spent; nothing in a run that scored nothing."""
+    session = _started(config)
+    if session is not None and session.totals.cases:
+        terminalreporter.section("ragaliq")
+        for line in session.totals.lines():
+            terminalreporter.line(line)
+
+
+@pytest.fixture
+def rag_judge(request: pytest.FixtureRequest) -> Generator[LLMJudge, None, None]:
+    """The judge of this run: `--ragaliq-judge`, or what the test's `rag` marker says.
+
+    While a test uses it, `assert_rag` asks this judge without being told.
+    """
+    marker = request.node.get_closest_marker("rag")
+    with _session(request.config).judging(**(marker.kwargs if marker else {})) as judge:
+        yield judge
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Let the test's `rag` marker hold for `assert_rag` too where no fixture is used."""
+    marker = item.get_closest_marker("rag")
+    if marker is None:
+        return (yield)
+    with _session(item.config).judging(**marker.kwargs):
+        return (yield)
+
+
+def current_session() -> RagSession | None:
+    """The session of the run that goes on, or None outside pytest."""
+    return None if _config is None else _session(_config)
+
+
+def _session(config: pytest.Config) -> RagSession:
+    from ragaliq.pytest_plugin.session import RagSession
+
+    session = _started(config)
+    if session is None:
+        session = RagSession.of(config)
+        config.stash[_KEY] = session
+    return session
+
+
+def _started(config: pytest.Config) -> RagSession | None:
+    return config.stash.get(_KEY, None)
+
+
+_KEY: pytest.StashKey[RagSession] = pytest.StashKey()
+_config: pytest.Config | None = None

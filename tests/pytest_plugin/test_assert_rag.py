@@ -1,0 +1,90 @@
+"""`assert_rag` as tests use it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragaliq import RAGTestCase
+from ragaliq.errors import (
+    ConfigurationError,
+    DatasetError,
+    JudgeAPIError,
+    JudgeRefusalError,
+    JudgeTimeoutError,
+)
+from ragaliq.pytest_plugin import RagAssertionError, assert_rag
+from ragaliq.testing import ScriptedJudge
+
+CASE = RAGTestCase(
+    name="opening hours",
+    query="When?",
+    context=["The shop opens at 9."],
+    response="The shop opens at 9. It closes at 5.",
+)
+
+
+def test_an_answer_that_reaches_its_thresholds_passes_and_gives_its_results():
+    results = assert_rag(CASE, judge="local", faithfulness=0.5, hallucination=0.5)
+
+    assert set(results) == {"faithfulness", "hallucination"}
+    assert results["faithfulness"].score == 0.5
+
+
+def test_the_message_names_the_unsupported_claims_with_scores_and_judge():
+    with pytest.raises(RagAssertionError) as failed:
+        assert_rag(CASE, judge="local", faithfulness=0.8)
+
+    message = str(failed.value)
+    assert "the answer of opening hours is not good enough" in message
+    assert "faithfulness: 0.50, below 0.8 (judge: local)" in message
+    assert "It closes at 5." in message
+    assert "The shop opens at 9" not in message.partition("evidence")[0]
+    assert failed.value.results["faithfulness"].score == 0.5
+
+
+def test_claims_that_metrics_share_are_shown_once():
+    with pytest.raises(RagAssertionError) as failed:
+        assert_rag(CASE, judge="local", faithfulness=0.8, hallucination=0.8)
+
+    assert str(failed.value).count("It closes at 5.") == 1
+
+
+def test_without_thresholds_faithfulness_must_reach_its_own():
+    with pytest.raises(RagAssertionError, match=r"faithfulness: 0\.50, below 0\.7"):
+        assert_rag(CASE, judge="local")
+
+
+def test_control_characters_of_an_answer_do_not_reach_the_terminal():
+    case = CASE.model_copy(update={"response": "Parrots \x1b[2J juggle seventeen lanterns."})
+
+    with pytest.raises(RagAssertionError) as failed:
+        assert_rag(case, judge="local")
+
+    assert "\x1b" not in str(failed.value)
+
+
+@pytest.mark.parametrize("error", [JudgeAPIError, JudgeTimeoutError, JudgeRefusalError])
+def test_a_judge_that_fails_is_an_error_and_no_low_score(error):
+    judge = ScriptedJudge(failures={"evaluate_relevance": [error("down")]})
+
+    with pytest.raises(error, match="relevance could not be judged: down"):
+        assert_rag(CASE, judge=judge, relevance=0.1)
+
+
+def test_a_case_that_lacks_what_a_metric_needs_is_an_error():
+    with pytest.raises(DatasetError, match="context_recall has no score"):
+        assert_rag(CASE, judge="local", context_recall=0.5)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "message"),
+    [
+        ({"faithfullness": 0.5}, "no evaluator named 'faithfullness'"),
+        ({"faithfulness": 8}, r"within \[0, 1\], got 8"),
+        ({"faithfulness": "high"}, "must be a score"),
+        ({"faithfulness": True}, "must be a score"),
+    ],
+)
+def test_wrong_thresholds_are_refused(thresholds, message):
+    with pytest.raises(ConfigurationError, match=message):
+        assert_rag(CASE, judge="local", **thresholds)
