@@ -15,7 +15,7 @@ from ragaliq.errors import ConfigurationError
 
 __all__ = ["ContentKind", "ContentPolicy", "Redactor", "sendable"]
 
-ContentKind = Literal["claim", "evidence", "explanation"]
+ContentKind = Literal["claim", "evidence", "explanation", "question", "answer", "chunk"]
 Redactor = Callable[[str, ContentKind], str | None]
 
 RAGALIQ_VARIABLE = "RAGALIQ_CAPTURE_CONTENT"
@@ -45,6 +45,11 @@ class ContentPolicy:
     on_spans: bool = False
     on_events: bool = False
     redact: Redactor | None = None
+
+    @property
+    def on_sinks(self) -> bool:
+        """Into sinks: only where it may go everywhere, as a store keeps what it gets."""
+        return self.on_spans and self.on_events
 
     @classmethod
     def resolve(

@@ -1,0 +1,47 @@
+"""Sinks from what the user wrote: `sqlite:///path`, or an object with a `write` method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ragaliq.errors import ConfigurationError
+from ragaliq.sinks.base import Sink
+
+__all__ = ["SinkSpec", "resolve_sinks"]
+
+SinkSpec = str | Sink
+"""What may be given as a sink."""
+
+
+def resolve_sinks(specs: Iterable[SinkSpec]) -> tuple[Sink, ...]:
+    """The sinks in order.
+
+    Raises:
+        ConfigurationError: A spec names no sink, or the same object is given twice.
+    """
+    if isinstance(specs, str):
+        raise ConfigurationError(
+            f"sinks: expected several sinks, got one string; write sinks=({specs!r},)"
+        )
+    sinks: list[Sink] = []
+    for spec in specs:
+        sink = _resolve(spec)
+        if any(sink is other for other in sinks):
+            raise ConfigurationError(f"sinks: the sink {sink.name} is given twice")
+        sinks.append(sink)
+    return tuple(sinks)
+
+
+def _resolve(spec: object) -> Sink:
+    if isinstance(spec, str):
+        # Loaded for those who use it: sqlite3 is not needed by `import ragaliq`.
+        from ragaliq.sinks.sqlite.store import SQLiteStore
+
+        return SQLiteStore(spec)
+    if isinstance(spec, type) or not isinstance(spec, Sink):
+        what = spec.__name__ if isinstance(spec, type) else type(spec).__name__
+        raise ConfigurationError(
+            f"sinks: {what} is not a sink; give 'sqlite:///path', or an object with name, "
+            "write(records) and aclose()"
+        )
+    return spec
