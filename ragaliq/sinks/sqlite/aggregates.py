@@ -132,12 +132,12 @@ def score_buckets(
     # The variance from sums of squares around 0.5, where scores lose the fewest digits.
     statement = f"""
         SELECT CAST(e.created_at / :seconds AS INTEGER) * :seconds, count(*),
-            count(measured), avg(measured), sum((measured - 0.5) * (measured - 0.5)),
-            sum(measured / e.sampling_probability)
-                / sum(iif(measured IS NULL, NULL, 1.0 / e.sampling_probability)),
-            coalesce(sum(iif(measured IS NULL, NULL, m.passed)), 0)
+            count(value), avg(value), sum((value - 0.5) * (value - 0.5)),
+            sum(value / e.sampling_probability)
+                / sum(iif(value IS NULL, NULL, 1.0 / e.sampling_probability)),
+            coalesce(sum(iif(value IS NULL, NULL, m.passed)), 0)
         FROM evaluations e JOIN (
-            SELECT m.*, iif({_MEASURED}, m.score, NULL) AS measured FROM metrics m
+            SELECT m.*, iif({_MEASURED}, m.score, NULL) AS value FROM metrics m
         ) m ON m.evaluation_id = e.evaluation_id
         WHERE m.name = :name AND {condition} GROUP BY 1 ORDER BY 1
     """  # noqa: S608
