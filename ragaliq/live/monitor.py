@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +25,8 @@ from ragaliq.live.scoring import LiveScorer, ResultCallback
 from ragaliq.live.settings import read_settings, require_positive
 from ragaliq.live.stats import MonitorStats
 from ragaliq.live.ticket import RunTicket
+from ragaliq.sinks.resolve import SinkSpec
+from ragaliq.sinks.sink_set import SinkSet, in_turn
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emitter import Emitter
 from ragaliq.telemetry.target import current_span_target
@@ -52,9 +55,10 @@ class Monitor:
         max_queue: Runs that may wait; further ones are counted `queue_full`.
         deadline: Seconds each metric of a run may take.
         on_result: Called on the worker with each `LiveResult`; may be a coroutine function.
-        capture_content: Whether claim text and judge's words may enter telemetry; by default from
-            the environment, else no.
-        redact: Called with each text, and its kind, before it enters telemetry.
+        sinks: Where results are stored besides telemetry: `sqlite:///path`, or sink objects.
+        capture_content: Whether the application's texts and the judge's words may enter telemetry
+            and sinks; by default from the environment, else no.
+        redact: Called with each text, and its kind, before it enters telemetry or a sink.
         exit_timeout: Seconds to wait for queued runs when the process ends.
         enabled: False turns the monitor into a no-op; by default from `RAGALIQ_ENABLED`.
         tracer_provider: For spans; the process's own by default.
@@ -75,6 +79,7 @@ class Monitor:
         max_queue: int = 1000,
         deadline: float = 60.0,
         on_result: ResultCallback | None = None,
+        sinks: Iterable[SinkSpec] = (),
         capture_content: bool | None = None,
         redact: Redactor | None = None,
         exit_timeout: float = 10.0,
@@ -93,14 +98,21 @@ class Monitor:
             evaluator.require(self.judge)
         self._sampler = Sampler(settings.sample_rate if sample_rate is None else sample_rate)
         self._enabled = settings.enabled if enabled is None else enabled
+        content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
+        self._sinks = SinkSet(sinks, content=content)
         emitter = Emitter(
-            ContentPolicy.resolve(capture_content=capture_content, redact=redact),
+            content,
             tracer_provider=tracer_provider,
             logger_provider=logger_provider,
         )
         self._exit_timeout = exit_timeout
         scorer = LiveScorer(
-            self.evaluators, self.judge, emitter=emitter, deadline=deadline, on_result=on_result
+            self.evaluators,
+            self.judge,
+            emitter=emitter,
+            sinks=self._sinks,
+            deadline=deadline,
+            on_result=on_result,
         )
         self._engine = Engine(scorer, concurrency=concurrency, max_queue=max_queue)
         watch_process(self)
@@ -193,11 +205,11 @@ class Monitor:
         Returns:
             False when `timeout` seconds were not enough, or when called from `on_result`.
         """
-        return self._engine.worker.flush(timeout)
+        return in_turn(timeout, self._engine.worker.flush, self._sinks.flush)
 
     async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
         """`flush` without blocking the event loop."""
-        return await asyncio.to_thread(self._engine.worker.flush, timeout)
+        return await asyncio.to_thread(self.flush, timeout)
 
     def close(self, timeout: float = 30.0) -> bool:
         """Evaluate what is queued, at most for `timeout` seconds, then stop for good.
@@ -207,6 +219,10 @@ class Monitor:
         Returns:
             Whether everything was evaluated.
         """
+        # A write to a disk has its chance even when the judge took all the time there was.
+        return in_turn(timeout, self._stop_judging, self._sinks.close, at_least=0.25)
+
+    def _stop_judging(self, timeout: float) -> bool:
         finished = self._engine.worker.close(timeout)
         # A judge that still blocks the thread would only be waited for in vain.
         self._engine.worker.stop(self.judge.aclose, timeout=1.0 if finished else 0.25)
@@ -223,11 +239,12 @@ class Monitor:
 
     def restart_after_fork(self) -> None:
         """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
+        self._sinks.restart_after_fork()
         self._engine = self._engine.after_fork()
 
     def stats(self) -> MonitorStats:
         """What became of every run so far."""
-        return self._engine.tally.snapshot()
+        return replace(self._engine.tally.snapshot(), sinks=self._sinks.stats())
 
 
 def _sampling_key(run_id: str) -> str:

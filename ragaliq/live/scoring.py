@@ -15,6 +15,7 @@ from ragaliq.evaluators.case import evaluate_case
 from ragaliq.judges.base import LLMJudge
 from ragaliq.live.job import LiveResult, Submission
 from ragaliq.live.stats import Outcome, Tally
+from ragaliq.sinks.sink_set import SinkSet
 from ragaliq.telemetry.emitter import Emitter
 
 __all__ = ["LiveScorer", "ResultCallback"]
@@ -31,6 +32,7 @@ class LiveScorer:
         evaluators: What is measured.
         judge: Who decides.
         emitter: Where telemetry goes.
+        sinks: Where results go besides.
         deadline: Seconds each metric of a run may take.
         on_result: Called with each result; may be a coroutine function.
     """
@@ -41,12 +43,14 @@ class LiveScorer:
         judge: LLMJudge,
         *,
         emitter: Emitter,
+        sinks: SinkSet,
         deadline: float,
         on_result: ResultCallback | None,
     ) -> None:
         self._evaluators = evaluators
         self._decider = judge
         self._emitter = emitter
+        self._sinks = sinks
         self._deadline = deadline
         self._on_result = on_result
         self._complaints: set[tuple[str, type[BaseException]]] = set()
@@ -75,6 +79,7 @@ class LiveScorer:
                 job.case, self._evaluators, self._decider, deadline=self._deadline
             )
             emission.record(results)
+        self._sinks.record(job.case, results, job.run, lag=lag)
         return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
 
     async def _report(self, result: LiveResult, tally: Tally) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.sinks.base import SinkStats
 
 __all__ = ["MonitorStats", "Outcome", "Tally"]
 
@@ -38,6 +39,7 @@ class MonitorStats:
         evaluations: Per metric, results by status.
         usage: Tokens, requests and money spent on the judge.
         callback_errors: Times `on_result` raised.
+        sinks: What became of the results in each sink, by name.
     """
 
     started: int = 0
@@ -47,6 +49,7 @@ class MonitorStats:
     evaluations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     usage: JudgeUsage = JudgeUsage()
     callback_errors: int = 0
+    sinks: Mapping[str, SinkStats] = field(default_factory=dict)
 
 
 class Tally:

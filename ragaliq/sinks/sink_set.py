@@ -16,11 +16,9 @@ from ragaliq.sinks.recording import evaluation_record
 from ragaliq.sinks.resolve import SinkSpec, resolve_sinks
 from ragaliq.telemetry.content import ContentPolicy
 
-__all__ = ["SinkSet"]
+__all__ = ["SinkSet", "in_turn"]
 
 logger = logging.getLogger(__name__)
-
-_Step = Callable[[float], bool]
 
 
 class SinkSet:
@@ -47,9 +45,13 @@ class SinkSet:
         self._content = content or ContentPolicy()
         self._limits = limits or SinkLimits()
         self._on_error = on_error
-        self._lanes = tuple(
-            SinkLane(sink, name=name, limits=self._limits, on_error=on_error)
-            for name, sink in _named(resolve_sinks(sinks))
+        self._sinks = tuple(_named(resolve_sinks(sinks)))
+        self._lanes = self._new_lanes()
+
+    def _new_lanes(self) -> tuple[SinkLane, ...]:
+        return tuple(
+            SinkLane(sink, name=name, limits=self._limits, on_error=self._on_error)
+            for name, sink in self._sinks
         )
 
     def record(
@@ -76,31 +78,34 @@ class SinkSet:
 
     def flush(self, timeout: float) -> bool:
         """Wait until everything is stored; False if `timeout` seconds were not enough."""
-        return self._before(timeout, [lane.flush for lane in self._lanes])
+        return in_turn(timeout, *(lane.flush for lane in self._lanes))
 
     def close(self, timeout: float) -> bool:
         """Store what is pending within `timeout` seconds, then drop and count what is left."""
-        return self._before(timeout, [lane.close for lane in self._lanes])
+        return in_turn(timeout, *(lane.close for lane in self._lanes))
 
     def stats(self) -> dict[str, SinkStats]:
         """Counts by sink."""
         return {lane.name: lane.stats() for lane in self._lanes}
 
-    def after_fork(self) -> SinkSet:
-        """The same sinks for a forked child: what waits in the parent is stored by the parent."""
-        return SinkSet(
-            [lane.sink for lane in self._lanes],
-            content=self._content,
-            limits=self._limits,
-            on_error=self._on_error,
-        )
+    def restart_after_fork(self) -> None:
+        """In a forked child: start anew; what waits in the parent is stored by the parent."""
+        self._lanes = self._new_lanes()
 
-    @staticmethod
-    def _before(timeout: float, steps: Iterable[_Step]) -> bool:
-        deadline = time.monotonic() + timeout
-        # Every sink gets its chance, also after one that failed.
-        done = [step(max(0.0, deadline - time.monotonic())) for step in steps]
-        return all(done)
+
+def in_turn(timeout: float, *steps: Callable[[float], bool], at_least: float = 0.0) -> bool:
+    """Give each step what the ones before it left of `timeout` seconds; whether all succeeded.
+
+    Args:
+        timeout: Seconds for all of them.
+        steps: Called with the seconds they may take.
+        at_least: Seconds that each step but the first gets in any case.
+    """
+    deadline = time.monotonic() + timeout
+    done = [step(timeout) for step in steps[:1]]
+    # Every one gets its chance, also after one that failed.
+    done += [step(max(at_least, deadline - time.monotonic())) for step in steps[1:]]
+    return all(done)
 
 
 def _named(sinks: Iterable[Sink]) -> Iterator[tuple[str, Sink]]:
