@@ -33,6 +33,10 @@ def resolve_sinks(specs: Iterable[SinkSpec]) -> tuple[Sink, ...]:
 
 
 def _resolve(spec: object) -> Sink:
+    if isinstance(spec, str) and not spec.startswith("sqlite:"):
+        raise ConfigurationError(
+            "sinks: a sink that is named by a string has the form 'sqlite:///path'"
+        )
     if isinstance(spec, str):
         # Loaded for those who use it: sqlite3 is not needed by `import ragaliq`.
         from ragaliq.sinks.sqlite.store import SQLiteStore
