@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from ragaliq.judges.resolve import JudgeSpec, resolve_judge
     from ragaliq.live import LiveResult, Monitor, MonitorStats, RunTicket, is_suppressed, suppress
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
+    from ragaliq.sinks import EvaluationRecord, Sink, SinkError, SinkLimits, SinkStats
+    from ragaliq.sinks.sqlite import SQLiteStore, read_records
     from ragaliq.telemetry.target import current_span_target, span_target
 
 __all__ = [
@@ -79,6 +81,7 @@ __all__ = [
     "CostEstimate",
     "DatasetError",
     "EvaluatedRun",
+    "EvaluationRecord",
     "EvaluationResult",
     "EvaluationRun",
     "Evaluator",
@@ -105,7 +108,12 @@ __all__ = [
     "RagaliqError",
     "RelevanceEvaluator",
     "RunTicket",
+    "SQLiteStore",
     "ScoringPolicy",
+    "Sink",
+    "SinkError",
+    "SinkLimits",
+    "SinkStats",
     "SpanTarget",
     "Status",
     "Verdict",
@@ -119,6 +127,7 @@ __all__ = [
     "get_evaluator",
     "is_suppressed",
     "list_evaluators",
+    "read_records",
     "register_evaluator",
     "resolve_judge",
     "span_target",
@@ -147,6 +156,8 @@ _NAMES = {
     "ragaliq.judges.resolve": "JudgeSpec resolve_judge",
     "ragaliq.live": "LiveResult Monitor MonitorStats RunTicket is_suppressed suppress",
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
+    "ragaliq.sinks": "EvaluationRecord Sink SinkError SinkLimits SinkStats",
+    "ragaliq.sinks.sqlite": "SQLiteStore read_records",
     "ragaliq.telemetry.target": "current_span_target span_target",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -7,7 +7,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragaliq.core.concurrency import run_all
 from ragaliq.core.evaluator import Evaluator
@@ -20,6 +20,10 @@ from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+from ragaliq.sinks.base import SinkStats
+from ragaliq.sinks.offline import offline_sinks
+from ragaliq.sinks.resolve import SinkSpec
+from ragaliq.telemetry.content import Redactor
 
 __all__ = ["CaseResult", "EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
 
@@ -63,11 +67,13 @@ class EvaluationRun(Sequence[CaseResult]):
         cases: The results.
         metrics: Summary of each metric, by name.
         usage: Tokens, requests and money of the whole run.
+        sinks: What became of the results in each sink, by name.
     """
 
     cases: tuple[CaseResult, ...]
     metrics: Mapping[str, MetricSummary]
     usage: JudgeUsage
+    sinks: Mapping[str, SinkStats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -87,6 +93,10 @@ def evaluate(
     concurrency: int = 8,
     policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
     on_progress: Progress | None = None,
+    sinks: Iterable[SinkSpec] = (),
+    pipeline: str = "",
+    capture_content: bool | None = None,
+    redact: Redactor | None = None,
 ) -> EvaluationRun:
     """`evaluate_async` for scripts and notebooks; works inside a running event loop too."""
     return run_sync(
@@ -97,6 +107,10 @@ def evaluate(
             concurrency=concurrency,
             policy=policy,
             on_progress=on_progress,
+            sinks=sinks,
+            pipeline=pipeline,
+            capture_content=capture_content,
+            redact=redact,
         )
     )
 
@@ -109,6 +123,10 @@ async def evaluate_async(
     concurrency: int = 8,
     policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
     on_progress: Progress | None = None,
+    sinks: Iterable[SinkSpec] = (),
+    pipeline: str = "",
+    capture_content: bool | None = None,
+    redact: Redactor | None = None,
 ) -> EvaluationRun:
     """Score many cases.
 
@@ -122,6 +140,12 @@ async def evaluate_async(
         concurrency: Cases evaluated at the same time.
         policy: For evaluators without a policy of their own.
         on_progress: Called with (cases done, cases in all) after each case.
+        sinks: Where results are stored besides: `sqlite:///path`, or sink objects. What became of
+            them there is in the result's `sinks`; a sink that fails never fails the run.
+        pipeline: Names what was evaluated, in sinks.
+        capture_content: Whether the texts may enter sinks; by default from the environment, else
+            no.
+        redact: Called with each text, and its kind, before it enters a sink.
 
     Raises:
         ConfigurationError: A setting is wrong.
@@ -133,13 +157,26 @@ async def evaluate_async(
     decider = resolve_judge(judge)
     for evaluator in chosen:
         evaluator.require(decider)
-    results = await _evaluate_all(todo, chosen, decider, concurrency, on_progress)
+    async with offline_sinks(
+        sinks,
+        pipeline=pipeline,
+        capture_content=capture_content,
+        redact=redact,
+        cases=len(todo),
+    ) as stores:
+
+        def evaluated(result: CaseResult, done: int) -> None:
+            stores.record(result.case, result.results)
+            _tell(on_progress, done, len(todo))
+
+        results = await _evaluate_all(todo, chosen, decider, concurrency, evaluated)
     return EvaluationRun(
         cases=results,
         metrics={e.name: _summary([r.results[e.name] for r in results]) for e in chosen},
         usage=sum(
             (result.usage for row in results for result in row.results.values()), JudgeUsage()
         ),
+        sinks=stores.stats(),
     )
 
 
@@ -148,7 +185,7 @@ async def _evaluate_all(
     evaluators: Sequence[Evaluator],
     judge: LLMJudge,
     concurrency: int,
-    on_progress: Progress | None,
+    evaluated: Callable[[CaseResult, int], None],
 ) -> tuple[CaseResult, ...]:
     results: dict[int, CaseResult] = {}
     waiting = iter(enumerate(cases))
@@ -157,7 +194,7 @@ async def _evaluate_all(
         for position, case in waiting:
             outcome = await evaluate_case(case, evaluators, judge)
             results[position] = CaseResult(case=case, results=outcome)
-            _tell(on_progress, len(results), len(cases))
+            evaluated(results[position], len(results))
 
     await run_all(lane() for _ in range(min(concurrency, len(cases))))
     return tuple(results[position] for position in range(len(cases)))
