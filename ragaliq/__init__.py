@@ -58,7 +58,22 @@ if TYPE_CHECKING:
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
     from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-    from ragaliq.live import LiveResult, Monitor, MonitorStats, RunTicket, is_suppressed, suppress
+    from ragaliq.live import (
+        FinishedRun,
+        LiveResult,
+        Monitor,
+        MonitorStats,
+        OnCondition,
+        OnError,
+        OnFeedback,
+        OnLowScore,
+        OnTag,
+        RunTicket,
+        Sampling,
+        SamplingRule,
+        is_suppressed,
+        suppress,
+    )
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
     from ragaliq.sinks import EvaluationRecord, Sink, SinkError, SinkLimits, SinkStats
     from ragaliq.sinks.sqlite import SQLiteStore, read_records
@@ -88,6 +103,7 @@ __all__ = [
     "EvidenceSpan",
     "FaithfulnessEvaluator",
     "Fallback",
+    "FinishedRun",
     "HallucinationEvaluator",
     "JudgeAPIError",
     "JudgeError",
@@ -102,6 +118,11 @@ __all__ = [
     "LocalJudge",
     "Monitor",
     "MonitorStats",
+    "OnCondition",
+    "OnError",
+    "OnFeedback",
+    "OnLowScore",
+    "OnTag",
     "OpenAICompatibleJudge",
     "Passage",
     "RAGTestCase",
@@ -109,6 +130,8 @@ __all__ = [
     "RelevanceEvaluator",
     "RunTicket",
     "SQLiteStore",
+    "Sampling",
+    "SamplingRule",
     "ScoringPolicy",
     "Sink",
     "SinkError",
@@ -154,7 +177,10 @@ _NAMES = {
     "ragaliq.judges.local": "LocalJudge",
     "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",
     "ragaliq.judges.resolve": "JudgeSpec resolve_judge",
-    "ragaliq.live": "LiveResult Monitor MonitorStats RunTicket is_suppressed suppress",
+    "ragaliq.live": (
+        "FinishedRun LiveResult Monitor MonitorStats OnCondition OnError OnFeedback OnLowScore "
+        "OnTag RunTicket Sampling SamplingRule is_suppressed suppress"
+    ),
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
     "ragaliq.sinks": "EvaluationRecord Sink SinkError SinkLimits SinkStats",
     "ragaliq.sinks.sqlite": "SQLiteStore read_records",

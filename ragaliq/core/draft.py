@@ -33,6 +33,7 @@ class CaseDraft:
         passages: What was retrieved, in rank order; a text that is there twice counts once.
         response: The application's answer.
         tags: Free labels of the run.
+        had_errors: Whether something failed that a retry, a fallback or a model made up for.
     """
 
     id: str
@@ -40,6 +41,7 @@ class CaseDraft:
     passages: Sequence[Passage]
     response: str
     tags: Sequence[str] = ()
+    had_errors: bool = False
 
     @property
     def size(self) -> int:

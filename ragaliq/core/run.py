@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,6 +42,12 @@ class EvaluatedRun(BaseModel):
         target: The span to link to, when one was found.
         sampling_probability: The chance this run had of being evaluated, in (0, 1].
         sampling_reason: Why it was chosen: `rate`, or the name of a rule.
+        sampling_rules: The names of all rules it matched, whatever made the difference.
+        metric_probabilities: The chosen metrics, each with the chance it had of being evaluated for
+            this run; empty where all were, with `sampling_probability`.
+        represents_traffic: False for a run that was chosen when it was already over, because its
+            user complained. The rate chose among those runs as well when they ended, so estimates
+            over all traffic leave these out; see `weight`.
         session_id: The conversation, when the application names it.
         response_id: The model's id of the response, when known.
         ended_at: Unix time in seconds when the application's run ended.
@@ -55,6 +61,21 @@ class EvaluatedRun(BaseModel):
     target: SpanTarget | None = None
     sampling_probability: float = Field(default=1.0, gt=0.0, le=1.0)
     sampling_reason: str = "rate"
+    sampling_rules: tuple[str, ...] = ()
+    metric_probabilities: dict[str, Annotated[float, Field(gt=0.0, le=1.0)]] = Field(
+        default_factory=dict
+    )
+    represents_traffic: bool = True
     session_id: str | None = None
     response_id: str | None = None
     ended_at: float = 0.0
+
+    def weight(self, metric: str) -> float:
+        """How many runs of all traffic this one stands for where `metric` is estimated.
+
+        That is one over the chance the metric had of being evaluated (Horvitz and Thompson 1952),
+        and 0.0 for a run that represents no traffic, or was not evaluated with the metric.
+        """
+        chances = self.metric_probabilities
+        chance = chances.get(metric) if chances else self.sampling_probability
+        return 1.0 / chance if chance is not None and self.represents_traffic else 0.0

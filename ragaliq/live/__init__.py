@@ -3,17 +3,33 @@
 from ragaliq.core.guard import is_suppressed, suppress
 from ragaliq.live.job import Job, LiveResult
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.sampling import Sampler
+from ragaliq.live.sampling import (
+    FinishedRun,
+    OnCondition,
+    OnError,
+    OnFeedback,
+    OnLowScore,
+    OnTag,
+    Sampling,
+    SamplingRule,
+)
 from ragaliq.live.stats import MonitorStats
 from ragaliq.live.ticket import RunTicket
 
 __all__ = [
+    "FinishedRun",
     "Job",
     "LiveResult",
     "Monitor",
     "MonitorStats",
+    "OnCondition",
+    "OnError",
+    "OnFeedback",
+    "OnLowScore",
+    "OnTag",
     "RunTicket",
-    "Sampler",
+    "Sampling",
+    "SamplingRule",
     "is_suppressed",
     "suppress",
 ]

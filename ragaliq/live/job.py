@@ -12,11 +12,13 @@ from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import EvaluationResult
 from ragaliq.core.run import EvaluatedRun, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
+from ragaliq.live.sampling.choice import Choice
 
 __all__ = ["Framework", "Job", "LiveResult", "Submission"]
 
 
 Framework = Literal["", "langchain", "llama_index"]
+_UNSAMPLED = Choice()
 
 
 class Job(BaseModel):
@@ -40,8 +42,8 @@ class Submission:
         target: The span the evaluation will speak about.
         session_id: The conversation, when the application names it.
         response_id: The model's id of the response, when known.
-        probability: The chance this run had of being evaluated.
         ended_at: Unix time in seconds.
+        choice: Why the run is evaluated, and with which metrics.
     """
 
     case: RAGTestCase | CaseDraft
@@ -51,8 +53,8 @@ class Submission:
     target: SpanTarget | None
     session_id: str | None
     response_id: str | None
-    probability: float
     ended_at: float
+    choice: Choice = _UNSAMPLED
 
     def __post_init__(self) -> None:
         if not isinstance(self.case, RAGTestCase | CaseDraft):
@@ -72,7 +74,11 @@ class Submission:
             pipeline=self.pipeline,
             framework=self.framework,
             target=self.target,
-            sampling_probability=self.probability,
+            sampling_probability=self.choice.probability,
+            sampling_reason=self.choice.reason,
+            sampling_rules=self.choice.rules,
+            metric_probabilities=dict(self.choice.metrics),
+            represents_traffic=self.choice.represents_traffic,
             session_id=self.session_id,
             response_id=self.response_id,
             ended_at=self.ended_at,
@@ -100,6 +106,11 @@ class LiveResult:
     def sampling_probability(self) -> float:
         """The chance this run had of being evaluated."""
         return self.run.sampling_probability
+
+    @property
+    def metric_probabilities(self) -> Mapping[str, float]:
+        """The chance each of the metrics had of being evaluated for this run."""
+        return self.run.metric_probabilities
 
     @property
     def target(self) -> SpanTarget | None:

@@ -11,6 +11,7 @@ from typing import Self
 
 from opentelemetry import _logs, trace
 
+from ragaliq.core.draft import CaseDraft
 from ragaliq.core.guard import is_suppressed
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.run import SpanTarget
@@ -20,7 +21,7 @@ from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.live.engine import Engine
 from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
-from ragaliq.live.sampling import Sampler
+from ragaliq.live.sampling import Sampler, Sampling
 from ragaliq.live.scoring import LiveScorer, ResultCallback
 from ragaliq.live.settings import read_settings, require_positive
 from ragaliq.live.stats import MonitorStats
@@ -50,6 +51,7 @@ class Monitor:
         evaluators: What is measured: names, classes or evaluators.
         sample_rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`,
             else 1.0. Decided by the trace id, or the run id outside any trace.
+        sampling: What `sample_rate` cannot say: rates per pipeline and metric, rules, a cap.
         policy: What to do in awkward cases, for evaluators without a policy of their own.
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait; further ones are counted `queue_full`.
@@ -74,6 +76,7 @@ class Monitor:
         judge: JudgeSpec | str | None = None,
         evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
         sample_rate: float | None = None,
+        sampling: Sampling | None = None,
         policy: ScoringPolicy = ScoringPolicy.LIVE,
         concurrency: int = 8,
         max_queue: int = 1000,
@@ -96,7 +99,12 @@ class Monitor:
         )
         for evaluator in self.evaluators:
             evaluator.require(self.judge)
-        self._sampler = Sampler(settings.sample_rate if sample_rate is None else sample_rate)
+        self._sampler = Sampler.of(
+            sampling,
+            sample_rate,
+            general=settings.sample_rate,
+            metrics=[evaluator.name for evaluator in self.evaluators],
+        )
         self._enabled = settings.enabled if enabled is None else enabled
         content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
         self._sinks = SinkSet(sinks, content=content)
@@ -152,32 +160,33 @@ class Monitor:
             framework: The framework that runs it.
 
         Returns:
-            A ticket to end the run with, or None when it is not to be evaluated: sampled out
-            (counted), inside `suppress()`, or the monitor is off.
+            A ticket to end the run with, or None when it cannot be evaluated any more: sampled out
+            (counted), inside `suppress()`, or the monitor is off. With rules, what becomes of a run
+            is decided when its ticket ends.
         """
         if not self._enabled or is_suppressed():
             return None
         self._engine.tally.start()
         try:
-            chosen = self._sampler.decide(_sampling_key(run_id))
+            chance = self._sampler.begin(_sampling_key(run_id), pipeline)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
             self._engine.tally.end("incomplete_run", "internal_error")
             return None
-        if not chosen:
+        if chance is None:
             self._engine.tally.end("sampled_out")
             return None
         return RunTicket(
             run_id,
             pipeline=pipeline,
             framework=framework,
-            probability=self._sampler.rate,
+            chance=chance,
             engine=self._engine,
         )
 
     def submit(
         self,
-        case: RAGTestCase,
+        case: RAGTestCase | CaseDraft,
         *,
         target: SpanTarget | None = None,
         pipeline: str = "",
@@ -196,6 +205,18 @@ class Monitor:
         """
         ticket = self.begin(run_id or str(getattr(case, "id", "")), pipeline=pipeline)
         return ticket is not None and ticket.submit(case, target=target or current_span_target())
+
+    def feedback(self, run_id: object, value: float) -> bool:
+        """Tell what a user thought of an answer; never raises. Needs an `OnFeedback` rule.
+
+        Args:
+            run_id: The run's id, or the id of the trace it was in (32 hex digits).
+            value: Such as True or False for a thumb up or down; the rule says what is bad.
+
+        Returns:
+            Whether a run will be evaluated for it, which nothing had chosen so far.
+        """
+        return self._enabled and self._sampler.feedback(str(run_id), value)
 
     # --- waiting and ending -------------------------------------------------------------------
 
@@ -223,6 +244,7 @@ class Monitor:
         return in_turn(timeout, self._stop_judging, self._sinks.close, at_least=0.25)
 
     def _stop_judging(self, timeout: float) -> bool:
+        self._sampler.close()
         finished = self._engine.worker.close(timeout)
         # A judge that still blocks the thread would only be waited for in vain.
         self._engine.worker.stop(self.judge.aclose, timeout=1.0 if finished else 0.25)
@@ -241,10 +263,14 @@ class Monitor:
         """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
         self._sinks.restart_after_fork()
         self._engine = self._engine.after_fork()
+        self._sampler.restart()
 
     def stats(self) -> MonitorStats:
         """What became of every run so far."""
-        return replace(self._engine.tally.snapshot(), sinks=self._sinks.stats())
+        sampling = self._sampler.counts()
+        return replace(
+            self._engine.tally.snapshot(), sampling=sampling, sinks=self._sinks.stats()
+        )
 
 
 def _sampling_key(run_id: str) -> str:

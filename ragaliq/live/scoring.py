@@ -11,6 +11,7 @@ from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.guard import suppress
 from ragaliq.core.results import Status
+from ragaliq.core.run import EvaluatedRun
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.judges.base import LLMJudge
 from ragaliq.live.job import LiveResult, Submission
@@ -76,11 +77,17 @@ class LiveScorer:
         lag = max(0.0, time.time() - job.run.ended_at)
         with self._emitter.evaluation(job.run, lag=lag) as emission:
             results = await evaluate_case(
-                job.case, self._evaluators, self._decider, deadline=self._deadline
+                job.case, self._chosen(job.run), self._decider, deadline=self._deadline
             )
             emission.record(results)
         self._sinks.record(job.case, results, job.run, lag=lag)
         return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
+
+    def _chosen(self, run: EvaluatedRun) -> Sequence[Evaluator]:
+        chosen = run.metric_probabilities
+        if not chosen:
+            return self._evaluators
+        return [evaluator for evaluator in self._evaluators if evaluator.name in chosen]
 
     async def _report(self, result: LiveResult, tally: Tally) -> None:
         if self._on_result is None:

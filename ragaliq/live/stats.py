@@ -40,6 +40,7 @@ class MonitorStats:
         usage: Tokens, requests and money spent on the judge.
         callback_errors: Times `on_result` raised.
         sinks: What became of the results in each sink, by name.
+        sampling: What sampling did beside choosing by chance; see the page on sampling.
     """
 
     started: int = 0
@@ -50,6 +51,7 @@ class MonitorStats:
     usage: JudgeUsage = JudgeUsage()
     callback_errors: int = 0
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)
+    sampling: Mapping[str, int] = field(default_factory=dict)
 
 
 class Tally:

@@ -14,6 +14,7 @@ from ragaliq.live.job import Framework, Submission
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
+    from ragaliq.live.sampling import Chance
 
 __all__ = ["RunTicket"]
 
@@ -26,7 +27,7 @@ class RunTicket:
     End it with `submit` or `discard`; whatever comes after the first of them does nothing.
     """
 
-    __slots__ = ("_ended", "_engine", "_framework", "_pipeline", "_run_id", "probability")
+    __slots__ = ("_chance", "_ended", "_engine", "_framework", "_pipeline", "_run_id")
 
     def __init__(
         self,
@@ -34,10 +35,10 @@ class RunTicket:
         *,
         pipeline: str,
         framework: Framework,
-        probability: float,
+        chance: Chance,
         engine: Engine,
     ) -> None:
-        self.probability = probability
+        self._chance = chance
         self._run_id = run_id
         self._pipeline = pipeline
         self._framework: Framework = framework
@@ -58,12 +59,13 @@ class RunTicket:
         What is wrong with a draft comes out on the worker, counted as `internal_error`.
 
         Returns:
-            Whether it was accepted. If not, the reason is counted.
+            Whether it was accepted. If not, the reason is counted, at once or, for a run held for
+            feedback, later.
         """
         if not self._ended.acquire(blocking=False):
             return False
         try:
-            return self._engine.submit(
+            return self._chance.settle(
                 Submission(
                     case=case,
                     run_id=self._run_id,
@@ -72,9 +74,9 @@ class RunTicket:
                     target=target,
                     session_id=session_id,
                     response_id=response_id,
-                    probability=self.probability,
                     ended_at=time.time(),
-                )
+                ),
+                self._engine,
             )
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be handed over: %s", type(error).__name__)

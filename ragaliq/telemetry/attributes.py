@@ -87,6 +87,8 @@ def root_attributes(run: EvaluatedRun, lag: float) -> Attributes:
         names.RESPONSE_ID: run.response_id,
     }
     attributes.update({name: sendable(value) for name, value in optional.items() if value})
+    if run.sampling_rules:
+        attributes[names.SAMPLING_RULES] = [sendable(name) for name in run.sampling_rules]
     return attributes
 
 

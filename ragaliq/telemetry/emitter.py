@@ -27,6 +27,7 @@ from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.run import EvaluatedRun, SpanTarget
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import (
+    Attributes,
     claim_attributes,
     is_failure,
     metric_attributes,
@@ -176,7 +177,7 @@ class Emission:
         span = self._emitter.tracer.start_span(
             f"{names.SPAN_EVALUATION} {result.evaluator_name}",
             context=self._context,
-            attributes=metric_attributes(result, content, captured=content.on_spans)
+            attributes=self._attributes_of(result, captured=content.on_spans)
             | {names.SPAN_KIND: names.SPAN_KIND_EVALUATOR},
             start_time=started,
         )
@@ -200,10 +201,14 @@ class Emission:
             start_time=started,
         ).end(ended)
 
+    def _attributes_of(self, result: EvaluationResult, *, captured: bool) -> Attributes:
+        attributes = metric_attributes(result, self._emitter.content, captured=captured)
+        chance = self._run.metric_probabilities.get(result.evaluator_name)
+        return attributes if chance is None else attributes | {names.SAMPLING_PROBABILITY: chance}
+
     def _record_event(self, result: EvaluationResult, span: trace.Span) -> None:
-        content = self._emitter.content
         own = span.get_span_context()
-        attributes = metric_attributes(result, content, captured=content.on_events)
+        attributes = self._attributes_of(result, captured=self._emitter.content.on_events)
         if own.is_valid:  # it is not where only a logger provider is set up
             attributes[names.EVALUATION_TRACE_ID] = trace.format_trace_id(own.trace_id)
             attributes[names.EVALUATION_SPAN_ID] = trace.format_span_id(own.span_id)

@@ -1,0 +1,27 @@
+"""The one random number of a run: the same in every process, for every rate and every rule."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+__all__ = ["position"]
+
+_SPARE_BITS = 64 - 53
+_UNIT = 2.0**-53
+
+
+def position(key: str) -> float:
+    """A trace or run id as a number in [0, 1), uniform over ids.
+
+    Whatever has a chance of `p` is chosen where this is below `p`. Being the same number for all,
+    a lower chance chooses a subset of what a higher one does.
+
+    Args:
+        key: Any text; the same text gives the same number everywhere.
+    """
+    # Ids are not uniform (the high bits of a UUIDv7 are the clock): hash them first. The 53 bits
+    # kept are a float's, or rounding could give 1.0.
+    digest = blake2b(
+        key.encode("utf-8", "surrogatepass"), digest_size=8, person=b"ragaliq"
+    ).digest()
+    return (int.from_bytes(digest) >> _SPARE_BITS) * _UNIT
