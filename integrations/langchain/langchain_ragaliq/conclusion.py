@@ -34,7 +34,12 @@ def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> Ca
     if not answer:
         return "no_answer"
     return CaseDraft(
-        id=str(root.run_id), query=question, passages=_passages(root, outputs), response=answer
+        id=str(root.run_id),
+        query=question,
+        passages=_passages(root, outputs),
+        response=answer,
+        tags=root.tags,
+        had_errors=root.had_errors,
     )
 
 

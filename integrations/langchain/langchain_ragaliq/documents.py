@@ -29,6 +29,7 @@ __all__ = [
 
 DOCUMENT_KEYS = ("context", "source_documents", "documents", "docs", "contexts", "retrieved_docs")
 TEXT_KEYS = ("page_content", "text", "content")
+SCORE_KEYS = ("relevance_score", "score")
 
 
 def documents_of(value: Any) -> list[Document] | None:
@@ -37,8 +38,11 @@ def documents_of(value: Any) -> list[Document] | None:
 
 
 def passages_of(documents: Iterable[Document]) -> list[Passage]:
-    """The texts and ids of documents."""
-    return [Passage(document.page_content, document.id) for document in documents]
+    """The texts, ids and scores of documents."""
+    return [
+        Passage(document.page_content, document.id, _score_of(document.metadata))
+        for document in documents
+    ]
 
 
 def listed_passages(value: Any) -> list[Passage] | None:
@@ -112,12 +116,24 @@ def _all_documents(value: list[Any]) -> bool:
 
 def _passage(item: Any) -> Passage | None:
     if isinstance(item, Document):
-        return Passage(item.page_content, item.id)
+        return Passage(item.page_content, item.id, _score_of(item.metadata))
     if isinstance(item, str):
         return Passage(item)
     if isinstance(item, Mapping):
         texts = [item[key] for key in TEXT_KEYS if isinstance(item.get(key), str)]
         return Passage(texts[0]) if texts else None
+    return None
+
+
+def _score_of(metadata: Mapping[str, Any]) -> float | None:
+    """The score that a reranker, or the application, noted on a document."""
+    for key in SCORE_KEYS:
+        score = metadata.get(key)
+        if score is not None:
+            try:
+                return float(score)  # NumPy's numbers too
+            except (TypeError, ValueError):
+                continue
     return None
 
 

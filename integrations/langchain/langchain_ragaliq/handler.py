@@ -100,6 +100,7 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
         metadata: dict[str, Any] | None = None,
         run_type: str | None = None,
         name: str | None = None,
@@ -116,7 +117,9 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
                 if root.ticket is not None:
                     root.step_started(run_id.int, inputs, run_type)
             elif run_type is None or run_type == "chain":
-                tracker.root_started(run_id, parent, inputs, name=name, metadata=metadata)
+                tracker.root_started(
+                    run_id, parent, inputs, name=name, metadata=metadata, tags=tags
+                )
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             tracker.complain(error)
 

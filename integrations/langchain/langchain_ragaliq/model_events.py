@@ -79,6 +79,7 @@ class ModelEvents(Contained, BaseCallbackHandler):
         root = tracker.evaluated_root(run_id)
         if root is not None:
             root.open_models.discard(run_id.int)
+            root.part_failed(error)
 
 
 def _started(tracker: RunTracker, run_id: UUID, parent_run_id: UUID | None) -> None:

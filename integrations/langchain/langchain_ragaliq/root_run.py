@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -16,12 +17,17 @@ from langchain_ragaliq.sources import Sources
 from langchain_ragaliq.target import TargetFinder
 from ragaliq import Passage, RunTicket
 
-__all__ = ["RootRun", "is_interrupt"]
+__all__ = ["RootRun", "is_interrupt", "is_stopped"]
 
 
 def is_interrupt(error: BaseException) -> bool:
     """Whether LangGraph stopped a run to resume it later, say when a human has agreed."""
     return any(cls.__name__ == "GraphInterrupt" for cls in type(error).__mro__)
+
+
+def is_stopped(error: BaseException) -> bool:
+    """Whether somebody lost interest, rather than something having failed."""
+    return isinstance(error, GeneratorExit | asyncio.CancelledError)
 
 
 class RootRun:
@@ -36,6 +42,7 @@ class RootRun:
         "_has_child",
         "_retrievers",
         "closed",
+        "had_errors",
         "is_interrupted",
         "is_resumable",
         "key",
@@ -51,6 +58,7 @@ class RootRun:
         "session_id",
         "sources",
         "started",
+        "tags",
         "target",
         "ticket",
     )
@@ -68,6 +76,8 @@ class RootRun:
         self.session_id: str | None = None
         self.is_resumable = False
         self.is_interrupted = False
+        self.had_errors = False
+        self.tags: Sequence[str] = ()
         self.target = TargetFinder(run_id)
         self.sources = Sources(self.parents)
         self.open_models: set[int] = set()
@@ -79,8 +89,9 @@ class RootRun:
         self._retrievers: set[int] = set()
         self._has_child = False
 
-    def opened(self, inputs: Any, metadata: Mapping[str, Any]) -> None:
+    def opened(self, inputs: Any, metadata: Mapping[str, Any], tags: Sequence[str]) -> None:
         """The run began: keep what can be known at once."""
+        self.tags = tags
         self.target.at_start()
         self.question = question_of(inputs)
         self.known_by(metadata)
@@ -122,6 +133,12 @@ class RootRun:
         self.open_steps.discard(run)
         self.sources.failed(run)
         self.is_interrupted = self.is_interrupted or is_interrupt(error)
+        self.part_failed(error)
+
+    def part_failed(self, error: BaseException) -> None:
+        """Something below the root raised."""
+        if not is_stopped(error) and not is_interrupt(error):
+            self.had_errors = True
 
     def retriever_started(self, run: int) -> None:
         """A retriever began; models below it write queries, not answers."""
@@ -131,6 +148,7 @@ class RootRun:
         """A tool answered."""
         if getattr(output, "status", None) == "error":
             # The model is told so, not what was fetched until then.
+            self.had_errors = True
             self.sources.failed(run)
         else:
             self.sources.told(run, tool_passages(output))

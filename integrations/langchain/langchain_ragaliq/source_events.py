@@ -57,6 +57,22 @@ class SourceEvents(Contained, BaseCallbackHandler):
             root.sources.retrieved(run_id.int, documents)
 
     @contained
+    def on_retriever_error(
+        self,
+        tracker: RunTracker,
+        /,
+        error: BaseException,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A retriever failed; the application may go on without it."""
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
+            root.part_failed(error)
+
+    @contained
     def on_tool_start(
         self,
         tracker: RunTracker,
@@ -102,6 +118,7 @@ class SourceEvents(Contained, BaseCallbackHandler):
         root = tracker.evaluated_root(run_id)
         if root is not None:
             root.sources.failed(run_id.int)
+            root.part_failed(error)
 
     @contained
     def on_custom_event(

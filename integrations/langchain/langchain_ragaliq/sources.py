@@ -84,11 +84,16 @@ class Sources:
             before = given.get(key)
             if not _is_documents(value, may_be_empty=before is not None):
                 continue
-            now, offered = passages_of(value), set(before or ())
-            fetched += [passage for passage in now if passage not in offered]
-            if now != before and offered.issuperset(now):
+            now, offered = passages_of(value), set(_known_as(before or ()))
+            fetched += [passage for passage in now if passage[:2] not in offered]
+            if now != before and offered.issuperset(_known_as(now)):
                 # No new documents under the same key: a grader or a reranker chose among them.
-                self._drop([s for s, held in self._held.copy().items() if offered.issuperset(held)])
+                chosen_from = [
+                    source
+                    for source, held in self._held.copy().items()
+                    if offered.issuperset(_known_as(held))
+                ]
+                self._drop(chosen_from)
                 self._held[step] = now
         self.told(step, fetched)
 
@@ -108,6 +113,11 @@ class Sources:
         while source is not None and source != step:
             source = self._parents.get(source)
         return source is not None
+
+
+def _known_as(passages: Iterable[Passage]) -> list[tuple[str, str | None]]:
+    # Without the score, which a reranker changes on the same documents.
+    return [passage[:2] for passage in passages]
 
 
 def _is_documents(value: Any, *, may_be_empty: bool) -> bool:

@@ -6,13 +6,12 @@ never. Only opening and closing a root takes the lock; everything between is a d
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 from weakref import WeakSet
@@ -22,7 +21,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_ragaliq.conclusion import conclude
 from langchain_ragaliq.ended import EndedRuns
 from langchain_ragaliq.extract import response_id_of
-from langchain_ragaliq.root_run import RootRun, is_interrupt
+from langchain_ragaliq.root_run import RootRun, is_interrupt, is_stopped
 from ragaliq import Monitor, is_suppressed
 
 __all__ = ["RunTracker", "parent_of"]
@@ -112,6 +111,7 @@ class RunTracker:
         *,
         name: str | None,
         metadata: Mapping[str, Any] | None,
+        tags: Sequence[str] | None,
     ) -> None:
         """Note a chain that is not below a known one.
 
@@ -134,7 +134,7 @@ class RunTracker:
         for reason, old in given_up:
             self._discard(old, reason)
         if ticket is not None:
-            root.opened(inputs, metadata or {})
+            root.opened(inputs, metadata or {}, tags or ())
 
     def root_ended(self, root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> None:
         """Close a root that ended well and submit it, or say why it cannot be evaluated."""
@@ -221,7 +221,7 @@ class RunTracker:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, GeneratorExit | asyncio.CancelledError):
+    if is_stopped(error):
         return "cancelled"
     return "interrupted" if is_interrupt(error) else "errored"
 

@@ -98,7 +98,7 @@ def _check_rules(rules: Sequence[SamplingRule]) -> None:
         require_rate(f"Sampling: the probability of rule {rule.name!r}", rule.probability)
         if rule.probability == 0:
             raise ConfigurationError(f"Sampling: rule {rule.name!r} could never choose a run")
-        if not rule.name or rule.name in names:
+        if not isinstance(rule.name, str) or not rule.name or rule.name in names:
             raise ConfigurationError(
                 f"Sampling: the rule name {rule.name!r} is empty, taken or reserved; give each "
                 "rule a name of its own with name="

@@ -9,6 +9,7 @@ from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 
 from llama_index.evaluation.ragaliq.chat_streams import ChatStreams
 from llama_index.evaluation.ragaliq.extract import (
+    labels_of,
     passages_of,
     payload_of,
     question_of_call,
@@ -19,7 +20,7 @@ from llama_index.evaluation.ragaliq.finish import Finisher, context_of
 from llama_index.evaluation.ragaliq.methods import Part, part_of
 from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
 from llama_index.evaluation.ragaliq.scope import Frame, Role, Scope
-from llama_index.evaluation.ragaliq.streams import failure_reason
+from llama_index.evaluation.ragaliq.streams import failure_reason, is_failure
 from llama_index.evaluation.ragaliq.target import OPENINFERENCE, openinference_target
 from ragaliq import current_span_target
 
@@ -105,6 +106,8 @@ class SpanCapture:
             self._finisher.discard(run, failure_reason(error))
         else:
             self._runs.frames.pop(span_id, None)
+            if run is not None and is_failure(error):
+                run.had_errors = True
 
     def give_up_entered(self, span_id: str, parent_id: str | None) -> None:
         """Go on after a failed `enter`: the run is lost, what follows is still a part of it."""
@@ -153,6 +156,7 @@ class SpanCapture:
         run.target = openinference_target() or current_span_target()
         session_id = tags.get("session_id")
         run.session_id = None if session_id is None else str(session_id)
+        run.tags = labels_of(tags)
 
     def _enter_part(
         self, span_id: str, part: Part, around: Frame, bound_args: BoundArguments

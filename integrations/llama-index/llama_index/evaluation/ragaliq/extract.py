@@ -34,6 +34,7 @@ from ragaliq import Passage
 
 __all__ = [
     "answer_of",
+    "labels_of",
     "passages_of",
     "payload_of",
     "question_of_call",
@@ -63,6 +64,22 @@ def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
         if text.strip():
             passages.append(Passage(text, node.node_id, getattr(node, "score", None)))
     return passages
+
+
+def labels_of(tags: Mapping[str, Any]) -> tuple[str, ...]:
+    """What `instrument_tags` says of a run, as labels.
+
+    `{"tags": ["beta"], "is_trial": True, "tier": "gold"}` gives `beta`, `is_trial`, `tier=gold`.
+    """
+    labels: list[str] = []
+    for key, value in tags.items():
+        if key == "tags" and isinstance(value, list | tuple | set | frozenset):
+            labels += map(str, value)
+        elif value is True:
+            labels.append(key)
+        elif key != "session_id" and isinstance(value, str | int) and value is not False:
+            labels.append(f"{key}={value}")
+    return tuple(labels)
 
 
 def text_of(value: Any) -> str:

@@ -68,7 +68,14 @@ class Finisher:
         if reason:
             run.ticket.discard(reason)
             return
-        case = CaseDraft(id=run.id, query=run.question, passages=context or (), response=answer)
+        case = CaseDraft(
+            id=run.id,
+            query=run.question,
+            passages=context or (),
+            response=answer,
+            tags=run.tags,
+            had_errors=run.had_errors,
+        )
         run.ticket.submit(case, target=run.target, session_id=run.session_id)
 
     def listener(self, run: Run, payload: Any) -> StreamListener:

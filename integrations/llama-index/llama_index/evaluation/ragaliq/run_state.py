@@ -40,11 +40,14 @@ class Run:
         started_at: When it was opened, on the registry's clock.
         session_id: The conversation, when the application names it.
         target: The span to link to, when one was found.
+        tags: Labels the application gave it.
+        had_errors: Whether something in it failed.
         stream: The chat stream whose end brings the answer, once the root has returned it.
         written: The last chat stream that was read.
     """
 
     __slots__ = (
+        "had_errors",
         "id",
         "is_open",
         "question",
@@ -52,6 +55,7 @@ class Run:
         "session_id",
         "started_at",
         "stream",
+        "tags",
         "target",
         "ticket",
         "written",
@@ -66,6 +70,8 @@ class Run:
         self.question = ""
         self.session_id: str | None = None
         self.target: SpanTarget | None = None
+        self.tags: tuple[str, ...] = ()
+        self.had_errors = False
         self.stream: object | None = None
         self.written: Written | None = None
 

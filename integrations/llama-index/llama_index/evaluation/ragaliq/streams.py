@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
 from typing import Protocol, TypeVar
 
-__all__ = ["StreamListener", "afollow", "failure_reason", "follow"]
+__all__ = ["StreamListener", "afollow", "failure_reason", "follow", "is_failure"]
 
 T = TypeVar("T")
 
@@ -24,6 +24,12 @@ class StreamListener(Protocol):
 
     def broken(self, reason: str) -> None:
         """The stream ended early."""
+
+
+def is_failure(error: BaseException | None) -> bool:
+    """Whether something failed, rather than being stopped or left waiting for a human."""
+    is_waiting = type(error).__name__ == "WaitingForEvent"
+    return error is not None and not is_waiting and failure_reason(error) == "errored"
 
 
 def failure_reason(error: BaseException | None) -> str:
