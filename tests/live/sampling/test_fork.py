@@ -1,0 +1,38 @@
+"""A forked child samples for itself: nothing held, nothing spent, no lock that nobody releases."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ragaliq import OnFeedback, Sampling
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_the_parent_holds_is_the_parents(monitor_of, case):
+    monitor = monitor_of(
+        sampling=Sampling(rate=0.0, rules=[OnFeedback()], max_per_minute=2), judge="local"
+    )
+    monitor.submit(case, run_id="a")
+    ticket = monitor.begin("b")
+    sampler = monitor._sampler
+    with sampler._held._lock, sampler._cap._lock, sampler._counts._lock:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                ticket.submit(case)  # the parent's: harmless
+                mine = monitor.stats()
+                monitor.submit(case, run_id="c")
+                taken = monitor.feedback("a", value=False), monitor.feedback("c", value=False)
+                flushed = monitor.flush(20)
+                after = monitor.stats()
+                good = (mine.started, taken, flushed) == (0, (False, True), True)
+                code = 0 if good and after.outcomes == {"evaluated": 1} else 2
+            finally:
+                os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert monitor.stats().sampling == {"held": 1}
+    assert monitor.feedback("a", value=False)

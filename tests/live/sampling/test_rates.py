@@ -1,0 +1,129 @@
+"""Shares of runs: in general, of a pipeline, of a metric."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq import ConfigurationError, Monitor, Sampling
+from ragaliq.live.sampling import Sampler
+from ragaliq.live.sampling.rates import Rates
+from ragaliq.testing import ScriptedJudge
+
+RATES = st.floats(0, 1)
+NAMES = ["faithfulness", "relevance"]
+KEYS = [f"run-{i}" for i in range(300)]
+
+
+def chosen(rate, **sampling):
+    sampler = Sampler(Sampling(rate=rate, **sampling), general=1.0, metrics=NAMES)
+    chances = {key: sampler.begin(key, "") for key in KEYS}
+    return {key: chance.choice for key, chance in chances.items() if chance is not None}
+
+
+@given(st.text())
+def test_rate_zero_takes_nothing_and_rate_one_everything(key):
+    nothing = Sampler(Sampling.nothing(), general=1.0, metrics=NAMES)
+    everything = Sampler(Sampling.everything(), general=0.0, metrics=NAMES)
+    assert nothing.begin(key, "") is None
+    choice = everything.begin(key, "").choice
+    assert (choice.probability, choice.metrics) == (1.0, dict.fromkeys(NAMES, 1.0))
+
+
+@given(RATES, RATES)
+def test_what_a_low_rate_takes_every_higher_one_takes_too(one, other):
+    low, high = sorted((one, other))
+    assert set(chosen(low)) <= set(chosen(high))
+
+
+@given(RATES, RATES, RATES)
+def test_each_metric_has_its_own_chance_and_sees_a_subset(rate, first, second):
+    own = {"faithfulness": first, "relevance": second}
+    for key, choice in chosen(rate, evaluators=own).items():
+        assert choice.metrics
+        assert choice.metrics.items() <= own.items()
+        assert choice.probability == max(own.values())
+        rarer, other = sorted(own, key=own.get)
+        assert rarer not in choice.metrics or other in choice.metrics, key
+
+
+@given(rate=RATES, own=RATES, of_pipeline=RATES)
+def test_the_lower_of_two_own_rates_counts(rate, own, of_pipeline):
+    sampling = Sampling(
+        rate=rate, pipelines={"support": of_pipeline}, evaluators={"relevance": own}
+    )
+    rates = Rates(sampling, general=rate, metrics=NAMES)
+    assert rates.of("other").by_metric == {"faithfulness": rate, "relevance": own}
+    assert rates.of("support").by_metric == {
+        "faithfulness": of_pipeline,
+        "relevance": min(of_pipeline, own),
+    }
+
+
+def test_a_pipeline_at_zero_is_left_out_whatever_its_metrics_say(traffic):
+    runs = traffic(rate=1.0, pipelines={"probe": 0.0}, evaluators={"faithfulness": 1.0})
+    assert not runs.run("a", pipeline="probe")
+    assert runs.run("b", pipeline="shop")
+
+
+def test_only_the_chosen_metrics_are_evaluated(monitor_of, case):
+    got = []
+    sampling = Sampling(evaluators={"relevance": 0.3})
+    monitor = monitor_of(sampling=sampling, on_result=got.append)
+    for key in KEYS[:60]:
+        monitor.submit(case, run_id=key)
+    assert monitor.flush(10)
+    assert len(got) == 60
+    with_relevance = [result for result in got if "relevance" in result.results]
+    assert 0 < len(with_relevance) < 60
+    for result in got:
+        assert set(result.results) == set(result.metric_probabilities)
+        assert result.metric_probabilities["faithfulness"] == 1.0
+    for result in with_relevance:
+        assert result.metric_probabilities["relevance"] == 0.3
+        assert result.run.weight("relevance") == 1 / 0.3
+    evaluations = monitor.stats().evaluations
+    assert sum(evaluations["relevance"].values()) == len(with_relevance)
+
+
+def test_a_run_for_which_no_metric_is_chosen_is_sampled_out(monitor_of, case):
+    rates = dict.fromkeys(NAMES, 0.0)
+    monitor = monitor_of(sampling=Sampling(evaluators=rates))
+    assert not monitor.submit(case)
+    assert monitor.stats().outcomes == {"sampled_out": 1}
+
+
+def test_the_rate_comes_from_the_environment_where_none_is_given(monkeypatch, monitor_of, case):
+    monkeypatch.setenv("RAGALIQ_SAMPLE_RATE", "0")
+    assert not monitor_of(sampling=Sampling(pipelines={"shop": 1.0})).submit(case)
+    assert monitor_of(sampling=Sampling(pipelines={"shop": 1.0})).submit(case, pipeline="shop")
+    assert monitor_of(sampling=Sampling.everything()).submit(case)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"rate": -0.1}, "rate must be within"),
+        ({"rate": float("nan")}, "rate must be within"),
+        ({"rate": "half"}, "rate must be within"),
+        ({"pipelines": {"shop": 2}}, r"pipelines\['shop'\]"),
+        ({"evaluators": {"relevance": -1}}, r"evaluators\['relevance'\]"),
+        ({"max_per_minute": 0}, "max_per_minute"),
+        ({"max_per_minute": 0.5}, "max_per_minute"),
+    ],
+)
+def test_values_out_of_range_are_refused(wrong, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Sampling(**wrong)
+
+
+def test_a_monitor_refuses_two_rates_and_metrics_it_does_not_measure():
+    with pytest.raises(ConfigurationError, match="not both"):
+        Monitor(judge=ScriptedJudge(), sample_rate=0.5, sampling=Sampling())
+    with pytest.raises(ConfigurationError, match="toxicity"):
+        Monitor(judge=ScriptedJudge(), sampling=Sampling(evaluators={"toxicity": 1.0}))
+    with pytest.raises(ConfigurationError, match="sampling must be"):
+        Monitor(judge=ScriptedJudge(), sampling=0.5)
+    with pytest.raises(ConfigurationError, match="sample_rate"):
+        Monitor(judge=ScriptedJudge(), sample_rate=1.5)
