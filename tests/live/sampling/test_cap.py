@@ -112,6 +112,7 @@ def test_a_monitor_counts_the_runs_above_the_cap(monitor_of, case):
     stats = monitor.stats()
     assert 0 < stats.outcomes["evaluated"] <= 5
     assert stats.outcomes["evaluated"] + stats.outcomes["sampled_out"] == stats.started == 50
-    assert stats.sampling["thinned"] + stats.sampling.get("capped", 0) == 50 - (
-        stats.outcomes["evaluated"]
+    assert (
+        stats.sampling["thinned"] + stats.sampling.get("capped", 0)
+        == 50 - (stats.outcomes["evaluated"])
     )

@@ -43,7 +43,7 @@ POPULATION = Population()
 
 
 def estimates(traffic, *, seconds_between=1.0, listen=False, **sampling):
-    """Weighted (Hajek) and plain means of many samples of the same population, and weights' sums."""
+    """Weighted (Hajek) and plain means of many samples of one population, and weights' sums."""
     weighted, plain, stands_for = [], [], []
     for repeat in range(REPEATS):
         runs = traffic(("faithfulness", METRIC), **sampling)

@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 import os
+import threading
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from ragaliq import OnFeedback, Sampling
+
+
+@contextmanager
+def held_by_another_thread(*parts):
+    """As at an unlucky moment for a fork."""
+    taken, enough = threading.Event(), threading.Event()
+
+    def hold():
+        with ExitStack() as stack:
+            for part in parts:
+                stack.enter_context(part._lock)
+            taken.set()
+            enough.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait(30)
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join(30)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -18,7 +42,7 @@ def test_what_the_parent_holds_is_the_parents(monitor_of, case):
     monitor.submit(case, run_id="a")
     ticket = monitor.begin("b")
     sampler = monitor._sampler
-    with sampler._held._lock, sampler._cap._lock, sampler._counts._lock:
+    with held_by_another_thread(sampler._held, sampler._cap, sampler._counts):
         child = os.fork()
         if child == 0:
             code = 1

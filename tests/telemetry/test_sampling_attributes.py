@@ -1,0 +1,32 @@
+"""The chance of a run and of each of its metrics is on the wire."""
+
+from __future__ import annotations
+
+from ragaliq.telemetry.emitter import Emitter
+
+
+def emit(sdk, run, results):
+    with Emitter(**sdk.providers).evaluation(run) as emission:
+        emission.record(results)
+    return {span.name: dict(span.attributes) for span in sdk.spans()}
+
+
+def test_each_metric_tells_its_own_chance(sdk, run, results):
+    chances = {"faithfulness": 0.5, "hallucination": 0.5, "relevance": 0.02}
+    chosen = run.model_copy(
+        update={"metric_probabilities": chances, "sampling_rules": ("error", "beta")}
+    )
+    spans = emit(sdk, chosen, results)
+    assert spans["evaluation support"]["ragaliq.sampling.rules"] == ("error", "beta")
+    for metric, chance in chances.items():
+        assert spans[f"evaluation {metric}"]["ragaliq.sampling.probability"] == chance
+    assert {
+        event.attributes["gen_ai.evaluation.name"]: event.attributes["ragaliq.sampling.probability"]
+        for event in sdk.events()
+    } == chances
+
+
+def test_without_chances_of_their_own_metrics_tell_none(sdk, run, results):
+    spans = emit(sdk, run, results)
+    assert "ragaliq.sampling.rules" not in spans["evaluation support"]
+    assert "ragaliq.sampling.probability" not in spans["evaluation relevance"]
