@@ -268,9 +268,7 @@ class Monitor:
     def stats(self) -> MonitorStats:
         """What became of every run so far."""
         sampling = self._sampler.counts()
-        return replace(
-            self._engine.tally.snapshot(), sampling=sampling, sinks=self._sinks.stats()
-        )
+        return replace(self._engine.tally.snapshot(), sampling=sampling, sinks=self._sinks.stats())
 
 
 def _sampling_key(run_id: str) -> str:
