@@ -73,6 +73,7 @@ def _storable(run: EvaluatedRun) -> EvaluatedRun:
             name: sendable(value[:MAX_NAME]) if value else value
             for name, value in run.model_dump(include=texts).items()
         }
+        | {"sampling_rules": tuple(sendable(rule[:MAX_NAME]) for rule in run.sampling_rules)}
     )
 
 

@@ -16,11 +16,12 @@ class PipelineRates:
     Attributes:
         by_metric: Each metric's rate.
         highest: The highest of them: the chance of a run of being evaluated at all.
+        is_certain: Whether every run is evaluated with every metric, or none with any.
         shared_choice: What is decided about every run the rate chooses, where all metrics have one
             rate and nothing but the rate decides.
     """
 
-    __slots__ = ("by_metric", "highest", "shared_choice")
+    __slots__ = ("by_metric", "highest", "is_certain", "shared_choice")
 
     def __init__(self, by_metric: Mapping[str, float]) -> None:
         self.by_metric = dict(by_metric)
@@ -29,11 +30,7 @@ class PipelineRates:
         self.shared_choice = (
             Choice(probability=self.highest, metrics=self.by_metric) if is_shared else None
         )
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether every run is evaluated with every metric, or none with any."""
-        return not self.highest or (self.shared_choice is not None and self.highest == 1.0)
+        self.is_certain = not self.highest or min(by_metric.values()) == 1.0
 
 
 class Rates:

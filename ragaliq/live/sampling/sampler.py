@@ -134,9 +134,11 @@ class Sampler:
         if self._rules:
             at = position(key)
             return Chance(self, at, rates) if at < max(rates.highest, self._reach) else None
-        is_certain = self._cap is None and rates.is_certain
-        at = 0.0 if is_certain else position(key)
-        choice = self._choose(at, rates, ())
+        if rates.is_certain and self._cap is None:
+            at, choice = 0.0, rates.shared_choice
+        else:
+            at = position(key)
+            choice = self._choose(at, rates, ())
         return None if choice is None else Chance(self, at, rates, choice)
 
     def settle(self, submission: Submission, chance: Chance, engine: Engine) -> bool:

@@ -63,8 +63,9 @@ class ScoreBucket:
         measured: Those with a measured score.
         mean: Mean of the measured scores; None without any.
         variance: Their sample variance; None below two.
-        weighted_mean: Mean with each score weighted by the inverse of its sampling probability:
-            the estimate for all traffic, sampled or not.
+        weighted_mean: Mean with each score weighted by the number of runs it stands for
+            (`EvaluatedRun.weight`): the estimate for all traffic, sampled or not. None where the
+            scores stand for none, as those of runs chosen by feedback.
         passed: Measured scores that reach the threshold.
     """
 
@@ -133,8 +134,7 @@ def score_buckets(
     statement = f"""
         SELECT CAST(e.created_at / :seconds AS INTEGER) * :seconds, count(*),
             count(value), avg(value), sum((value - 0.5) * (value - 0.5)),
-            sum(value / e.sampling_probability)
-                / sum(iif(value IS NULL, NULL, 1.0 / e.sampling_probability)),
+            sum(value * m.weight) / sum(iif(value IS NULL, NULL, m.weight)),
             coalesce(sum(iif(value IS NULL, NULL, m.passed)), 0)
         FROM evaluations e JOIN (
             SELECT m.*, iif({_MEASURED}, m.score, NULL) AS value FROM metrics m

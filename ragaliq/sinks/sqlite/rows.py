@@ -22,7 +22,7 @@ ON CONFLICT (evaluation_id) DO UPDATE SET
 WHERE excluded.measured >= evaluations.measured
 """
 _DELETE_METRICS = "DELETE FROM metrics WHERE evaluation_id = ?"
-_INSERT_METRIC = f"INSERT INTO metrics VALUES ({', '.join('?' * 13)})"  # noqa: S608 - no input
+_INSERT_METRIC = f"INSERT INTO metrics VALUES ({', '.join('?' * 14)})"  # noqa: S608 - no input
 
 
 def upsert(connection: sqlite3.Connection, record: EvaluationRecord, text: str) -> None:
@@ -75,6 +75,7 @@ def _metric_rows(record: EvaluationRecord) -> Iterable[tuple[object, ...]]:
             metric.judge,
             metric.model,
             *_claim_counts(metric),
+            record.run.weight(metric.name),
         )
 
 

@@ -49,6 +49,7 @@ CREATE TABLE metrics (
     contradicted INTEGER NOT NULL,
     not_enough_info INTEGER NOT NULL,
     unverified INTEGER NOT NULL,
+    weight REAL NOT NULL,
     PRIMARY KEY (evaluation_id, name)
 ) WITHOUT ROWID;
 CREATE INDEX metrics_by_score ON metrics (name, score);
