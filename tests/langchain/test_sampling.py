@@ -11,6 +11,8 @@ from langchain_core.documents import Document
 from langchain_core.documents.compressor import BaseDocumentCompressor
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command
 from rag_parts import (
     ANSWER,
     QUESTION,
@@ -159,3 +161,21 @@ def test_a_complaint_by_the_id_the_application_gave_the_run(new_watch, invoke):
     assert watch.triples == []
     assert watch.monitor.feedback(run_id, value=False)
     assert watch.only == (QUESTION, REFUNDS, ANSWER)
+
+
+def test_a_subgraph_that_hands_over_to_its_parent_has_not_failed(chosen_by, invoke):
+    def hand_over(state):
+        return Command(graph=Command.PARENT, goto="answer", update={"context": REFUNDS})
+
+    inner = StateGraph(dict)
+    inner.add_node("hand_over", hand_over)
+    inner.add_edge(START, "hand_over")
+    outer = StateGraph(dict)
+    outer.add_node("inner", inner.compile())
+    outer.add_node("answer", lambda state: {"question": QUESTION, "answer": ANSWER})
+    outer.add_edge(START, "inner")
+    errors = []
+    watch = chosen_by(OnError(), OnCondition(lambda run: errors.append(run.had_errors)))
+    invoke(outer.compile(), {"question": QUESTION}, watch.config)
+    assert watch.stats.outcomes == {"sampled_out": 1}
+    assert errors == [False]

@@ -25,6 +25,11 @@ def is_interrupt(error: BaseException) -> bool:
     return any(cls.__name__ == "GraphInterrupt" for cls in type(error).__mro__)
 
 
+def _is_control_flow(error: BaseException) -> bool:
+    # What LangGraph raises to get out of a node: interrupts, and commands to the graph around it.
+    return any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
+
+
 def is_stopped(error: BaseException) -> bool:
     """Whether somebody lost interest, rather than something having failed."""
     return isinstance(error, GeneratorExit | asyncio.CancelledError)
@@ -137,7 +142,7 @@ class RootRun:
 
     def part_failed(self, error: BaseException) -> None:
         """Something below the root raised."""
-        if not is_stopped(error) and not is_interrupt(error):
+        if not is_stopped(error) and not _is_control_flow(error):
             self.had_errors = True
 
     def retriever_started(self, run: int) -> None:
