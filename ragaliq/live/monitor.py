@@ -99,11 +99,9 @@ class Monitor:
         )
         for evaluator in self.evaluators:
             evaluator.require(self.judge)
+        metrics = [evaluator.name for evaluator in self.evaluators]
         self._sampler = Sampler.of(
-            sampling,
-            sample_rate,
-            general=settings.sample_rate,
-            metrics=[evaluator.name for evaluator in self.evaluators],
+            sampling, sample_rate, general=settings.sample_rate, metrics=metrics
         )
         self._enabled = settings.enabled if enabled is None else enabled
         content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
@@ -168,7 +166,7 @@ class Monitor:
             return None
         self._engine.tally.start()
         try:
-            chance = self._sampler.begin(_sampling_key(run_id), pipeline)
+            chance = self._sampler.begin(run_id, pipeline)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
             self._engine.tally.end("incomplete_run", "internal_error")
@@ -269,8 +267,3 @@ class Monitor:
         """What became of every run so far."""
         sampling = self._sampler.counts()
         return replace(self._engine.tally.snapshot(), sampling=sampling, sinks=self._sinks.stats())
-
-
-def _sampling_key(run_id: str) -> str:
-    span_context = trace.get_current_span().get_span_context()
-    return f"{span_context.trace_id:032x}" if span_context.is_valid else run_id

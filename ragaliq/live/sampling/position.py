@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-__all__ = ["position"]
+from opentelemetry import trace
+
+__all__ = ["position", "sampling_key"]
 
 _SPARE_BITS = 64 - 53
 _UNIT = 2.0**-53
@@ -25,3 +27,9 @@ def position(key: str) -> float:
         key.encode("utf-8", "surrogatepass"), digest_size=8, person=b"ragaliq"
     ).digest()
     return (int.from_bytes(digest) >> _SPARE_BITS) * _UNIT
+
+
+def sampling_key(run_id: str) -> str:
+    """The id that decides about a run: that of the current trace, else its own."""
+    span_context = trace.get_current_span().get_span_context()
+    return f"{span_context.trace_id:032x}" if span_context.is_valid else run_id

@@ -22,7 +22,7 @@ from ragaliq.live.sampling.choice import Choice
 from ragaliq.live.sampling.counts import SamplingCounts
 from ragaliq.live.sampling.finished import FinishedRun
 from ragaliq.live.sampling.held import Held, HeldRuns
-from ragaliq.live.sampling.position import position
+from ragaliq.live.sampling.position import position, sampling_key
 from ragaliq.live.sampling.rates import PipelineRates, Rates
 from ragaliq.live.sampling.rules import OnFeedback, SamplingRule
 from ragaliq.live.sampling.settings import Sampling, require_rate
@@ -123,21 +123,21 @@ class Sampler:
             general = sample_rate
         return cls(sampling or Sampling(), general=general, metrics=metrics)
 
-    def begin(self, key: str, pipeline: str) -> Chance | None:
+    def begin(self, run_id: str, pipeline: str) -> Chance | None:
         """What a run that has just started may expect; None when it cannot be chosen any more.
 
         Args:
-            key: The trace id, or the run id outside any trace.
+            run_id: Decides outside any trace.
             pipeline: The application's name for the chain.
         """
         rates = self._rates.of(pipeline)
         if self._rules:
-            at = position(key)
+            at = position(sampling_key(run_id))
             return Chance(self, at, rates) if at < max(rates.highest, self._reach) else None
         if rates.is_certain and self._cap is None:
             at, choice = 0.0, rates.shared_choice
         else:
-            at = position(key)
+            at = position(sampling_key(run_id))
             choice = self._choose(at, rates, ())
         return None if choice is None else Chance(self, at, rates, choice)
 
@@ -145,6 +145,8 @@ class Sampler:
         """Decide about a finished run: queue it, hold it for feedback, or count it out."""
         try:
             matched = self._matched(submission)
+        except Exception:
+            raise  # the ticket counts it
         except BaseException:
             # Something from outside, such as Ctrl-C, while a rule was asked: not ours to stop.
             engine.tally.end("incomplete_run", "interrupted")
