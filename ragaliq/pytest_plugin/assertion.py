@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ragaliq import pytest_plugin
+import ragaliq.pytest_plugin as plugin
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.printable import printable
@@ -74,7 +74,7 @@ def assert_rag(
         ConfigurationError: A metric does not exist, or a threshold is outside [0, 1].
     """
     __tracebackhide__ = True
-    session = pytest_plugin.current_session() or RagSession()
+    session = plugin.current_session() or RagSession()
     decider = session.judge if judge is None else resolve_judge(judge)
     evaluators = _evaluators(thresholds, policy)
     for evaluator in evaluators:
