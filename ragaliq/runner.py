@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,12 +22,11 @@ from ragaliq.sinks.base import SinkStats
 from ragaliq.sinks.offline import offline_sinks
 from ragaliq.sinks.resolve import SinkSpec
 from ragaliq.telemetry.content import Redactor
+from ragaliq.statistics.intervals import mean_estimate
 
 __all__ = ["CaseResult", "EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
 
 logger = logging.getLogger(__name__)
-
-_Z_95 = statistics.NormalDist().inv_cdf(0.975)
 
 Progress = Callable[[int, int], object]
 
@@ -48,13 +45,16 @@ class MetricSummary:
 
     Attributes:
         mean: Mean over the cases with a measured score; None where there are none.
-        interval: Its 95 % interval by the normal approximation, cut to [0, 1]; None below two.
+        interval: Its 95 % interval; None where there are none.
+        interval_method: How that was made: `wilson`, `student_t`, `bca_bootstrap` or
+            `unseen_share`; see `ragaliq.statistics.mean_estimate`.
         measured: Number of cases in the mean.
         statuses: Cases by status, failures included.
     """
 
     mean: float | None
     interval: tuple[float, float] | None
+    interval_method: str | None
     measured: int
     statuses: Mapping[str, int]
 
@@ -211,14 +211,11 @@ def _tell(on_progress: Progress | None, done: int, total: int) -> None:
 
 def _summary(results: Sequence[EvaluationResult]) -> MetricSummary:
     scores = [r.score for r in results if r.is_measured and r.score is not None]
-    mean = statistics.fmean(scores) if scores else None
-    interval = None
-    if mean is not None and len(scores) > 1:
-        margin = _Z_95 * statistics.stdev(scores) / math.sqrt(len(scores))
-        interval = (max(0.0, mean - margin), min(1.0, mean + margin))
+    estimate = mean_estimate(scores) if scores else None
     return MetricSummary(
-        mean=mean,
-        interval=interval,
+        mean=estimate.value if estimate else None,
+        interval=estimate.interval if estimate else None,
+        interval_method=estimate.method if estimate else None,
         measured=len(scores),
         statuses=dict(Counter(result.status.value for result in results)),
     )

@@ -45,12 +45,28 @@ def test_the_mean_comes_with_an_interval_inside_the_unit_interval():
     summary = evaluate(cases(4), evaluators=["faithfulness"], judge=judge).metrics["faithfulness"]
     low, high = summary.interval
     assert 0.0 <= low < summary.mean == 0.5 < high <= 1.0
+    assert summary.interval_method == "wilson"
+
+
+def test_equal_scores_still_have_an_interval_with_a_width():
+    judge = ScriptedJudge(verdicts="SUPPORTED")
+    run = evaluate(cases(5), evaluators=["faithfulness"], judge=judge)
+    summary = run.metrics["faithfulness"]
+    assert summary.mean == summary.interval[1] == 1.0
+    assert summary.interval[0] == pytest.approx(0.565518)  # Wilson's interval of 5 in 5
+
+
+def test_scores_between_the_bounds_name_the_method_of_their_interval():
+    judge = ScriptedJudge(relevance=lambda query, _: 0.2 + 0.1 * int(query[1:]))
+    summary = evaluate(cases(3), evaluators=["relevance"], judge=judge).metrics["relevance"]
+    assert summary.interval_method == "student_t"
 
 
 def test_nothing_scored_means_no_mean():
     judge = ScriptedJudge(failures={"extract_statements": [JudgeAPIError("down")] * 2})
     summary = evaluate(cases(2), evaluators=["faithfulness"], judge=judge).metrics["faithfulness"]
     assert (summary.mean, summary.interval, summary.measured) == (None, None, 0)
+    assert summary.interval_method is None
 
 
 def test_progress_is_told_after_each_case():

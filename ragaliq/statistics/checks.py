@@ -1,0 +1,108 @@
+"""What is refused before anything is computed: a figure from broken data is worse than none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence, Sized
+from numbers import Real
+
+from ragaliq.errors import ConfigurationError, DatasetError
+
+__all__ = [
+    "Bounds",
+    "labels_of",
+    "numbers_of",
+    "probabilities_of",
+    "require_choice",
+    "require_count",
+    "require_same_length",
+    "require_share",
+]
+
+Bounds = tuple[float, float]
+"""The lowest and the highest value a score can take."""
+
+
+def numbers_of(values: Iterable[float], *, name: str, bounds: Bounds | None = None) -> list[float]:
+    """The values as finite floats; at least one.
+
+    Raises:
+        DatasetError: There are none, or one is no number, not finite or outside `bounds`.
+    """
+    numbers = [_number(value, name, position) for position, value in enumerate(values)]
+    if not numbers:
+        raise DatasetError(f"{name}: there are no values; at least one is needed")
+    if bounds is not None:
+        low, high = bounds
+        for position, number in enumerate(numbers):
+            if not low <= number <= high:
+                raise DatasetError(
+                    f"{name}[{position}] is {number:g}; values must be within [{low:g}, {high:g}]"
+                )
+    return numbers
+
+
+def _number(value: object, name: str, position: int) -> float:
+    if not isinstance(value, Real):
+        raise DatasetError(f"{name}[{position}] is no number but of type {type(value).__name__}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise DatasetError(
+            f"{name}[{position}] is {number}; leave out what was not scored before counting"
+        )
+    return number
+
+
+def probabilities_of(values: Iterable[float], *, name: str = "probabilities") -> list[float]:
+    """Inclusion probabilities: the values, each above 0 and at most 1.
+
+    Raises:
+        DatasetError: There are none, or one is outside (0, 1].
+    """
+    probabilities = numbers_of(values, name=name)
+    for position, probability in enumerate(probabilities):
+        if not 0.0 < probability <= 1.0:
+            raise DatasetError(
+                f"{name}[{position}] is {probability:g}; the chance of being included must be "
+                "within (0, 1]"
+            )
+    return probabilities
+
+
+def labels_of(values: Iterable[float], *, name: str = "labels") -> list[bool]:
+    """Binary labels: 0, 1, False or True each.
+
+    Raises:
+        DatasetError: There are none, or one is something else.
+    """
+    numbers = numbers_of(values, name=name)
+    for position, number in enumerate(numbers):
+        if number not in (0.0, 1.0):
+            raise DatasetError(f"{name}[{position}] is {number:g}; labels are 0 or 1")
+    return [number == 1.0 for number in numbers]
+
+
+def require_same_length(**columns: Sized) -> None:
+    """Raise DatasetError unless all columns have as many values."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise DatasetError(f"columns differ in length: {told}")
+
+
+def require_share(value: float, *, name: str = "confidence") -> None:
+    """Raise ConfigurationError unless the value is strictly between 0 and 1."""
+    if not 0.0 < value < 1.0:
+        raise ConfigurationError(f"{name} must be between 0 and 1, got {value}")
+
+
+def require_count(value: int, *, name: str, least: int = 1) -> None:
+    """Raise ConfigurationError unless the value is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigurationError(f"{name} must be a whole number of at least {least}, got {value}")
+
+
+def require_choice(value: str, *, name: str, choices: Sequence[str]) -> None:
+    """Raise ConfigurationError unless the value is one of the choices."""
+    if value not in choices:
+        raise ConfigurationError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
