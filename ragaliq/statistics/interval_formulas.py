@@ -8,7 +8,15 @@ from ragaliq.errors import DatasetError
 from ragaliq.statistics.checks import Bounds, require_share
 from ragaliq.statistics.distributions import normal_quantile, student_t_quantile
 
-__all__ = ["no_spread_interval", "student_t_of_variance", "wilson", "wilson_of_variance"]
+__all__ = [
+    "has_no_spread",
+    "no_spread_interval",
+    "student_t_of_variance",
+    "wilson",
+    "wilson_of_variance",
+]
+
+_ROUNDING = 1e-9
 
 
 def wilson(share: float, *, n: float, confidence: float = 0.95) -> tuple[float, float]:
@@ -36,20 +44,26 @@ def wilson(share: float, *, n: float, confidence: float = 0.95) -> tuple[float, 
 
 
 def wilson_of_variance(
-    mean: float, variance: float, *, df: float, bounds: Bounds, confidence: float = 0.95
+    mean: float,
+    variance: float,
+    *,
+    df: float,
+    bounds: Bounds,
+    confidence: float = 0.95,
+    least_cases: float = 0.0,
 ) -> tuple[float, float]:
     """Wilson's interval of a share whose estimate has this variance, whatever made it.
 
     The number of equally likely cases in which a share would have this variance takes the place
     of the number of cases, with an allowance for few degrees of freedom (Korn & Graubard 1998,
-    Survey Methodology 24(2)).
+    Survey Methodology 24(2)). `least_cases` is taken where that number is smaller.
     """
     low, high = bounds
     share = (mean - low) / (high - low)
     if not 0.0 < share < 1.0:
         return student_t_of_variance(mean, variance, df=df, bounds=bounds, confidence=confidence)
     tail = 0.5 + confidence / 2.0
-    cases = share * (1.0 - share) * (high - low) ** 2 / variance
+    cases = max(least_cases, share * (1.0 - share) * (high - low) ** 2 / variance)
     cases *= (normal_quantile(tail) / student_t_quantile(tail, df=df)) ** 2
     lower, upper = wilson(share, n=cases, confidence=confidence)
     return low + lower * (high - low), low + upper * (high - low)
@@ -61,6 +75,11 @@ def student_t_of_variance(
     """The interval by Student's t distribution, within the bounds."""
     reach = student_t_quantile(0.5 + confidence / 2.0, df=df) * math.sqrt(variance)
     return max(bounds[0], mean - reach), min(bounds[1], mean + reach)
+
+
+def has_no_spread(least: float, most: float, bounds: Bounds) -> bool:
+    """Whether all values are equal as far as floating point can tell."""
+    return most - least <= _ROUNDING * (bounds[1] - bounds[0])
 
 
 def no_spread_interval(

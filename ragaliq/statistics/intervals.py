@@ -12,7 +12,7 @@ from ragaliq.statistics.bootstrap import bca_mean_interval
 from ragaliq.statistics.checks import Bounds, numbers_of, require_choice, require_share
 from ragaliq.statistics.distributions import student_t_quantile
 from ragaliq.statistics.estimates import Estimate
-from ragaliq.statistics.interval_formulas import no_spread_interval, wilson
+from ragaliq.statistics.interval_formulas import has_no_spread, no_spread_interval, wilson
 
 __all__ = ["IntervalMethod", "mean_estimate", "share_estimate", "student_t_interval"]
 
@@ -98,7 +98,7 @@ def mean_estimate(
     chosen = _fitting(numbers, bounds) if method == "auto" else method
     if chosen == "wilson":
         low, high = _wilson_within(mean, len(numbers), bounds, confidence)
-    elif numbers.count(numbers[0]) == len(numbers):
+    elif has_no_spread(min(numbers), max(numbers), bounds):
         # Whatever was asked for: there is no spread from which it could be made.
         chosen = "unseen_share"
         low, high = no_spread_interval(mean, n=len(numbers), bounds=bounds, confidence=confidence)

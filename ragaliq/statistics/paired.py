@@ -48,7 +48,8 @@ def paired_difference(
 
     Cases are resampled as pairs (Efron & Tibshirani 1993, section 14.3, BCa), so what makes a case
     hard in both runs cancels out. `auto` takes Student's t where there are too few or too many
-    cases to resample (`mean_estimate`); where all differences are equal the interval is `unseen_share`.
+    cases to resample (`mean_estimate`); where all differences are equal the interval is
+    `unseen_share`.
 
     Raises:
         ConfigurationError: A setting is out of range.

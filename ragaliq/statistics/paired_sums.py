@@ -129,16 +129,24 @@ class PairedSums:
         if weight is not None and not 0.0 <= weight <= 1.0:
             raise ConfigurationError(f"weight must be within [0, 1], got {weight}")
         used = self.best_weight() if weight is None else weight
-        if used == 0.0 or classical.method in ("census", "unseen_share"):
+        # A fitted weight costs a degree of freedom, as a slope does in a regression.
+        fitted = 1 if weight is not None else 2
+        effective = self.expensive.effective_n
+        if used == 0.0 or effective <= fitted + 1 or classical.method in ("census", "unseen_share"):
             return classical, 0.0
         value = self.expensive.mean + used * (self.cheap.mean - self._cheap_of_pairs.mean)
         value = min(max(value, bounds[0]), bounds[1])
-        # A fitted weight costs a degree of freedom, as a slope does in a regression.
-        fitted = 1 if weight is not None else 2
-        variance = self._variance(used, target) * self.pairs / max(1, self.pairs - fitted)
-        df = max(1.0, self.expensive.effective_n - fitted)
+        variance = self._variance(used, target) * effective / (effective - fitted)
+        df = effective - fitted
         low, high = (
-            wilson_of_variance(value, variance, df=df, bounds=bounds, confidence=confidence)
+            wilson_of_variance(
+                value,
+                variance,
+                df=df,
+                bounds=bounds,
+                confidence=confidence,
+                least_cases=effective,  # that many the expensive scores are worth by themselves
+            )
             if classical.method == "hajek_wilson"
             else student_t_of_variance(value, variance, df=df, bounds=bounds, confidence=confidence)
         )
@@ -148,7 +156,7 @@ class PairedSums:
             high=high,
             method="ppi++" if weight is None else "ppi",
             n=self.pairs,
-            effective_n=self.expensive.effective_n,
+            effective_n=effective,
             confidence=confidence,
         )
         return powered, used

@@ -15,6 +15,7 @@ from ragaliq.errors import DatasetError
 from ragaliq.statistics.checks import Bounds
 from ragaliq.statistics.estimates import Estimate
 from ragaliq.statistics.interval_formulas import (
+    has_no_spread,
     no_spread_interval,
     student_t_of_variance,
     wilson_of_variance,
@@ -31,6 +32,7 @@ the application would show in the long run, of which that population is itself a
 """
 
 _LEAST_VARIANCE = 1e-15
+_ROUNDING = 1e-9
 
 
 @dataclass(slots=True)
@@ -90,9 +92,11 @@ class WeightedSums:
         if target == "traffic":
             # (1 - p) / p^2 = w^2 - w: what was sure to be included adds no uncertainty.
             squares -= self._yy - 2.0 * mean * self._y + mean * mean * self.weight
-        if squares <= _LEAST_VARIANCE * self.weight_squared or self.n < 2:
+        if squares <= _LEAST_VARIANCE * self.weight_squared or self.effective_n <= 1.0 + _ROUNDING:
             return 0.0
-        return squares / self.weight**2 * self.n / (self.n - 1)
+        # Kish's size, not the number of values, in n / (n - 1): next to one heavy value the others
+        # say little, and its own distance from a mean it makes itself says nothing.
+        return squares / (self.weight**2 - self.weight_squared)
 
     def estimate(
         self,
@@ -126,7 +130,7 @@ class WeightedSums:
         left_out = self.weight_squared - (self.weight if target == "traffic" else 0.0)
         if left_out <= _LEAST_VARIANCE * self.weight_squared:
             return mean, mean, "census"
-        if self._least == self._most or not variance:
+        if has_no_spread(self._least, self._most, bounds) or not variance:
             n = self.weight**2 / left_out
             low, high = no_spread_interval(mean, n=n, bounds=bounds, confidence=confidence)
             return low, high, "unseen_share"

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import ragaliq.statistics as rs
+from ragaliq import ConfigurationError, DatasetError
+
+NUMBERS = {
+    "mean_estimate": rs.mean_estimate,
+    "student_t_interval": rs.student_t_interval,
+    "bca_mean_interval": rs.bca_mean_interval,
+    "hajek_mean": lambda v: rs.hajek_mean(v, [0.5] * len(v)),
+    "horvitz_thompson_total": lambda v: rs.horvitz_thompson_total(v, [0.5] * len(v)),
+    "prediction_powered_mean": lambda v: rs.prediction_powered_mean(v, v, []),
+    "auroc": lambda v: rs.auroc(v, [1, 0][: len(v)]),
+    "risk_coverage": lambda v: rs.risk_coverage(v, [1, 0][: len(v)]),
+    "brier_score": lambda v: rs.brier_score(v, [1, 0][: len(v)]),
+    "fit_platt": lambda v: rs.fit_platt(v, [1, 0][: len(v)]),
+    "fit_isotonic": lambda v: rs.fit_isotonic(v, [1, 0][: len(v)]),
+    "paired_difference": lambda v: rs.paired_difference(v, v),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize(
+    "values", [[], [0.5, math.nan], [0.5, math.inf], [0.5, "0.5"], [0.5, None]]
+)
+def test_values_that_are_no_numbers_are_refused(name, values):
+    with pytest.raises(DatasetError):
+        NUMBERS[name](values)
+
+
+@pytest.mark.parametrize("chance", [0.0, -0.1, 1.01, math.nan])
+@pytest.mark.parametrize("function", [rs.hajek_mean, rs.horvitz_thompson_total])
+def test_an_inclusion_probability_outside_its_range_is_refused(function, chance):
+    with pytest.raises(DatasetError, match=r"probabilities\[1\]"):
+        function([0.5, 0.5], [0.5, chance])
+
+
+def test_a_score_outside_the_bounds_is_named_by_its_place():
+    with pytest.raises(DatasetError, match=r"values\[1\] is 1.5"):
+        rs.mean_estimate([0.5, 1.5])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rs.hajek_mean([0.5], [0.5, 0.5]),
+        lambda: rs.auroc([0.5], [0, 1]),
+        lambda: rs.confusion(["a"], ["a", "b"]),
+        lambda: rs.cohen_kappa(["a"], ["a", "b"]),
+        lambda: rs.mcnemar([1], [1, 0]),
+        lambda: rs.brier_score([0.5], [0, 1]),
+        lambda: rs.paired_difference([0.5], [0.5, 0.5]),
+        lambda: rs.prediction_powered_mean([0.5], [0.5, 0.5], []),
+        lambda: rs.percentile_interval([1, 2], len, clusters=["a"]),
+        lambda: rs.cross_validated([0.1, 0.9], [0, 1], rs.fit_platt, folds=2, groups=[1]),
+    ],
+)
+def test_lengths_that_differ_are_refused(call):
+    with pytest.raises(DatasetError, match="differ in length"):
+        call()
+
+
+@pytest.mark.parametrize("call", [rs.auroc, rs.fit_platt, rs.fit_isotonic])
+def test_one_class_only_is_refused(call):
+    with pytest.raises(DatasetError, match="all are the same"):
+        call([0.1, 0.9], [1, 1])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rs.mean_estimate([0.5], confidence=1.0),
+        lambda: rs.mean_estimate([0.5], method="guess"),
+        lambda: rs.bca_mean_interval([0.1, 0.5], resamples=10),
+        lambda: rs.hajek_mean([0.5], [0.5], target="week"),
+        lambda: rs.horvitz_thompson_mean([0.5, 0.5], [0.5, 0.5], population=1),
+        lambda: rs.prediction_powered_mean([0.5, 0.6], [0.5, 0.6], [0.5], weight=2.0),
+        lambda: rs.expected_calibration_error([0.5], [1], bins=0),
+        lambda: rs.reliability_table([0.5], [1], binning="odd"),
+        lambda: rs.cross_validated([0.1, 0.9], [0, 1], rs.fit_platt, folds=1),
+        lambda: rs.cross_validated([0.1, 0.9], [0, 1], rs.fit_platt, folds=3),
+        lambda: rs.cross_validated([0.1, 0.2, 0.9], [0, 0, 1], rs.fit_platt, folds=3),
+    ],
+)
+def test_settings_out_of_range_are_refused(call):
+    with pytest.raises(ConfigurationError):
+        call()
+
+
+def test_a_figure_that_resamples_cannot_define_is_refused_rather_than_guessed():
+    with pytest.raises(DatasetError, match="not defined"):
+        rs.percentile_interval([1, 2], lambda rows: None)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 0), (3, 2), (-1, 2)])
+def test_a_share_that_is_none_is_refused(successes, trials):
+    with pytest.raises(DatasetError, match="is no share"):
+        rs.share_estimate(successes, trials)

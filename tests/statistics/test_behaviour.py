@@ -1,0 +1,130 @@
+"""The choices: which method where, and what few or equal values give."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import ragaliq.statistics as rs
+
+
+@pytest.mark.parametrize(
+    ("values", "method"),
+    [
+        ([1.0, 0.0, 1.0], "wilson"),
+        ([1.0] * 5, "wilson"),
+        ([0.5] * 5, "unseen_share"),
+        ([0.2, 0.4, 0.9], "student_t"),
+        ([i / 30 for i in range(30)], "bca_bootstrap"),
+        ([i / 2000 for i in range(2000)], "student_t"),
+    ],
+)
+def test_the_interval_that_fits_is_chosen_and_named(values, method):
+    assert rs.mean_estimate(values).method == method
+
+
+def test_equal_scores_get_narrower_intervals_the_more_there_are():
+    widths = [rs.mean_estimate([0.7] * n).width for n in (1, 5, 50, 500)]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 0.7
+    assert widths[-1] < 0.01
+
+
+def test_few_or_equal_samples_leave_a_wide_interval():
+    assert rs.hajek_mean([1.0], [0.01]).interval == pytest.approx((0.2082, 1.0), abs=1e-3)
+    assert rs.hajek_mean([1.0] * 4, [0.01] * 4).low < 0.6
+    assert rs.hajek_mean([0.9, 0.8], [0.1, 0.1]).width > 0.4
+    nothing_seen = rs.horvitz_thompson_total([0.0, 0.0], [0.1, 0.1])
+    assert nothing_seen.low == 0.0
+    assert nothing_seen.high > 10.0  # of about 20
+
+
+def test_one_heavy_sample_counts_as_little_more_than_one():
+    estimate = rs.hajek_mean([1.0, 0.2, 0.4, 0.9], [0.001, 1.0, 1.0, 1.0])
+    assert estimate.effective_n == pytest.approx(1.006, abs=1e-3)
+    assert estimate.low < 0.8
+
+
+def test_a_census_is_certain_of_its_traffic_but_not_of_the_process():
+    scores = [0.2, 0.9, 0.6]
+    assert rs.hajek_mean(scores, [1.0] * 3).method == "census"
+    assert rs.hajek_mean(scores, [1.0] * 3, target="process").width > 0.5
+
+
+def test_judges_that_agree_on_the_few_pairs_seen_are_not_taken_for_the_same():
+    scores = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+    result = rs.prediction_powered_mean(scores, scores, [1.0] * 500)
+    assert result.weight == 1.0
+    assert 0.1 < result.estimate.width < result.classical.width
+
+
+def test_a_cheap_judge_without_signal_is_left_out():
+    random = Random(3)
+    expensive = [random.random() for _ in range(50)]
+    result = rs.prediction_powered_mean(expensive, [0.5] * 50, [0.5] * 500)
+    assert result.weight == 0.0
+    assert result.estimate == result.classical
+
+
+def test_kappa_of_full_agreement_keeps_an_interval_and_one_category_has_no_kappa():
+    kappa = rs.cohen_kappa("SSNC", "SSNC")
+    assert (kappa.value, kappa.high, kappa.method) == (1.0, 1.0, "wilson_agreement")
+    assert kappa.low < 0.5
+    assert rs.cohen_kappa("SSS", "SSS") is None
+
+
+def test_classes_that_are_apart_keep_an_interval():
+    estimate = rs.auroc_estimate([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
+    assert (estimate.value, estimate.method) == (1.0, "wilson_smaller_class")
+    assert estimate.low < 0.5
+
+
+def test_clusters_are_drawn_whole():
+    rows = [float(i % 2) for i in range(40)]
+
+    def mean(drawn):
+        return sum(drawn) / len(drawn)
+
+    alone = rs.percentile_interval(rows, mean)
+    together = rs.percentile_interval(rows, mean, clusters=[i % 2 for i in range(40)])
+    assert alone[0] > 0.3
+    assert together == (0.0, 1.0)  # two clusters: one may be drawn twice
+
+
+def test_cross_validation_keeps_groups_together_and_never_fits_on_what_it_predicts():
+    seen = []
+
+    def fit(scores, labels):
+        seen.append(set(scores))
+        return lambda score: float(score in seen[-1])
+
+    scores = [i / 100 for i in range(40)]
+    labels = [i % 4 < 2 for i in range(40)]
+    groups = [i // 2 for i in range(40)]
+    assert set(rs.cross_validated(scores, labels, fit, groups=groups)) == {0.0}
+    for kept in seen:
+        assert all((scores[i] in kept) == (scores[i + 1] in kept) for i in range(0, 40, 2))
+
+
+def test_cross_validated_platt_scaling_repairs_confidences_that_are_too_high():
+    random = Random(5)
+    labels = [random.random() < 0.3 for _ in range(300)]
+    scores = [min(1.0, max(0.0, random.gauss(0.75 + 0.2 * label, 0.1))) for label in labels]
+    repaired = rs.cross_validated(scores, labels, rs.fit_platt)
+    assert rs.brier_score(repaired, labels) < 0.5 * rs.brier_score(scores, labels)
+    assert rs.expected_calibration_error(repaired, labels) < 0.1
+
+
+def test_platt_scaling_of_equal_scores_is_the_base_rate():
+    curve = rs.fit_platt([0.5] * 4, [1, 0, 0, 0])
+    assert curve(0.5) == pytest.approx((2 / 3 + 3 / 5) / 4, abs=1e-6)
+
+
+def test_a_clear_change_is_told_from_noise():
+    random = Random(9)
+    before = [random.random() * 0.8 for _ in range(50)]
+    after = [score + 0.05 + 0.1 * random.random() for score in before]
+    change = rs.paired_difference(before, after)
+    assert change.is_clear
+    assert (change.higher, change.difference.method) == (50, "bca_bootstrap")
