@@ -21,8 +21,8 @@ from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.sinks.base import SinkStats
 from ragaliq.sinks.offline import offline_sinks
 from ragaliq.sinks.resolve import SinkSpec
-from ragaliq.telemetry.content import Redactor
 from ragaliq.statistics.intervals import mean_estimate
+from ragaliq.telemetry.content import Redactor
 
 __all__ = ["CaseResult", "EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
 

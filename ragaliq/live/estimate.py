@@ -67,6 +67,8 @@ class TrafficEstimate:
         sampled: Number of sampled runs that were asked about this metric.
         judge_failures: Those in which the judge refused, failed or took too long.
         traffic: Estimated number of runs these stand for.
+        left_out: Results that are in no other figure, since their runs were chosen when they were
+            over, for the feedback they got, and so stand for no traffic.
     """
 
     pipeline: str
@@ -78,6 +80,7 @@ class TrafficEstimate:
     sampled: int
     judge_failures: int
     traffic: float
+    left_out: int
 
 
 @dataclass(slots=True)
@@ -87,6 +90,7 @@ class _Sums:
     scorable: WeightedSums = field(default_factory=WeightedSums)
     statuses: Counter[str] = field(default_factory=Counter)
     traffic: float = 0.0
+    left_out: int = 0
 
 
 class TrafficEstimator:
@@ -112,13 +116,18 @@ class TrafficEstimator:
     def add(self, result: ScoredRun) -> None:
         """Take in every metric of one evaluated run."""
         for metric, outcome in result.results.items():
+            probability = metric_probability(result.run, metric)
+            if probability is None:
+                with self._lock:
+                    self._of(result.run.pipeline, metric).left_out += 1
+                continue
             self.add_score(
                 outcome.score if outcome.is_measured else None,
                 passed=outcome.passed,
                 status=outcome.status,
                 metric=metric,
                 pipeline=result.run.pipeline,
-                probability=metric_probability(result.run, metric),
+                probability=probability,
             )
 
     def add_score(
@@ -151,7 +160,7 @@ class TrafficEstimator:
         if measured and score is not None and not 0.0 <= score <= 1.0:
             raise DatasetError(f"score is {score}; it must be within [0, 1]")
         with self._lock:
-            sums = self._of(pipeline).setdefault(metric, _Sums())
+            sums = self._of(pipeline, metric)
             sums.statuses[ended.value] += 1
             sums.traffic += 1.0 / probability
             if ended not in JUDGE_FAILURES:
@@ -160,10 +169,10 @@ class TrafficEstimator:
                 sums.score.add(score, probability)
                 sums.passing.add(float(bool(passed)), probability)
 
-    def _of(self, pipeline: str) -> dict[str, _Sums]:
+    def _of(self, pipeline: str, metric: str) -> _Sums:
         if pipeline not in self._sums and len(self._sums) >= self._max_pipelines:
             pipeline = OTHER_PIPELINES
-        return self._sums.setdefault(pipeline, {})
+        return self._sums.setdefault(pipeline, {}).setdefault(metric, _Sums())
 
     def estimates(
         self, *, target: Target = "traffic", confidence: float = 0.95
@@ -202,10 +211,16 @@ def estimate_traffic(
     return estimator.estimates(target=target, confidence=confidence)
 
 
-def metric_probability(run: EvaluatedRun, metric: str) -> float:
-    """The chance this run had of being asked about this metric."""
-    own: Mapping[str, float] | None = getattr(run, "metric_probabilities", None)
-    return (own or {}).get(metric, run.sampling_probability)
+def metric_probability(run: EvaluatedRun, metric: str) -> float | None:
+    """The chance this run had of being asked about this metric; None where it has no say.
+
+    A run chosen afterwards, for its feedback, stands for no traffic: the rate chose among runs
+    like it already.
+    """
+    if not getattr(run, "represents_traffic", True):
+        return None
+    own: Mapping[str, float] = getattr(run, "metric_probabilities", None) or {}
+    return own.get(metric) if own else run.sampling_probability
 
 
 def _estimate(
@@ -224,6 +239,7 @@ def _estimate(
         sampled=sum(sums.statuses.values()),
         judge_failures=sum(sums.statuses[status.value] for status in JUDGE_FAILURES),
         traffic=sums.traffic,
+        left_out=sums.left_out,
     )
 
 

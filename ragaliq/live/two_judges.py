@@ -61,6 +61,8 @@ class TwoJudgeEstimator:
     The estimate is about traffic the cheap judge can score. Runs are taken to be sampled by id, as
     monitors do: a run in the expensive judge's sample is in the cheap judge's larger one too.
 
+    Runs that stand for no traffic, chosen for their feedback, are left out on both sides.
+
     Args:
         max_waiting: Scores kept until the other judge's arrives; the oldest is given up first.
         max_pipelines: Pipelines kept apart; further ones are counted as `OTHER_PIPELINES`.
@@ -86,10 +88,10 @@ class TwoJudgeEstimator:
             ConfigurationError: The run has no id, so it cannot be matched.
         """
         for metric, outcome in result.results.items():
-            if not outcome.is_measured or outcome.score is None:
-                continue
             key, score = _key(result, metric), outcome.score
             probability = metric_probability(result.run, metric)
+            if not outcome.is_measured or score is None or probability is None:
+                continue
             with self._lock:
                 sides = self._of(result.run.pipeline, metric)
                 sides.sums.add_cheap(score, probability)
@@ -108,6 +110,8 @@ class TwoJudgeEstimator:
         for metric, outcome in result.results.items():
             key = _key(result, metric)
             probability = metric_probability(result.run, metric)
+            if probability is None:
+                continue
             with self._lock:
                 sides = self._of(result.run.pipeline, metric)
                 sides.expensive_failures += outcome.status in JUDGE_FAILURES

@@ -74,10 +74,25 @@ def test_nothing_but_failures_gives_counts_and_no_figure():
 def test_a_metric_sampled_more_rarely_than_its_run_counts_with_its_own_probability():
     scores = {name: EvaluationResult(evaluator_name=name, score=0.5, passed=False) for name in "ab"}
     run = SimpleNamespace(
-        pipeline="p", sampling_probability=0.5, metric_probabilities={"b": 0.1}, run_id="1"
+        pipeline="p",
+        sampling_probability=0.5,
+        metric_probabilities={"a": 0.5, "b": 0.1},
+        run_id="1",
     )
     a, b = estimate_traffic([SimpleNamespace(run=run, results=scores)])
     assert (a.traffic, b.traffic) == (pytest.approx(2), pytest.approx(10))
+
+
+def test_a_run_chosen_for_its_feedback_is_counted_but_in_no_figure():
+    scores = {"a": EvaluationResult(evaluator_name="a", score=0.0, passed=False)}
+    run = SimpleNamespace(
+        pipeline="p", sampling_probability=1.0, represents_traffic=False, run_id="1"
+    )
+    chosen = SimpleNamespace(run=run, results=scores)
+    (estimate,) = estimate_traffic([result(1.0, metric="a"), chosen])
+    assert (estimate.mean.value, estimate.sampled, estimate.left_out) == (1.0, 1, 1)
+    (pair,) = estimate_with_two_judges([result(1.0, metric="a"), chosen], [chosen])
+    assert (pair.powered, pair.cheap_only, pair.expensive_only) == (None, 1, 0)
 
 
 def test_pipelines_beyond_the_bound_are_counted_together():
