@@ -217,9 +217,9 @@ def metric_probability(run: EvaluatedRun, metric: str) -> float | None:
     A run chosen afterwards, for its feedback, stands for no traffic: the rate chose among runs
     like it already.
     """
-    if not getattr(run, "represents_traffic", True):
+    if not run.represents_traffic:
         return None
-    own: Mapping[str, float] = getattr(run, "metric_probabilities", None) or {}
+    own = run.metric_probabilities
     return own.get(metric) if own else run.sampling_probability
 
 

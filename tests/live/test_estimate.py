@@ -73,7 +73,7 @@ def test_nothing_but_failures_gives_counts_and_no_figure():
 
 def test_a_metric_sampled_more_rarely_than_its_run_counts_with_its_own_probability():
     scores = {name: EvaluationResult(evaluator_name=name, score=0.5, passed=False) for name in "ab"}
-    run = SimpleNamespace(
+    run = EvaluatedRun(
         pipeline="p",
         sampling_probability=0.5,
         metric_probabilities={"a": 0.5, "b": 0.1},
@@ -85,9 +85,7 @@ def test_a_metric_sampled_more_rarely_than_its_run_counts_with_its_own_probabili
 
 def test_a_run_chosen_for_its_feedback_is_counted_but_in_no_figure():
     scores = {"a": EvaluationResult(evaluator_name="a", score=0.0, passed=False)}
-    run = SimpleNamespace(
-        pipeline="p", sampling_probability=1.0, represents_traffic=False, run_id="1"
-    )
+    run = EvaluatedRun(pipeline="p", sampling_probability=1.0, represents_traffic=False, run_id="1")
     chosen = SimpleNamespace(run=run, results=scores)
     (estimate,) = estimate_traffic([result(1.0, metric="a"), chosen])
     assert (estimate.mean.value, estimate.sampled, estimate.left_out) == (1.0, 1, 1)
