@@ -76,6 +76,9 @@ if TYPE_CHECKING:
     )
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
     from ragaliq.sinks import EvaluationRecord, Sink, SinkError, SinkLimits, SinkStats
+    from ragaliq.sinks.langfuse import LangfuseSink
+    from ragaliq.sinks.mlflow import MLflowSink
+    from ragaliq.sinks.phoenix import PhoenixSink
     from ragaliq.sinks.sqlite import SQLiteStore, read_records
     from ragaliq.telemetry.target import current_span_target, span_target
 
@@ -114,8 +117,10 @@ __all__ = [
     "JudgeTimeoutError",
     "JudgeUsage",
     "LLMJudge",
+    "LangfuseSink",
     "LiveResult",
     "LocalJudge",
+    "MLflowSink",
     "Monitor",
     "MonitorStats",
     "OnCondition",
@@ -125,6 +130,7 @@ __all__ = [
     "OnTag",
     "OpenAICompatibleJudge",
     "Passage",
+    "PhoenixSink",
     "RAGTestCase",
     "RagaliqError",
     "RelevanceEvaluator",
@@ -183,6 +189,9 @@ _NAMES = {
     ),
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
     "ragaliq.sinks": "EvaluationRecord Sink SinkError SinkLimits SinkStats",
+    "ragaliq.sinks.langfuse": "LangfuseSink",
+    "ragaliq.sinks.mlflow": "MLflowSink",
+    "ragaliq.sinks.phoenix": "PhoenixSink",
     "ragaliq.sinks.sqlite": "SQLiteStore read_records",
     "ragaliq.telemetry.target": "current_span_target span_target",
 }

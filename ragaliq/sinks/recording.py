@@ -78,7 +78,9 @@ def _storable(run: EvaluatedRun) -> EvaluatedRun:
 
 
 def _evaluation_id(run: EvaluatedRun, results: Iterable[EvaluationResult]) -> str:
-    return deterministic_id([*_run_key(run), *(part for r in results for part in _scorer_key(r))])
+    return deterministic_id(
+        ["run", *_run_key(run), *(part for r in results for part in _scorer_key(r))]
+    )
 
 
 def _run_key(run: EvaluatedRun) -> list[str | None]:
@@ -96,7 +98,7 @@ def _metric_record(
 ) -> MetricRecord:
     value = score(result)
     return MetricRecord(
-        metric_id=deterministic_id([*_run_key(run), *_scorer_key(result)]),
+        metric_id=deterministic_id(["metric", *_run_key(run), *_scorer_key(result)]),
         name=result.evaluator_name,
         status=result.status,
         score=value,

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -140,3 +143,31 @@ def until(condition, timeout=10.0):
 @pytest.fixture(name="until")
 def until_fixture():
     return until
+
+
+@pytest.fixture(autouse=True)
+def no_products_in_the_environment(monkeypatch):
+    for name in list(os.environ):
+        if name.startswith(("PHOENIX_", "LANGFUSE_", "MLFLOW_")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def receiver_of():
+    """Starts loopback receivers by name and stops them after the test."""
+    # Test folders hold no `__init__.py`: the module is loaded from its file.
+    spec = importlib.util.spec_from_file_location(
+        "sink_receivers", Path(__file__).with_name("receivers.py")
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    started = []
+
+    def start(name, **options):
+        started.append(getattr(module, f"{name}Receiver")(**options))
+        started[-1].Fault = module.Fault
+        return started[-1]
+
+    yield start
+    for receiver in started:
+        receiver.stop()
