@@ -72,6 +72,7 @@ class SinkLimits:
 
     Attributes:
         max_queue: Records that may wait; further ones are dropped and counted.
+        max_characters: Characters their texts may have; further records are dropped and counted.
         max_batch: Records handed over at once.
         timeout: Seconds one `write` may take.
         attempts: Times a record is tried.
@@ -80,6 +81,7 @@ class SinkLimits:
     """
 
     max_queue: int = 1000
+    max_characters: int = 32_000_000
     max_batch: int = 100
     timeout: float = 10.0
     attempts: int = 5

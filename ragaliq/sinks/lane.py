@@ -12,6 +12,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, set_value
+
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.guard import suppress
 from ragaliq.core.sync import LoopThread
@@ -31,6 +33,7 @@ class _Entry:
     due: float
     number: int
     record: EvaluationRecord = field(compare=False)
+    size: int = field(compare=False)
     attempts: int = field(default=0, compare=False)
 
 
@@ -57,22 +60,30 @@ class SinkLane:
         self._lane: asyncio.Task[None] | None = None
         self._counts: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
+        self._held = 0
         self._closed = False
-        self._started = False
 
     def put(self, record: EvaluationRecord) -> None:
         """Queue a record; never blocks, never raises. What cannot be taken is counted."""
+        entry = _Entry(0.0, 0, record, record.size)
         with self._changed:
             self._counts["records"] += 1
-            if self._closed or self._pending() > self._limits.max_queue:
+            if self._closed or self._is_full(entry):
                 self._counts["dropped"] += 1
                 return
-            self._waiting.append(_Entry(0.0, self._counts["records"], record))
             try:
                 self._thread.loop().call_soon_threadsafe(self._roused)
             except RuntimeError:  # no thread can be started: the interpreter ends
-                self._waiting.pop()
                 self._counts["dropped"] += 1
+                return
+            entry.number = self._counts["records"]
+            self._waiting.append(entry)
+            self._held += entry.size
+
+    def _is_full(self, entry: _Entry) -> bool:
+        # The entry itself is pending already.
+        too_many = self._pending() > self._limits.max_queue
+        return too_many or self._held + entry.size > self._limits.max_characters
 
     def refuse(self, kind: str) -> None:
         """Count a result of which no record could be made."""
@@ -98,6 +109,7 @@ class SinkLane:
             self._delayed.clear()
             # What is being written just now may arrive all the same; it was not confirmed.
             self._counts["dropped"] += self._pending()
+            self._held = 0
             self._changed.notify_all()
         self._thread.stop(self._end, 1.0 if finished else 0.25)
         return finished
@@ -134,6 +146,8 @@ class SinkLane:
 
     async def _drain(self) -> None:
         assert self._wake is not None  # noqa: S101 - set by the one caller
+        # What the application has instrumented must not take this for a part of itself.
+        attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, value=True))
         with suppress():
             while True:
                 self._wake.clear()
@@ -170,7 +184,7 @@ class SinkLane:
             unknown = SinkError("the sink raised it", kind=type(error).__name__)
             await self._failed(batch, unknown)
         else:
-            self._count(written=len(batch))
+            self._settle(batch, "written")
 
     async def _failed(self, batch: Sequence[_Entry], how: SinkError) -> None:
         self._tell(how)
@@ -178,24 +192,23 @@ class SinkLane:
         if how.undelivered is not None:
             ids = {record.evaluation_id for record in how.undelivered}
             left = [entry for entry in batch if entry.record.evaluation_id in ids]
-        delay = 0.0
-        given_up = 0
+            self._settle([entry for entry in batch if entry not in left], "written")
+        again = [entry for entry in left if self._deserves_another(entry, how)]
+        self._settle([entry for entry in left if entry not in again], "failed")
+        if not again:
+            return
+        delay = self._delay(again[0].attempts, how.retry_after)
         with self._changed:
-            for entry in left:
-                entry.attempts += 1
-                if how.permanent or entry.attempts >= self._limits.attempts or self._dropped_all():
-                    given_up += 1
-                    continue
-                delay = self._delay(entry.attempts, how.retry_after)
+            for entry in again:
                 entry.due = time.monotonic() + delay
                 heapq.heappush(self._delayed, entry)
-        self._count(written=len(batch) - len(left), failed=given_up)
-        if len(left) == len(batch) and delay:
+        if len(left) == len(batch):
             # Nothing arrived: the receiver is in trouble, and further records can wait as well.
             await asyncio.sleep(delay)
 
-    def _dropped_all(self) -> bool:
-        return self._closed and self._pending() == 0
+    def _deserves_another(self, entry: _Entry, how: SinkError) -> bool:
+        entry.attempts += 1
+        return not how.permanent and entry.attempts < self._limits.attempts
 
     def _delay(self, attempts: int, asked: float | None) -> float:
         doubled = self._limits.backoff * 2.0 ** (attempts - 1)
@@ -203,11 +216,11 @@ class SinkLane:
         spread = doubled * (1.0 + random.random() / 4)  # noqa: S311 - not for secrets
         return min(max(spread, asked or 0.0), self._limits.max_backoff)
 
-    def _count(self, *, written: int = 0, failed: int = 0) -> None:
+    def _settle(self, entries: Sequence[_Entry], outcome: str) -> None:
         with self._changed:
-            if self._pending() >= written + failed:  # else counted as dropped by `close`
-                self._counts["written"] += written
-                self._counts["failed"] += failed
+            if self._pending() >= len(entries):  # else counted as dropped by `close`
+                self._counts[outcome] += len(entries)
+                self._held -= sum(entry.size for entry in entries)
             self._changed.notify_all()
 
     def _tell(self, error: SinkError) -> None:

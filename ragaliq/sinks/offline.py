@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -54,7 +55,7 @@ async def offline_sinks(
     """
     content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
     # Room for all: nobody's request waits here, so there is no reason to drop anything.
-    limits = SinkLimits(max_queue=max(cases, SinkLimits().max_queue))
+    limits = SinkLimits(max_queue=max(cases, SinkLimits().max_queue), max_characters=sys.maxsize)
     opened = SinkSet(sinks, content=content, limits=limits)
     try:
         yield OfflineSinks(opened, pipeline)

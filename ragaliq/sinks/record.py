@@ -151,6 +151,15 @@ class EvaluationRecord(_Record):
     case: CaseRecord | None = None
 
     @property
+    def size(self) -> int:
+        """Characters of its texts, roughly: what it costs to hold on to it."""
+        texts = [t for m in self.metrics for c in m.claims for t in (c.text, c.evidence, c.reason)]
+        if self.case is not None:
+            texts += [self.case.query, self.case.response]
+            texts += [chunk.text for chunk in self.case.chunks]
+        return sum(len(text) for text in texts if text)
+
+    @property
     def usage(self) -> JudgeUsage:
         """What all metrics cost together."""
         return sum((metric.usage for metric in self.metrics), JudgeUsage())

@@ -138,6 +138,21 @@ def test_records_beyond_the_queue_are_dropped_and_counted(lane_of, list_sink, re
     assert lane.stats().written == 3
 
 
+def test_records_whose_texts_are_too_long_together_are_dropped(
+    lane_of, list_sink, record_of, captured
+):
+    gate, records = asyncio.Event(), [record_of(number, content=captured) for number in range(4)]
+    lane = lane_of(list_sink(gate), max_characters=2 * records[0].size)
+    for record in records:
+        lane.put(record)
+    assert lane.stats().dropped == 2
+    lane._thread.loop().call_soon_threadsafe(gate.set)
+    assert lane.flush(5.0)
+    lane.put(record_of(9, content=captured))
+    assert lane.flush(5.0)
+    assert lane.stats().written == 3
+
+
 def test_closing_drops_and_counts_what_a_dead_sink_left(lane_of, list_sink, record_of):
     sink = list_sink(asyncio.Event())
     lane = lane_of(sink)
@@ -185,6 +200,25 @@ def test_what_a_sink_does_is_not_taken_for_the_application(lane_of, record_of):
 
         async def write(self, records):
             seen.append(is_suppressed())
+
+        async def aclose(self): ...
+
+    lane = lane_of(Curious())
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    assert seen == [True]
+
+
+def test_what_a_sink_asks_for_is_not_instrumented(lane_of, record_of):
+    from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
+
+    seen = []
+
+    class Curious:
+        name = "curious"
+
+        async def write(self, records):
+            seen.append(get_value(_SUPPRESS_INSTRUMENTATION_KEY))
 
         async def aclose(self): ...
 

@@ -16,7 +16,7 @@ from ragaliq.sinks.sqlite.schema import migrate
 __all__ = ["WriterConnection"]
 
 # Seconds a fork may be held up by a write in progress.
-_FORK_PATIENCE = 2.0
+_FORK_PATIENCE = 1.0
 _WAL_LIMIT = 16 * 1024 * 1024
 
 
