@@ -136,7 +136,7 @@ def test_a_store_of_the_first_form_is_migrated_and_keeps_its_records(path, recor
     write(SQLiteStore(path), record_of(1))
     with closing(sqlite3.connect(path)) as new, closing(sqlite3.connect(f"{path}.v1")) as old:
         old.executescript(_RECORDS)
-        for table in ("evaluations", "metrics"):
+        for table in ("evaluations", "metrics", "records"):
             rows = new.execute(f"SELECT * FROM {table}").fetchall()
             old.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)
         old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -166,7 +166,7 @@ def test_a_record_of_a_later_form_is_refused_by_name(path, record_of):
     write(SQLiteStore(path), record_of())
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(
-            "UPDATE evaluations SET record = replace(record, '_version\":1', '_version\":9')"
+            "UPDATE records SET record = replace(record, '_version\":1', '_version\":9')"
         )
     with pytest.raises(DatasetError, match="cannot read"):
         list(read_records(path))

@@ -169,7 +169,7 @@ def worst_records(
     condition, values = which.where()
     with open_store(location) as connection:
         for (text,) in connection.execute(
-            f"SELECT e.record FROM {_JOINED} "  # noqa: S608
+            f"SELECT r.record FROM {_JOINED} JOIN records r ON r.evaluation_id = e.evaluation_id "  # noqa: S608
             f"WHERE m.name = :name AND {_MEASURED} AND {condition} "
             "ORDER BY iif(m.higher_is_better, m.score, -m.score), e.created_at DESC LIMIT :limit",
             {**values, "name": metric, "limit": -1 if limit is None else limit},

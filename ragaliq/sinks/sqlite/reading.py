@@ -97,7 +97,7 @@ def read_records(
         rows = connection.execute(
             # All parts of the statement are spelled out here; values are bound.
             f"""
-            SELECT e.record FROM evaluations e
+            SELECT r.record FROM evaluations e JOIN records r USING (evaluation_id)
             WHERE EXISTS (
                 SELECT 1 FROM metrics m WHERE m.evaluation_id = e.evaluation_id AND {condition}
             )

@@ -14,12 +14,16 @@ __all__ = ["record_of", "upsert"]
 _UPSERT = """
 INSERT INTO evaluations VALUES (
     :evaluation_id, :run_id, :case_id, :pipeline, :framework, :trace_id, :span_id, :session_id,
-    :sampling_probability, :created_at, :measured, :tokens, :cost_usd, :record
+    :sampling_probability, :created_at, :measured, :tokens, :cost_usd
 )
 ON CONFLICT (evaluation_id) DO UPDATE SET
     created_at = excluded.created_at, measured = excluded.measured, tokens = excluded.tokens,
-    cost_usd = excluded.cost_usd, record = excluded.record
+    cost_usd = excluded.cost_usd
 WHERE excluded.measured >= evaluations.measured
+"""
+_KEEP_RECORD = """
+INSERT INTO records VALUES (?, ?)
+ON CONFLICT (evaluation_id) DO UPDATE SET record = excluded.record
 """
 _DELETE_METRICS = "DELETE FROM metrics WHERE evaluation_id = ?"
 _INSERT_METRIC = f"INSERT INTO metrics VALUES ({', '.join('?' * 14)})"  # noqa: S608 - no input
@@ -27,8 +31,9 @@ _INSERT_METRIC = f"INSERT INTO metrics VALUES ({', '.join('?' * 14)})"  # noqa: 
 
 def upsert(connection: sqlite3.Connection, record: EvaluationRecord, text: str) -> None:
     """Store a record, of which `text` is the JSON form; replaces the one with its id."""
-    if connection.execute(_UPSERT, _columns(record, text)).rowcount == 0:
+    if connection.execute(_UPSERT, _columns(record)).rowcount == 0:
         return
+    connection.execute(_KEEP_RECORD, (record.evaluation_id, text))
     connection.execute(_DELETE_METRICS, (record.evaluation_id,))
     connection.executemany(_INSERT_METRIC, _metric_rows(record))
 
@@ -42,7 +47,7 @@ def record_of(text: str) -> EvaluationRecord:
     return EvaluationRecord.model_validate_json(text)
 
 
-def _columns(record: EvaluationRecord, text: str) -> dict[str, object]:
+def _columns(record: EvaluationRecord) -> dict[str, object]:
     run, usage = record.run, record.usage
     return {
         "evaluation_id": record.evaluation_id,
@@ -58,7 +63,6 @@ def _columns(record: EvaluationRecord, text: str) -> dict[str, object]:
         "measured": sum(metric.is_measured for metric in record.metrics),
         "tokens": usage.total_tokens,
         "cost_usd": usage.cost_usd,
-        "record": text,
     }
 
 

@@ -15,7 +15,8 @@ __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "migrate", "require_readable"]
 APPLICATION_ID = 0x52474C51
 """Marks the file as a store of ragaliq (`PRAGMA application_id`); the letters RGLQ."""
 
-# 1: evaluations (the whole record as JSON, and what is asked for often as columns) and metrics.
+# 1: evaluations and metrics hold what is asked for often, in short rows that are quick to go
+# through; the whole record is kept beside them, as JSON.
 _RECORDS = """
 CREATE TABLE evaluations (
     evaluation_id TEXT PRIMARY KEY,
@@ -30,8 +31,7 @@ CREATE TABLE evaluations (
     created_at REAL NOT NULL,
     measured INTEGER NOT NULL,
     tokens INTEGER NOT NULL,
-    cost_usd REAL,
-    record TEXT NOT NULL
+    cost_usd REAL
 ) WITHOUT ROWID;
 CREATE INDEX evaluations_by_time ON evaluations (created_at);
 CREATE INDEX evaluations_by_pipeline ON evaluations (pipeline, created_at);
@@ -53,6 +53,10 @@ CREATE TABLE metrics (
     PRIMARY KEY (evaluation_id, name)
 ) WITHOUT ROWID;
 CREATE INDEX metrics_by_score ON metrics (name, score);
+CREATE TABLE records (
+    evaluation_id TEXT PRIMARY KEY REFERENCES evaluations ON DELETE CASCADE,
+    record TEXT NOT NULL
+);
 """
 
 # 2: a small key/value area, for work that must survive a restart.
