@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ragaliq.live.job import Submission
 from ragaliq.live.scoring import LiveScorer
-from ragaliq.live.stats import Tally
+from ragaliq.live.stats import MonitorStats, Tally
 from ragaliq.live.worker import Worker
 
 __all__ = ["Engine"]
@@ -20,7 +22,7 @@ class Engine:
     """
 
     def __init__(self, scorer: LiveScorer, *, concurrency: int, max_queue: int) -> None:
-        self._scorer = scorer
+        self.scorer = scorer
         self._concurrency, self._max_queue = concurrency, max_queue
         self.tally = Tally()
         self.worker = Worker(self._score, self._drop, concurrency=concurrency, max_queue=max_queue)
@@ -36,14 +38,20 @@ class Engine:
             self.tally.end(refused)
         return refused is None
 
+    def stats(self) -> MonitorStats:
+        """The counts now."""
+        cases = self.scorer.cases
+        return replace(self.tally.snapshot(), executor=cases.executor, restarts=cases.restarts)
+
     def after_fork(self) -> Engine:
         """A new engine for a forked child: the parent's queue, thread and counts stay its own."""
         self.worker.abandon()
         self.tally.abandon()
-        return Engine(self._scorer, concurrency=self._concurrency, max_queue=self._max_queue)
+        self.scorer.cases = self.scorer.cases.after_fork()
+        return Engine(self.scorer, concurrency=self._concurrency, max_queue=self._max_queue)
 
     async def _score(self, submission: Submission) -> None:
-        await self._scorer.score(submission, self.tally)
+        await self.scorer.score(submission, self.tally)
 
     def _drop(self, _: Submission) -> None:
         self.tally.end("shutdown")

@@ -19,6 +19,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.live.engine import Engine
+from ragaliq.live.execution import Executor, choose_scorer
 from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.sampling import Sampler, Sampling
@@ -56,6 +57,11 @@ class Monitor:
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait; further ones are counted `queue_full`.
         deadline: Seconds each metric of a run may take.
+        executor: Where judging happens: `thread`, or `process` for a child process, which leaves
+            the application its interpreter. By default from `RAGALIQ_EXECUTOR`, else `process` for
+            the embedded judge with ragaliq's own evaluators where it is possible, else `thread`.
+        niceness: How far the child process steps back for others when processors are busy, 0
+            (not at all) to 19.
         on_result: Called on the worker with each `LiveResult`; may be a coroutine function.
         sinks: Where results are stored besides telemetry: `sqlite:///path`, or sink objects.
         capture_content: Whether the application's texts and the judge's words may enter telemetry
@@ -81,6 +87,8 @@ class Monitor:
         concurrency: int = 8,
         max_queue: int = 1000,
         deadline: float = 60.0,
+        executor: Executor | None = None,
+        niceness: int = 10,
         on_result: ResultCallback | None = None,
         sinks: Iterable[SinkSpec] = (),
         capture_content: bool | None = None,
@@ -112,9 +120,15 @@ class Monitor:
             logger_provider=logger_provider,
         )
         self._exit_timeout = exit_timeout
+        cases = choose_scorer(
+            settings.executor if executor is None else executor,
+            judge=self.judge,
+            evaluators=self.evaluators,
+            niceness=niceness,
+        )
         scorer = LiveScorer(
             self.evaluators,
-            self.judge,
+            cases,
             emitter=emitter,
             sinks=self._sinks,
             deadline=deadline,
@@ -245,7 +259,9 @@ class Monitor:
         self._sampler.close()
         finished = self._engine.worker.close(timeout)
         # A judge that still blocks the thread would only be waited for in vain.
-        self._engine.worker.stop(self.judge.aclose, timeout=1.0 if finished else 0.25)
+        self._engine.worker.stop(
+            self._engine.scorer.cases.aclose, timeout=1.0 if finished else 0.25
+        )
         return finished
 
     def flush_at_exit(self) -> None:
@@ -266,4 +282,4 @@ class Monitor:
     def stats(self) -> MonitorStats:
         """What became of every run so far."""
         sampling = self._sampler.counts()
-        return replace(self._engine.tally.snapshot(), sampling=sampling, sinks=self._sinks.stats())
+        return replace(self._engine.stats(), sampling=sampling, sinks=self._sinks.stats())

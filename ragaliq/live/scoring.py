@@ -12,8 +12,7 @@ from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.guard import suppress
 from ragaliq.core.results import Status
 from ragaliq.core.run import EvaluatedRun
-from ragaliq.evaluators.case import evaluate_case
-from ragaliq.judges.base import LLMJudge
+from ragaliq.live.execution import CaseScorer
 from ragaliq.live.job import LiveResult, Submission
 from ragaliq.live.stats import Outcome, Tally
 from ragaliq.sinks.sink_set import SinkSet
@@ -31,7 +30,7 @@ class LiveScorer:
 
     Args:
         evaluators: What is measured.
-        judge: Who decides.
+        cases: What evaluates a case, here or elsewhere.
         emitter: Where telemetry goes.
         sinks: Where results go besides.
         deadline: Seconds each metric of a run may take.
@@ -41,7 +40,7 @@ class LiveScorer:
     def __init__(
         self,
         evaluators: Sequence[Evaluator],
-        judge: LLMJudge,
+        cases: CaseScorer,
         *,
         emitter: Emitter,
         sinks: SinkSet,
@@ -49,7 +48,7 @@ class LiveScorer:
         on_result: ResultCallback | None,
     ) -> None:
         self._evaluators = evaluators
-        self._decider = judge
+        self.cases = cases
         self._emitter = emitter
         self._sinks = sinks
         self._deadline = deadline
@@ -76,8 +75,8 @@ class LiveScorer:
         job = submission.job()
         lag = max(0.0, time.time() - job.run.ended_at)
         with self._emitter.evaluation(job.run, lag=lag) as emission:
-            results = await evaluate_case(
-                job.case, self._chosen(job.run), self._decider, deadline=self._deadline
+            results = await self.cases.score(
+                job.case, self._chosen(job.run), deadline=self._deadline
             )
             emission.record(results)
         self._sinks.record(job.case, results, job.run, lag=lag)

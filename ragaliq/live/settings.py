@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         model: str | None
         sample_rate: float
         enabled: bool
+        executor: str | None
 
 
 __all__ = ["read_settings", "require_positive"]
@@ -34,12 +35,13 @@ def _settings_class() -> type[LiveSettings]:
         model: str | None = None
         sample_rate: float = 1.0
         enabled: bool = True
+        executor: str | None = None
 
     return EnvironmentSettings  # type: ignore[return-value]
 
 
 def read_settings() -> LiveSettings:
-    """Read `RAGALIQ_JUDGE`, `RAGALIQ_MODEL`, `RAGALIQ_SAMPLE_RATE` and `RAGALIQ_ENABLED`.
+    """Read the variables that begin with `RAGALIQ_`; see `LiveSettings`.
 
     Raises:
         ConfigurationError: A variable has a value of the wrong kind; the message names it.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.live.execution import Executor
 from ragaliq.sinks.base import SinkStats
 
 __all__ = ["MonitorStats", "Outcome", "Tally"]
@@ -41,6 +42,8 @@ class MonitorStats:
         callback_errors: Times `on_result` raised.
         sinks: What became of the results in each sink, by name.
         sampling: What sampling did beside choosing by chance; see the page on sampling.
+        executor: Where runs are evaluated now: `thread` or `process`.
+        restarts: Times the process that judges died and was started again.
     """
 
     started: int = 0
@@ -52,6 +55,8 @@ class MonitorStats:
     callback_errors: int = 0
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)
     sampling: Mapping[str, int] = field(default_factory=dict)
+    executor: Executor = "thread"
+    restarts: int = 0
 
 
 class Tally:

@@ -1,0 +1,75 @@
+"""What the process that judges runs: it reads cases from its standard input and answers there.
+
+It has nothing of the application: no module, no open file, no thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+
+from ragaliq._version import __version__
+from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.evaluators.case import evaluate_case
+from ragaliq.judges.base import LLMJudge
+from ragaliq.live.execution.channel import Channel, Message
+from ragaliq.live.execution.plan import read_evaluators, read_judge
+
+__all__ = ["main"]
+
+_FIRST_CASE = RAGTestCase(id="warm-up", query="What?", context=["One."], response="One.")
+
+
+def main() -> None:
+    """Serve until the parent hangs up."""
+    # Ctrl-C is for the application, which decides what becomes of the runs that are left.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end = socket.socket(fileno=sys.stdin.fileno())
+    threading.Thread(target=_exit_with_parent, args=(end.fileno(),), daemon=True).start()
+    asyncio.run(_serve(Channel(end)))
+
+
+def _exit_with_parent(end: int) -> None:
+    # In a thread, because a long case would keep the event loop from seeing that nobody waits.
+    poll = select.poll()
+    poll.register(end, 0)  # a hang-up is always reported
+    poll.poll()
+    os._exit(0)
+
+
+async def _serve(channel: Channel) -> None:
+    plan = await channel.receive()
+    if plan is None:
+        return
+    os.nice(plan["niceness"])
+    judge, evaluators = read_judge(plan), read_evaluators(plan)
+    await evaluate_case(_FIRST_CASE, [*evaluators.values()], judge)  # loads what loads on first use
+    await channel.send({"ready": __version__})
+    answering: set[asyncio.Task[None]] = set()
+    while (job := await channel.receive()) is not None:
+        task = asyncio.create_task(_answer(job, evaluators, judge, channel))
+        answering.add(task)
+        task.add_done_callback(answering.discard)
+
+
+async def _answer(
+    job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge, channel: Channel
+) -> None:
+    try:
+        results = await evaluate_case(
+            RAGTestCase.model_validate(job["case"]),
+            [evaluators[name] for name in job["evaluators"]],
+            judge,
+            deadline=job["deadline"],
+        )
+        reply: Message = {"results": [result.model_dump() for result in results.values()]}
+    except Exception as error:  # noqa: BLE001 - one case must not end the others
+        # The message may quote the application's text: only the type goes back.
+        reply = {"failed": type(error).__name__}
+    await channel.send({"id": job["id"]} | reply)

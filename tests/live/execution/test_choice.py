@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from ragaliq import ConfigurationError, Evaluator, FaithfulnessEvaluator, LocalJudge
+from ragaliq.testing import ScriptedJudge
+
+
+class OwnJudge(LocalJudge):
+    """May do anything."""
+
+
+class OwnEvaluator(Evaluator):
+    name = "own"
+
+    async def measure(self, test_case, judge):
+        raise NotImplementedError
+
+
+class Stricter(FaithfulnessEvaluator):
+    """A registered name, but another class."""
+
+
+def relabelled():
+    evaluator = FaithfulnessEvaluator()
+    evaluator.higher_is_better = False
+    return evaluator
+
+
+@pytest.mark.parametrize("judge", ["local", LocalJudge()])
+def test_the_embedded_judge_gets_a_process(monitor_of, judge):
+    assert monitor_of(judge=judge).stats().executor == "process"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"judge": ScriptedJudge()},
+        {"judge": OwnJudge()},
+        {"judge": "local", "evaluators": [OwnEvaluator]},
+        {"judge": "local", "evaluators": ["relevance", Stricter]},
+        {"judge": "local", "evaluators": [relabelled()]},
+    ],
+)
+def test_what_is_no_plain_data_stays_in_the_thread_or_is_refused(monitor_of, options):
+    assert monitor_of(**options).stats().executor == "thread"
+    with pytest.raises(ConfigurationError, match="executor='thread'"):
+        monitor_of(**options, executor="process")
+
+
+def test_the_message_names_what_is_in_the_way(monitor_of):
+    with pytest.raises(ConfigurationError, match="OwnEvaluator is not one of ragaliq's own"):
+        monitor_of(judge="local", evaluators=[OwnEvaluator], executor="process")
+    with pytest.raises(ConfigurationError, match="higher_is_better"):
+        monitor_of(judge="local", evaluators=[relabelled()], executor="process")
+
+
+def test_the_environment_chooses_and_arguments_win(monitor_of, monkeypatch):
+    monkeypatch.setenv("RAGALIQ_EXECUTOR", "thread")
+    assert monitor_of(judge="local").stats().executor == "thread"
+    assert monitor_of(judge="local", executor="process").stats().executor == "process"
+    monkeypatch.setenv("RAGALIQ_EXECUTOR", "process")
+    with pytest.raises(ConfigurationError, match="RAGALIQ_EXECUTOR"):
+        monitor_of(judge=ScriptedJudge())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"executor": "celery"}, {"niceness": -1}, {"niceness": 20}, {"niceness": True}]
+)
+def test_wrong_settings_are_refused(monitor_of, wrong):
+    with pytest.raises(ConfigurationError):
+        monitor_of(judge="local", **wrong)
+
+
+@pytest.mark.parametrize("executable", ["/usr/sbin/uwsgi", "", None])
+def test_a_host_that_is_no_interpreter_is_never_started_again(monitor_of, monkeypatch, executable):
+    monkeypatch.setattr(sys, "executable", executable)
+    assert monitor_of(judge="local").stats().executor == "thread"
+    with pytest.raises(ConfigurationError, match=r"sys\.executable"):
+        monitor_of(judge="local", executor="process")
+
+
+def test_nor_is_a_frozen_application(monitor_of, monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert monitor_of(judge="local").stats().executor == "thread"

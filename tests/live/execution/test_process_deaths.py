@@ -1,0 +1,165 @@
+"""Whatever becomes of the process that judges, every run is counted once."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+
+import pytest
+from conftest import child_of, has_ended
+
+from ragaliq import Status
+from ragaliq.live.execution import child as child_module
+from ragaliq.live.execution import process as process_module
+
+
+def statuses(result):
+    return {metric.status for metric in result.results.values()}
+
+
+def test_a_case_that_kills_the_process_is_a_judges_error_and_not_tried_again(judging, claims):
+    monitor, reported = judging
+    child = child_of(monitor)
+    os.kill(child.pid, signal.SIGSTOP)  # so that the case is in it when it dies
+    monitor.submit(claims)
+    in_flight(child, 1)
+    os.kill(child.pid, signal.SIGKILL)
+    assert monitor.flush(60.0)
+    assert statuses(reported[1]) == {Status.JUDGE_ERROR}
+    assert {metric.score for metric in reported[1].results.values()} == {None}
+    monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert Status.SCORED in statuses(reported[2])
+    stats = monitor.stats()
+    assert (stats.outcomes, stats.restarts) == ({"evaluated": 3}, 1)
+    assert stats.evaluations["faithfulness"] == {"scored": 2, "judge_error": 1}
+
+
+def in_flight(child, number):
+    while len(child._waiting) < number + 1:  # the greeting's is kept
+        time.sleep(0.001)
+
+
+def test_a_process_that_dies_idle_costs_no_run(judging, claims, caplog):
+    monitor, reported = judging
+    for _ in range(2):
+        pid = child_of(monitor).pid
+        os.kill(pid, signal.SIGKILL)
+        assert has_ended(pid)
+        monitor.submit(claims)
+        assert monitor.flush(60.0)
+    assert all(Status.SCORED in statuses(result) for result in reported)
+    assert monitor.stats().restarts == 2
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]  # said once
+    assert "exit code -9" in caplog.text
+
+
+def test_a_process_that_hangs_is_ended_after_the_deadline(monitor_of, claims, monkeypatch):
+    monkeypatch.setattr(process_module, "_GRACE", 0.5)
+    reported = []
+    monitor = monitor_of(judge="local", executor="process", deadline=0.5, on_result=reported.append)
+    monitor.submit(claims)
+    assert monitor.flush(60.0)
+    pid = child_of(monitor).pid
+    os.kill(pid, signal.SIGSTOP)
+    monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert statuses(reported[-1]) == {Status.JUDGE_TIMEOUT}
+    assert has_ended(pid)
+
+
+def test_a_deadline_that_passes_in_the_process_is_a_timeout_there(monitor_of, claims):
+    reported = []
+    monitor = monitor_of(
+        judge="local", executor="process", deadline=1e-9, on_result=reported.append
+    )
+    monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert Status.JUDGE_TIMEOUT in statuses(reported[0])
+    assert child_of(monitor) is not None
+
+
+@pytest.mark.parametrize(
+    "kills", [3, pytest.param(100, marks=[pytest.mark.soak, pytest.mark.timeout(900)])]
+)
+def test_killed_at_random_every_run_still_has_one_outcome(monitor_of, claims, kills):
+    chance, reported = random.Random(kills), Counter()
+    monitor = monitor_of(
+        judge="local",
+        executor="process",
+        evaluators=["faithfulness"],
+        on_result=lambda result: reported.update([result.case.id]),
+    )
+    over = threading.Event()
+
+    def killer():
+        for _ in range(kills):
+            while (child := child_of(monitor)) is None:
+                time.sleep(0.002)
+            time.sleep(chance.uniform(0.0, 0.05))
+            os.kill(child.pid, signal.SIGKILL)
+            assert has_ended(child.pid)
+        over.set()
+
+    thread = threading.Thread(target=killer)
+    thread.start()
+    submitted = 0
+    while not over.is_set():
+        submitted += monitor.submit(claims.model_copy(update={"id": str(submitted)}))
+        if submitted % 50 == 0:
+            monitor.flush(60.0)
+    thread.join()
+    submitted += monitor.submit(claims)
+    assert monitor.flush(60.0)
+    stats = monitor.stats()
+    assert stats.outcomes == {"evaluated": submitted}
+    assert set(reported.values()) == {1}
+    assert reported.total() == submitted
+    counts = stats.evaluations["faithfulness"]
+    assert counts["scored"] + counts.get("judge_error", 0) == submitted
+    assert counts.get("judge_error", 0) <= 8 * kills  # those in flight, no others
+    assert stats.restarts == kills
+
+
+class TestNoStart:
+    @pytest.fixture(autouse=True)
+    def _at_once(self, monkeypatch):
+        monkeypatch.setattr(process_module, "_FIRST_PAUSE", 0.0)
+
+    def judged_in_the_thread(self, monitor_of, claims, caplog, why):
+        reported = []
+        monitor = monitor_of(judge="local", executor="process", on_result=reported.append)
+        for _ in range(3):
+            monitor.submit(claims)
+        assert monitor.flush(60.0)
+        assert [result.results["faithfulness"].score for result in reported] == [0.5] * 3
+        assert (monitor.stats().executor, monitor.stats().restarts) == ("thread", 0)
+        [record] = caplog.records
+        assert why in record.getMessage()
+
+    def test_where_nothing_can_be_started_the_thread_judges(
+        self, monitor_of, claims, caplog, monkeypatch
+    ):
+        def forbidden(*_, **__):
+            raise PermissionError
+
+        monkeypatch.setattr(child_module.subprocess, "Popen", forbidden)
+        self.judged_in_the_thread(monitor_of, claims, caplog, "PermissionError")
+
+    def test_where_it_ends_at_once_too(self, monitor_of, claims, caplog, monkeypatch):
+        monkeypatch.setattr(child_module, "_PROGRAM", "import os; os._exit(3)")
+        self.judged_in_the_thread(monitor_of, claims, caplog, "exit code 3")
+
+    def test_where_another_version_answers_too(self, monitor_of, claims, caplog, monkeypatch):
+        monkeypatch.setattr(child_module, "__version__", "0.0")
+        self.judged_in_the_thread(monitor_of, claims, caplog, "another version")
+
+    def test_where_it_never_gets_ready_too(self, monitor_of, claims, caplog, monkeypatch):
+        monkeypatch.setattr(child_module, "_PROGRAM", "import time; time.sleep(60)")
+        monkeypatch.setattr(child_module, "_START_WITHIN", 0.1)
+        self.judged_in_the_thread(monitor_of, claims, caplog, "exit code -9")

@@ -1,0 +1,107 @@
+"""A process that judges gives what the thread gives, and shares nothing with the application."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import child_of
+
+from ragaliq import ContextChunk, RAGTestCase, ScoringPolicy, list_evaluators
+
+CASES = [
+    RAGTestCase(id="plain", query="Where?", context=["In Leeds."], response="It is in Leeds."),
+    RAGTestCase(id="no context", query="Where?", response="It is in Leeds."),
+    RAGTestCase(id="no claims", query="Where?", context=["In Leeds."], response="!"),
+    RAGTestCase(id="refusal", query="Where?", context=["In Leeds."], response="I don't know."),
+    RAGTestCase(
+        id="ids",
+        query="Wo?",
+        context=[
+            ContextChunk(text="Es liegt in Köln.", id="7", metadata={"handle": object()}),
+            ContextChunk(text="It costs 5 pounds.", id=7),
+        ],
+        response="Es liegt in Köln. It costs 6 pounds. 東京 is far.",
+        expected_facts=["It costs 5 pounds."],
+        metadata={"user": object()},
+    ),
+    RAGTestCase(id="lone \ud800", query="\udfff", context=["One \ud800."], response="One \ud800."),
+    RAGTestCase(id="long", query="What?", context=["Alpha is one. " * 20_000], response="Beta is."),
+]
+
+
+def results(monitor_of, executor, policy):
+    reported = []
+    monitor = monitor_of(
+        judge="local",
+        evaluators=[n for n in list_evaluators() if n != "own"],
+        policy=policy,
+        executor=executor,
+        on_result=reported.append,
+    )
+    for case in CASES:
+        assert monitor.submit(case)
+    assert monitor.flush(60.0)
+    assert monitor.stats().executor == executor
+    return {
+        result.case.id: [
+            repr(each.model_copy(update={"duration": None})) for each in result.results.values()
+        ]
+        for result in reported
+    }
+
+
+# RAGAS has NaN for a score.
+@pytest.mark.parametrize("policy", [ScoringPolicy.LIVE, ScoringPolicy.RAGAS])
+def test_results_are_those_of_the_thread(monitor_of, policy):
+    found = results(monitor_of, "process", policy)
+    assert found == results(monitor_of, "thread", policy)
+    assert set(found) == {case.id for case in CASES}
+
+
+def test_the_child_has_nothing_of_the_application(judging):
+    monitor, _ = judging
+    proc = Path("/proc") / str(child_of(monitor).pid)
+    opened = {int(fd.name): os.readlink(fd) for fd in (proc / "fd").iterdir()}
+    assert opened[1] == opened[2] == os.devnull
+    # Its standard input is the connection; the rest is its event loop's.
+    assert all(fd < 8 for fd in opened)
+    assert not any(name.startswith("/") for fd, name in opened.items() if fd > 2)
+    assert os.getsid(child_of(monitor).pid) != os.getsid(0)
+    environment = (proc / "environ").read_bytes().split(b"\0")
+    assert not any(entry.startswith(b"PYTHONPATH=") for entry in environment)
+    assert b"pytest" not in (proc / "maps").read_bytes()
+
+
+@pytest.mark.parametrize("niceness", [0, 3])
+def test_it_steps_back_as_far_as_it_is_told(monitor_of, claims, niceness):
+    monitor = monitor_of(judge="local", executor="process", niceness=niceness)
+    monitor.submit(claims)
+    assert monitor.flush(60.0)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, child_of(monitor).pid) == own + niceness
+
+
+def test_an_interrupt_is_for_the_application(judging, claims):
+    monitor, reported = judging
+    os.kill(child_of(monitor).pid, signal.SIGINT)
+    monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert len(reported) == 2
+    assert monitor.stats().restarts == 0
+
+
+def test_it_finds_the_modules_the_application_found(monitor_of, claims, monkeypatch, tmp_path):
+    # A package folder that is on the path of this process only, and a name of the standard
+    # library's in a folder the application runs in.
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    (tmp_path / "json.py").write_text("raise RuntimeError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    assert any((Path(entry) / "ragaliq").is_dir() for entry in sys.path)
+    monitor = monitor_of(judge="local", executor="process")
+    monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert monitor.stats().executor == "process"
