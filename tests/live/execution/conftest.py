@@ -14,22 +14,32 @@ if sys.platform != "linux":
     collect_ignore_glob = ["test_process_*.py"]  # they look into /proc
 
 
-def child_of(monitor):
-    """A monitor's running child, or None."""
-    child = monitor._engine.scorer.cases._child
-    return child if child is not None and child.is_alive else None
+@pytest.fixture
+def child_of():
+    """Gives a monitor's running child, or None."""
+
+    def running(monitor):
+        child = monitor._engine.scorer.cases._child
+        return child if child is not None and child.is_alive else None
+
+    return running
 
 
-def has_ended(pid, seconds=10.0):
-    """Wait for the end of a process, whoever's child it is."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([handle], [], [], seconds)[0])
-    finally:
-        os.close(handle)
+@pytest.fixture
+def has_ended():
+    """Waits for the end of a process, whoever's child it is."""
+
+    def waited(pid, seconds=10.0):
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return True
+        try:
+            return bool(select.select([handle], [], [], seconds)[0])
+        finally:
+            os.close(handle)
+
+    return waited
 
 
 @pytest.fixture
@@ -38,7 +48,7 @@ def claims():
         id="claims",
         query="How long do refunds take?",
         context=["Refunds take five days.", "The warehouse is in Leeds."],
-        response="Refunds take five days. The warehouse is in York.",
+        response="Refunds take five days. Parcels travel by zeppelin.",
     )
 
 

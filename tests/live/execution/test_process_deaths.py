@@ -11,7 +11,6 @@ import time
 from collections import Counter
 
 import pytest
-from conftest import child_of, has_ended
 
 from ragaliq import Status
 from ragaliq.live.execution import child as child_module
@@ -22,7 +21,9 @@ def statuses(result):
     return {metric.status for metric in result.results.values()}
 
 
-def test_a_case_that_kills_the_process_is_a_judges_error_and_not_tried_again(judging, claims):
+def test_a_case_that_kills_the_process_is_a_judges_error_and_not_tried_again(
+    judging, claims, child_of
+):
     monitor, reported = judging
     child = child_of(monitor)
     os.kill(child.pid, signal.SIGSTOP)  # so that the case is in it when it dies
@@ -45,7 +46,7 @@ def in_flight(child, number):
         time.sleep(0.001)
 
 
-def test_a_process_that_dies_idle_costs_no_run(judging, claims, caplog):
+def test_a_process_that_dies_idle_costs_no_run(judging, claims, child_of, has_ended, caplog):
     monitor, reported = judging
     for _ in range(2):
         pid = child_of(monitor).pid
@@ -59,7 +60,9 @@ def test_a_process_that_dies_idle_costs_no_run(judging, claims, caplog):
     assert "exit code -9" in caplog.text
 
 
-def test_a_process_that_hangs_is_ended_after_the_deadline(monitor_of, claims, monkeypatch):
+def test_a_process_that_hangs_is_ended_after_the_deadline(
+    monitor_of, claims, child_of, has_ended, monkeypatch
+):
     monkeypatch.setattr(process_module, "_GRACE", 0.5)
     reported = []
     monitor = monitor_of(judge="local", executor="process", deadline=0.5, on_result=reported.append)
@@ -73,7 +76,7 @@ def test_a_process_that_hangs_is_ended_after_the_deadline(monitor_of, claims, mo
     assert has_ended(pid)
 
 
-def test_a_deadline_that_passes_in_the_process_is_a_timeout_there(monitor_of, claims):
+def test_a_deadline_that_passes_in_the_process_is_a_timeout_there(monitor_of, claims, child_of):
     reported = []
     monitor = monitor_of(
         judge="local", executor="process", deadline=1e-9, on_result=reported.append
@@ -87,7 +90,7 @@ def test_a_deadline_that_passes_in_the_process_is_a_timeout_there(monitor_of, cl
 @pytest.mark.parametrize(
     "kills", [3, pytest.param(100, marks=[pytest.mark.soak, pytest.mark.timeout(900)])]
 )
-def test_killed_at_random_every_run_still_has_one_outcome(monitor_of, claims, kills):
+def test_killed_at_random_every_run_still_has_one_outcome(monitor_of, claims, child_of, kills):
     chance, reported = random.Random(kills), Counter()
     monitor = monitor_of(
         judge="local",
@@ -103,16 +106,17 @@ def test_killed_at_random_every_run_still_has_one_outcome(monitor_of, claims, ki
                 time.sleep(0.002)
             time.sleep(chance.uniform(0.0, 0.05))
             os.kill(child.pid, signal.SIGKILL)
-            assert has_ended(child.pid)
+            while child_of(monitor) is child:
+                time.sleep(0.002)
         over.set()
 
     thread = threading.Thread(target=killer)
     thread.start()
     submitted = 0
     while not over.is_set():
-        submitted += monitor.submit(claims.model_copy(update={"id": str(submitted)}))
-        if submitted % 50 == 0:
-            monitor.flush(60.0)
+        for _ in range(40):
+            submitted += monitor.submit(claims.model_copy(update={"id": str(submitted)}))
+        assert monitor.flush(60.0)
     thread.join()
     submitted += monitor.submit(claims)
     assert monitor.flush(60.0)

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import child_of
 
 from ragaliq import ContextChunk, RAGTestCase, ScoringPolicy, list_evaluators
 
@@ -62,10 +61,10 @@ def test_results_are_those_of_the_thread(monitor_of, policy):
     assert set(found) == {case.id for case in CASES}
 
 
-def test_the_child_has_nothing_of_the_application(judging):
+def test_the_child_has_nothing_of_the_application(judging, child_of):
     monitor, _ = judging
     proc = Path("/proc") / str(child_of(monitor).pid)
-    opened = {int(fd.name): os.readlink(fd) for fd in (proc / "fd").iterdir()}
+    opened = {int(fd.name): str(fd.readlink()) for fd in (proc / "fd").iterdir()}
     assert opened[1] == opened[2] == os.devnull
     # Its standard input is the connection; the rest is its event loop's.
     assert all(fd < 8 for fd in opened)
@@ -77,7 +76,7 @@ def test_the_child_has_nothing_of_the_application(judging):
 
 
 @pytest.mark.parametrize("niceness", [0, 3])
-def test_it_steps_back_as_far_as_it_is_told(monitor_of, claims, niceness):
+def test_it_steps_back_as_far_as_it_is_told(monitor_of, claims, child_of, niceness):
     monitor = monitor_of(judge="local", executor="process", niceness=niceness)
     monitor.submit(claims)
     assert monitor.flush(60.0)
@@ -85,7 +84,7 @@ def test_it_steps_back_as_far_as_it_is_told(monitor_of, claims, niceness):
     assert os.getpriority(os.PRIO_PROCESS, child_of(monitor).pid) == own + niceness
 
 
-def test_an_interrupt_is_for_the_application(judging, claims):
+def test_an_interrupt_is_for_the_application(judging, claims, child_of):
     monitor, reported = judging
     os.kill(child_of(monitor).pid, signal.SIGINT)
     monitor.submit(claims)
