@@ -1,0 +1,174 @@
+"""Start, exit and fork of applications whose monitor has a process to judge in."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from ragaliq import Monitor
+
+# At the top level and without a guard, as scripts and notebooks are written.
+APPLICATION = """
+import os, signal, sys, threading, time
+from ragaliq import Monitor, RAGTestCase
+
+os.write(1, b"started\\n")
+case = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
+def said(result):
+    os.write(1, f"{result.case.id} {result.results['faithfulness'].status}\\n".encode())
+monitor = Monitor(judge="local", executor="process", on_result=said)
+def submit(name):
+    assert monitor.submit(case.model_copy(update={"id": name}))
+def child():
+    return monitor._engine.scorer.cases._child
+"""
+
+WAYS = {
+    "-c": lambda code, folder: (["-c", code], None),
+    "script": lambda code, folder: ([str(write(folder, code))], None),
+    "standard input": lambda code, folder: (["-"], code),
+}
+
+
+def write(folder, code):
+    path = folder / "app.py"
+    path.write_text(code)
+    return path
+
+
+def run(code, folder, way="-c"):
+    arguments, given = WAYS[way](APPLICATION + textwrap.dedent(code), folder)
+    return subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        input=given,
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_application_without_a_main_guard_runs_once_and_loses_nothing(tmp_path, way):
+    done = run("submit('a'); submit('b')", tmp_path, way)
+    assert sorted(done.stdout.splitlines()) == ["a scored", "b scored", "started"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_exit_waits_no_longer_than_its_limit_for_a_process_that_hangs(tmp_path, has_ended):
+    done = run(
+        """
+        submit("first"); assert monitor.flush(30)
+        monitor._exit_timeout = 0.1
+        os.kill(child().pid, signal.SIGSTOP)
+        submit("never")
+        os.write(1, f"{child().pid}\\n".encode())
+        """,
+        tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "never" not in done.stdout
+    assert has_ended(int(done.stdout.split()[-1]))
+
+
+@pytest.mark.parametrize("at_work", [False, True])
+def test_an_application_that_is_killed_leaves_no_process_behind(tmp_path, has_ended, at_work):
+    # The long answer takes many times as long to judge as the test may take.
+    done = run(
+        f"""
+        submit("first"); assert monitor.flush(30)
+        if {at_work}:
+            monitor.submit(RAGTestCase(
+                query="q", context=["One is two. " * 9] * 99, response="Beta is 7. " * 99_999
+            ))
+            while len(child()._waiting) < 2:
+                time.sleep(0.001)
+        os.write(1, f"{{child().pid}}\\n".encode())
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        tmp_path,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert has_ended(int(done.stdout.split()[-1]))
+
+
+def test_a_forked_process_starts_its_own_and_holds_nothing_of_the_parents(tmp_path, has_ended):
+    done = run(
+        """
+        submit("parent"); assert monitor.flush(30)
+        mine = child().pid
+        if os.fork() == 0:
+            assert monitor.stats().started == 0
+            submit("forked"); assert monitor.flush(30)
+            assert child().pid != mine
+            os.kill(os.getppid(), signal.SIGKILL)
+            handle = os.pidfd_open(mine) if os.path.exists(f"/proc/{mine}") else None
+            import select
+            gone = handle is None or select.select([handle], [], [], 10)[0]
+            os.write(1, b"parent's ended\\n" if gone else b"parent's lives on\\n")
+            submit("still"); assert monitor.flush(30)
+            assert monitor.stats().restarts == 0
+            monitor.close(5)
+            os._exit(0)
+        signal.pause()
+        """,
+        tmp_path,
+    )
+    assert done.stdout.splitlines() == [
+        "started",
+        "parent scored",
+        "forked scored",
+        "parent's ended",
+        "still scored",
+    ]
+    assert done.stderr == ""
+
+
+def test_the_parent_goes_on_after_a_fork(tmp_path):
+    done = run(
+        """
+        submit("before"); assert monitor.flush(30)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        submit("after"); assert monitor.flush(30)
+        assert monitor.stats().restarts == 0
+        """,
+        tmp_path,
+    )
+    assert done.stdout.splitlines() == ["started", "before scored", "after scored"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_closing_ends_the_process(judging, child_of, has_ended):
+    monitor, _ = judging
+    pid = child_of(monitor).pid
+    assert monitor.close(5.0)
+    assert has_ended(pid)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)  # nor is there a zombie
+
+
+def test_forgetting_a_monitor_ends_it_too(claims, child_of, has_ended):
+    monitor = Monitor(judge="local", executor="process")
+    monitor.submit(claims)
+    assert monitor.flush(60.0)
+    pid = child_of(monitor).pid
+    del monitor
+    gc.collect()
+    assert has_ended(pid)
+
+
+def test_nothing_is_started_before_the_first_run(monitor_of):
+    monitor = monitor_of(judge="local", executor="process")
+    assert monitor._engine.scorer.cases._child is None
+    assert monitor.close(1.0)
+    assert monitor._engine.scorer.cases._child is None
