@@ -22,7 +22,7 @@ class Engine:
     """
 
     def __init__(self, scorer: LiveScorer, *, concurrency: int, max_queue: int) -> None:
-        self.scorer = scorer
+        self._scorer = scorer
         self._concurrency, self._max_queue = concurrency, max_queue
         self.tally = Tally()
         self.worker = Worker(self._score, self._drop, concurrency=concurrency, max_queue=max_queue)
@@ -40,18 +40,22 @@ class Engine:
 
     def stats(self) -> MonitorStats:
         """The counts now."""
-        cases = self.scorer.cases
+        cases = self._scorer.cases
         return replace(self.tally.snapshot(), executor=cases.executor, restarts=cases.restarts)
 
     def after_fork(self) -> Engine:
         """A new engine for a forked child: the parent's queue, thread and counts stay its own."""
         self.worker.abandon()
         self.tally.abandon()
-        self.scorer.cases = self.scorer.cases.after_fork()
-        return Engine(self.scorer, concurrency=self._concurrency, max_queue=self._max_queue)
+        self._scorer.cases = self._scorer.cases.after_fork()
+        return Engine(self._scorer, concurrency=self._concurrency, max_queue=self._max_queue)
+
+    async def aclose(self) -> None:
+        """Release the judge, and the process it works in; the last thing the worker does."""
+        await self._scorer.cases.aclose()
 
     async def _score(self, submission: Submission) -> None:
-        await self.scorer.score(submission, self.tally)
+        await self._scorer.score(submission, self.tally)
 
     def _drop(self, _: Submission) -> None:
         self.tally.end("shutdown")

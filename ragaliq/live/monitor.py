@@ -259,9 +259,7 @@ class Monitor:
         self._sampler.close()
         finished = self._engine.worker.close(timeout)
         # A judge that still blocks the thread would only be waited for in vain.
-        self._engine.worker.stop(
-            self._engine.scorer.cases.aclose, timeout=1.0 if finished else 0.25
-        )
+        self._engine.worker.stop(self._engine.aclose, timeout=1.0 if finished else 0.25)
         return finished
 
     def flush_at_exit(self) -> None:
