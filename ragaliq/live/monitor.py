@@ -17,9 +17,9 @@ from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
+from ragaliq.execution import Executor, choose_scorer
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.live.engine import Engine
-from ragaliq.live.execution import Executor, choose_scorer
 from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.sampling import Sampler, Sampling

@@ -12,7 +12,7 @@ from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.guard import suppress
 from ragaliq.core.results import Status
 from ragaliq.core.run import EvaluatedRun
-from ragaliq.live.execution import CaseScorer
+from ragaliq.execution import CaseScorer
 from ragaliq.live.job import LiveResult, Submission
 from ragaliq.live.stats import Outcome, Tally
 from ragaliq.sinks.sink_set import SinkSet

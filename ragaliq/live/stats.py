@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage
-from ragaliq.live.execution import Executor
+from ragaliq.execution import Executor
 from ragaliq.sinks.base import SinkStats
 
 __all__ = ["MonitorStats", "Outcome", "Tally"]

@@ -163,8 +163,8 @@ def test_in_a_process_judging_leaves_the_application_its_latency(report):
 
 @pytest.mark.benchmark
 def test_the_process_is_ready_in_a_few_imports_time(report):
-    from ragaliq.live.execution.child import Child
-    from ragaliq.live.execution.plan import write_plan
+    from ragaliq.execution.child import Child
+    from ragaliq.execution.plan import write_plan
 
     evaluators = Monitor(judge="local", executor="thread").evaluators
 

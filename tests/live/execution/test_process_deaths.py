@@ -13,8 +13,8 @@ from collections import Counter
 import pytest
 
 from ragaliq import Status
-from ragaliq.live.execution import child as child_module
-from ragaliq.live.execution import process as process_module
+from ragaliq.execution import child as child_module
+from ragaliq.execution import process as process_module
 
 
 def statuses(result):

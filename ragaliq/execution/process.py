@@ -10,11 +10,11 @@ from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import EvaluationResult
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import JudgeAPIError, JudgeError, JudgeTimeoutError, RagaliqError
+from ragaliq.execution.channel import Message
+from ragaliq.execution.child import Child, ChildLostError, StartFailedError
+from ragaliq.execution.plan import case_data, write_plan
+from ragaliq.execution.seam import Executor, ThreadScorer
 from ragaliq.judges.base import LLMJudge
-from ragaliq.live.execution.channel import Message
-from ragaliq.live.execution.child import Child, ChildLostError, StartFailedError
-from ragaliq.live.execution.plan import case_data, write_plan
-from ragaliq.live.execution.seam import Executor, ThreadScorer
 
 __all__ = ["ProcessScorer"]
 

@@ -9,10 +9,10 @@ from typing import cast, get_args
 
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.errors import ConfigurationError
+from ragaliq.execution.plan import obstacle
+from ragaliq.execution.process import ProcessScorer
+from ragaliq.execution.seam import CaseScorer, Executor, ThreadScorer
 from ragaliq.judges.base import LLMJudge
-from ragaliq.live.execution.plan import obstacle
-from ragaliq.live.execution.process import ProcessScorer
-from ragaliq.live.execution.seam import CaseScorer, Executor, ThreadScorer
 
 __all__ = ["EXECUTORS", "Executor", "choose_scorer"]
 

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 
 from ragaliq._version import __version__
-from ragaliq.live.execution.channel import Channel, Message
+from ragaliq.execution.channel import Channel, Message
 
 __all__ = ["Child", "ChildLostError", "StartFailedError"]
 
@@ -22,7 +22,7 @@ _EXIT_WITHIN = 0.2
 # without PYTHONPATH nothing is looked up in the application's folders before that: an agent's
 # `sitecustomize` would otherwise instrument the child as well.
 _PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[1:]; from ragaliq.live.execution.serve import main; main()"
+    "import sys; sys.path[:] = sys.argv[1:]; from ragaliq.execution.serve import main; main()"
 )
 
 
