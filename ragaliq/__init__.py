@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from ragaliq.sinks.mlflow import MLflowSink
     from ragaliq.sinks.phoenix import PhoenixSink
     from ragaliq.sinks.sqlite import SQLiteStore, read_records
+    from ragaliq.telemetry.options import TelemetryOptions
     from ragaliq.telemetry.target import current_span_target, span_target
 
 __all__ = [
@@ -145,6 +146,7 @@ __all__ = [
     "SinkStats",
     "SpanTarget",
     "Status",
+    "TelemetryOptions",
     "Verdict",
     "__version__",
     "context_chunks",
@@ -193,6 +195,7 @@ _NAMES = {
     "ragaliq.sinks.mlflow": "MLflowSink",
     "ragaliq.sinks.phoenix": "PhoenixSink",
     "ragaliq.sinks.sqlite": "SQLiteStore read_records",
+    "ragaliq.telemetry.options": "TelemetryOptions",
     "ragaliq.telemetry.target": "current_span_target span_target",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

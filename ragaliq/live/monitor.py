@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from opentelemetry import _logs, trace
+from opentelemetry import trace
 
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.guard import is_suppressed
@@ -31,6 +31,7 @@ from ragaliq.sinks.resolve import SinkSpec
 from ragaliq.sinks.sink_set import SinkSet, in_turn
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emitter import Emitter
+from ragaliq.telemetry.options import TelemetryOptions
 from ragaliq.telemetry.target import current_span_target
 
 __all__ = ["Monitor"]
@@ -69,8 +70,7 @@ class Monitor:
         redact: Called with each text, and its kind, before it enters telemetry or a sink.
         exit_timeout: Seconds to wait for queued runs when the process ends.
         enabled: False turns the monitor into a no-op; by default from `RAGALIQ_ENABLED`.
-        tracer_provider: For spans; the process's own by default.
-        logger_provider: For events; the process's own by default.
+        telemetry: The shape of what is emitted, and the providers; see `TelemetryOptions`.
 
     Raises:
         ConfigurationError: A setting is wrong, or the judge cannot be built.
@@ -95,8 +95,7 @@ class Monitor:
         redact: Redactor | None = None,
         exit_timeout: float = 10.0,
         enabled: bool | None = None,
-        tracer_provider: trace.TracerProvider | None = None,
-        logger_provider: _logs.LoggerProvider | None = None,
+        telemetry: TelemetryOptions | None = None,
     ) -> None:
         settings = read_settings()
         require_positive(concurrency=concurrency, max_queue=max_queue, deadline=deadline)
@@ -113,12 +112,8 @@ class Monitor:
         )
         self._enabled = settings.enabled if enabled is None else enabled
         content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
-        self._sinks = SinkSet(sinks, content=content)
-        emitter = Emitter(
-            content,
-            tracer_provider=tracer_provider,
-            logger_provider=logger_provider,
-        )
+        self._emitter = emitter = Emitter(content, telemetry)
+        self._sinks = SinkSet(sinks, content=content, on_error=emitter.metrics.sink_failed)
         self._exit_timeout = exit_timeout
         cases = choose_scorer(
             settings.executor if executor is None else executor,
@@ -135,6 +130,7 @@ class Monitor:
             on_result=on_result,
         )
         self._engine = Engine(scorer, concurrency=concurrency, max_queue=max_queue)
+        self._emitter.watch(self._engine.worker, self._engine.tally)
         watch_process(self)
 
     def __repr__(self) -> str:
@@ -276,6 +272,7 @@ class Monitor:
         self._sinks.restart_after_fork()
         self._engine = self._engine.after_fork()
         self._sampler.restart()
+        self._emitter.watch(self._engine.worker, self._engine.tally)
 
     def stats(self) -> MonitorStats:
         """What became of every run so far."""

@@ -7,12 +7,21 @@ none; nothing here does so behind the application's back.
 from typing import TYPE_CHECKING, Any
 
 from ragaliq.telemetry.content import ContentPolicy
-from ragaliq.telemetry.emitter import Emission, Emitter
+from ragaliq.telemetry.emission import Emission
+from ragaliq.telemetry.emitter import Emitter
+from ragaliq.telemetry.options import TelemetryOptions
 
 if TYPE_CHECKING:
     from ragaliq.telemetry.setup import TelemetrySetup, configure
 
-__all__ = ["ContentPolicy", "Emission", "Emitter", "TelemetrySetup", "configure"]
+__all__ = [
+    "ContentPolicy",
+    "Emission",
+    "Emitter",
+    "TelemetryOptions",
+    "TelemetrySetup",
+    "configure",
+]
 
 
 def __getattr__(name: str) -> Any:

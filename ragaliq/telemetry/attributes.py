@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from opentelemetry.util.types import AttributeValue
 
@@ -12,11 +12,14 @@ from ragaliq._version import __version__
 from ragaliq.core.results import ClaimDetail, EvaluationResult, Status
 from ragaliq.core.run import EvaluatedRun
 from ragaliq.telemetry import names
-from ragaliq.telemetry.content import ContentPolicy, sendable
+from ragaliq.telemetry.content import ContentPolicy, identifier, sendable
+from ragaliq.telemetry.options import ClaimDetailLevel
 
 __all__ = [
     "Attributes",
+    "claim_arrays",
     "claim_attributes",
+    "distinct_claims",
     "explanation",
     "is_failure",
     "label",
@@ -24,6 +27,7 @@ __all__ = [
     "root_attributes",
     "score",
     "summary_attributes",
+    "verdict",
 ]
 
 Attributes = dict[str, AttributeValue]
@@ -53,6 +57,20 @@ def score(result: EvaluationResult) -> float | None:
     return result.score
 
 
+def verdict(claim: ClaimDetail) -> str:
+    """The verdict, or `UNVERIFIED` where there is none."""
+    return claim.verdict or "UNVERIFIED"
+
+
+def distinct_claims(results: Mapping[str, EvaluationResult]) -> Iterator[ClaimDetail]:
+    """Every claim once: metrics that share a claim check hold the same ones."""
+    seen: list[tuple[ClaimDetail, ...]] = []
+    for result in results.values():
+        if result.claims not in seen:
+            seen.append(result.claims)
+            yield from result.claims
+
+
 def explanation(result: EvaluationResult, content: ContentPolicy, *, captured: bool) -> str | None:
     """The reason for a score: the judge's words only with content capture, else a template."""
     if captured:
@@ -71,10 +89,10 @@ def root_attributes(run: EvaluatedRun, lag: float) -> Attributes:
         names.SPAN_KIND: names.SPAN_KIND_EVALUATOR,
         names.OPERATION_NAME: "evaluation",
         names.SCHEMA: names.SCHEMA_VERSION,
-        names.TARGET_RUN_ID: sendable(run.run_id),
-        names.TARGET_SOURCE: run.target.source if run.target else "none",
+        names.TARGET_RUN_ID: identifier(run.run_id),
+        names.TARGET_SOURCE: identifier(run.target.source) if run.target else "none",
         names.SAMPLING_PROBABILITY: run.sampling_probability,
-        names.SAMPLING_REASON: run.sampling_reason,
+        names.SAMPLING_REASON: identifier(run.sampling_reason),
         names.EVALUATION_LAG: lag,
     }
     if run.target:
@@ -86,9 +104,10 @@ def root_attributes(run: EvaluatedRun, lag: float) -> Attributes:
         names.SESSION_ID: run.session_id,
         names.RESPONSE_ID: run.response_id,
     }
-    attributes.update({name: sendable(value) for name, value in optional.items() if value})
+    attributes.update({name: identifier(value) for name, value in optional.items() if value})
     if run.sampling_rules:
-        attributes[names.SAMPLING_RULES] = [sendable(name) for name in run.sampling_rules]
+        rules = run.sampling_rules[: names.MAX_SAMPLING_RULES]
+        attributes[names.SAMPLING_RULES] = [identifier(name) for name in rules]
     return attributes
 
 
@@ -99,12 +118,12 @@ def summary_attributes(
     attributes: Attributes = {}
     for index, result in enumerate(list(results.values())[: names.MAX_METRICS_ON_ROOT]):
         fields = {
-            "name": result.evaluator_name,
+            "name": identifier(result.evaluator_name),
             "score": score(result),
             "label": label(result) or result.status.value,
             "explanation": explanation(result, content, captured=content.on_spans),
             "annotator_kind": "LLM" if result.model else "CODE",
-            "identifier": result.judge,
+            "identifier": identifier(result.judge),
         }
         attributes.update(
             {
@@ -117,15 +136,19 @@ def summary_attributes(
 
 
 def metric_attributes(
-    result: EvaluationResult, content: ContentPolicy, *, captured: bool
+    result: EvaluationResult,
+    content: ContentPolicy,
+    *,
+    captured: bool,
+    detail: ClaimDetailLevel | None = "spans",
 ) -> Attributes:
     """Attributes of a metric's span and of its event."""
     attributes: Attributes = {
         names.OPERATION_NAME: "evaluation",
-        names.EVALUATION_NAME: result.evaluator_name,
+        names.EVALUATION_NAME: identifier(result.evaluator_name),
         names.STATUS: result.status.value,
         names.EVALUATOR_TYPE: "llm" if result.model else "code",
-        names.EVALUATOR_ID: result.judge,
+        names.EVALUATOR_ID: identifier(result.judge),
         names.EVALUATOR_VERSION: __version__,
         names.THRESHOLD: result.threshold,
         names.HIGHER_IS_BETTER: result.higher_is_better,
@@ -135,12 +158,29 @@ def metric_attributes(
         names.EVALUATION_LABEL: label(result),
         names.EVALUATION_EXPLANATION: explanation(result, content, captured=captured),
         names.PASSED: None if score(result) is None else result.passed,
-        names.REQUEST_MODEL: result.model,
+        names.REQUEST_MODEL: identifier(result.model) if result.model else None,
         names.ERROR_TYPE: result.error_type if is_failure(result) else None,
     }
     attributes.update({name: value for name, value in optional.items() if value is not None})
     if result.claims:
         attributes.update(_claim_counts(result.claims))
+        if detail != "none":
+            attributes.update(_claim_verdicts(result.claims, detail))
+    return attributes
+
+
+def claim_arrays(claims: tuple[ClaimDetail, ...], content: ContentPolicy) -> Attributes:
+    """The claims of a metric as arrays on its span, beside the verdicts and in their order."""
+    listed = claims[: names.MAX_VERDICTS]
+    attributes: Attributes = {
+        names.CLAIM_CONFIDENCES: [claim.confidence for claim in listed],
+        names.CLAIM_DECIDERS: [identifier(claim.decided_by) for claim in listed],
+    }
+    if content.on_spans:
+        limit = names.MAX_CLAIM_TEXT_LENGTH
+        attributes[names.CLAIM_TEXTS] = [
+            content.text(claim.claim, "claim", limit) or "" for claim in listed
+        ]
     return attributes
 
 
@@ -149,11 +189,11 @@ def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> 
     ids = claim.supporting_chunk_ids[: names.MAX_DOCUMENT_IDS]
     attributes: Attributes = {
         names.CLAIM_INDEX: index,
-        names.CLAIM_VERDICT: _verdict(claim),
+        names.CLAIM_VERDICT: verdict(claim),
         names.CLAIM_CONFIDENCE: claim.confidence,
         names.CLAIM_DOCUMENT_IDS: [sendable(str(i)[: names.MAX_DOCUMENT_ID_LENGTH]) for i in ids],
         names.CLAIM_EVIDENCE_VERIFIED: claim.evidence_verified,
-        names.CLAIM_DECIDED_BY: claim.decided_by,
+        names.CLAIM_DECIDED_BY: identifier(claim.decided_by),
     }
     if content.on_spans:
         attributes.update(_claim_content(claim, content))
@@ -174,18 +214,19 @@ def _claim_content(claim: ClaimDetail, content: ContentPolicy) -> Attributes:
 
 
 def _claim_counts(claims: tuple[ClaimDetail, ...]) -> Attributes:
-    verdicts = [_verdict(claim) for claim in claims]
-    counts = Counter(verdicts)
+    counts = Counter(verdict(claim) for claim in claims)
     return {
         names.CLAIM_TOTAL: len(claims),
         names.CLAIM_SUPPORTED: counts["SUPPORTED"],
         names.CLAIM_CONTRADICTED: counts["CONTRADICTED"],
         names.CLAIM_NOT_ENOUGH_INFO: counts["NOT_ENOUGH_INFO"],
         names.CLAIM_UNVERIFIED: counts["UNVERIFIED"],
-        names.CLAIM_VERDICTS: verdicts[: names.MAX_VERDICTS],
-        names.CLAIMS_TRUNCATED: max(0, len(claims) - names.MAX_CLAIM_SPANS),
     }
 
 
-def _verdict(claim: ClaimDetail) -> str:
-    return claim.verdict or "UNVERIFIED"
+def _claim_verdicts(claims: tuple[ClaimDetail, ...], detail: ClaimDetailLevel | None) -> Attributes:
+    listed = names.MAX_VERDICTS if detail == "arrays" else names.MAX_CLAIM_SPANS
+    return {
+        names.CLAIM_VERDICTS: [verdict(claim) for claim in claims[: names.MAX_VERDICTS]],
+        names.CLAIMS_TRUNCATED: max(0, len(claims) - listed),
+    }

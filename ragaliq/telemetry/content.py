@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragaliq.errors import ConfigurationError
+from ragaliq.telemetry import names
 
-__all__ = ["ContentKind", "ContentPolicy", "Redactor", "sendable"]
+__all__ = ["ContentKind", "ContentPolicy", "Redactor", "identifier", "sendable"]
 
 ContentKind = Literal["claim", "evidence", "explanation", "question", "answer", "chunk"]
 Redactor = Callable[[str, ContentKind], str | None]
 
-RAGALIQ_VARIABLE = "RAGALIQ_CAPTURE_CONTENT"
+RAGALIQ_VARIABLE = names.ENV_CAPTURE_CONTENT
 OTEL_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 HIDE_PREFIX = "OPENINFERENCE_HIDE_"
 
@@ -94,6 +95,11 @@ class ContentPolicy:
 def sendable(text: str) -> str:
     """`text` with a sign in the place of lone surrogates, on which exporters stumble."""
     return text.encode("utf-8", "replace").decode()
+
+
+def identifier(text: str) -> str:
+    """`text`, a name or an id, as it may be emitted: of bounded length."""
+    return sendable(text[: names.MAX_NAME_LENGTH])
 
 
 def _hides(name: str, value: str) -> bool:

@@ -1,66 +1,64 @@
-"""The only place that emits: one evaluated run becomes a trace of its own and an event a metric.
+"""Where telemetry goes: the providers, and the door through which evaluations are emitted.
 
-The trace is new and linked to the evaluated span: a late child would stretch the application's
-trace and may miss a collector's tail-sampling window. Nothing here ever raises into the caller.
+Nothing here ever raises into the caller.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from opentelemetry import _logs, trace
-from opentelemetry.context import Context, attach, detach
-from opentelemetry.trace import (
-    Link,
-    NonRecordingSpan,
-    SpanContext,
-    SpanKind,
-    StatusCode,
-    TraceFlags,
-)
+from opentelemetry import _logs, metrics, trace
+from opentelemetry.context import attach, detach
 
 from ragaliq._version import __version__
-from ragaliq.core.results import ClaimDetail, EvaluationResult
-from ragaliq.core.run import EvaluatedRun, SpanTarget
+from ragaliq.core.run import EvaluatedRun
 from ragaliq.telemetry import names
-from ragaliq.telemetry.attributes import (
-    Attributes,
-    claim_attributes,
-    is_failure,
-    metric_attributes,
-    root_attributes,
-    summary_attributes,
-)
-from ragaliq.telemetry.content import ContentPolicy, sendable
+from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.emission import Emission
+from ragaliq.telemetry.following import following_links
+from ragaliq.telemetry.options import TelemetryOptions
+from ragaliq.telemetry.recorder import MetricsRecorder
+from ragaliq.telemetry.run_readings import Counts, Queue, run_readings
 
-__all__ = ["Emission", "Emitter"]
+__all__ = ["Emitter"]
 
 logger = logging.getLogger(__name__)
 
 
 class Emitter:
-    """Emits evaluations through the given providers, or the process's own.
+    """Emits evaluations through the options' providers, or the process's own.
 
     Args:
         content: Whether text may be emitted.
-        tracer_provider: For spans; the global provider when None.
-        logger_provider: For events; the global provider when None.
+        options: The shape of what is emitted.
+
+    Attributes:
+        content: Whether text may be emitted.
+        options: The shape of what is emitted.
+        metrics: Records metrics.
     """
 
     def __init__(
-        self,
-        content: ContentPolicy | None = None,
-        *,
-        tracer_provider: trace.TracerProvider | None = None,
-        logger_provider: _logs.LoggerProvider | None = None,
+        self, content: ContentPolicy | None = None, options: TelemetryOptions | None = None
     ) -> None:
-        self._content = content or ContentPolicy()
-        self._logger_provider = logger_provider
-        self._tracer = trace.get_tracer(names.SCOPE, __version__, tracer_provider)
+        self.content = content or ContentPolicy()
+        self.options = options or TelemetryOptions()
+        self._tracer: tuple[trace.TracerProvider, trace.Tracer] | None = None
         self._complained = False
+        try:
+            self.metrics = MetricsRecorder(self.options.meter_provider)
+        except Exception as error:  # noqa: BLE001 - another library's provider may do anything
+            self.complain("making instruments", error)
+            self.metrics = MetricsRecorder(metrics.NoOpMeterProvider())
+
+    def watch(self, queue: Queue, counts: Counts) -> None:
+        """Report a monitor's queue and counts whenever metrics are collected."""
+        try:
+            run_readings(self.options.meter_provider).watch(queue, counts)
+        except Exception as error:  # noqa: BLE001 - another library's provider may do anything
+            self.complain("making instruments", error)
 
     @contextmanager
     def evaluation(self, run: EvaluatedRun, *, lag: float = 0.0) -> Iterator[Emission]:
@@ -72,10 +70,10 @@ class Emitter:
             run: The evaluated run.
             lag: Seconds between the end of the run and now.
         """
-        emission = Emission(self, run)
+        emission = Emission(self, run, lag)
         token = None
         try:
-            token = attach(emission.open(lag))
+            token = attach(emission.open())
         except Exception as error:  # noqa: BLE001 - telemetry must not stop the evaluation
             self.complain("opening an evaluation span", error)
         try:
@@ -89,18 +87,20 @@ class Emitter:
             emission.close()
 
     @property
-    def content(self) -> ContentPolicy:
-        """Whether text may be emitted."""
-        return self._content
-
-    @property
     def tracer(self) -> trace.Tracer:
-        """The tracer of this emitter."""
-        return self._tracer
+        """The tracer; a new one when the application has set its provider meanwhile."""
+        provider = self.options.tracer_provider or trace.get_tracer_provider()
+        if self._tracer is None or self._tracer[0] is not provider:
+            tracer = following_links(
+                provider.get_tracer(names.SCOPE, __version__),
+                all_targets=self.options.on_unsampled == "all",
+            )
+            self._tracer = provider, tracer
+        return self._tracer[1]
 
     def event_logger(self) -> _logs.Logger | None:
         """Where events go, or None where the application has set up no logger provider."""
-        provider = self._logger_provider or _logs.get_logger_provider()
+        provider = self.options.logger_provider or _logs.get_logger_provider()
         # The API's own providers (proxy, no-op) swallow everything.
         if type(provider).__module__.startswith("opentelemetry._logs"):
             return None
@@ -115,133 +115,3 @@ class Emitter:
                 what,
                 type(error).__name__,
             )
-
-
-class Emission:
-    """The open telemetry of one evaluation."""
-
-    def __init__(self, emitter: Emitter, run: EvaluatedRun) -> None:
-        self._emitter = emitter
-        self._run = run
-        self._root: trace.Span = trace.INVALID_SPAN
-        self._context = Context()
-
-    def open(self, lag: float) -> Context:
-        """Start the root span; returns the context in which it is current."""
-        links = [Link(_span_context(self._run.target))] if self._run.target else []
-        self._root = self._emitter.tracer.start_span(
-            sendable(f"{names.SPAN_EVALUATION} {self._run.pipeline}".strip()),
-            context=Context(),
-            kind=SpanKind.INTERNAL,
-            attributes=root_attributes(self._run, lag),
-            links=links,
-        )
-        self._context = trace.set_span_in_context(self._root, Context())
-        return self._context
-
-    def record(self, results: Mapping[str, EvaluationResult]) -> None:
-        """Emit the results: attributes on the root, a span and an event for each metric."""
-        if any(is_failure(result) for result in results.values()):
-            self.failed()
-        with self._contained("recording an evaluation"):
-            self._root.set_attributes(summary_attributes(results, self._emitter.content))
-        detailed: list[tuple[ClaimDetail, ...]] = []
-        for result in results.values():
-            # Metrics that share a claim check hold the same claims: detail them once.
-            claims = () if result.claims in detailed else result.claims
-            detailed.append(result.claims)
-            with self._contained("recording a metric"):
-                self._record_metric(result, claims)
-
-    def failed(self) -> None:
-        """Say that the evaluation itself failed."""
-        with self._contained("recording a failure"):
-            self._root.set_status(StatusCode.ERROR, "evaluation failed")
-
-    def close(self) -> None:
-        """End the root span."""
-        with self._contained("ending an evaluation span"):
-            self._root.end()
-
-    @contextmanager
-    def _contained(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - telemetry must not stop the evaluation
-            self._emitter.complain(what, error)
-
-    def _record_metric(self, result: EvaluationResult, claims: tuple[ClaimDetail, ...]) -> None:
-        content = self._emitter.content
-        ended = time.time_ns()
-        started = ended - int((result.duration or 0.0) * 1e9)
-        span = self._emitter.tracer.start_span(
-            f"{names.SPAN_EVALUATION} {result.evaluator_name}",
-            context=self._context,
-            attributes=self._attributes_of(result, captured=content.on_spans)
-            | {names.SPAN_KIND: names.SPAN_KIND_EVALUATOR},
-            start_time=started,
-        )
-        try:
-            if is_failure(result):
-                span.set_status(StatusCode.ERROR, result.error_type)
-            for index, claim in enumerate(claims[: names.MAX_CLAIM_SPANS]):
-                self._record_claim(index, claim, span, started, ended)
-            self._record_event(result, span)
-        finally:
-            span.end(ended)
-
-    def _record_claim(
-        self, index: int, claim: ClaimDetail, parent: trace.Span, started: int, ended: int
-    ) -> None:
-        self._emitter.tracer.start_span(
-            names.SPAN_CLAIM,
-            context=trace.set_span_in_context(parent, Context()),
-            attributes=claim_attributes(index, claim, self._emitter.content)
-            | {names.SPAN_KIND: names.SPAN_KIND_EVALUATOR},
-            start_time=started,
-        ).end(ended)
-
-    def _attributes_of(self, result: EvaluationResult, *, captured: bool) -> Attributes:
-        attributes = metric_attributes(result, self._emitter.content, captured=captured)
-        chance = self._run.metric_probabilities.get(result.evaluator_name)
-        return attributes if chance is None else attributes | {names.SAMPLING_PROBABILITY: chance}
-
-    def _record_event(self, result: EvaluationResult, span: trace.Span) -> None:
-        own = span.get_span_context()
-        attributes = self._attributes_of(result, captured=self._emitter.content.on_events)
-        if own.is_valid:  # it is not where only a logger provider is set up
-            attributes[names.EVALUATION_TRACE_ID] = trace.format_trace_id(own.trace_id)
-            attributes[names.EVALUATION_SPAN_ID] = trace.format_span_id(own.span_id)
-        if self._run.response_id:
-            attributes[names.RESPONSE_ID] = sendable(self._run.response_id)
-        event_logger = self._emitter.event_logger()
-        if event_logger is None:
-            # Span events are on their way out: only where there is no other carrier.
-            span.add_event(names.EVENT_RESULT, attributes)
-            return
-        failed = is_failure(result)
-        event_logger.emit(
-            _logs.LogRecord(
-                timestamp=time.time_ns(),
-                context=_target_context(self._run.target),
-                severity_number=_logs.SeverityNumber.WARN if failed else _logs.SeverityNumber.INFO,
-                severity_text="WARN" if failed else "INFO",
-                attributes=attributes,
-                event_name=names.EVENT_RESULT,
-            )
-        )
-
-
-def _span_context(target: SpanTarget) -> SpanContext:
-    return SpanContext(
-        trace_id=int(target.trace_id, 16),
-        span_id=int(target.span_id, 16),
-        is_remote=True,
-        trace_flags=TraceFlags(target.trace_flags),
-    )
-
-
-def _target_context(target: SpanTarget | None) -> Context:
-    if target is None:
-        return Context()
-    return trace.set_span_in_context(NonRecordingSpan(_span_context(target)), Context())

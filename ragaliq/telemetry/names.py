@@ -27,6 +27,7 @@ REQUEST_MODEL = "gen_ai.request.model"
 RESPONSE_ID = "gen_ai.response.id"
 ERROR_TYPE = "error.type"
 SESSION_ID = "session.id"
+TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 - a name
 
 # --- OpenInference --------------------------------------------------------------------------
 SPAN_KIND = "openinference.span.kind"
@@ -61,6 +62,9 @@ CLAIM_CONTRADICTED = "ragaliq.claim.contradicted"
 CLAIM_NOT_ENOUGH_INFO = "ragaliq.claim.not_enough_info"
 CLAIM_UNVERIFIED = "ragaliq.claim.unverified"
 CLAIM_VERDICTS = "ragaliq.claim.verdicts"
+CLAIM_CONFIDENCES = "ragaliq.claim.confidences"
+CLAIM_DECIDERS = "ragaliq.claim.deciders"
+CLAIM_TEXTS = "ragaliq.claim.texts"
 CLAIMS_TRUNCATED = "ragaliq.claims.truncated"
 
 CLAIM_INDEX = "ragaliq.claim.index"
@@ -75,6 +79,30 @@ CLAIM_EXPLANATION = "ragaliq.claim.explanation"
 CLAIM_ANSWER_START = "ragaliq.claim.answer.start"
 CLAIM_ANSWER_END = "ragaliq.claim.answer.end"
 
+RUN_OUTCOME = "ragaliq.run.outcome"
+SINK_NAME = "ragaliq.sink.name"
+
+# --- Metrics ---------------------------------------------------------------------------------
+METRIC_SCORE = "ragaliq.evaluation.score"
+METRIC_EVALUATIONS = "ragaliq.evaluation.count"
+METRIC_DURATION = "ragaliq.evaluation.duration"
+METRIC_LAG = "ragaliq.evaluation.lag"
+METRIC_CLAIMS = "ragaliq.claim.count"
+METRIC_RUNS = "ragaliq.run.count"
+METRIC_QUEUE_SIZE = "ragaliq.queue.size"
+METRIC_TOKENS = "ragaliq.judge.tokens"
+METRIC_COST = "ragaliq.judge.cost"
+METRIC_SINK_ERRORS = "ragaliq.sink.errors"
+
+# What stands for every value beyond the first `MAX_METRIC_VALUES` of a metric attribute.
+OTHER = "_OTHER"
+
+# --- Environment variables -------------------------------------------------------------------
+ENV_CAPTURE_CONTENT = "RAGALIQ_CAPTURE_CONTENT"
+ENV_RELATION = "RAGALIQ_TELEMETRY_RELATION"
+ENV_CLAIM_DETAIL = "RAGALIQ_TELEMETRY_CLAIM_DETAIL"
+ENV_ON_UNSAMPLED = "RAGALIQ_TELEMETRY_ON_UNSAMPLED"
+
 # --- Limits: the SDK drops the oldest attribute past 128, so stay far below -------------------
 MAX_METRICS_ON_ROOT = 10
 MAX_CLAIM_SPANS = 32
@@ -83,8 +111,11 @@ MAX_DOCUMENT_IDS = 8
 MAX_DOCUMENT_ID_LENGTH = 128
 MAX_CLAIM_TEXT_LENGTH = 512
 MAX_EXPLANATION_LENGTH = 1024
+MAX_NAME_LENGTH = 256
+MAX_SAMPLING_RULES = 16
+MAX_METRIC_VALUES = 100
 
 
-def evaluations_attribute(index: int, field: str) -> str:
+def evaluations_attribute(index: int | str, field: str) -> str:
     """OpenInference's flattened list attribute, such as `evaluations.0.evaluation.score`."""
     return f"evaluations.{index}.evaluation.{field}"

@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from rag_parts import ANSWER, QUESTION, REFUNDS, model, rag_chain
 
 from langchain_ragaliq import attach
+from ragaliq import TelemetryOptions
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 HOW = ["config", "with_config", "attach"]
@@ -47,7 +48,7 @@ def traces():
 
 @pytest.fixture
 def traced(new_watch, traces):
-    return new_watch(tracer_provider=traces.provider)
+    return new_watch(telemetry=TelemetryOptions(tracer_provider=traces.provider))
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import pytest
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -16,6 +18,7 @@ from ragaliq import (
     RAGTestCase,
     SpanTarget,
     Status,
+    TelemetryOptions,
 )
 
 SECRET = "Zanzibar"
@@ -28,13 +31,28 @@ def sdk():
     tracer_provider, logger_provider = TracerProvider(), LoggerProvider()
     tracer_provider.add_span_processor(SimpleSpanProcessor(spans))
     logger_provider.add_log_record_processor(SimpleLogRecordProcessor(logs))
+    reader = InMemoryMetricReader()
+    providers = {
+        "tracer_provider": tracer_provider,
+        "logger_provider": logger_provider,
+        "meter_provider": MeterProvider([reader]),
+    }
+
+    def metrics():
+        data = reader.get_metrics_data()
+        scopes = [s for r in data.resource_metrics for s in r.scope_metrics] if data else []
+        return {metric.name: metric for scope in scopes for metric in scope.metrics}
+
     yield SimpleNamespace(
-        providers={"tracer_provider": tracer_provider, "logger_provider": logger_provider},
+        providers=providers,
+        options=TelemetryOptions(**providers),
+        metrics=metrics,
         spans=spans.get_finished_spans,
         events=lambda: [entry.log_record for entry in logs.get_finished_logs()],
     )
     tracer_provider.shutdown()
     logger_provider.shutdown()
+    providers["meter_provider"].shutdown()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import logging
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 
-from ragaliq import __version__
+from ragaliq import TelemetryOptions, __version__
 from ragaliq.telemetry import ContentPolicy, Emitter
 
 SECRET = "Zanzibar"
@@ -17,7 +17,7 @@ ON = ContentPolicy(on_spans=True, on_events=True)
 @pytest.fixture
 def emit(sdk, run, results):
     def emit(content=None, run=run, results=results, lag=1.5):
-        with Emitter(content, **sdk.providers).evaluation(run, lag=lag) as emission:
+        with Emitter(content, options=sdk.options).evaluation(run, lag=lag) as emission:
             emission.record(results)
         return sdk
 
@@ -188,7 +188,7 @@ def test_the_event_of_a_failure_has_an_error_type_and_no_score(emit):
 
 
 def test_without_a_logger_provider_the_event_is_a_span_event(sdk, run, results):
-    emitter = Emitter(tracer_provider=sdk.providers["tracer_provider"])
+    emitter = Emitter(options=TelemetryOptions(tracer_provider=sdk.providers["tracer_provider"]))
     with emitter.evaluation(run) as emission:
         emission.record(results)
     (metric,) = named(sdk, "evaluation faithfulness")
@@ -214,14 +214,14 @@ def test_claims_beyond_the_limits_are_counted(emit, results):
 
 def test_spans_made_by_a_judge_nest_under_the_evaluation(sdk, run):
     tracer = sdk.providers["tracer_provider"].get_tracer("judge")
-    with Emitter(**sdk.providers).evaluation(run):
+    with Emitter(options=sdk.options).evaluation(run):
         tracer.start_span("chat").end()
     (root,), (chat,) = named(sdk, "evaluation support"), named(sdk, "chat")
     assert chat.parent.span_id == root.context.span_id
 
 
 def test_the_root_span_ends_when_the_evaluation_is_cancelled(sdk, run):
-    with pytest.raises(GeneratorExit), Emitter(**sdk.providers).evaluation(run):
+    with pytest.raises(GeneratorExit), Emitter(options=sdk.options).evaluation(run):
         raise GeneratorExit
     assert len(named(sdk, "evaluation support")) == 1
 
@@ -234,7 +234,7 @@ def test_a_broken_provider_never_reaches_the_caller_and_is_logged_once(run, resu
         def start_span(self, *args, **kwargs):
             raise RuntimeError(SECRET)
 
-    emitter = Emitter(tracer_provider=Broken())
+    emitter = Emitter(options=TelemetryOptions(tracer_provider=Broken()))
     for _ in range(3):
         with caplog.at_level(logging.WARNING), emitter.evaluation(run) as emission:
             emission.record(results)

@@ -13,6 +13,7 @@ from ragaliq import (
     RAGTestCase,
     ScoringPolicy,
     Status,
+    TelemetryOptions,
 )
 from ragaliq.telemetry import ContentPolicy, Emitter
 from ragaliq.testing import ScriptedJudge
@@ -29,7 +30,9 @@ def test_a_judges_failure_has_no_score_on_the_wire_whatever_the_policy_makes_of_
     sdk, secret_case, policy
 ):
     judge = ScriptedJudge(failures={"extract_statements": JudgeRefusalError("no")})
-    monitor = Monitor(judge=judge, evaluators=["faithfulness"], policy=policy, **sdk.providers)
+    monitor = Monitor(
+        judge=judge, evaluators=["faithfulness"], policy=policy, telemetry=sdk.options
+    )
     monitor.submit(secret_case)
     assert monitor.close(5.0)
     (event,) = sdk.events()
@@ -46,7 +49,7 @@ def test_an_undefined_score_is_neither_a_pass_nor_a_fail(sdk, run, results):
     undefined = results["faithfulness"].model_copy(
         update={"score": float("nan"), "status": Status.NO_CLAIMS, "claims": ()}
     )
-    with Emitter(**sdk.providers).evaluation(run) as emission:
+    with Emitter(options=sdk.options).evaluation(run) as emission:
         emission.record({"faithfulness": undefined})
     (metric,) = named(sdk, "evaluation faithfulness")
     assert not [name for name in SCORE if name in metric.attributes]
@@ -56,7 +59,7 @@ def test_an_undefined_score_is_neither_a_pass_nor_a_fail(sdk, run, results):
 @pytest.mark.parametrize("answer", [None, 7])
 def test_a_redactor_that_returns_no_text_drops_the_text_and_nothing_else(sdk, run, results, answer):
     content = ContentPolicy(on_spans=True, on_events=True, redact=lambda text, kind: answer)
-    with Emitter(content, **sdk.providers).evaluation(run) as emission:
+    with Emitter(content, options=sdk.options).evaluation(run) as emission:
         emission.record(results)
     assert [event.attributes["gen_ai.evaluation.name"] for event in sdk.events()] == list(results)
     (metric,) = named(sdk, "evaluation faithfulness")
@@ -67,7 +70,7 @@ def test_a_redactor_that_returns_no_text_drops_the_text_and_nothing_else(sdk, ru
 
 def test_a_metric_that_cannot_be_recorded_does_not_keep_the_others_back(sdk, run, results):
     broken = results["faithfulness"].model_copy(update={"duration": "long"})
-    with Emitter(**sdk.providers).evaluation(run) as emission:
+    with Emitter(options=sdk.options).evaluation(run) as emission:
         emission.record({**results, "faithfulness": broken})
     assert named(sdk, "evaluation hallucination")
     assert named(sdk, "evaluation relevance")
@@ -76,7 +79,7 @@ def test_a_metric_that_cannot_be_recorded_does_not_keep_the_others_back(sdk, run
 
 def test_an_evaluation_that_comes_to_nothing_is_an_error_without_a_quote(sdk, run):
     secret = ValueError("Zanzibar")
-    with pytest.raises(ValueError, match="Zanzibar"), Emitter(**sdk.providers).evaluation(run):
+    with pytest.raises(ValueError, match="Zanzibar"), Emitter(options=sdk.options).evaluation(run):
         raise secret
     (root,) = named(sdk, "evaluation support")
     assert root.status.status_code is StatusCode.ERROR
@@ -85,7 +88,7 @@ def test_an_evaluation_that_comes_to_nothing_is_an_error_without_a_quote(sdk, ru
 
 
 def test_an_event_names_no_evaluation_span_where_there_is_none(sdk, run, results):
-    emitter = Emitter(logger_provider=sdk.providers["logger_provider"])
+    emitter = Emitter(options=TelemetryOptions(logger_provider=sdk.providers["logger_provider"]))
     with emitter.evaluation(run) as emission:
         emission.record(results)
     assert len(sdk.events()) == 3
@@ -97,7 +100,7 @@ def test_a_full_set_of_metrics_stays_below_the_attributes_an_sdk_keeps(sdk, run,
         f"m{n}": results["faithfulness"].model_copy(update={"evaluator_name": f"m{n}"})
         for n in range(15)
     }
-    with Emitter(**sdk.providers).evaluation(run) as emission:
+    with Emitter(options=sdk.options).evaluation(run) as emission:
         emission.record(many)
     (root,) = named(sdk, "evaluation support")
     assert "evaluations.9.evaluation.name" in root.attributes
@@ -110,7 +113,7 @@ def test_text_that_is_no_valid_unicode_does_not_stop_an_exporter(sdk):
     case = RAGTestCase(
         id=broken, query="q", context=[ContextChunk(text=broken, id=broken)], response=broken
     )
-    monitor = Monitor(judge=ScriptedJudge(), capture_content=True, **sdk.providers)
+    monitor = Monitor(judge=ScriptedJudge(), capture_content=True, telemetry=sdk.options)
     monitor.submit(case, pipeline=broken)
     assert monitor.close(5.0)
     (claim,) = named(sdk, "claim")

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSettings
 
-from ragaliq import Monitor
+from ragaliq import Monitor, TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 
 
@@ -43,8 +43,9 @@ def emit(port, case):
     monitor = Monitor(
         judge=ScriptedJudge(),
         evaluators=["faithfulness"],
-        tracer_provider=tracer_provider,
-        logger_provider=logger_provider,
+        telemetry=TelemetryOptions(
+            tracer_provider=tracer_provider, logger_provider=logger_provider
+        ),
     )
     with tracer_provider.get_tracer("app").start_as_current_span("request") as request:
         monitor.submit(case, pipeline="support")

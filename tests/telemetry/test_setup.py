@@ -9,9 +9,11 @@ import pytest
 
 PRELUDE = """
 import logging
-from opentelemetry import _logs, trace
+from opentelemetry import _logs, metrics, trace
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from ragaliq import ConfigurationError, telemetry
@@ -22,7 +24,9 @@ class Foreign(trace.TracerProvider):
 
 def configure():
     return telemetry.configure(
-        span_exporter=InMemorySpanExporter(), log_exporter=InMemoryLogRecordExporter()
+        span_exporter=InMemorySpanExporter(),
+        log_exporter=InMemoryLogRecordExporter(),
+        metric_reader=InMemoryMetricReader(),
     )
 """
 
@@ -46,17 +50,21 @@ def run(code):
         ("trace.set_tracer_provider(TracerProvider())", "tracer"),
         ("trace.set_tracer_provider(Foreign())", "tracer"),
         ("_logs.set_logger_provider(LoggerProvider())", "logger"),
+        ("metrics.set_meter_provider(MeterProvider())", "meter"),
     ],
 )
 def test_a_process_that_has_a_provider_is_left_as_it_is(there, kind):
     code = f"""
 {there}
-before = trace.get_tracer_provider(), _logs.get_logger_provider()
+def providers():
+    return trace.get_tracer_provider(), _logs.get_logger_provider(), metrics.get_meter_provider()
+
+before = providers()
 try:
     configure()
 except ConfigurationError as error:
     print(error)
-assert (trace.get_tracer_provider(), _logs.get_logger_provider()) == before
+assert providers() == before
 """
     assert f"{kind} provider already" in run(code)
 
@@ -67,6 +75,7 @@ def test_what_it_returns_is_what_the_process_uses():
 setup = configure()
 assert setup.tracer_provider is trace.get_tracer_provider()
 assert setup.logger_provider is _logs.get_logger_provider()
-setup.shutdown()
+assert setup.meter_provider is metrics.get_meter_provider()
+assert setup.shutdown()
 """
     )

@@ -1,0 +1,250 @@
+"""What is emitted, described once: instruments are made from it, and the documentation's tables.
+
+`python docs/telemetry_tables.py` writes the tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ragaliq.telemetry import names
+
+__all__ = [
+    "CLAIM_SPAN",
+    "EVENT",
+    "METRICS",
+    "METRIC_SPAN",
+    "ROOT_SPAN",
+    "Attribute",
+    "Metric",
+]
+
+AttributeType = Literal["string", "double", "int", "boolean", "string[]", "double[]"]
+Instrument = Literal["histogram", "counter", "observable counter", "observable up-down counter"]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute of a span or event.
+
+    Attributes:
+        name: The name on the wire; `<i>` stands for a number.
+        type: Its type.
+        meaning: For the documentation.
+        content: Whether it is emitted only with content capture.
+    """
+
+    name: str
+    type: AttributeType
+    meaning: str
+    content: bool = False
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric.
+
+    Attributes:
+        name: The name on the wire.
+        instrument: The kind of instrument.
+        unit: In UCUM.
+        description: For the documentation and on the wire.
+        attributes: Names of its attributes.
+        boundaries: A histogram's advised bucket boundaries.
+    """
+
+    name: str
+    instrument: Instrument
+    unit: str
+    description: str
+    attributes: tuple[str, ...] = ()
+    boundaries: tuple[float, ...] = ()
+
+
+def _evaluations(field: str, kind: AttributeType, meaning: str) -> Attribute:
+    return Attribute(names.evaluations_attribute("<i>", field), kind, meaning)
+
+
+_KIND = Attribute(names.SPAN_KIND, "string", "`EVALUATOR`")
+_OPERATION = Attribute(names.OPERATION_NAME, "string", "`evaluation`")
+_RESPONSE_ID = Attribute(names.RESPONSE_ID, "string", "the evaluated answer's id, when known")
+
+ROOT_SPAN = (
+    _KIND,
+    _OPERATION,
+    _evaluations("name", "string", "the metric; of the first 10"),
+    _evaluations("score", "double", "0 to 1; absent where there is no score"),
+    _evaluations("label", "string", "`pass`, `fail`, or the status where there is no score"),
+    _evaluations("explanation", "string", "as on the metric's span"),
+    _evaluations("annotator_kind", "string", "`LLM`, or `CODE` for a judge without a model"),
+    _evaluations("identifier", "string", "the judge"),
+    Attribute(names.TARGET_TRACE_ID, "string", "trace of the evaluated span, when one was found"),
+    Attribute(names.TARGET_SPAN_ID, "string", "the evaluated span, when one was found"),
+    Attribute(names.TARGET_RUN_ID, "string", "the framework's id of the run"),
+    Attribute(names.TARGET_SOURCE, "string", "how the span was found, else `none`"),
+    Attribute(names.PIPELINE_NAME, "string", "the application's name for the chain, when given"),
+    Attribute(names.FRAMEWORK, "string", "`langchain` or `llama_index`, when known"),
+    Attribute(names.SAMPLING_PROBABILITY, "double", "the chance the run had of being evaluated"),
+    Attribute(names.SAMPLING_REASON, "string", "why it was chosen"),
+    Attribute(names.SAMPLING_RULES, "string[]", "names of all rules it matched, at most 16"),
+    Attribute(names.EVALUATION_LAG, "double", "seconds from the run's end to its evaluation"),
+    Attribute(names.SCHEMA, "string", f"`{names.SCHEMA_VERSION}`"),
+    Attribute(names.SESSION_ID, "string", "the conversation, when known"),
+    _RESPONSE_ID,
+)
+
+_RESULT = (
+    _OPERATION,
+    Attribute(names.EVALUATION_NAME, "string", "the metric"),
+    Attribute(names.EVALUATION_SCORE, "double", "0 to 1; absent where there is no score"),
+    Attribute(names.EVALUATION_LABEL, "string", "`pass` or `fail`; absent where there is no score"),
+    Attribute(
+        names.EVALUATION_EXPLANATION,
+        "string",
+        "such as `3 of 5 claims supported`; the judge's words only with content",
+    ),
+    Attribute(names.REQUEST_MODEL, "string", "the judge's model, when it has one"),
+    Attribute(names.STATUS, "string", "the [status](concepts.md#statuses)"),
+    Attribute(names.EVALUATOR_TYPE, "string", "`llm`, or `code` for a judge without a model"),
+    Attribute(names.EVALUATOR_ID, "string", "the judge"),
+    Attribute(names.EVALUATOR_VERSION, "string", "ragaliq's version"),
+    Attribute(names.THRESHOLD, "double", "the score from which on the answer passes"),
+    Attribute(names.PASSED, "boolean", "whether it does; absent where there is no score"),
+    Attribute(names.HIGHER_IS_BETTER, "boolean", "whether a high score is good"),
+    Attribute(names.CLAIM_TOTAL, "int", "claims in the answer"),
+    Attribute(names.CLAIM_SUPPORTED, "int", "of them supported"),
+    Attribute(names.CLAIM_CONTRADICTED, "int", "of them contradicted"),
+    Attribute(names.CLAIM_NOT_ENOUGH_INFO, "int", "of them not covered by the context"),
+    Attribute(names.CLAIM_UNVERIFIED, "int", "of them without a verdict"),
+    Attribute(
+        names.CLAIM_VERDICTS,
+        "string[]",
+        f"verdicts in the answer's order, at most {names.MAX_VERDICTS}; not with "
+        '`claim_detail="none"`',
+    ),
+    Attribute(
+        names.CLAIMS_TRUNCATED, "int", 'claims beyond the limits; not with `claim_detail="none"`'
+    ),
+    Attribute(names.ERROR_TYPE, "string", "the error's class, on failures"),
+    Attribute(
+        names.SAMPLING_PROBABILITY,
+        "double",
+        "the chance this metric had of being evaluated, where it differs from the run's",
+    ),
+)
+
+METRIC_SPAN = (
+    _KIND,
+    *_RESULT,
+    Attribute(names.CLAIM_CONFIDENCES, "double[]", 'one a claim, with `claim_detail="arrays"`'),
+    Attribute(names.CLAIM_DECIDERS, "string[]", 'one a claim, with `claim_detail="arrays"`'),
+    Attribute(
+        names.CLAIM_TEXTS, "string[]", 'one a claim, with `claim_detail="arrays"`', content=True
+    ),
+)
+
+EVENT = (
+    *_RESULT,
+    Attribute(names.EVALUATION_TRACE_ID, "string", "the evaluation's own trace, if recorded"),
+    Attribute(names.EVALUATION_SPAN_ID, "string", "the metric's span, if recorded"),
+    _RESPONSE_ID,
+)
+
+CLAIM_SPAN = (
+    _KIND,
+    Attribute(names.CLAIM_INDEX, "int", "place in the answer, from 0"),
+    Attribute(
+        names.CLAIM_VERDICT,
+        "string",
+        "`SUPPORTED`, `CONTRADICTED`, `NOT_ENOUGH_INFO` or `UNVERIFIED`",
+    ),
+    Attribute(names.CLAIM_CONFIDENCE, "double", "the judge's own certainty, 0 to 1"),
+    Attribute(
+        names.CLAIM_DOCUMENT_IDS,
+        "string[]",
+        f"chunks the verdict rests on, at most {names.MAX_DOCUMENT_IDS} of "
+        f"{names.MAX_DOCUMENT_ID_LENGTH} characters",
+    ),
+    Attribute(
+        names.CLAIM_EVIDENCE_VERIFIED, "boolean", "whether the quoted evidence is in the context"
+    ),
+    Attribute(names.CLAIM_DECIDED_BY, "string", "the judge that gave the verdict"),
+    Attribute(names.CLAIM_TEXT, "string", "the claim", content=True),
+    Attribute(names.CLAIM_EVIDENCE, "string", "the judge's quote", content=True),
+    Attribute(names.CLAIM_EXPLANATION, "string", "the judge's reason", content=True),
+    Attribute(names.CLAIM_ANSWER_START, "int", "first character in the answer", content=True),
+    Attribute(names.CLAIM_ANSWER_END, "int", "end in the answer", content=True),
+)
+
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_WHAT = (names.EVALUATION_NAME, names.EVALUATOR_ID, names.PIPELINE_NAME)
+_JUDGE = (names.EVALUATOR_ID, names.REQUEST_MODEL, names.PIPELINE_NAME)
+
+METRICS = (
+    Metric(
+        names.METRIC_SCORE,
+        "histogram",
+        "1",
+        "Scores of evaluations that were measured.",
+        _WHAT,
+        tuple(step / 20 for step in range(21)),
+    ),
+    Metric(
+        names.METRIC_EVALUATIONS,
+        "counter",
+        "{evaluation}",
+        "Evaluations by status and label.",
+        (*_WHAT, names.STATUS, names.EVALUATION_LABEL),
+    ),
+    Metric(names.METRIC_DURATION, "histogram", "s", "Time an evaluation took.", _WHAT, _SECONDS),
+    Metric(
+        names.METRIC_LAG,
+        "histogram",
+        "s",
+        "Time from the end of a run to the start of its evaluation.",
+        (names.PIPELINE_NAME,),
+        (*_SECONDS, 300.0, 900.0, 3600.0),
+    ),
+    Metric(
+        names.METRIC_CLAIMS,
+        "counter",
+        "{claim}",
+        "Claims by verdict; claims that metrics share count once.",
+        (names.CLAIM_VERDICT, names.CLAIM_DECIDED_BY, names.PIPELINE_NAME),
+    ),
+    Metric(
+        names.METRIC_RUNS,
+        "observable counter",
+        "{run}",
+        "Runs by how they ended, as in `Monitor.stats()`.",
+        (names.RUN_OUTCOME,),
+    ),
+    Metric(
+        names.METRIC_QUEUE_SIZE,
+        "observable up-down counter",
+        "{run}",
+        "Runs waiting to be evaluated.",
+    ),
+    Metric(
+        names.METRIC_TOKENS,
+        "counter",
+        "{token}",
+        "Tokens the judge used.",
+        (names.TOKEN_TYPE, *_JUDGE),
+    ),
+    Metric(
+        names.METRIC_COST,
+        "counter",
+        "{USD}",
+        "What the judge cost at list price, where the price is known.",
+        _JUDGE,
+    ),
+    Metric(
+        names.METRIC_SINK_ERRORS,
+        "counter",
+        "{error}",
+        "Results a sink could not deliver.",
+        (names.SINK_NAME, names.ERROR_TYPE),
+    ),
+)

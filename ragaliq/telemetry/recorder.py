@@ -1,0 +1,124 @@
+"""Metrics of what was evaluated, recorded in the target's context so that exemplars point at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from opentelemetry import metrics
+from opentelemetry.context import Context
+
+from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.core.run import EvaluatedRun
+from ragaliq.telemetry import names
+from ragaliq.telemetry.attributes import Attributes, distinct_claims, label, score, verdict
+from ragaliq.telemetry.cardinality import BoundedValues
+from ragaliq.telemetry.instruments import counter, histogram, meter
+
+__all__ = ["MetricsRecorder"]
+
+
+class MetricsRecorder:
+    """Records evaluations; safe on any thread, but not on the request path.
+
+    Args:
+        provider: The meter provider; the process's own when None.
+    """
+
+    def __init__(self, provider: metrics.MeterProvider | None = None) -> None:
+        own = meter(provider)
+        self._score = histogram(own, names.METRIC_SCORE)
+        self._evaluations = counter(own, names.METRIC_EVALUATIONS)
+        self._duration = histogram(own, names.METRIC_DURATION)
+        self._lag = histogram(own, names.METRIC_LAG)
+        self._claims = counter(own, names.METRIC_CLAIMS)
+        self._tokens = counter(own, names.METRIC_TOKENS)
+        self._cost = counter(own, names.METRIC_COST)
+        self._sink_errors = counter(own, names.METRIC_SINK_ERRORS)
+        self._values = BoundedValues()
+
+    def evaluated(
+        self,
+        run: EvaluatedRun,
+        results: Mapping[str, EvaluationResult],
+        *,
+        lag: float,
+        target: Context,
+    ) -> None:
+        """Record what was measured.
+
+        Args:
+            run: The evaluated run.
+            results: Its results.
+            lag: Seconds between the end of the run and the start of its evaluation.
+            target: The context of the evaluated span.
+        """
+        pipeline = self._bounded({names.PIPELINE_NAME: run.pipeline})
+        self._lag.record(lag, pipeline, context=target)
+        for result in results.values():
+            self._record_result(result, pipeline, target)
+        for claim in distinct_claims(results):
+            attributes = {
+                names.CLAIM_VERDICT: verdict(claim),
+                **self._bounded({names.CLAIM_DECIDED_BY: claim.decided_by}),
+            }
+            self._claims.add(1, attributes | pipeline, context=target)
+
+    def spent(self, run: EvaluatedRun, results: Mapping[str, EvaluationResult]) -> None:
+        """Record what the judge was paid, failed evaluations included."""
+        for result in results.values():
+            attributes = self._bounded(
+                {
+                    names.EVALUATOR_ID: result.judge,
+                    names.REQUEST_MODEL: result.model or "",
+                    names.PIPELINE_NAME: run.pipeline,
+                }
+            )
+            for kind, tokens in _tokens(result.usage).items():
+                if tokens:
+                    self._tokens.add(tokens, {names.TOKEN_TYPE: kind, **attributes})
+            if result.usage.cost_usd:
+                self._cost.add(result.usage.cost_usd, attributes)
+
+    def sink_failed(self, sink: str, error_type: str) -> None:
+        """Count a result that a sink could not deliver; never raises.
+
+        Args:
+            sink: The sink's name, such as `phoenix`.
+            error_type: The class of the error.
+        """
+        attributes = {names.SINK_NAME: sink, names.ERROR_TYPE: error_type}
+        with suppress(Exception):  # the sink counts and logs its failures itself
+            self._sink_errors.add(1, self._bounded(attributes))
+
+    def _record_result(
+        self, result: EvaluationResult, pipeline: Attributes, target: Context
+    ) -> None:
+        what = pipeline | self._bounded(
+            {names.EVALUATION_NAME: result.evaluator_name, names.EVALUATOR_ID: result.judge}
+        )
+        how: Attributes = {names.STATUS: result.status.value}
+        if (passed := label(result)) is not None:
+            how[names.EVALUATION_LABEL] = passed
+        self._evaluations.add(1, what | how, context=target)
+        measured = score(result)
+        # What a policy says about an answer without claims is no measurement.
+        if measured is not None and result.is_measured:
+            self._score.record(measured, what, context=target)
+        if result.duration is not None:
+            self._duration.record(result.duration, what, context=target)
+
+    def _bounded(self, attributes: Mapping[str, str]) -> Attributes:
+        return {
+            name: self._values.value(name, value) for name, value in attributes.items() if value
+        }
+
+
+def _tokens(usage: JudgeUsage) -> dict[str, int]:
+    return {
+        "input": usage.input_tokens,
+        "output": usage.output_tokens,
+        "cache_read": usage.cache_read_tokens,
+        "cache_write": usage.cache_write_tokens,
+        "unsplit": usage.unsplit_tokens,
+    }
