@@ -25,8 +25,9 @@ class Closing:
 
     def __init__(self, close: Callable[[], None], *, exit_timeout: float) -> None:
         self._close = close
+        self._exit_timeout = exit_timeout
         self._start()
-        atexit.register(self.within, exit_timeout)
+        atexit.register(self._at_exit)
         if hasattr(os, "register_at_fork"):
             again = weakref.WeakMethod(self._start)
             os.register_at_fork(after_in_child=lambda: (start := again()) and start())
@@ -35,6 +36,11 @@ class Closing:
         """Close; False if `timeout` seconds were not enough, and it goes on."""
         self._asked.set()
         return self._closed.wait(timeout)
+
+    def _at_exit(self) -> None:
+        # Who asked before has waited as long as they wanted to.
+        if not self._asked.is_set():
+            self.within(self._exit_timeout)
 
     def _start(self) -> None:
         self._asked, self._closed = threading.Event(), threading.Event()

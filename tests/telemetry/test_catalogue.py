@@ -1,0 +1,68 @@
+"""The catalogue describes exactly what is emitted, with the types on the wire."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ragaliq import TelemetryOptions
+from ragaliq.telemetry import ContentPolicy, Emitter, catalogue
+
+TYPES = {str: "string", float: "double", int: "int", bool: "boolean"}
+
+
+def type_of(value):
+    if isinstance(value, tuple):
+        (element,) = {type(item) for item in value}
+        return TYPES[element] + "[]"
+    return TYPES[type(value)]
+
+
+def generic(attributes):
+    return {
+        re.sub(r"^evaluations\.\d+\.", "evaluations.<i>.", name): type_of(value)
+        for name, value in attributes.items()
+    }
+
+
+@pytest.fixture
+def emitted(sdk, run, results):
+    """Every attribute that was seen, by carrier."""
+    for detail in ("spans", "arrays"):
+        options = TelemetryOptions(claim_detail=detail, **sdk.providers)
+        content = ContentPolicy(on_spans=True, on_events=True)
+        with Emitter(content, options).evaluation(run) as emission:
+            emission.record(results)
+    seen = {"root": {}, "metric": {}, "claim": {}, "event": {}}
+    for span in sdk.spans():
+        kind = {"evaluation support": "root", "claim": "claim"}.get(span.name, "metric")
+        seen[kind] |= generic(span.attributes)
+    for event in sdk.events():
+        seen["event"] |= generic(event.attributes)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("carrier", "described"),
+    [
+        ("root", catalogue.ROOT_SPAN),
+        ("metric", catalogue.METRIC_SPAN),
+        ("claim", catalogue.CLAIM_SPAN),
+        ("event", catalogue.EVENT),
+    ],
+)
+def test_what_is_described_is_what_is_emitted(emitted, carrier, described):
+    assert emitted[carrier] == {each.name: each.type for each in described}
+
+
+def test_what_needs_content_is_absent_without_it(sdk, run, results):
+    for detail in ("spans", "arrays"):
+        options = TelemetryOptions(claim_detail=detail, **sdk.providers)
+        with Emitter(options=options).evaluation(run) as emission:
+            emission.record(results)
+    carriers = (catalogue.METRIC_SPAN, catalogue.CLAIM_SPAN, catalogue.EVENT)
+    content = {each.name for carrier in carriers for each in carrier if each.content}
+    assert content
+    for each in (*sdk.spans(), *sdk.events()):
+        assert not content & each.attributes.keys()

@@ -1,0 +1,76 @@
+"""Evaluations are kept or dropped as the span they are about, not by a second throw of the dice."""
+
+from __future__ import annotations
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import (
+    ALWAYS_OFF,
+    ALWAYS_ON,
+    ParentBased,
+    TraceIdRatioBased,
+)
+
+from ragaliq import TelemetryOptions
+from ragaliq.telemetry import Emitter
+
+SAMPLERS = [
+    ALWAYS_OFF,
+    ParentBased(ALWAYS_OFF),
+    TraceIdRatioBased(0.01),
+    ParentBased(TraceIdRatioBased(0.01)),
+]
+
+
+@pytest.fixture
+def emitted(run, results):
+    def emitted(sampler, target, **choices):
+        exporter, provider = InMemorySpanExporter(), TracerProvider(sampler=sampler)
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        emitter = Emitter(options=TelemetryOptions(tracer_provider=provider, **choices))
+        for _ in range(10):
+            about = run.model_copy(update={"target": target})
+            with emitter.evaluation(about) as emission:
+                emission.record(results)
+        assert provider.get_tracer("ragaliq").sampler is sampler
+        return [span.name for span in exporter.get_finished_spans()]
+
+    return emitted
+
+
+@pytest.mark.parametrize("relation", ["link", "child"])
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: sampler.get_description())
+def test_every_evaluation_of_a_sampled_span_is_recorded_whole(emitted, target, sampler, relation):
+    assert len(emitted(sampler, target, relation=relation)) == 10 * 7
+
+
+@pytest.mark.parametrize("relation", ["link", "child"])
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: sampler.get_description())
+def test_with_on_unsampled_all_so_is_that_of_an_unsampled_one(emitted, target, sampler, relation):
+    unsampled = target.model_copy(update={"trace_flags": 0})
+    names = emitted(sampler, unsampled, relation=relation, on_unsampled="all")
+    assert len(names) == 10 * 7
+
+
+def test_an_unsampled_span_has_no_evaluation_whatever_the_sampler(emitted, target):
+    assert emitted(ALWAYS_ON, target.model_copy(update={"trace_flags": 0})) == []
+
+
+@pytest.mark.parametrize("on_unsampled", ["metrics", "all"])
+def test_without_a_target_the_applications_sampler_decides(emitted, on_unsampled):
+    assert emitted(ParentBased(ALWAYS_OFF), None, on_unsampled=on_unsampled) == []
+    assert len(emitted(ParentBased(ALWAYS_ON), None, on_unsampled=on_unsampled)) == 70
+
+
+def test_a_tracer_that_is_not_the_sdks_is_used_as_it_is(run, results):
+    class Foreign(trace.TracerProvider):
+        made = trace.NoOpTracer()
+
+        def get_tracer(self, *args, **kwargs):
+            return self.made
+
+    emitter = Emitter(options=TelemetryOptions(tracer_provider=Foreign()))
+    assert emitter.tracer is Foreign.made

@@ -1,0 +1,198 @@
+"""What is measured: instruments, units, attributes and exemplars."""
+
+from __future__ import annotations
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import Histogram, InMemoryMetricReader, Sum
+from opentelemetry.trace import format_span_id, format_trace_id
+
+from ragaliq import JudgeUsage, Status, TelemetryOptions
+from ragaliq.telemetry import Emitter, names
+from ragaliq.telemetry.cardinality import BoundedValues
+from ragaliq.telemetry.catalogue import METRICS
+from ragaliq.telemetry.recorder import MetricsRecorder
+
+SECRET = "Zanzibar"
+
+
+@pytest.fixture
+def emit(sdk, run, results):
+    def emit(run=run, results=results, lag=1.5):
+        with Emitter(options=sdk.options).evaluation(run, lag=lag) as emission:
+            emission.record(results)
+        return sdk.metrics()
+
+    return emit
+
+
+def points(metric):
+    """A metric's points: attributes to value, or to (count, sum) of a histogram."""
+    return {
+        tuple(sorted(point.attributes.items())): (
+            (point.count, point.sum) if isinstance(metric.data, Histogram) else point.value
+        )
+        for point in metric.data.data_points
+    }
+
+
+def key(**attributes):
+    return tuple(
+        sorted({getattr(names, name): value for name, value in attributes.items()}.items())
+    )
+
+
+SHARED = {"EVALUATOR_ID": "claude", "PIPELINE_NAME": "support"}
+
+
+def test_scores_are_recorded_where_there_are_any(emit):
+    assert points(emit()["ragaliq.evaluation.score"]) == {
+        key(EVALUATION_NAME="faithfulness", **SHARED): (1, 0.5),
+        key(EVALUATION_NAME="hallucination", **SHARED): (1, 0.5),
+    }
+
+
+def test_evaluations_are_counted_by_status_and_label(emit):
+    assert points(emit()["ragaliq.evaluation.count"]) == {
+        key(EVALUATION_NAME=name, STATUS="partial", EVALUATION_LABEL="fail", **SHARED): 1
+        for name in ("faithfulness", "hallucination")
+    } | {key(EVALUATION_NAME="relevance", STATUS="judge_timeout", **SHARED): 1}
+
+
+def test_claims_that_metrics_share_are_counted_once(emit):
+    assert points(emit()["ragaliq.claim.count"]) == {
+        key(CLAIM_VERDICT=verdict, CLAIM_DECIDED_BY="claude", PIPELINE_NAME="support"): 1
+        for verdict in ("SUPPORTED", "CONTRADICTED", "UNVERIFIED")
+    }
+
+
+def test_times_are_in_seconds(emit):
+    measured = emit()
+    assert points(measured["ragaliq.evaluation.lag"]) == {key(PIPELINE_NAME="support"): (1, 1.5)}
+    assert points(measured["ragaliq.evaluation.duration"]) == {
+        key(EVALUATION_NAME=name, **SHARED): (1, 0.5) for name in ("faithfulness", "hallucination")
+    }
+
+
+def test_tokens_and_money_are_counted_also_for_failures(emit, results):
+    usage = JudgeUsage(input_tokens=7, output_tokens=3, cache_read_tokens=2, cost_usd=0.25)
+    failed = results["relevance"].model_copy(update={"usage": usage})
+    measured = emit(results={"relevance": failed})
+    judge = {"REQUEST_MODEL": "claude-x", **SHARED}
+    assert points(measured["ragaliq.judge.tokens"]) == {
+        key(TOKEN_TYPE="input", **judge): 7,
+        key(TOKEN_TYPE="output", **judge): 3,
+        key(TOKEN_TYPE="cache_read", **judge): 2,
+    }
+    assert points(measured["ragaliq.judge.cost"]) == {key(**judge): 0.25}
+
+
+def test_an_unknown_price_is_no_price(emit, results):
+    unknown = results["relevance"].model_copy(update={"usage": JudgeUsage(cost_usd=None)})
+    assert "ragaliq.judge.cost" not in emit(results={"relevance": unknown})
+
+
+def test_what_a_policy_says_of_an_answer_without_claims_is_no_measurement(emit, results):
+    empty = results["faithfulness"].model_copy(
+        update={"status": Status.NO_CLAIMS, "score": 1.0, "passed": True, "claims": ()}
+    )
+    measured = emit(results={"faithfulness": empty})
+    assert "ragaliq.evaluation.score" not in measured
+    assert measured["ragaliq.evaluation.count"].data.data_points[0].value == 1
+
+
+def test_sinks_failures_are_counted():
+    reader = InMemoryMetricReader()
+    MetricsRecorder(MeterProvider([reader])).sink_failed("phoenix", "TimeoutError")
+    (resource,) = reader.get_metrics_data().resource_metrics
+    (metric,) = resource.scope_metrics[0].metrics
+    assert metric.name == "ragaliq.sink.errors"
+    assert points(metric) == {key(SINK_NAME="phoenix", ERROR_TYPE="TimeoutError"): 1}
+
+
+@pytest.mark.parametrize("name", ["ragaliq.evaluation.score", "ragaliq.evaluation.count"])
+def test_exemplars_point_at_the_evaluated_span(emit, target, name):
+    for point in emit()[name].data.data_points:
+        (exemplar,) = point.exemplars
+        assert format_trace_id(exemplar.trace_id) == target.trace_id
+        assert format_span_id(exemplar.span_id) == target.span_id
+
+
+def test_an_unsampled_target_is_no_exemplar(emit, run, target):
+    unsampled = target.model_copy(update={"trace_flags": 0})
+    measured = emit(run=run.model_copy(update={"target": unsampled}))
+    points = measured["ragaliq.evaluation.score"].data.data_points
+    assert len(points) == 2
+    assert not any(point.exemplars for point in points)
+
+
+def test_scores_fall_into_twentieths(emit):
+    (point, *_) = emit()["ragaliq.evaluation.score"].data.data_points
+    assert point.explicit_bounds == tuple(pytest.approx(n * 0.05) for n in range(21))
+
+
+def test_instruments_are_as_the_catalogue_says(emit, results, sdk):
+    emitter = Emitter(options=sdk.options)
+    emitter.metrics.sink_failed("phoenix", "TimeoutError")
+    emitter.watch(_Queue(), _Counts({"evaluated": 1}))
+    usage = JudgeUsage(input_tokens=1, cost_usd=0.1)
+    spent = results["faithfulness"].model_copy(update={"usage": usage})
+    measured = emit(results={"faithfulness": spent})
+    assert measured.keys() == {metric.name for metric in METRICS}
+    for metric in METRICS:
+        got = measured[metric.name]
+        assert (got.unit, got.description) == (metric.unit, metric.description)
+        is_histogram = metric.instrument == "histogram"
+        assert isinstance(got.data, Histogram if is_histogram else Sum)
+        if not is_histogram:
+            assert got.data.is_monotonic is ("up-down" not in metric.instrument)
+        for point in got.data.data_points:
+            assert set(point.attributes) <= set(metric.attributes)
+            assert SECRET not in str(point)
+            if is_histogram:
+                assert tuple(point.explicit_bounds) == metric.boundaries
+
+
+class _Queue:
+    size = 3
+
+
+class _Counts:
+    def __init__(self, outcomes):
+        self.outcomes = outcomes
+
+    def snapshot(self):
+        return self
+
+
+def test_names_beyond_a_hundred_are_one():
+    values = BoundedValues(limit=3)
+    names_of = [values.value("ragaliq.pipeline.name", f"p{n}") for n in range(5)]
+    assert names_of == ["p0", "p1", "p2", "_OTHER", "_OTHER"]
+    assert values.value("ragaliq.pipeline.name", "p1") == "p1"
+    assert values.value("ragaliq.evaluator.id", "p4") == "p4"
+
+
+def test_a_thousand_pipelines_make_a_hundred_and_one_series(emit, run, results, sdk):
+    emitter = Emitter(options=sdk.options)
+    for number in range(1000):
+        named = run.model_copy(update={"pipeline": f"pipeline {number}"})
+        emitter.metrics.evaluated(named, {}, lag=0.1, target=None)
+    points = sdk.metrics()["ragaliq.evaluation.lag"].data.data_points
+    assert len(points) == 101
+    assert {p.count for p in points if p.attributes["ragaliq.pipeline.name"] == "_OTHER"} == {900}
+
+
+class _BrokenMeters(MeterProvider):
+    def get_meter(self, *args, **kwargs):
+        raise RuntimeError(SECRET)
+
+
+def test_a_broken_meter_provider_takes_nothing_else_with_it(sdk, run, results, caplog):
+    providers = {**sdk.providers, "meter_provider": _BrokenMeters()}
+    emitter = Emitter(options=TelemetryOptions(**providers))
+    emitter.watch(_Queue(), _Counts({}))
+    with emitter.evaluation(run) as emission:
+        emission.record(results)
+    assert len(sdk.events()) == 3
+    assert SECRET not in caplog.text

@@ -1,0 +1,146 @@
+"""The shape of what is emitted: as chosen, by environment or by default."""
+
+from __future__ import annotations
+
+import pytest
+from opentelemetry.trace import format_span_id, format_trace_id
+
+from ragaliq import ConfigurationError, Monitor, TelemetryOptions
+from ragaliq.telemetry import ContentPolicy, Emitter
+from ragaliq.testing import ScriptedJudge
+
+
+@pytest.fixture
+def emit(sdk, run, results):
+    def emit(content=None, run=run, results=results, **choices):
+        options = TelemetryOptions(**choices, **sdk.providers)
+        with Emitter(content, options).evaluation(run) as emission:
+            emission.record(results)
+        return sdk
+
+    return emit
+
+
+def named(sdk, name):
+    return [span for span in sdk.spans() if span.name == name]
+
+
+def test_by_default_links_claim_spans_and_metrics_for_the_unsampled():
+    options = TelemetryOptions()
+    chosen = options.relation, options.claim_detail, options.on_unsampled
+    assert chosen == ("link", "spans", "metrics")
+
+
+def test_the_environment_chooses_and_an_argument_wins(monkeypatch):
+    monkeypatch.setenv("RAGALIQ_TELEMETRY_RELATION", "Child")
+    monkeypatch.setenv("RAGALIQ_TELEMETRY_CLAIM_DETAIL", "arrays")
+    monkeypatch.setenv("RAGALIQ_TELEMETRY_ON_UNSAMPLED", "none")
+    options = TelemetryOptions(claim_detail="none")
+    chosen = options.relation, options.claim_detail, options.on_unsampled
+    assert chosen == ("child", "none", "none")
+
+
+@pytest.mark.parametrize("field", ["relation", "claim_detail", "on_unsampled"])
+def test_a_choice_that_does_not_exist_is_refused(monkeypatch, field):
+    with pytest.raises(ConfigurationError, match=rf"TelemetryOptions: {field} must be one of"):
+        TelemetryOptions(**{field: "sideways"})
+    variable = f"RAGALIQ_TELEMETRY_{field.upper()}"
+    monkeypatch.setenv(variable, "sideways")
+    with pytest.raises(ConfigurationError, match=rf"{variable} must be one of .*'sideways'"):
+        Monitor(judge=ScriptedJudge())
+
+
+def test_as_a_child_the_evaluation_is_in_the_targets_trace_without_a_link(emit, target):
+    (root,) = named(emit(relation="child"), "evaluation support")
+    assert format_trace_id(root.context.trace_id) == target.trace_id
+    assert format_span_id(root.parent.span_id) == target.span_id
+    assert not root.links
+
+
+def test_as_a_child_without_a_target_it_is_a_root(emit, run):
+    sdk = emit(relation="child", run=run.model_copy(update={"target": None}))
+    (root,) = named(sdk, "evaluation support")
+    assert root.parent is None
+
+
+def test_claims_as_arrays_are_on_the_metrics_span(emit):
+    sdk = emit(claim_detail="arrays")
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert named(sdk, "claim") == []
+    assert metric.attributes["ragaliq.claim.verdicts"] == (
+        "SUPPORTED",
+        "CONTRADICTED",
+        "UNVERIFIED",
+    )
+    assert metric.attributes["ragaliq.claim.confidences"] == (0.9, 0.9, 0.9)
+    assert metric.attributes["ragaliq.claim.deciders"] == ("claude",) * 3
+    assert "ragaliq.claim.texts" not in metric.attributes
+    assert metric.attributes["ragaliq.claims.truncated"] == 0
+    assert "ragaliq.claim.confidences" not in sdk.events()[0].attributes
+
+
+def test_claims_as_arrays_carry_text_only_with_content(emit):
+    sdk = emit(ContentPolicy(on_spans=True), claim_detail="arrays")
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert metric.attributes["ragaliq.claim.texts"] == ("Zanzibar is far.",) * 3
+
+
+def test_claim_texts_that_are_dropped_leave_their_place(emit):
+    def redact(text, kind):
+        return None if kind == "claim" else text
+
+    sdk = emit(ContentPolicy(on_spans=True, redact=redact), claim_detail="arrays")
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert metric.attributes["ragaliq.claim.texts"] == ("", "", "")
+
+
+def test_without_claim_detail_only_counts_are_left(emit):
+    sdk = emit(claim_detail="none")
+    (metric,) = named(sdk, "evaluation faithfulness")
+    assert named(sdk, "claim") == []
+    assert metric.attributes["ragaliq.claim.total"] == 3
+    assert "ragaliq.claim.verdicts" not in metric.attributes
+    assert "ragaliq.claim.verdicts" not in sdk.events()[0].attributes
+
+
+@pytest.fixture
+def unsampled(run, target):
+    return run.model_copy(update={"target": target.model_copy(update={"trace_flags": 0})})
+
+
+def test_of_an_unsampled_target_there_are_metrics_only(emit, unsampled):
+    sdk = emit(run=unsampled)
+    assert (sdk.spans(), sdk.events()) == ((), [])
+    assert "ragaliq.evaluation.score" in sdk.metrics()
+
+
+def test_of_an_unsampled_target_everything_if_asked_for(emit, unsampled):
+    sdk = emit(run=unsampled, on_unsampled="all")
+    assert len(named(sdk, "evaluation support")) == 1
+    assert len(named(sdk, "claim")) == 3
+    assert len(sdk.events()) == 3
+    assert "ragaliq.evaluation.score" in sdk.metrics()
+
+
+def test_of_an_unsampled_target_only_the_bill_if_asked_for(emit, unsampled, results):
+    usage = results["relevance"].usage.model_copy(update={"input_tokens": 5})
+    paid = results["relevance"].model_copy(update={"usage": usage})
+    sdk = emit(run=unsampled, on_unsampled="none", results={"relevance": paid})
+    assert (sdk.spans(), sdk.events()) == ((), [])
+    assert sdk.metrics().keys() == {"ragaliq.judge.tokens"}
+
+
+@pytest.mark.parametrize("on_unsampled", ["metrics", "none"])
+def test_a_judge_that_traces_itself_begins_no_trace_for_an_unsampled_target(
+    sdk, unsampled, on_unsampled
+):
+    options = TelemetryOptions(on_unsampled=on_unsampled, **sdk.providers)
+    tracer = sdk.providers["tracer_provider"].get_tracer("judge")
+    with Emitter(options=options).evaluation(unsampled):
+        tracer.start_span("chat").end()
+    assert sdk.spans() == ()
+
+
+def test_a_run_without_a_target_is_emitted_in_full(emit, run):
+    sdk = emit(run=run.model_copy(update={"target": None}), on_unsampled="none")
+    assert len(sdk.spans()) == 7
