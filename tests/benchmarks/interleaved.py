@@ -36,7 +36,7 @@ class Comparison:
 
     def table(self, title: str) -> list[str]:
         """Lines to print."""
-        lines = [f"{title}; a call takes {1e6 * self.base:,.0f} us without a handler"]
+        lines = [f"{title}; a call takes {1e6 * self.base:,.0f} us with {self._baseline}"]
         lines.append(f"  {'':24}{'us added':>10}   {'of all passes':<18}{'ratio':>6}")
         for variant in self._quietest:
             every = sorted(1e6 * self._added(seconds, variant) for seconds in self._times)

@@ -123,7 +123,8 @@ async def test_configure_sets_up_a_process_that_has_nothing(port):
     async with receiver(port) as tap:
         span = tap.await_trace(lambda s: s.name == "evaluation relevance", timeout=30)
         event = tap.await_log(lambda r: bool(r.event_name), timeout=30)
-        waiting = asyncio.gather(span, event)
+        metric = tap.await_metric(lambda m: m.name == "ragaliq.run.count", timeout=30)
+        waiting = asyncio.gather(span, event, metric)
         await asyncio.sleep(0)
         process = await asyncio.create_subprocess_exec(
             sys.executable,

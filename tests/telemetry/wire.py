@@ -120,7 +120,7 @@ class Received:
 
     async def until(self, what, number):
         async with asyncio.timeout(30):
-            while len(getattr(self, what)) < number:
+            while len(getattr(self, what)) < number:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.01)
         return getattr(self, what)
 

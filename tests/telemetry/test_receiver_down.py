@@ -1,0 +1,119 @@
+"""A receiver that is gone, failing or silent: the chain goes on, and what is lost is counted."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+
+import pytest
+from applications import LangChainApp, number_of, question
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from receivers import receiver
+
+from langchain_ragaliq import RagaliqCallbackHandler
+from ragaliq import Monitor, TelemetryOptions
+from ragaliq.telemetry import otlp
+from ragaliq.telemetry.setup import TelemetrySetup
+from ragaliq.testing import ScriptedJudge
+
+QUEUE, BATCH, RUNS = 64, 32, 100
+SPANS_A_RUN = 4  # the evaluation, its metric, two claims
+
+
+@pytest.fixture(params=["dead", "slow", "failing"])
+def url(request):
+    with receiver(request.param) as address:
+        yield address
+
+
+@pytest.fixture
+def setup(url, monkeypatch):
+    """What `configure` makes, with short queues, and without making it the process's own."""
+    for prefix in ("OTEL_BSP", "OTEL_BLRP"):
+        monkeypatch.setenv(f"{prefix}_MAX_QUEUE_SIZE", str(QUEUE))
+        monkeypatch.setenv(f"{prefix}_MAX_EXPORT_BATCH_SIZE", str(BATCH))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    setup = TelemetrySetup(
+        Resource.create({}),
+        span_exporter=otlp.spans(url),
+        log_exporter=otlp.logs(url),
+        metric_reader=InMemoryMetricReader(),
+        exit_timeout=0.1,
+    )
+    yield setup
+    setup.shutdown(30.0)
+
+
+@pytest.fixture
+def served(setup):
+    """A hundred questions asked and scored."""
+    results = []
+    monitor = Monitor(
+        judge=ScriptedJudge(),
+        evaluators=["faithfulness"],
+        on_result=results.append,
+        telemetry=TelemetryOptions(
+            tracer_provider=setup.tracer_provider,
+            logger_provider=setup.logger_provider,
+            meter_provider=setup.meter_provider,
+        ),
+    )
+    app, handler = LangChainApp(), RagaliqCallbackHandler(monitor)
+    for number in range(RUNS):
+        app.chain.invoke(question(number), {"callbacks": [handler]})
+    assert monitor.close(60.0)
+    assert sorted(number_of(result.case.query) for result in results) == list(range(RUNS))
+    return monitor.stats()
+
+
+def test_the_chain_runs_everything_is_scored_and_memory_is_bounded(served):
+    assert served.outcomes == {"evaluated": RUNS}
+    gc.collect()
+    kept = [each for each in gc.get_objects() if type(each) is ReadableSpan]
+    assert len(kept) <= QUEUE + BATCH
+
+
+def test_what_could_not_be_delivered_is_counted(served, setup):
+    assert setup.shutdown(60.0)
+    spans, events = setup.exports()["spans"], setup.exports()["events"]
+    assert (spans.emitted, events.emitted) == (RUNS * SPANS_A_RUN, RUNS)
+    for counts in (spans, events):
+        assert counts.exported == 0
+        assert counts.failed + counts.unsettled == counts.emitted
+        assert counts.unsettled >= 0
+    assert spans.failed > 0 or spans.unsettled > 0
+
+
+@pytest.mark.parametrize("url", ["slow"], indirect=True)
+def test_what_does_not_fit_into_the_queue_is_counted_too(served, setup):
+    assert setup.shutdown(60.0)
+    # A batch or two were tried in the meantime; the queue never held more than its size.
+    assert setup.exports()["spans"].unsettled >= RUNS * SPANS_A_RUN - 2 * QUEUE - 2 * BATCH
+
+
+EXITING = """
+import sys
+from ragaliq import Monitor, RAGTestCase, telemetry
+from ragaliq.testing import ScriptedJudge
+telemetry.configure(endpoint={url!r}, exit_timeout=0.5)
+monitor = Monitor(judge=ScriptedJudge(), exit_timeout=5.0)
+assert monitor.submit(RAGTestCase(query="q", context=["c"], response="Alpha is one."))
+sys.stdout.write("served")
+"""
+
+
+def test_the_process_ends_without_waiting_for_the_receiver(url):
+    # The exporter's own time limit is far beyond the test's: only ours can end the process.
+    done = subprocess.run(
+        [sys.executable, "-c", EXITING.format(url=url)],
+        env={"PYTHONPATH": ":".join(sys.path), "OTEL_EXPORTER_OTLP_TIMEOUT": "600"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "served"), done.stderr
+    assert "Traceback" not in done.stderr
