@@ -244,7 +244,7 @@ METRICS = (
         names.METRIC_SINK_ERRORS,
         "counter",
         "{error}",
-        "Results a sink could not deliver.",
+        "Failed attempts of sinks to store results.",
         (names.SINK_NAME, names.ERROR_TYPE),
     ),
 )

@@ -81,7 +81,7 @@ class MetricsRecorder:
                 self._cost.add(result.usage.cost_usd, attributes)
 
     def sink_failed(self, sink: str, error_type: str) -> None:
-        """Count a result that a sink could not deliver; never raises.
+        """Count a failed attempt of a sink to store results; never raises.
 
         Args:
             sink: The sink's name, such as `phoenix`.

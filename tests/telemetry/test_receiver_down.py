@@ -69,10 +69,11 @@ def served(setup):
     return monitor.stats()
 
 
-def test_the_chain_runs_everything_is_scored_and_memory_is_bounded(served):
+def test_the_chain_runs_everything_is_scored_and_memory_is_bounded(served, setup):
     assert served.outcomes == {"evaluated": RUNS}
     gc.collect()
-    kept = [each for each in gc.get_objects() if type(each) is ReadableSpan]
+    spans = [each for each in gc.get_objects() if type(each) is ReadableSpan]
+    kept = [span for span in spans if span.resource is setup.tracer_provider.resource]
     assert len(kept) <= QUEUE + BATCH
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from rich.console import RenderableType
@@ -45,7 +46,10 @@ class InMemoryBackend:
         self._spans = InMemorySpanExporter()
         self._events = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
         self._setup = telemetry.configure(
-            service_name=SERVICE, span_exporter=self._spans, log_exporter=self._events
+            service_name=SERVICE,
+            span_exporter=self._spans,
+            log_exporter=self._events,
+            metric_reader=InMemoryMetricReader(),
         )
 
     def report(self, private: Iterable[str]) -> RenderableType:
@@ -83,7 +87,9 @@ class OtlpBackend:
         if self._errors.first or not flushed:
             reason = self._errors.first or f"no answer within {FLUSH_TIMEOUT:.0f} s"
             raise DemoError(f"the export to {_shown(self._endpoint)} failed: {clean(reason)}")
-        return Text.assemble("Spans and events were sent to ", safe_text(_shown(self._endpoint)))
+        return Text.assemble(
+            "Spans, events and metrics were sent to ", safe_text(_shown(self._endpoint))
+        )
 
 
 def choose_backend() -> Backend:
