@@ -20,7 +20,7 @@ from ragaliq.telemetry.emission import Emission
 from ragaliq.telemetry.following import following_links
 from ragaliq.telemetry.options import TelemetryOptions
 from ragaliq.telemetry.recorder import MetricsRecorder
-from ragaliq.telemetry.run_readings import Counts, Queue, run_readings
+from ragaliq.telemetry.run_readings import Counts, Queue, RunReadings, run_readings
 
 __all__ = ["Emitter"]
 
@@ -46,6 +46,7 @@ class Emitter:
         self.content = content or ContentPolicy()
         self.options = options or TelemetryOptions()
         self._tracer: tuple[trace.TracerProvider, trace.Tracer] | None = None
+        self._readings: RunReadings | None = None
         self._complained = False
         try:
             self.metrics = MetricsRecorder(self.options.meter_provider)
@@ -56,7 +57,9 @@ class Emitter:
     def watch(self, queue: Queue, counts: Counts) -> None:
         """Report a monitor's queue and counts whenever metrics are collected."""
         try:
-            run_readings(self.options.meter_provider).watch(queue, counts)
+            # Looked up once: a forked child must not wait for a lock its parent held.
+            self._readings = self._readings or run_readings(self.options.meter_provider)
+            self._readings.watch(queue, counts)
         except Exception as error:  # noqa: BLE001 - another library's provider may do anything
             self.complain("making instruments", error)
 

@@ -6,7 +6,9 @@ own metrics, which go the same way as the rest. Here the counts stay in the proc
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,7 +42,15 @@ class ExportCounts:
 
 class _Ledger:
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._start_afresh()
+        if hasattr(os, "register_at_fork"):
+            again = weakref.WeakMethod(self._start_afresh)
+            os.register_at_fork(after_in_child=lambda: (start := again()) and start())
+
+    def _start_afresh(self) -> None:
+        # Also in a forked child, whose queue is empty; the parent may have held the lock. It is
+        # re-entrant since the garbage collector may end a span on the thread that holds it.
+        self._lock = threading.RLock()
         self._emitted = self._exported = self._failed = 0
 
     def emitted(self) -> None:

@@ -14,8 +14,9 @@ from opentelemetry.sdk.trace.sampling import (
     TraceIdRatioBased,
 )
 
-from ragaliq import TelemetryOptions
+from ragaliq import Monitor, RAGTestCase, TelemetryOptions
 from ragaliq.telemetry import Emitter
+from ragaliq.testing import ScriptedJudge
 
 SAMPLERS = [
     ALWAYS_OFF,
@@ -74,3 +75,22 @@ def test_a_tracer_that_is_not_the_sdks_is_used_as_it_is(run, results):
 
     emitter = Emitter(options=TelemetryOptions(tracer_provider=Foreign()))
     assert emitter.tracer is Foreign.made
+
+
+def test_under_a_sampler_exactly_the_sampled_requests_have_an_evaluation():
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(sampler=ParentBased(TraceIdRatioBased(0.3)))
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monitor = Monitor(judge=ScriptedJudge(), telemetry=TelemetryOptions(tracer_provider=provider))
+    case = RAGTestCase(query="q", context=["c"], response="Alpha is one.")
+    tracer = provider.get_tracer("application")
+    for _ in range(60):
+        with tracer.start_as_current_span("request"):
+            monitor.submit(case)
+    assert monitor.close(30.0)
+    assert monitor.stats().outcomes == {"evaluated": 60}
+    spans = exporter.get_finished_spans()
+    requests = [span.context.span_id for span in spans if span.name == "request"]
+    linked = [link.context.span_id for span in spans for link in span.links]
+    assert 0 < len(requests) < 60
+    assert sorted(linked) == sorted(requests)

@@ -110,8 +110,7 @@ from ragaliq.testing import ScriptedJudge
 setup = telemetry.configure(service_name="shop", endpoint="http://127.0.0.1:{port}")
 with Monitor(judge=ScriptedJudge()) as monitor:
     monitor.submit(RAGTestCase(query="q", context=["c"], response="Alpha is one."))
-assert setup.flush(5.0)
-setup.shutdown()
+{ending}
 try:
     telemetry.configure()
 except Exception as error:
@@ -119,7 +118,8 @@ except Exception as error:
 """
 
 
-async def test_configure_sets_up_a_process_that_has_nothing(port):
+@pytest.mark.parametrize("ending", ["assert setup.flush(5.0)", "assert setup.shutdown()", ""])
+async def test_configure_sets_up_a_process_that_has_nothing(port, ending):
     async with receiver(port) as tap:
         span = tap.await_trace(lambda s: s.name == "evaluation relevance", timeout=30)
         event = tap.await_log(lambda r: bool(r.event_name), timeout=30)
@@ -129,7 +129,7 @@ async def test_configure_sets_up_a_process_that_has_nothing(port):
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-c",
-            CONFIGURE.format(port=port),
+            CONFIGURE.format(port=port, ending=ending),
             env={"PYTHONPATH": ":".join(sys.path)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -79,3 +80,58 @@ assert setup.meter_provider is metrics.get_meter_provider()
 assert setup.shutdown()
 """
     )
+
+
+def test_a_monitor_made_before_reports_to_what_is_set_up_later():
+    run(
+        """
+from ragaliq import Monitor, RAGTestCase
+from ragaliq.testing import ScriptedJudge
+case = RAGTestCase(query="q", context=["c"], response="Alpha is one.")
+early = Monitor(judge=ScriptedJudge())
+early.submit(case)
+assert early.flush(30)
+reader = InMemoryMetricReader()
+setup = telemetry.configure(
+    span_exporter=InMemorySpanExporter(),
+    log_exporter=InMemoryLogRecordExporter(),
+    metric_reader=reader,
+)
+late = Monitor(judge=ScriptedJudge())
+for monitor in (early, late):
+    monitor.submit(case)
+    assert monitor.close(30)
+(resource,) = reader.get_metrics_data().resource_metrics
+metrics = {metric.name: metric for scope in resource.scope_metrics for metric in scope.metrics}
+(point,) = metrics["ragaliq.run.count"].data.data_points
+assert point.value == 3
+assert metrics["ragaliq.evaluation.count"].data.data_points
+assert setup.exports()["spans"].emitted == 2 * 4
+assert setup.exports()["events"].emitted == 2 * 2
+assert setup.shutdown()
+assert setup.exports()["spans"].exported == 2 * 4
+"""
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_counts_and_closes_for_itself():
+    out = run(
+        """
+import os
+setup = configure()
+tracer = setup.tracer_provider.get_tracer("application")
+tracer.start_span("parent's").end()
+setup._spans._lock.acquire()  # as if another thread were ending a span at this very moment
+if os.fork() == 0:
+    tracer.start_span("child's").end()
+    assert setup.shutdown(20)
+    print(setup.exports()["spans"], flush=True)
+    os._exit(0)
+setup._spans._lock.release()
+assert os.wait()[1] == 0
+assert setup.shutdown(20)
+print(setup.exports()["spans"])
+"""
+    )
+    assert out.splitlines() == ["ExportCounts(emitted=1, exported=1, failed=0)"] * 2
