@@ -56,7 +56,7 @@ def written(page: str) -> str:
         place = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         if not place.search(page):
             raise ValueError(f"the page has no place for the table {name!r}")
-        page = place.sub(lambda match, table=table: match[1] + table + "\n" + match[2], page)
+        page = place.sub(lambda match, table=table: f"{match[1]}\n{table}\n\n{match[2]}", page)
     return page
 
 

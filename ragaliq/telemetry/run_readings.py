@@ -64,6 +64,7 @@ class RunReadings:
         if self._pid != os.getpid():
             self._start_afresh()
         with self._lock:
+            self._keep_ended()  # here too, for applications that never collect metrics
             self._counts[id(counts)] = counts
             self._queues.add(queue)
         # The collector runs the callback at any moment, on any thread: an append needs no lock.
@@ -82,14 +83,17 @@ class RunReadings:
         if self._pid != os.getpid():
             self._start_afresh()
         with self._lock:
-            while self._ended:
-                # A count must not shrink because its monitor is gone.
-                self._kept.update(self._counts.pop(self._ended.popleft()).snapshot().outcomes)
+            self._keep_ended()
             total = self._kept.copy()
             for counts in list(self._counts.values()):
                 total.update(counts.snapshot().outcomes)
         for outcome, runs in total.items():
             yield metrics.Observation(runs, {names.RUN_OUTCOME: outcome})
+
+    def _keep_ended(self) -> None:
+        # A count must not shrink because its monitor is gone.
+        while self._ended:
+            self._kept.update(self._counts.pop(self._ended.popleft()).snapshot().outcomes)
 
     def _read_sizes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
         if self._pid != os.getpid():

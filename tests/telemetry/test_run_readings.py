@@ -7,8 +7,12 @@ import os
 import threading
 
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
 
 from ragaliq import Monitor, RAGTestCase
+from ragaliq.live.stats import Tally
+from ragaliq.live.worker import Worker
+from ragaliq.telemetry.run_readings import RunReadings
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
@@ -95,6 +99,14 @@ def test_readings_keep_no_monitor_alive(sdk):
     del monitor
     gc.collect()
     assert engine() is None
+
+
+def test_monitors_that_are_gone_leave_nothing_behind_where_nobody_collects():
+    readings = RunReadings(MeterProvider())
+    for _ in range(50):
+        readings.watch(Worker(None, None, concurrency=1, max_queue=1), Tally())
+        gc.collect()
+    assert len(readings._counts) <= 2
 
 
 def test_the_queues_of_all_monitors_are_read_when_asked(sdk, queued):

@@ -59,7 +59,10 @@ class TargetFinder:
 
     def _ask(self) -> bool:
         """Ask those who know a run's span by its id."""
-        for source, span_of in (("openinference", _openinference), ("traceloop", _traceloop)):
+        for source, span_of in (
+            ("openinference", _openinference_span),
+            ("traceloop", _traceloop_span),
+        ):
             span = span_of(self._root_id)
             if span is not None:
                 self._source, self._found = source, span.get_span_context()
@@ -67,7 +70,7 @@ class TargetFinder:
         return False
 
 
-def _openinference(run_id: UUID) -> trace.Span | None:
+def _openinference_span(run_id: UUID) -> trace.Span | None:
     module = sys.modules.get(_OPENINFERENCE)
     if module is None:
         return None
@@ -76,7 +79,7 @@ def _openinference(run_id: UUID) -> trace.Span | None:
     return tracer.get_span(run_id) if tracer is not None else None
 
 
-def _traceloop(run_id: UUID) -> trace.Span | None:
+def _traceloop_span(run_id: UUID) -> trace.Span | None:
     if _TRACELOOP not in sys.modules:
         return None
     # It gives its handler to every new callback manager, and nowhere else.
