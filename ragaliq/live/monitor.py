@@ -9,8 +9,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from opentelemetry import trace
-
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.guard import is_suppressed
 from ragaliq.core.policy import ScoringPolicy

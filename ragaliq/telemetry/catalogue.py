@@ -85,7 +85,9 @@ ROOT_SPAN = (
     Attribute(names.TARGET_SOURCE, "string", "how the span was found, else `none`"),
     Attribute(names.PIPELINE_NAME, "string", "the application's name for the chain, when given"),
     Attribute(names.FRAMEWORK, "string", "`langchain` or `llama_index`, when known"),
-    Attribute(names.SAMPLING_PROBABILITY, "double", "the chance the run had of being evaluated"),
+    Attribute(
+        names.SAMPLING_PROBABILITY, "double", "the chance the run had: see [sampling](sampling.md)"
+    ),
     Attribute(names.SAMPLING_REASON, "string", "why it was chosen"),
     Attribute(names.SAMPLING_RULES, "string[]", "names of all rules it matched, at most 16"),
     Attribute(names.EVALUATION_LAG, "double", "seconds from the run's end to its evaluation"),
@@ -130,7 +132,7 @@ _RESULT = (
     Attribute(
         names.SAMPLING_PROBABILITY,
         "double",
-        "the chance this metric had of being evaluated, where it differs from the run's",
+        "the chance the metric had of being evaluated, where metrics are sampled each on its own",
     ),
 )
 

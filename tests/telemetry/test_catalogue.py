@@ -29,6 +29,12 @@ def generic(attributes):
 @pytest.fixture
 def emitted(sdk, run, results):
     """Every attribute that was seen, by carrier."""
+    run = run.model_copy(
+        update={
+            "metric_probabilities": dict.fromkeys(results, 0.5),
+            "sampling_rules": ("error",),
+        }
+    )
     for detail in ("spans", "arrays"):
         options = TelemetryOptions(claim_detail=detail, **sdk.providers)
         content = ContentPolicy(on_spans=True, on_events=True)

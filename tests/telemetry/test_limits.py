@@ -24,6 +24,7 @@ def worst_run():
         framework="langchain",
         target=SpanTarget(trace_id="a" * 32, span_id="b" * 16, source=LONG),
         sampling_reason=LONG,
+        sampling_rules=(LONG,) * 100,
         session_id=LONG,
         response_id=LONG,
     )

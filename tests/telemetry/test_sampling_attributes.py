@@ -6,7 +6,7 @@ from ragaliq.telemetry.emitter import Emitter
 
 
 def emit(sdk, run, results):
-    with Emitter(**sdk.providers).evaluation(run) as emission:
+    with Emitter(options=sdk.options).evaluation(run) as emission:
         emission.record(results)
     return {span.name: dict(span.attributes) for span in sdk.spans()}
 
