@@ -7,11 +7,12 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import Histogram, InMemoryMetricReader, Sum
 from opentelemetry.trace import format_span_id, format_trace_id
 
-from ragaliq import JudgeUsage, Status, TelemetryOptions
+from ragaliq import JudgeUsage, Monitor, SinkError, Status, TelemetryOptions
 from ragaliq.telemetry import Emitter, names
 from ragaliq.telemetry.cardinality import BoundedValues
 from ragaliq.telemetry.catalogue import METRICS
 from ragaliq.telemetry.recorder import MetricsRecorder
+from ragaliq.testing import ScriptedJudge
 
 SECRET = "Zanzibar"
 
@@ -108,6 +109,23 @@ def test_sinks_failures_are_counted():
     (metric,) = resource.scope_metrics[0].metrics
     assert metric.name == "ragaliq.sink.errors"
     assert points(metric) == {key(SINK_NAME="phoenix", ERROR_TYPE="TimeoutError"): 1}
+
+
+def test_what_a_monitors_sink_could_not_store_is_counted(sdk, secret_case):
+    class Full:
+        name = "full"
+
+        async def write(self, records):
+            raise SinkError("no room", kind="full", permanent=True)
+
+        async def aclose(self):
+            pass
+
+    monitor = Monitor(judge=ScriptedJudge(), sinks=[Full()], telemetry=sdk.options)
+    monitor.submit(secret_case)
+    monitor.close(20.0)
+    errors = points(sdk.metrics()["ragaliq.sink.errors"])
+    assert errors == {key(SINK_NAME="full", ERROR_TYPE="full"): 1}
 
 
 @pytest.mark.parametrize("name", ["ragaliq.evaluation.score", "ragaliq.evaluation.count"])
