@@ -13,7 +13,7 @@ from uuid import UUID
 from langchain_ragaliq.containment import contained
 from langchain_ragaliq.model_events import ModelEvents
 from langchain_ragaliq.source_events import SourceEvents
-from langchain_ragaliq.tracker import RunTracker, parent_of
+from langchain_ragaliq.tracker import RunTracker
 from ragaliq import Monitor
 
 __all__ = ["RagaliqCallbackHandler"]
@@ -111,15 +111,14 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
         if tracker is None:
             return
         try:
-            parent = parent_of(parent_run_id)
-            root = tracker.child_started(run_id, parent)
-            if root is not None:
-                if root.ticket is not None:
-                    root.step_started(run_id.int, inputs, run_type)
-            elif run_type is None or run_type == "chain":
-                tracker.root_started(
-                    run_id, parent, inputs, name=name, metadata=metadata, tags=tags
-                )
+            root = tracker.child_started(run_id, parent_run_id)
+            if root is None:
+                if run_type is None or run_type == "chain":
+                    tracker.root_started(
+                        run_id, parent_run_id, inputs, name=name, metadata=metadata, tags=tags
+                    )
+            elif root.ticket is not None:
+                root.step_started(run_id.int, inputs, run_type)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             tracker.complain(error)
 

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
 from langchain_ragaliq.containment import Contained, contained
-from langchain_ragaliq.tracker import RunTracker, parent_of
+from langchain_ragaliq.tracker import RunTracker
 
 __all__ = ["ModelEvents"]
 
@@ -83,6 +83,6 @@ class ModelEvents(Contained, BaseCallbackHandler):
 
 
 def _started(tracker: RunTracker, run_id: UUID, parent_run_id: UUID | None) -> None:
-    root = tracker.child_started(run_id, parent_of(parent_run_id))
+    root = tracker.child_started(run_id, parent_run_id)
     if root is not None and root.ticket is not None:
         root.open_models.add(run_id.int)

@@ -44,10 +44,10 @@ class RootRun:
     """
 
     __slots__ = (
-        "_has_child",
         "_retrievers",
         "closed",
         "had_errors",
+        "has_child",
         "is_interrupted",
         "is_resumable",
         "key",
@@ -74,6 +74,7 @@ class RootRun:
         self.closed = False
         self.started = time.monotonic()
         self.parents: dict[int, int | None] = {self.key: None}
+        self.has_child = ticket is None  # of a run that is not evaluated nothing is looked at
         if ticket is None:
             return
         self.run_id = run_id
@@ -92,7 +93,6 @@ class RootRun:
         self.prompt_question: str | None = None
         self.named_passages: list[Passage] | None = None
         self._retrievers: set[int] = set()
-        self._has_child = False
 
     def opened(self, inputs: Any, metadata: Mapping[str, Any], tags: Sequence[str]) -> None:
         """The run began: keep what can be known at once."""
@@ -109,13 +109,12 @@ class RootRun:
             if self.session_id is None and found is not None:
                 self.session_id = str(found)
 
-    def child_started(self) -> None:
+    def first_child_started(self) -> None:
         """Something below the root began; in its context more can be seen than in the root's."""
-        if not self._has_child:
-            self._has_child = True
-            self.target.at_child()
-            config = var_child_runnable_config.get()
-            self.known_by((config and config.get("configurable")) or {})
+        self.has_child = True
+        self.target.at_child()
+        config = var_child_runnable_config.get()
+        self.known_by((config and config.get("configurable")) or {})
 
     def step_started(self, run: int, inputs: Any, run_type: str | None) -> None:
         """A step of the chain began."""
@@ -125,7 +124,7 @@ class RootRun:
             self.prompt_passages = prompt_passages(inputs) or self.prompt_passages
             if self.question is None and self.prompt_question is None:
                 self.prompt_question = question_of(inputs)
-        else:
+        elif type(inputs) is not str:
             self.sources.given(run, inputs)
 
     def step_ended(self, run: int, outputs: Any, tags: Iterable[str] | None) -> None:

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 
 from langchain_ragaliq.containment import Contained, contained
 from langchain_ragaliq.documents import listed_passages
-from langchain_ragaliq.tracker import RunTracker, parent_of
+from langchain_ragaliq.tracker import RunTracker
 
 __all__ = ["SourceEvents"]
 
@@ -34,7 +34,7 @@ class SourceEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A retriever was asked."""
-        root = tracker.child_started(run_id, parent_of(parent_run_id))
+        root = tracker.child_started(run_id, parent_run_id)
         if root is None:
             tracker.leave_out(run_id)  # a chain inside it writes queries, not answers
         elif root.ticket is not None:
@@ -85,7 +85,7 @@ class SourceEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A tool was called."""
-        tracker.child_started(run_id, parent_of(parent_run_id))
+        tracker.child_started(run_id, parent_run_id)
 
     @contained
     def on_tool_end(

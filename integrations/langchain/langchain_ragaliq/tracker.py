@@ -24,21 +24,22 @@ from langchain_ragaliq.extract import response_id_of
 from langchain_ragaliq.root_run import RootRun, is_interrupt, is_stopped
 from ragaliq import Monitor, is_suppressed
 
-__all__ = ["RunTracker", "parent_of"]
+__all__ = ["RunTracker", "run_in_force"]
 
 logger = logging.getLogger("ragaliq.langchain")
 
 _SWEEP_SECONDS = 5.0
 
 
-def parent_of(parent_id: UUID | None) -> int | None:
-    """The run that a new one is in, if any."""
-    if parent_id is None:
-        # Callbacks passed on by hand inside a LangGraph node start a run without a parent; the
-        # configuration in force still names the run it happens in.
-        config = var_child_runnable_config.get()
-        callbacks = config.get("callbacks") if config else None
-        parent_id = getattr(callbacks, "parent_run_id", None)
+def run_in_force() -> int | None:
+    """The run that one without a parent happens in, if any.
+
+    Callbacks passed on by hand inside a LangGraph node start a run without a parent; the
+    configuration in force still names the run it happens in.
+    """
+    config = var_child_runnable_config.get()
+    callbacks = config.get("callbacks") if config else None
+    parent_id = getattr(callbacks, "parent_run_id", None)
     return parent_id.int if parent_id is not None else None
 
 
@@ -85,18 +86,19 @@ class RunTracker:
         root = self._runs.get(run_id.int)
         return root if root is not None and root.ticket is not None else None
 
-    def child_started(self, run_id: UUID, parent: int | None) -> RootRun | None:
+    def child_started(self, run_id: UUID, parent_id: UUID | None) -> RootRun | None:
         """Note a run below a known one and return its root; None where there is none."""
-        root = self._runs.get(parent) if parent is not None else None
-        if root is None or is_suppressed():
+        parent = parent_id.int if parent_id is not None else run_in_force()
+        root = self._runs.get(parent)  # type: ignore[arg-type]  # no run has the key None
+        if root is None or (root.ticket is not None and is_suppressed()):
             return None
         run = run_id.int
         root.parents[run] = parent
         self._runs[run] = root
         if root.closed:
             self._runs.pop(run, None)  # it ended in another thread just now
-        elif root.ticket is not None:
-            root.child_started()
+        elif not root.has_child:
+            root.first_child_started()
         return root
 
     def leave_out(self, run_id: UUID) -> None:
@@ -106,7 +108,7 @@ class RunTracker:
     def root_started(
         self,
         run_id: UUID,
-        parent: int | None,
+        parent_id: UUID | None,
         inputs: Any,
         *,
         name: str | None,
@@ -120,6 +122,7 @@ class RunTracker:
         """
         if run_id.int in self._runs:
             return  # the same handler was given in two places
+        parent = parent_id.int if parent_id is not None else run_in_force()
         if parent is not None and parent in self._ended:
             self.leave_out(run_id)
             return
