@@ -6,12 +6,15 @@ from typing import Any, Literal
 
 from langchain_ragaliq.documents import documents_of, output_passages, turn_passages
 from langchain_ragaliq.extract import answer_of, question_of, reply_of
+from langchain_ragaliq.overrides import Facts
 from langchain_ragaliq.root_run import RootRun
 from ragaliq import CaseDraft, Passage
 
 __all__ = ["Reason", "conclude"]
 
-Reason = Literal["truncated", "interrupted", "no_question", "no_answer"]
+_NOTHING = Facts()
+
+Reason = Literal["truncated", "interrupted", "extract_failed", "no_question", "no_answer"]
 
 
 def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> CaseDraft | Reason:
@@ -28,19 +31,49 @@ def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> Ca
     answer = answer_of(outputs) or _reply(root, outputs)
     if outputs is None or _is_cut(root, answer, is_stream=is_stream):
         return "truncated"
-    question = root.question or question_of(inputs) or _echo(outputs) or root.prompt_question
+    said = _said(root, outputs, inputs)
+    if said is None:
+        return "extract_failed"
+    question = said.question or _question(root, outputs, inputs)
     if not question:
         return "no_question"
+    answer = said.answer or answer
     if not answer:
         return "no_answer"
+    passages = said.passages if said.passages is not None else _passages(root, outputs)
     return CaseDraft(
         id=str(root.run_id),
         query=question,
-        passages=_passages(root, outputs),
+        passages=passages,
         response=answer,
         tags=root.tags,
         had_errors=root.had_errors,
     )
+
+
+def _said(root: RootRun, outputs: Any, inputs: Any) -> Facts | None:
+    """What the application itself says of the run; None if its function for that failed.
+
+    Its function goes before the events it sent, and those before the keys it named.
+    """
+    overrides, said = root.overrides, root.said or _NOTHING
+    if overrides is None:
+        return said
+    try:
+        facts = overrides.facts(root.inputs if inputs is None else inputs, outputs)
+    except Exception as error:  # noqa: BLE001 - the application's own code may do anything
+        overrides.complain(error)
+        return None
+    facts.question = facts.question or said.question or overrides.question(inputs)
+    facts.answer = facts.answer or said.answer or overrides.answer(outputs)
+    for passages in (said.passages, overrides.passages(outputs), overrides.passages(inputs)):
+        if facts.passages is None:
+            facts.passages = passages
+    return facts
+
+
+def _question(root: RootRun, outputs: Any, inputs: Any) -> str | None:
+    return root.question or question_of(inputs) or _echo(outputs) or root.prompt_question
 
 
 def _is_cut(root: RootRun, answer: str | None, *, is_stream: bool) -> bool:
@@ -76,8 +109,8 @@ def _echo(outputs: Any) -> str | None:
 
 def _passages(root: RootRun, outputs: Any) -> list[Passage]:
     """The passages the answer was made from, by the most telling source there is."""
-    if root.named_passages is not None:
-        return root.named_passages
+    if root.keyed_passages is not None:
+        return root.keyed_passages
     returned = output_passages(outputs)
     # The state of a conversation also holds the documents of earlier turns.
     if returned is not None and (root.sources or not root.is_resumable):

@@ -24,7 +24,7 @@ from langchain_ragaliq.messages import (
     messages_of,
 )
 
-__all__ = ["answer_of", "question_of", "reply_of", "response_id_of"]
+__all__ = ["answer_of", "fields_of", "question_of", "reply_of", "response_id_of", "text_of"]
 
 QUESTION_KEYS = ("question", "query", "input", "user_input", "user_query", "human_input")
 ANSWER_KEYS = (
@@ -45,7 +45,7 @@ def question_of(value: Any) -> str | None:
         return value.strip() or None
     if isinstance(value, BaseMessage):
         return message_text(value) or None
-    fields = value if isinstance(value, Mapping) else _fields(value)
+    fields = value if isinstance(value, Mapping) else fields_of(value)
     if fields is not None:
         return _question_of_mapping(fields)
     messages = messages_of(value)
@@ -74,7 +74,7 @@ def answer_of(value: Any) -> str | None:
         return (message_text(value) or None) if is_said else None
     if isinstance(value, Mapping):
         return _answer_of_mapping(value)
-    fields = _fields(value)
+    fields = fields_of(value)
     if fields is not None:
         return _json(value.model_dump() if isinstance(value, BaseModel) else fields)
     messages = messages_of(value)
@@ -84,23 +84,24 @@ def answer_of(value: Any) -> str | None:
 def _answer_of_mapping(value: Mapping[str, Any]) -> str | None:
     structured = value.get("structured_response")
     if structured is not None:
-        return _as_text(structured)
+        return text_of(structured)
     for key in ANSWER_KEYS:
-        found = _as_text(value[key]) if key in value else None
+        found = text_of(value[key]) if key in value else None
         if found:
             return found
     messages = messages_of(value)
     return last_answer(messages) if messages else None
 
 
-def _as_text(value: Any) -> str | None:
+def text_of(value: Any) -> str | None:
+    """An answer as text, whatever an application makes it of; None if it is none."""
     if isinstance(value, Mapping) or (isinstance(value, list) and not documents_of(value)):
         return _json(value)
-    is_said = isinstance(value, str | BaseMessage) or _fields(value) is not None
+    is_said = isinstance(value, str | BaseMessage) or fields_of(value) is not None
     return answer_of(value) if is_said else None
 
 
-def _fields(value: Any) -> Mapping[str, Any] | None:
+def fields_of(value: Any) -> Mapping[str, Any] | None:
     """The fields of an object of the application's own; the frameworks' mean something else."""
     if isinstance(value, Serializable) or type(value).__module__.startswith("langgraph."):
         return None

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from langchain_ragaliq.containment import contained
 from langchain_ragaliq.model_events import ModelEvents
+from langchain_ragaliq.overrides import Extract, Overrides
 from langchain_ragaliq.source_events import SourceEvents
 from langchain_ragaliq.tracker import RunTracker
 from ragaliq import Monitor
@@ -25,6 +26,13 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
     Args:
         monitor: Evaluates the answers; built from `monitor_options` when not given.
         pipeline: Name of the application's chain in results; by default the run's own name.
+        extract: A function of a run's inputs and outputs which returns any of `question`,
+            `contexts` and `answer` as a mapping; the rest is guessed. It runs before the call
+            returns, so it should do no more than look things up. A run for which it raises is
+            counted `extract_failed`.
+        question_key: Key of the question among the inputs, where it has an unusual name.
+        answer_key: Key of the answer in the output.
+        context_key: Key of the context in the output, the inputs or a prompt's variables.
         run_inline: False delivers events through the event loop's thread pool instead. It costs
             more and is needed only beside handlers that miss `on_llm_start` of completion models
             in asynchronous chains as soon as any handler is inline (a LangChain defect).
@@ -51,6 +59,10 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
         monitor: Monitor | None = None,
         *,
         pipeline: str = "",
+        extract: Extract | None = None,
+        question_key: str | None = None,
+        answer_key: str | None = None,
+        context_key: str | None = None,
         run_inline: bool = True,
         max_runs: int = 10_000,
         max_age: float = 600.0,
@@ -58,10 +70,18 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
     ) -> None:
         if monitor is not None and monitor_options:
             raise TypeError(f"give a monitor or its options, not both: {sorted(monitor_options)}")
+        said = {
+            "question_key": question_key,
+            "answer_key": answer_key,
+            "context_key": context_key,
+        }
+        is_said = extract is not None or any(key is not None for key in said.values())
+        overrides = Overrides(extract=extract, **said) if is_said else None
         self.run_inline = run_inline
         self._tracker = RunTracker(
             monitor if monitor is not None else Monitor(**monitor_options),
             pipeline=pipeline,
+            overrides=overrides,
             max_runs=max_runs,
             max_age=max_age,
         )

@@ -13,6 +13,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from langchain_ragaliq.documents import prompt_passages, tool_passages
 from langchain_ragaliq.extract import question_of
+from langchain_ragaliq.overrides import Facts, Overrides
 from langchain_ragaliq.sources import Sources
 from langchain_ragaliq.target import TargetFinder
 from ragaliq import Passage, RunTicket
@@ -48,18 +49,21 @@ class RootRun:
         "closed",
         "had_errors",
         "has_child",
+        "inputs",
         "is_interrupted",
         "is_resumable",
         "key",
-        "named_passages",
+        "keyed_passages",
         "open_models",
         "open_steps",
+        "overrides",
         "parents",
         "prompt_passages",
         "prompt_question",
         "question",
         "replied_last",
         "run_id",
+        "said",
         "session_id",
         "sources",
         "started",
@@ -68,7 +72,9 @@ class RootRun:
         "ticket",
     )
 
-    def __init__(self, run_id: UUID, ticket: RunTicket | None) -> None:
+    def __init__(
+        self, run_id: UUID, ticket: RunTicket | None, overrides: Overrides | None = None
+    ) -> None:
         self.key = run_id.int
         self.ticket = ticket
         self.closed = False
@@ -91,14 +97,24 @@ class RootRun:
         self.replied_last: LLMResult | None = None
         self.prompt_passages: list[Passage] = []
         self.prompt_question: str | None = None
-        self.named_passages: list[Passage] | None = None
+        self.keyed_passages: list[Passage] | None = None
+        self.overrides = overrides
+        self.said: Facts | None = None
+        self.inputs: Any = None
         self._retrievers: set[int] = set()
 
     def opened(self, inputs: Any, metadata: Mapping[str, Any], tags: Sequence[str]) -> None:
         """The run began: keep what can be known at once."""
         self.tags = tags
         self.target.at_start()
-        self.question = question_of(inputs)
+        overrides = self.overrides
+        if overrides is None:
+            self.question = question_of(inputs)
+        else:
+            self.question = overrides.question(inputs) or question_of(inputs)
+            self.keyed_passages = overrides.passages(inputs)
+            if overrides.extract is not None:
+                self.inputs = inputs
         self.known_by(metadata)
 
     def known_by(self, names: Mapping[str, Any]) -> None:
@@ -121,6 +137,8 @@ class RootRun:
         if self.parents.get(run) == self.key:
             self.open_steps.add(run)
         if run_type == "prompt":
+            if self.overrides is not None and self.keyed_passages is None:
+                self.keyed_passages = self.overrides.passages(inputs)
             self.prompt_passages = prompt_passages(inputs) or self.prompt_passages
             if self.question is None and self.prompt_question is None:
                 self.prompt_question = question_of(inputs)
@@ -157,9 +175,11 @@ class RootRun:
         else:
             self.sources.told(run, tool_passages(output))
 
-    def named(self, passages: list[Passage]) -> None:
-        """The application itself said what the context is."""
-        self.named_passages = (self.named_passages or []) + passages
+    def told(self, what: str, value: Any) -> None:
+        """The application itself named its question, contexts or answer."""
+        if self.said is None:
+            self.said = Facts()
+        self.said.name(what, value)
 
     def replied(self, run: int, result: LLMResult) -> None:
         """A model answered; the last reply outside retrievers may be the run's answer."""

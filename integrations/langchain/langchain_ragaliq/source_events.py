@@ -10,12 +10,15 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 
 from langchain_ragaliq.containment import Contained, contained
-from langchain_ragaliq.documents import listed_passages
 from langchain_ragaliq.tracker import RunTracker
 
 __all__ = ["SourceEvents"]
 
-CONTEXTS_EVENT = "ragaliq.contexts"
+_EVENTS = {
+    "ragaliq.question": "question",
+    "ragaliq.contexts": "contexts",
+    "ragaliq.answer": "answer",
+}
 
 
 class SourceEvents(Contained, BaseCallbackHandler):
@@ -124,10 +127,11 @@ class SourceEvents(Contained, BaseCallbackHandler):
     def on_custom_event(
         self, tracker: RunTracker, /, name: str, data: Any, *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """`dispatch_custom_event("ragaliq.contexts", {"contexts": [...]})` names the context."""
-        if name != CONTEXTS_EVENT:
-            return
-        root = tracker.evaluated_root(run_id)
-        passages = listed_passages(data.get("contexts") if isinstance(data, Mapping) else data)
-        if root is not None and passages is not None:
-            root.named(passages)
+        """`dispatch_custom_event("ragaliq.contexts", {"contexts": [...]})` names the context.
+
+        Likewise `ragaliq.question` and `ragaliq.answer`.
+        """
+        what = _EVENTS.get(name)
+        root = tracker.evaluated_root(run_id) if what is not None else None
+        if root is not None and what is not None:
+            root.told(what, data.get(what) if isinstance(data, Mapping) else data)

@@ -21,6 +21,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_ragaliq.conclusion import conclude
 from langchain_ragaliq.ended import EndedRuns
 from langchain_ragaliq.extract import response_id_of
+from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.root_run import RootRun, is_interrupt, is_stopped
 from ragaliq import Monitor, is_suppressed
 
@@ -49,6 +50,7 @@ class RunTracker:
     Args:
         monitor: Gets the finished runs.
         pipeline: Name for every run; by default the run's own name.
+        overrides: What the application says about its runs, if anything.
         max_runs: Runs followed at the same time; beyond it the oldest is given up (`evicted`).
         max_age: Seconds after which a run that never ended is given up (`expired`).
 
@@ -56,10 +58,19 @@ class RunTracker:
         errors: Events that could not be handled.
     """
 
-    def __init__(self, monitor: Monitor, *, pipeline: str, max_runs: int, max_age: float) -> None:
+    def __init__(
+        self,
+        monitor: Monitor,
+        *,
+        pipeline: str,
+        overrides: Overrides | None,
+        max_runs: int,
+        max_age: float,
+    ) -> None:
         self.monitor = monitor
         self.errors = 0
         self._pipeline = pipeline
+        self._overrides = overrides
         self._max_runs = max_runs
         self._max_age = max_age
         self._forget_everything()
@@ -130,7 +141,7 @@ class RunTracker:
             str(run_id), pipeline=self._pipeline or name or "", framework="langchain"
         )
         # Followed before anything is looked at: should that fail, the run still ends.
-        root = RootRun(run_id, ticket)
+        root = RootRun(run_id, ticket, self._overrides)
         with self._lock:
             self._roots[root.key] = self._runs[root.key] = root
             given_up = self._overdue()

@@ -1,0 +1,240 @@
+"""Question, contexts and answer named by the application, where guessing finds something else."""
+
+import gc
+import logging
+import weakref
+from operator import itemgetter
+
+import pytest
+from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
+from langchain_core.documents import Document
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from rag_parts import (
+    ANSWER,
+    QUESTION,
+    REFUNDS,
+    SHIPPING,
+    BrokenRetriever,
+    FixedRetriever,
+    documents,
+    model,
+    rag_chain,
+)
+
+from langchain_ragaliq import RagaliqCallbackHandler, attach
+from ragaliq import CaseDraft, ConfigurationError, Passage
+
+GUESSED = (QUESTION, REFUNDS, ANSWER)
+
+
+def unusual(value):
+    """A chain whose state nobody could guess: two texts in, two texts out."""
+    return {"reply": {"text": ANSWER}, "trail": ["looked up"], "cites": list(SHIPPING)}
+
+
+UNUSUAL = {"wish": QUESTION, "tenant": "a shop"}
+
+
+def test_a_function_says_all_three(new_watch, invoke):
+    seen = []
+
+    def extract(inputs, outputs):
+        seen.append((inputs, outputs))
+        return {
+            "question": inputs["wish"],
+            "contexts": outputs["cites"],
+            "answer": outputs["reply"]["text"],
+        }
+
+    watch = new_watch(handler={"extract": extract})
+    invoke(RunnableLambda(unusual), UNUSUAL, watch.config)
+    assert watch.only == (QUESTION, SHIPPING, ANSWER)
+    assert seen == [(UNUSUAL, unusual(UNUSUAL))]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"question": "Really?"}, ("Really?", REFUNDS, ANSWER)),
+        ({"contexts": ["One."]}, (QUESTION, ["One."], ANSWER)),
+        ({"contexts": "One."}, (QUESTION, ["One."], ANSWER)),
+        ({"contexts": []}, (QUESTION, [], ANSWER)),
+        ({"contexts": [{"page_content": "Two."}, Document(page_content="Three.")]},
+         (QUESTION, ["Two.", "Three."], ANSWER)),
+        ({"answer": {"days": 5}}, (QUESTION, REFUNDS, '{"days": 5}')),
+        ({"question": None, "answer": None}, GUESSED),
+        ({}, GUESSED),
+        (None, GUESSED),
+        (CaseDraft(id="", query="", passages=[Passage("One.", "1")], response=""),
+         (QUESTION, ["One."], ANSWER)),
+    ],
+)  # fmt: skip
+def test_what_a_function_does_not_say_is_guessed(new_watch, said, expected):
+    watch = new_watch(handler={"extract": lambda inputs, outputs: said})
+    rag_chain().invoke(QUESTION, watch.config)
+    assert watch.only == expected
+
+
+def test_a_function_is_given_a_streams_real_inputs_and_whole_output(new_watch, stream):
+    seen = []
+    watch = new_watch(handler={"extract": lambda *given: seen.append(given)})
+    stream(rag_chain(), QUESTION, watch.config)
+    assert watch.only == GUESSED
+    assert seen == [(QUESTION, ANSWER)]
+
+
+def test_a_function_is_asked_about_whole_answers_only(new_watch):
+    asked = []
+    watch = new_watch(handler={"extract": lambda *given: asked.append(given)})
+    pieces = rag_chain().stream(QUESTION, watch.config)
+    next(pieces)
+    pieces.close()
+    with pytest.raises(ConnectionError):
+        rag_chain(BrokenRetriever()).invoke(QUESTION, watch.config)
+    assert watch.incomplete == {"truncated": 1, "errored": 1}
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "extract",
+    [
+        lambda inputs, outputs: outputs["nowhere"],
+        lambda inputs, outputs: "an answer",
+        lambda inputs, outputs: {"context": ["misspelt"]},
+        lambda inputs, outputs: {"contexts": 5},
+        lambda inputs, outputs: {"contexts": ["One.", 5]},
+        lambda inputs: {},
+    ],
+)
+def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(
+    new_watch, extract, invoke, caplog
+):
+    watch = new_watch(handler={"extract": extract})
+    with caplog.at_level(logging.WARNING, "ragaliq.langchain"):
+        assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
+        assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
+    assert watch.incomplete == {"extract_failed": 2}
+    (record,) = caplog.records
+    assert ANSWER not in record.getMessage()
+    assert "extract failed" in record.getMessage()
+
+
+def test_a_runs_inputs_are_let_go_with_the_run(new_watch):
+    class Inputs(dict):
+        """Can be referred to weakly."""
+
+    watch = new_watch(handler={"extract": lambda inputs, outputs: None})
+    inputs = Inputs(question=QUESTION)
+    held = weakref.ref(inputs)
+    RunnableLambda(lambda state: ANSWER).invoke(inputs, watch.config)
+    assert watch.only == (QUESTION, [], ANSWER)
+    del inputs
+    gc.collect()
+    assert held() is None
+
+
+def test_unsampled_runs_are_not_shown_to_a_function(new_watch):
+    watch = new_watch(handler={"extract": lambda *given: 1 / 0}, sample_rate=0.0)
+    rag_chain().invoke(QUESTION, watch.config)
+    assert watch.stats.outcomes == {"sampled_out": 1}
+
+
+def test_names_of_keys(new_watch, invoke):
+    names = {"question_key": "wish", "context_key": "cites", "answer_key": "reply"}
+    watch = new_watch(handler=names)
+    invoke(RunnableLambda(unusual), UNUSUAL, watch.config)
+    assert watch.only == (QUESTION, SHIPPING, '{"text": "Refunds take five days."}')
+
+
+def test_names_of_keys_in_a_stream(new_watch, stream):
+    watch = new_watch(handler={"question_key": "wish", "answer_key": "words"})
+    answering = {"words": itemgetter("wish") | rag_chain(), "kept": itemgetter("tenant")}
+    stream(RunnablePassthrough() | answering, UNUSUAL, watch.config)
+    assert watch.only == (QUESTION, REFUNDS, ANSWER)
+
+
+@pytest.mark.parametrize("held", [list(SHIPPING), documents(SHIPPING)])
+def test_contexts_that_are_given_with_the_question(new_watch, held):
+    watch = new_watch(handler={"context_key": "passages"})
+    RunnableLambda(lambda state: ANSWER).invoke(
+        {"question": QUESTION, "passages": held}, watch.config
+    )
+    assert watch.only == (QUESTION, SHIPPING, ANSWER)
+
+
+def test_a_prompts_variable_of_an_unusual_name(new_watch):
+    prompt = ChatPromptTemplate.from_messages([("system", "{notes}"), ("human", "{question}")])
+    sources = {"notes": lambda question: "Written down.", "question": RunnablePassthrough()}
+    watch = new_watch(handler={"context_key": "notes"})
+    (sources | prompt | model()).invoke(QUESTION, watch.config)
+    assert watch.only.contexts == ["Written down."]
+
+
+def test_a_key_that_is_not_there_changes_nothing(new_watch):
+    names = {"question_key": "wish", "context_key": "cites", "answer_key": "reply"}
+    watch = new_watch(handler=names)
+    rag_chain().invoke(QUESTION, watch.config)
+    assert watch.only == GUESSED
+
+
+def test_events_name_question_and_answer_too(watch, invoke):
+    def tell(question):
+        dispatch_custom_event("ragaliq.question", {"question": "As asked?"})
+        dispatch_custom_event("ragaliq.answer", "As told.")
+        return question
+
+    async def atell(question):
+        await adispatch_custom_event("ragaliq.question", "As asked?")
+        await adispatch_custom_event("ragaliq.answer", {"answer": "As told."})
+        return question
+
+    invoke(RunnableLambda(tell, afunc=atell) | rag_chain(), QUESTION, watch.config)
+    assert watch.only == ("As asked?", REFUNDS, "As told.")
+
+
+def test_the_function_goes_before_the_event_and_the_event_before_the_key(new_watch):
+    def tell(question):
+        dispatch_custom_event("ragaliq.question", "From the event.")
+        dispatch_custom_event("ragaliq.answer", "From the event.")
+        return {"out": "From the key.", "docs": documents(SHIPPING)}
+
+    watch = new_watch(
+        handler={
+            "extract": lambda inputs, outputs: {"question": "From the function."},
+            "answer_key": "out",
+        }
+    )
+    (FixedRetriever() | RunnableLambda(tell)).invoke(QUESTION, watch.config)
+    assert watch.only == ("From the function.", SHIPPING, "From the event.")
+
+
+def test_an_event_of_the_wrong_kind_is_counted_and_not_felt(watch):
+    watch.may_err = True
+
+    def tell(question):
+        dispatch_custom_event("ragaliq.contexts", {"contexts": 5})
+        return question
+
+    assert (RunnableLambda(tell) | rag_chain()).invoke(QUESTION, watch.config) == ANSWER
+    assert watch.only == GUESSED
+    assert watch.handler.errors == 1
+
+
+def test_attached_for_the_whole_process(watch):
+    attach(monitor=watch.monitor, extract=lambda inputs, outputs: {"question": "Really?"})
+    rag_chain().invoke(QUESTION)
+    assert watch.only.question == "Really?"
+
+
+async def later(inputs, outputs):
+    return {}
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"extract": later}, {"extract": "path"}, {"question_key": ""}, {"context_key": ["a", "b"]}],
+)
+def test_options_that_cannot_work_are_refused(watch, option):
+    with pytest.raises(ConfigurationError, match=next(iter(option))):
+        RagaliqCallbackHandler(watch.monitor, **option)
