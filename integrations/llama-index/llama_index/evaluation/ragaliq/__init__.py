@@ -8,7 +8,7 @@ From then on a sample of all answers is scored in the background. The three eval
 `BatchEvalRunner` and for calls of one's own.
 """
 
-from llama_index.evaluation.ragaliq.attach import attach, detach
+from llama_index.evaluation.ragaliq.attach import attach, attached, detach
 from llama_index.evaluation.ragaliq.evaluators import (
     FaithfulnessEvaluator,
     HallucinationEvaluator,
@@ -24,5 +24,6 @@ __all__ = [
     "RagaliqSpanHandler",
     "RelevancyEvaluator",
     "attach",
+    "attached",
     "detach",
 ]

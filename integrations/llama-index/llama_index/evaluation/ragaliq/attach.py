@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 # The documented name, though LlamaIndex has it in no `__all__`.
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 
 import ragaliq
+from llama_index.evaluation.ragaliq.overrides import Extract
+from llama_index.evaluation.ragaliq.reach import Reach, handler_around
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 from ragaliq import ConfigurationError
 
 if TYPE_CHECKING:
     from ragaliq import JudgeSpec, Monitor
 
-__all__ = ["attach", "detach"]
+__all__ = ["attach", "attached", "detach"]
+
+
+class _Settings(NamedTuple):
+    """What a handler was attached with; the same again is no new handler."""
+
+    handler: RagaliqSpanHandler
+    built_from: Mapping[str, Any] | None  # None for a monitor of the application's own
+    extract: Extract | None
+    tags: Mapping[str, Any]
+
 
 _LOCK = threading.Lock()
-# Handlers that came with a monitor of their own, by identity, and what it was built from.
-_BUILT: dict[int, tuple[RagaliqSpanHandler, dict[str, Any]]] = {}
+_ATTACHED: dict[int, _Settings] = {}
 
 
 def attach(
@@ -28,6 +41,8 @@ def attach(
     judge: JudgeSpec | str | None = None,
     sample_rate: float | None = None,
     pipeline: str = "",
+    extract: Extract | None = None,
+    only_tagged: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> RagaliqSpanHandler:
     """Score the answers of every query engine, chat engine, agent and workflow of this process.
@@ -43,6 +58,9 @@ def attach(
         judge: See `ragaliq.Monitor`.
         sample_rate: See `ragaliq.Monitor`.
         pipeline: The application's name for what it runs.
+        extract: Says what cannot be guessed; see `RagaliqSpanHandler`.
+        only_tagged: Follow only what is started under LlamaIndex's `instrument_tags` with these
+            names and values. One monitor may have a handler for each of several sets of tags.
         **settings: Further arguments of `ragaliq.Monitor`.
 
     Returns:
@@ -51,23 +69,75 @@ def attach(
     Raises:
         ConfigurationError: A setting is wrong, or was given together with a monitor.
     """
-    given = {"judge": judge, "sample_rate": sample_rate, **settings}
-    given = {name: value for name, value in given.items() if value is not None}
-    if monitor is not None and given:
-        raise ConfigurationError(
-            f"attach: {', '.join(sorted(given))} belong to the monitor; give them to Monitor(...)"
-        )
+    given = _given(monitor, {"judge": judge, "sample_rate": sample_rate, **settings})
+    tags = dict(only_tagged or {})
     with _LOCK:
-        existing = _find(monitor, pipeline)
-        if existing is not None and (monitor is not None or _BUILT[id(existing)][1] == given):
-            return existing
-        handler = RagaliqSpanHandler(monitor or ragaliq.Monitor(**given), pipeline=pipeline)
+        existing = _find(monitor, pipeline, tags)
+        wanted = (None if monitor is not None else given, extract)
+        if existing is not None and (existing.built_from, existing.extract) == wanted:
+            return existing.handler
+        handler = RagaliqSpanHandler(
+            monitor or ragaliq.Monitor(**given),
+            pipeline=pipeline,
+            extract=extract,
+            reach=Reach(tags=tags) if tags else None,
+        )
         if existing is not None:
-            _remove(existing)
-        if monitor is None:
-            _BUILT[id(handler)] = (handler, given)
+            _remove(existing.handler)
+        _ATTACHED[id(handler)] = _Settings(handler, *wanted, tags)
         get_dispatcher().add_span_handler(handler)
         return handler
+
+
+@contextmanager
+def attached(
+    monitor: Monitor | None = None,
+    *,
+    judge: JudgeSpec | str | None = None,
+    sample_rate: float | None = None,
+    pipeline: str = "",
+    extract: Extract | None = None,
+    **settings: Any,
+) -> Iterator[RagaliqSpanHandler]:
+    """Score only what starts inside the block, whatever else the process runs meanwhile.
+
+    The block counts for the thread or task it is in and what that starts, not for others. A stream
+    that was returned inside the block may be read after it. A run that is still going on at its
+    end is counted `interrupted`. An application that is attached with the same monitor as a whole
+    stays so, and its runs count once.
+
+    Args:
+        monitor: See `attach`, like all arguments.
+        judge: See `ragaliq.Monitor`.
+        sample_rate: See `ragaliq.Monitor`.
+        pipeline: The application's name for what it runs.
+        extract: Says what cannot be guessed; see `RagaliqSpanHandler`.
+        **settings: Further arguments of `ragaliq.Monitor`.
+
+    Yields:
+        The handler of the block.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or was given together with a monitor.
+    """
+    given = _given(monitor, {"judge": judge, "sample_rate": sample_rate, **settings})
+    listening = None if monitor is None else _listening_already(monitor, pipeline)
+    if listening is not None:
+        yield listening
+        return
+    reach = Reach(is_block=True)
+    handler = RagaliqSpanHandler(
+        monitor or ragaliq.Monitor(**given), pipeline=pipeline, extract=extract, reach=reach
+    )
+    with _LOCK:
+        get_dispatcher().add_span_handler(handler)
+    try:
+        with reach.entered(handler):
+            yield handler
+    finally:
+        with _LOCK:
+            _take_off(handler)
+        handler.close_open()
 
 
 def detach(handler: RagaliqSpanHandler | None = None) -> None:
@@ -79,30 +149,51 @@ def detach(handler: RagaliqSpanHandler | None = None) -> None:
         handler: What `attach` returned; every handler of ragaliq by default.
     """
     with _LOCK:
-        for attached in _attached():
-            if handler is None or attached is handler:
-                _remove(attached)
+        for each in get_dispatcher().span_handlers:
+            if isinstance(each, RagaliqSpanHandler) and (handler is None or each is handler):
+                _remove(each)
 
 
-def _attached() -> list[RagaliqSpanHandler]:
-    handlers = get_dispatcher().span_handlers
-    return [handler for handler in handlers if isinstance(handler, RagaliqSpanHandler)]
+def _listening_already(monitor: Monitor, pipeline: str) -> RagaliqSpanHandler | None:
+    whole = _find(monitor, pipeline, {})
+    return whole.handler if whole is not None else handler_around(monitor)
 
 
-def _find(monitor: Monitor | None, pipeline: str) -> RagaliqSpanHandler | None:
-    for handler in _attached():
-        if monitor is None:
-            if id(handler) in _BUILT and handler.pipeline == pipeline:
-                return handler
-        elif handler.monitor is monitor:
-            return handler
+def _given(monitor: Monitor | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in settings.items() if value is not None}
+    if monitor is not None and given:
+        raise ConfigurationError(
+            f"attach: {', '.join(sorted(given))} belong to the monitor; give them to Monitor(...)"
+        )
+    return given
+
+
+def _find(monitor: Monitor | None, pipeline: str, tags: Mapping[str, Any]) -> _Settings | None:
+    for each in _ATTACHED.values():
+        is_built = each.built_from is not None
+        same = (
+            is_built and each.handler.pipeline == pipeline
+            if monitor is None
+            else each.handler.monitor is monitor
+        )
+        # Somebody may have emptied the dispatcher's list.
+        if same and each.tags == tags and _is_listening(each.handler):
+            return each
     return None
 
 
+def _is_listening(handler: RagaliqSpanHandler) -> bool:
+    return any(each is handler for each in get_dispatcher().span_handlers)
+
+
 def _remove(handler: RagaliqSpanHandler) -> None:
+    _take_off(handler)
+    _ATTACHED.pop(id(handler), None)
+    handler.close()
+
+
+def _take_off(handler: RagaliqSpanHandler) -> None:
     dispatcher = get_dispatcher()
     # A new list: another thread may be walking the old one, and would skip somebody's handler.
     # By identity: LlamaIndex's handlers compare equal when their fields do.
     dispatcher.span_handlers = [each for each in dispatcher.span_handlers if each is not handler]
-    _BUILT.pop(id(handler), None)
-    handler.close()

@@ -9,7 +9,9 @@ from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 
 from llama_index.evaluation.ragaliq.chat_streams import ChatStreams
 from llama_index.evaluation.ragaliq.extract import (
+    inputs_of,
     labels_of,
+    output_of,
     passages_of,
     payload_of,
     question_of_call,
@@ -18,6 +20,8 @@ from llama_index.evaluation.ragaliq.extract import (
 from llama_index.evaluation.ragaliq.faults import FaultLog
 from llama_index.evaluation.ragaliq.finish import Finisher, context_of
 from llama_index.evaluation.ragaliq.methods import Part, part_of
+from llama_index.evaluation.ragaliq.overrides import Extract
+from llama_index.evaluation.ragaliq.reach import Reach
 from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
 from llama_index.evaluation.ragaliq.scope import Frame, Role, Scope
 from llama_index.evaluation.ragaliq.streams import failure_reason, is_failure
@@ -41,15 +45,26 @@ class SpanCapture:
         pipeline: The application's name for what it runs.
         runs: The runs in progress.
         faults: Told of our own mistakes.
+        extract: The application's own word on its runs, if it has any.
+        reach: Which roots are followed; all of them by default.
     """
 
     def __init__(
-        self, monitor: Monitor, *, pipeline: str, runs: RunRegistry, faults: FaultLog
+        self,
+        monitor: Monitor,
+        *,
+        pipeline: str,
+        runs: RunRegistry,
+        faults: FaultLog,
+        extract: Extract | None = None,
+        reach: Reach | None = None,
     ) -> None:
         self._monitor = monitor
         self._pipeline = pipeline
         self._runs = runs
-        self._finisher = Finisher(runs)
+        self._keeps_objects = extract is not None
+        self._reach = reach
+        self._finisher = Finisher(runs, faults, extract)
         self._chats = ChatStreams(runs, self._finisher)
 
     def enter(
@@ -135,13 +150,19 @@ class SpanCapture:
         for run in self._runs.take_all():
             run.ticket.discard("interrupted")
 
+    def close_open(self) -> None:
+        """End the runs that wait for more events; a stream brings its answer without any."""
+        for run in self._runs.in_progress():
+            if run.is_open:
+                self._finisher.discard(run, "interrupted")
+
     def _enter_root(
         self, span_id: str, part: Part | None, bound_args: BoundArguments, tags: dict[str, Any]
     ) -> None:
         if part is Part.RETRIEVE:
             # A retriever may ask query engines of its own; what it gets is not for a user.
             self._runs.remember(span_id, _SKIPPED)
-        if part not in _ENGINES:
+        if part not in _ENGINES or (self._reach is not None and not self._reach.covers(tags)):
             return
         ticket = self._monitor.begin(span_id, pipeline=self._pipeline, framework="llama_index")
         if ticket is None:
@@ -152,6 +173,8 @@ class SpanCapture:
         run = Run(span_id, ticket, is_workflow=is_workflow)
         self._runs.remember(span_id, Frame(span_id, Role.ENGINE, run, run.scope))
         self._runs.open(run)
+        if self._keeps_objects:
+            run.inputs = inputs_of(bound_args)
         run.question = (question_of_run if is_workflow else question_of_call)(bound_args)
         run.target = openinference_target() or current_span_target()
         session_id = tags.get("session_id")
@@ -188,6 +211,8 @@ class SpanCapture:
         if run.target is None or run.target.source != OPENINFERENCE:
             run.target = openinference_target() or run.target or current_span_target()
         payload = payload_of(result)
+        if self._keeps_objects:
+            run.outputs = output_of(result)
         if result is None and run.scope.is_workflow:
             # How a workflow that its user cancelled ends.
             self._finisher.discard(run, "cancelled")

@@ -34,7 +34,9 @@ from ragaliq import Passage
 
 __all__ = [
     "answer_of",
+    "inputs_of",
     "labels_of",
+    "output_of",
     "passages_of",
     "payload_of",
     "question_of_call",
@@ -109,6 +111,20 @@ def question_of_run(bound_args: BoundArguments) -> str:
         if isinstance(message, ChatMessage) and message.role == MessageRole.USER:
             return text_of(message)
     return _only_text(fields)
+
+
+def inputs_of(bound_args: BoundArguments) -> dict[str, Any]:
+    """What a run was called with, by name: of a workflow the fields of its start event."""
+    given = bound_args.arguments
+    start = given.get("start_event")
+    if isinstance(start, Event):
+        return _fields_of(start)
+    return {**{k: v for k, v in given.items() if k != "kwargs"}, **(given.get("kwargs") or {})}
+
+
+def output_of(result: Any) -> Any:
+    """What a run returned: of a workflow what its stop event brings, or that event itself."""
+    return result.result if isinstance(result, StopEvent) and result.result is not None else result
 
 
 def payload_of(result: Any) -> Any:

@@ -19,6 +19,7 @@ class FaultLog:
 
     def __init__(self) -> None:
         self.count = 0
+        self._has_extract_failed = False
 
     def note(self, error: Exception) -> None:
         """Count an exception; log it if it is the first."""
@@ -34,3 +35,11 @@ class FaultLog:
             type(error).__name__,
             where,
         )
+
+    def extract_failed(self, error: Exception) -> None:
+        """Log the first failure of the application's function; its runs are counted by reason."""
+        if not self._has_extract_failed:
+            self._has_extract_failed = True
+            logger.warning(
+                "extract failed (%s); such runs are counted `extract_failed`", type(error).__name__
+            )

@@ -11,12 +11,17 @@ from llama_index.evaluation.ragaliq.extract import (
     passages_of,
     sources_of,
 )
+from llama_index.evaluation.ragaliq.faults import FaultLog
+from llama_index.evaluation.ragaliq.overrides import Extract, Facts, facts_of
 from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
 from llama_index.evaluation.ragaliq.scope import Scope
 from llama_index.evaluation.ragaliq.streams import StreamListener, afollow, follow
 from ragaliq import CaseDraft, Passage
 
 __all__ = ["Finisher", "context_of"]
+
+
+_NOTHING = Facts()
 
 
 def context_of(scope: Scope, payload: Any) -> list[Passage] | None:
@@ -29,10 +34,14 @@ class Finisher:
 
     Args:
         runs: The runs in progress.
+        faults: Told of failures.
+        extract: The application's own word on its runs, if it has any.
     """
 
-    def __init__(self, runs: RunRegistry) -> None:
+    def __init__(self, runs: RunRegistry, faults: FaultLog, extract: Extract | None) -> None:
         self._runs = runs
+        self._faults = faults
+        self._extract = extract
 
     def finish(self, run: Run, payload: Any) -> None:
         """End a run with what its root returned, or follow the stream that brings the answer."""
@@ -64,19 +73,34 @@ class Finisher:
         """
         if not self._runs.claim(run):
             return
-        reason = _missing(run, answer, context)
+        said = self._said(run)
+        if said is None:
+            run.ticket.discard("extract_failed")
+            return
+        question, answer = said.question or run.question, said.answer or answer
+        context = context if said.context is None else said.context
+        reason = _missing(question, answer, context)
         if reason:
             run.ticket.discard(reason)
             return
         case = CaseDraft(
             id=run.id,
-            query=run.question,
+            query=question,
             passages=context or (),
             response=answer,
             tags=run.tags,
             had_errors=run.had_errors,
         )
         run.ticket.submit(case, target=run.target, session_id=run.session_id)
+
+    def _said(self, run: Run) -> Facts | None:
+        if self._extract is None:
+            return _NOTHING
+        try:
+            return facts_of(self._extract(run.inputs, run.outputs))
+        except Exception as error:  # noqa: BLE001 - the application's own code may do anything
+            self._faults.extract_failed(error)
+            return None
 
     def listener(self, run: Run, payload: Any) -> StreamListener:
         """Ends the run with a streamed answer; reads the context off `payload` now."""
@@ -98,9 +122,9 @@ class _AnswerListener:
         self._finisher.discard(self._run, reason)
 
 
-def _missing(run: Run, answer: str, context: list[Passage] | None) -> str:
+def _missing(question: str, answer: str, context: list[Passage] | None) -> str:
     if context is None:
         return "not_rag"
-    if not run.question.strip():
+    if not question.strip():
         return "no_question"
     return "" if answer.strip() else "no_answer"

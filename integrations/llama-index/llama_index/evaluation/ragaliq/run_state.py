@@ -7,8 +7,8 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llama_index.evaluation.ragaliq.scope import Frame, Scope
 
@@ -33,6 +33,8 @@ class Run:
 
     Attributes:
         id: The root span's id.
+        inputs: What it was called with, kept for the application's own function only.
+        outputs: What it returned, likewise.
         ticket: The monitor's hold on it.
         scope: The root's own findings.
         question: What the user asked.
@@ -49,7 +51,9 @@ class Run:
     __slots__ = (
         "had_errors",
         "id",
+        "inputs",
         "is_open",
+        "outputs",
         "question",
         "scope",
         "session_id",
@@ -68,6 +72,8 @@ class Run:
         self.started_at = 0.0
         self.is_open = True
         self.question = ""
+        self.inputs: Mapping[str, Any] = {}
+        self.outputs: Any = None
         self.session_id: str | None = None
         self.target: SpanTarget | None = None
         self.tags: tuple[str, ...] = ()
@@ -131,6 +137,11 @@ class RunRegistry:
                 return False
         self._forget(run)
         return True
+
+    def in_progress(self) -> list[Run]:
+        """The runs that have not ended."""
+        with self._lock:
+            return list(self._live.values())
 
     def take_all(self) -> list[Run]:
         """Take every run out; the caller must end their tickets."""

@@ -10,6 +10,8 @@ from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 
 from llama_index.evaluation.ragaliq.capture import SpanCapture
 from llama_index.evaluation.ragaliq.faults import FaultLog
+from llama_index.evaluation.ragaliq.overrides import Extract, require_function
+from llama_index.evaluation.ragaliq.reach import Reach
 from llama_index.evaluation.ragaliq.run_state import RunRegistry
 
 if TYPE_CHECKING:
@@ -27,12 +29,21 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
     Args:
         monitor: Decides what is evaluated, and evaluates it.
         pipeline: The application's name for what it runs.
+        extract: A function of what a run was called with (a mapping by argument, or by field of a
+            workflow's start event) and what it returned, which returns any of `question`,
+            `contexts` and `answer` as a mapping; the rest is guessed. It runs before the call
+            returns, so it should do no more than look things up. A run for which it raises is
+            counted `extract_failed`.
+        reach: Which runs are followed; all of them by default.
         max_runs: Runs in progress that are kept; beyond, the oldest is counted `evicted`.
         max_age: Seconds a run may take, its stream included; after that it is counted `expired`.
 
     Attributes:
         monitor: Where the runs go.
         pipeline: See above.
+
+    Raises:
+        ConfigurationError: `extract` is no plain function.
     """
 
     if TYPE_CHECKING:
@@ -47,9 +58,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         monitor: Monitor,
         *,
         pipeline: str = "",
+        extract: Extract | None = None,
+        reach: Reach | None = None,
         max_runs: int = 10_000,
         max_age: float = 600.0,
     ) -> None:
+        require_function(extract)
         super().__init__()
         runs, faults = RunRegistry(max_runs=max_runs, max_age=max_age), FaultLog()
         # Past pydantic, whose private attributes take a detour that every span would pay for.
@@ -58,7 +72,14 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             pipeline=pipeline,
             _runs=runs,
             _faults=faults,
-            _capture=SpanCapture(monitor, pipeline=pipeline, runs=runs, faults=faults),
+            _capture=SpanCapture(
+                monitor,
+                pipeline=pipeline,
+                runs=runs,
+                faults=faults,
+                extract=extract,
+                reach=reach,
+            ),
         )
 
     @classmethod
@@ -128,6 +149,10 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
     def close(self) -> None:
         """End the runs in progress, counted `interrupted`; called when LlamaIndex shuts down."""
         self._capture.close()
+
+    def close_open(self) -> None:
+        """End the runs that more events would have to end; called when nobody listens any more."""
+        self._capture.close_open()
 
     def new_span(self, *args: Any, **kwargs: Any) -> BaseSpan | None:
         """Nothing: no span is kept."""

@@ -1,0 +1,148 @@
+"""Question, contexts and answer named by the application, where guessing finds something else."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+
+from llama_index.evaluation.ragaliq import attach
+from ragaliq import CaseDraft, ConfigurationError, Passage
+
+QUESTION = "How long do refunds take?"
+ANSWER = "Refunds take five days."
+
+
+class Wish(StartEvent):
+    wish: str
+    tenant: str
+
+
+class Outcome(StopEvent):
+    said: str
+    cites: list[str]
+
+
+class Unusual(Workflow):
+    """Names nothing as others do."""
+
+    @step
+    async def look_up(self, event: Wish) -> Outcome:
+        return Outcome(said=ANSWER, cites=["Told by a service."])
+
+
+class InPairs(Workflow):
+    """Stops with a pair."""
+
+    @step
+    async def look_up(self, event: StartEvent) -> StopEvent:
+        return StopEvent(result=(ANSWER, [event.get("about")]))
+
+
+async def test_a_function_says_all_three_of_a_workflow(monitor):
+    attach(
+        monitor,
+        extract=lambda inputs, outputs: {
+            "question": inputs["wish"],
+            "contexts": outputs.cites,
+            "answer": outputs.said,
+        },
+    )
+    await Unusual().run(start_event=Wish(wish=QUESTION, tenant="shop"))
+    assert monitor.only == (QUESTION, ["Told by a service."], ANSWER)
+
+
+async def test_a_function_is_given_keyword_arguments_and_the_result_of_a_stop_event(monitor):
+    seen = []
+    attach(
+        monitor,
+        extract=lambda inputs, outputs: (
+            seen.append((dict(inputs), outputs)) or {"contexts": outputs[1], "answer": outputs[0]}
+        ),
+    )
+    await InPairs().run(question=QUESTION, about="Refunds.")
+    assert monitor.only == (QUESTION, ["Refunds."], ANSWER)
+    assert seen == [({"question": QUESTION, "about": "Refunds."}, (ANSWER, ["Refunds."]))]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"question": "Really?"}, ("Really?", None, ANSWER)),
+        ({"contexts": "One."}, (QUESTION, ["One."], ANSWER)),
+        ({"contexts": []}, (QUESTION, [], ANSWER)),
+        ({"contexts": [TextNode(text="One."), NodeWithScore(node=TextNode(text="Two."))]},
+         (QUESTION, ["One.", "Two."], ANSWER)),
+        ({"answer": "No."}, (QUESTION, None, "No.")),
+        ({}, (QUESTION, None, ANSWER)),
+        (None, (QUESTION, None, ANSWER)),
+        (CaseDraft(id="", query="", passages=[Passage("One.")], response=""),
+         (QUESTION, ["One."], ANSWER)),
+    ],
+)  # fmt: skip
+def test_what_a_function_does_not_say_is_guessed(engine, monitor, docs, said, expected):
+    attach(monitor, extract=lambda inputs, outputs: said)
+    engine().query(QUESTION)
+    question, contexts, answer = expected
+    assert monitor.only == (question, docs if contexts is None else contexts, answer)
+
+
+def test_of_an_engine_a_function_is_given_the_call_and_the_response(engine, monitor):
+    seen = []
+    attach(monitor, extract=lambda *given: seen.append(given))
+    response = engine().query(QUESTION)
+    assert seen == [({"str_or_query_bundle": QUESTION}, response)]
+
+
+def test_a_function_is_asked_about_a_stream_when_it_has_been_read(engine, monitor):
+    asked = []
+    attach(monitor, extract=lambda *given: asked.append(given))
+    response = engine(streaming=True).query(QUESTION)
+    assert asked == []
+    list(response.response_gen)
+    assert len(asked) == 1
+    assert monitor.only[2] == ANSWER
+
+
+@pytest.mark.parametrize(
+    "extract",
+    [
+        lambda inputs, outputs: inputs["nowhere"],
+        lambda inputs, outputs: "an answer",
+        lambda inputs, outputs: {"context": ["misspelt"]},
+        lambda inputs, outputs: {"contexts": 5},
+        lambda inputs, outputs: {"contexts": ["One.", 5]},
+        lambda inputs: {},
+    ],
+)
+def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(
+    engine, monitor, extract, caplog
+):
+    handler = attach(monitor, extract=extract)
+    with caplog.at_level(logging.WARNING, "ragaliq.llama_index"):
+        assert str(engine().query(QUESTION)) == ANSWER
+        assert str(engine().query(QUESTION)) == ANSWER
+    assert monitor.outcomes == {"extract_failed": 2}
+    assert handler.internal_errors == 0
+    (record,) = caplog.records
+    assert ANSWER not in record.getMessage()
+
+
+def test_another_function_replaces_the_handler(engine, monitor):
+    first = attach(monitor, extract=lambda inputs, outputs: {"question": "First?"})
+    second = attach(monitor, extract=lambda inputs, outputs: {"question": "Second?"})
+    engine().query(QUESTION)
+    assert first is not second
+    assert [case.query for case in monitor.cases] == ["Second?"]
+
+
+async def later(inputs, outputs):
+    return {}
+
+
+@pytest.mark.parametrize("extract", [later, "path"])
+def test_what_is_no_plain_function_is_refused(monitor, extract):
+    with pytest.raises(ConfigurationError, match="extract"):
+        attach(monitor, extract=extract)
