@@ -6,9 +6,9 @@ the queue is long enough.
 """
 
 import asyncio
-import threading
 
 import pytest
+from held_back import HeldBack
 from interleaved import compare
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
@@ -19,8 +19,6 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnablePassthrough
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import Monitor
-from ragaliq.testing import ScriptedJudge
 
 CALLS, ROUNDS, PASSES = 4, 80, 6
 QUESTION = "How long do refunds take?"
@@ -52,34 +50,6 @@ class EmptyHandler(BaseCallbackHandler):
         """Without it LangChain would try `on_llm_start` instead."""
 
 
-class HeldJudge(ScriptedJudge):
-    """Answers only while it is let."""
-
-    def __init__(self):
-        super().__init__()
-        self.let = threading.Event()
-
-    async def _called(self, method, **arguments):
-        if not self.let.is_set():
-            await asyncio.to_thread(self.let.wait)
-
-
-class Watched:
-    """A handler whose monitor judges nothing until it is told to."""
-
-    def __init__(self, rate):
-        self.judge = HeldJudge()
-        self.monitor = Monitor(
-            judge=self.judge, sample_rate=rate, concurrency=1, max_queue=1_000_000
-        )
-        self.handler = RagaliqCallbackHandler(self.monitor)
-
-    def catch_up(self):
-        self.judge.let.set()
-        assert self.monitor.flush(60)
-        self.judge.let.clear()
-
-
 def chain():
     def joined(docs):
         return "\n\n".join(doc.page_content for doc in docs)
@@ -102,13 +72,14 @@ def call(request):
 
 @pytest.mark.benchmark
 def test_the_handler_costs_a_request_little_more_than_an_empty_one(call, request, report):
-    sampled, unsampled = Watched(1.0), Watched(0.0)
+    sampled, unsampled = HeldBack(1.0), HeldBack(0.0)
+    observed, ignored = (RagaliqCallbackHandler(each.monitor) for each in (sampled, unsampled))
     callbacks = {
         NONE: [],
         AGAIN: [],
         EMPTY: [EmptyHandler()],
-        ALL: [sampled.handler],
-        NOTHING: [unsampled.handler],
+        ALL: [observed],
+        NOTHING: [ignored],
     }
     variants = {name: (lambda given=given: call(given)) for name, given in callbacks.items()}
     for variant in variants.values():
@@ -121,9 +92,9 @@ def test_the_handler_costs_a_request_little_more_than_an_empty_one(call, request
     runs = 1 + CALLS * ROUNDS * PASSES
     assert sampled.monitor.stats().outcomes == {"evaluated": runs}
     assert unsampled.monitor.stats().outcomes == {"sampled_out": runs}
-    assert sampled.handler.errors == unsampled.handler.errors == 0
-    for watched in (sampled, unsampled):
-        watched.monitor.close(5)
+    assert observed.errors == ignored.errors == 0
+    for each in (sampled, unsampled):
+        each.monitor.close(5)
     empty = max(EMPTY_AT_LEAST * found.base, found.added(EMPTY))
     for variant, times in AT_MOST.items():
         assert found.added(variant) <= times * empty + GRACE * found.base
