@@ -13,6 +13,10 @@ READY := $(VENV)/.ready
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 # Only for `make test-local-model`: a server that has to be compiled, and a model of 98 MB.
 LOCAL_MODEL := .venv-local-model
+# Only for `make test-lowest`: the lowest version of each framework that the adapters promise.
+LOWEST := .venv-lowest
+# Only for `make bench-peers`: what other tools' handlers cost, measured in the same run.
+PEERS := .venv-peers
 PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's own environment may stand in for what is installed in .venv.
@@ -41,6 +45,10 @@ test-local-model: $(READY) $(LOCAL_MODEL)/.ready ## Try a judge on a real model 
 	@RAGALIQ_LOCAL_MODEL_PYTHON=$(LOCAL_MODEL)/bin/python \
 		$(PY) -m pytest tests/local_model -m local_model $(ARGS)
 
+.PHONY: test-lowest
+test-lowest: $(LOWEST)/.ready ## Test the adapters with the lowest versions of the frameworks
+	@$(LOWEST)/bin/python -m pytest tests/langchain tests/llama_index -n auto --dist loadfile $(ARGS)
+
 .PHONY: test-wheels
 test-wheels: $(READY) ## Build the three distributions and test what is in them
 	@$(PY) -m pytest tests/packaging $(ARGS)
@@ -48,6 +56,10 @@ test-wheels: $(READY) ## Build the three distributions and test what is in them
 .PHONY: bench
 bench: $(READY) ## Run the benchmarks
 	@$(PY) -m pytest tests/benchmarks -m benchmark --timeout=0 -s $(ARGS)
+
+.PHONY: bench-peers
+bench-peers: $(PEERS)/.ready ## Measure other tools' LangChain handlers beside ours (installs them once)
+	@$(PEERS)/bin/python -m pytest tests/benchmarks/test_peers.py -m benchmark --timeout=0 -s $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## Check style and formatting
@@ -80,7 +92,7 @@ build: $(READY) ## Build wheels and source archives into dist/
 
 .PHONY: clean
 clean: ## Remove .venv and everything that was built
-	@rm -rf $(VENV) $(LOCAL_MODEL) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(LOCAL_MODEL) $(LOWEST) $(PEERS) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \
@@ -92,6 +104,25 @@ $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llam
 	@$(PIP) install -qq -c constraints.txt pip hatchling editables
 	@$(PIP) install -qq -c constraints.txt --no-build-isolation --group dev $(addprefix -e ,$(PROJECTS))
 	@touch $@
+
+# $(1): the environment, $(2): its constraints, $(3): what it needs beside the tests.
+define install_beside
+	@echo "Installing into $(1) (once; a minute or two) ..." >&2
+	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	@$(1)/bin/python -m pip --disable-pip-version-check --no-input install -qq -c $(2) \
+		pip hatchling editables
+	@$(1)/bin/python -m pip --disable-pip-version-check --no-input install -qq -c $(2) \
+		--no-build-isolation --group test $(3) $(addprefix -e ,$(PROJECTS))
+	@touch $(1)/.ready
+endef
+
+MANIFESTS := pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml
+
+$(LOWEST)/.ready: $(MANIFESTS) constraints-lowest.txt
+	$(call install_beside,$(LOWEST),constraints-lowest.txt)
+
+$(PEERS)/.ready: $(MANIFESTS) constraints.txt
+	$(call install_beside,$(PEERS),constraints.txt,langfuse==5.0.4)
 
 # The model's package is a plug-in for a tool that is not needed here: without its dependencies.
 $(LOCAL_MODEL)/.ready: constraints.txt
