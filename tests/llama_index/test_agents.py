@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool, QueryEngineTool
 from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, step
 from llama_index.core.workflow.errors import WorkflowCancelledByUser
+from packaging.version import Version
 
 # Building an agent makes LlamaIndex look at every attribute of a pydantic model.
 pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning")
@@ -107,7 +109,11 @@ async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, h
     agent = FunctionAgent(tools=[tool], llm=calling("look_up", query="refunds"))
     await agent.run(user_msg=QUESTION, memory=memory())
 
-    assert monitor.only == (QUESTION, docs, FINAL)
+    if Version(version("llama-index-core")) < Version("0.14.22"):
+        # The tool runs in a thread without its context: nobody can tell whose search it was.
+        assert monitor.outcomes == {"not_rag": 1}
+    else:
+        assert monitor.only == (QUESTION, docs, FINAL)
 
 
 async def test_an_agent_without_retrieval_is_no_rag(monitor, handler):

@@ -81,7 +81,7 @@ def test_adapters_ask_for_the_supported_framework_ranges(built):
     langchain = requirements(built["langchain-ragaliq"])
     llama_index = requirements(built["llama-index-evaluation-ragaliq"])
     assert langchain["langchain-core"].specifier == SpecifierSet(">=1.0,<2")
-    assert llama_index["llama-index-core"].specifier == SpecifierSet(">=0.14.22,<0.15")
+    assert llama_index["llama-index-core"].specifier == SpecifierSet(">=0.14.19,<0.15")
 
 
 @pytest.mark.parametrize(
