@@ -12,11 +12,14 @@ from ragaliq.errors import (
     BudgetExceeded,
     ConfigurationError,
     DatasetError,
+    EvaluationTimeout,
+    GuardRejected,
     JudgeAPIError,
     JudgeError,
     JudgeRefusalError,
     JudgeResponseError,
     JudgeTimeoutError,
+    NotEvaluated,
     RagaliqError,
 )
 
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
         list_evaluators,
         register_evaluator,
     )
+    from ragaliq.guards import Guard, GuardResult
     from ragaliq.judges.base import (
         BatchingJudge,
         ClaimsResult,
@@ -103,11 +107,15 @@ __all__ = [
     "EvaluationRecord",
     "EvaluationResult",
     "EvaluationRun",
+    "EvaluationTimeout",
     "Evaluator",
     "EvidenceSpan",
     "FaithfulnessEvaluator",
     "Fallback",
     "FinishedRun",
+    "Guard",
+    "GuardRejected",
+    "GuardResult",
     "HallucinationEvaluator",
     "JudgeAPIError",
     "JudgeError",
@@ -124,6 +132,7 @@ __all__ = [
     "MLflowSink",
     "Monitor",
     "MonitorStats",
+    "NotEvaluated",
     "OnCondition",
     "OnError",
     "OnFeedback",
@@ -180,6 +189,7 @@ _NAMES = {
         "FaithfulnessEvaluator HallucinationEvaluator RelevanceEvaluator get_evaluator "
         "list_evaluators register_evaluator"
     ),
+    "ragaliq.guards": "Guard GuardResult",
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",
     "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
     "ragaliq.judges.local": "LocalJudge",

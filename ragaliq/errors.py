@@ -4,6 +4,9 @@
     ├── ConfigurationError     a setting, argument or environment variable is wrong
     ├── DatasetError           a file or row to evaluate cannot be read
     ├── BudgetExceeded         a spend or rate limit stops the evaluation
+    ├── NotEvaluated           a run that somebody waits for will have no result
+    │   └── EvaluationTimeout  its result is not there in time
+    ├── GuardRejected          a guard stopped an answer
     └── JudgeError             the judge gave nothing that can be scored
         ├── JudgeAPIError      the request failed: network, authentication, rate limit, server
         ├── JudgeTimeoutError  no reply within the time limit
@@ -20,16 +23,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ragaliq.core.results import JudgeUsage
+    from ragaliq.guards.outcome import GuardResult
 
 __all__ = [
     "BudgetExceeded",
     "ConfigurationError",
     "DatasetError",
+    "EvaluationTimeout",
+    "GuardRejected",
     "JudgeAPIError",
     "JudgeError",
     "JudgeRefusalError",
     "JudgeResponseError",
     "JudgeTimeoutError",
+    "NotEvaluated",
     "RagaliqError",
 ]
 
@@ -48,6 +55,34 @@ class DatasetError(RagaliqError):
 
 class BudgetExceeded(RagaliqError):
     """A spend or rate limit stops the evaluation before it is paid for."""
+
+
+class NotEvaluated(RagaliqError):
+    """A run that somebody waits for will have no result.
+
+    Args:
+        reason: Why, in the words in which `stats()` counts it, such as `queue_full`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the run was not evaluated: {reason}")
+        self.reason = reason
+
+
+class EvaluationTimeout(NotEvaluated):
+    """The result is not there in time; the run is still scored and counted in the background."""
+
+
+class GuardRejected(RagaliqError):
+    """A guard stopped an answer.
+
+    Args:
+        result: What was decided, and why. It holds the application's text; the message does not.
+    """
+
+    def __init__(self, result: GuardResult) -> None:
+        super().__init__(f"the guard stopped the answer: {result.reason}")
+        self.result = result
 
 
 class JudgeError(RagaliqError):

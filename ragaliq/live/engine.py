@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Submission
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.stats import MonitorStats, Tally
@@ -19,10 +20,19 @@ class Engine:
         scorer: What is done with each run.
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait.
+        inline: Has each run's caller wait for its result; None for a background monitor.
     """
 
-    def __init__(self, scorer: LiveScorer, *, concurrency: int, max_queue: int) -> None:
+    def __init__(
+        self,
+        scorer: LiveScorer,
+        *,
+        concurrency: int,
+        max_queue: int,
+        inline: InlineMode | None = None,
+    ) -> None:
         self._scorer = scorer
+        self.inline = inline
         self._concurrency, self._max_queue = concurrency, max_queue
         self.tally = Tally()
         self.worker = Worker(self._score, self._drop, concurrency=concurrency, max_queue=max_queue)
@@ -33,9 +43,15 @@ class Engine:
         Raises:
             RuntimeError: The worker cannot be started; nothing is counted.
         """
+        awaited = self.inline if submission.receipt is None else None
+        if awaited is not None:
+            awaited.expect(submission)
         refused = self.worker.submit(submission)
         if refused is not None:
             self.tally.end(refused)
+            submission.settle(refused)
+        elif awaited is not None and not self.worker.is_current_thread:
+            awaited.wait(submission)
         return refused is None
 
     def stats(self) -> MonitorStats:
@@ -48,14 +64,28 @@ class Engine:
         self.worker.abandon()
         self.tally.abandon()
         self._scorer.cases = self._scorer.cases.after_fork()
-        return Engine(self._scorer, concurrency=self._concurrency, max_queue=self._max_queue)
+        return Engine(
+            self._scorer,
+            concurrency=self._concurrency,
+            max_queue=self._max_queue,
+            inline=None if self.inline is None else self.inline.after_fork(),
+        )
+
+    async def score_here(self, submission: Submission) -> None:
+        """Score a run at once, on the worker's own loop: queued it might wait for its caller."""
+        await self._score(submission)
 
     async def aclose(self) -> None:
         """Release the judge, and the process it works in; the last thing the worker does."""
         await self._scorer.cases.aclose()
 
     async def _score(self, submission: Submission) -> None:
-        await self._scorer.score(submission, self.tally)
+        try:
+            await self._scorer.score(submission, self.tally)
+        finally:
+            # Nothing to whoever has been given the result.
+            submission.settle("incomplete_run")
 
-    def _drop(self, _: Submission) -> None:
+    def _drop(self, submission: Submission) -> None:
         self.tally.end("shutdown")
+        submission.settle("shutdown")

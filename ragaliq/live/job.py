@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,6 +13,9 @@ from ragaliq.core.results import EvaluationResult
 from ragaliq.core.run import EvaluatedRun, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.live.sampling.choice import Choice
+
+if TYPE_CHECKING:
+    from ragaliq.live.receipt import Receipt
 
 __all__ = ["Framework", "Job", "LiveResult", "Submission"]
 
@@ -44,6 +47,7 @@ class Submission:
         response_id: The model's id of the response, when known.
         ended_at: Unix time in seconds.
         choice: Why the run is evaluated, and with which metrics.
+        receipt: Where somebody waits for the result.
     """
 
     case: RAGTestCase | CaseDraft
@@ -55,12 +59,18 @@ class Submission:
     response_id: str | None
     ended_at: float
     choice: Choice = _UNSAMPLED
+    receipt: Receipt | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.case, RAGTestCase | CaseDraft):
             raise TypeError(
                 f"a case is a RAGTestCase or a CaseDraft, not {type(self.case).__name__}"
             )
+
+    def settle(self, outcome: LiveResult | str) -> None:
+        """Tell whoever waits what came of the run: its result, or why there is none."""
+        if self.receipt is not None:
+            self.receipt.settle(outcome)
 
     def job(self) -> Job:
         """The job, checked.

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.guard import is_suppressed
@@ -17,12 +17,15 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.execution import Executor, choose_scorer
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+from ragaliq.live.capture import Capture, providers_in_use
+from ragaliq.live.direct import DirectEvaluation
 from ragaliq.live.engine import Engine
+from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.sampling import Sampler, Sampling
 from ragaliq.live.scoring import LiveScorer, ResultCallback
-from ragaliq.live.settings import read_settings, require_positive
+from ragaliq.live.settings import read_settings, require_choice, require_positive
 from ragaliq.live.stats import MonitorStats
 from ragaliq.live.ticket import RunTicket
 from ragaliq.sinks.resolve import SinkSpec
@@ -37,7 +40,7 @@ __all__ = ["Monitor"]
 logger = logging.getLogger(__name__)
 
 
-class Monitor:
+class Monitor(DirectEvaluation):
     """Scores a sample of live answers off the request path.
 
     Everything a request touches (`begin`, `submit`, a ticket's end) takes microseconds, never
@@ -61,6 +64,11 @@ class Monitor:
             the embedded judge with ragaliq's own evaluators where it is possible, else `thread`.
         niceness: How far the child process steps back for others when processors are busy, 0
             (not at all) to 19.
+        mode: `background`, or `inline` to have whoever ends a run wait for its result: then it is
+            there when the chain's call returns. In a thread where an event loop runs nobody
+            waits; use `await monitor.result()` there.
+        inline_timeout: Seconds to wait in inline mode; after that the answer goes out, and the run
+            is scored and counted in the background.
         on_result: Called on the worker with each `LiveResult`; may be a coroutine function.
         sinks: Where results are stored besides telemetry: `sqlite:///path`, or sink objects.
         capture_content: Whether the application's texts and the judge's words may enter telemetry
@@ -87,6 +95,8 @@ class Monitor:
         deadline: float = 60.0,
         executor: Executor | None = None,
         niceness: int = 10,
+        mode: Literal["background", "inline"] = "background",
+        inline_timeout: float = 10.0,
         on_result: ResultCallback | None = None,
         sinks: Iterable[SinkSpec] = (),
         capture_content: bool | None = None,
@@ -97,6 +107,8 @@ class Monitor:
     ) -> None:
         settings = read_settings()
         require_positive(concurrency=concurrency, max_queue=max_queue, deadline=deadline)
+        require_positive(inline_timeout=inline_timeout)
+        require_choice(mode, "background", "inline", name="mode")
         chosen = settings.judge if judge is None else judge
         self.judge = resolve_judge(chosen, model=settings.model)
         self.evaluators = tuple(
@@ -127,7 +139,9 @@ class Monitor:
             deadline=deadline,
             on_result=on_result,
         )
-        self._engine = Engine(scorer, concurrency=concurrency, max_queue=max_queue)
+        self._telemetry = telemetry or TelemetryOptions()
+        inline = InlineMode(inline_timeout) if mode == "inline" else None
+        self._engine = Engine(scorer, concurrency=concurrency, max_queue=max_queue, inline=inline)
         self._emitter.watch(self._engine.worker, self._engine.tally)
         watch_process(self)
 
@@ -237,6 +251,14 @@ class Monitor:
     async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
         """`flush` without blocking the event loop."""
         return await asyncio.to_thread(self.flush, timeout)
+
+    def capture(self, *, timeout: float = 10.0) -> Capture:
+        """A block, `with` or `async with`, for handlers that are frozen when they return.
+
+        Leaving it waits up to `timeout` seconds until every run is evaluated, then has
+        OpenTelemetry's providers send what they hold. It never raises.
+        """
+        return Capture(self, timeout=timeout, providers=providers_in_use(self._telemetry))
 
     def close(self, timeout: float = 30.0) -> bool:
         """Evaluate what is queued, at most for `timeout` seconds, then stop for good.

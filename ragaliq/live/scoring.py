@@ -6,6 +6,7 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.evaluator import Evaluator
@@ -21,6 +22,8 @@ from ragaliq.telemetry.emitter import Emitter
 __all__ = ["LiveScorer", "ResultCallback"]
 
 logger = logging.getLogger(__name__)
+
+_REPORTING: ContextVar[bool] = ContextVar("ragaliq_reporting", default=False)
 
 ResultCallback = Callable[[LiveResult], object | Awaitable[object]]
 
@@ -62,6 +65,7 @@ class LiveScorer:
         except BaseException as error:
             if is_being_cancelled():
                 tally.end("shutdown")
+                submission.settle("shutdown")
                 raise
             # A judge may even raise SystemExit, which would end the worker's loop. The message may
             # quote the application's text: only the type is logged.
@@ -69,6 +73,7 @@ class LiveScorer:
             tally.end("incomplete_run", "internal_error")
             return
         tally.evaluated(result.results, _outcome(result))
+        submission.settle(result)
         await self._report(result, tally)
 
     async def _evaluate(self, submission: Submission) -> LiveResult:
@@ -89,8 +94,11 @@ class LiveScorer:
         return [evaluator for evaluator in self._evaluators if evaluator.name in chosen]
 
     async def _report(self, result: LiveResult, tally: Tally) -> None:
-        if self._on_result is None:
+        # A callback may itself have answers evaluated; of those it is not told, or it might go on
+        # for ever.
+        if self._on_result is None or _REPORTING.get():
             return
+        token = _REPORTING.set(True)
         try:
             with suppress():
                 outcome = self._on_result(result)
@@ -101,6 +109,8 @@ class LiveScorer:
                 raise
             tally.callback_failed()
             self._complain("on_result raised", error)
+        finally:
+            _REPORTING.reset(token)
 
     def _complain(self, what: str, error: BaseException) -> None:
         # Once for each kind: what fails for one run mostly fails for all, and is counted anyway.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         executor: str | None
 
 
-__all__ = ["read_settings", "require_positive"]
+__all__ = ["read_settings", "require_choice", "require_positive"]
 
 
 @cache
@@ -67,3 +67,13 @@ def require_positive(**settings: float) -> None:
     for name, value in settings.items():
         if not value > 0:  # neither is NaN
             raise ConfigurationError(f"Monitor: {name} must be positive, got {value}")
+
+
+def require_choice(value: str, *choices: str, name: str) -> None:
+    """Refuse a setting that is none of its choices.
+
+    Raises:
+        ConfigurationError: It is not; the message names it.
+    """
+    if value not in choices:
+        raise ConfigurationError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

@@ -78,6 +78,11 @@ class Tally:
         with self._lock:
             self._started += 1
 
+    def withdraw(self) -> None:
+        """A run that has begun is counted elsewhere."""
+        with self._lock:
+            self._started -= 1
+
     def end(self, outcome: Outcome, reason: str = "") -> None:
         """A run has ended; `reason` says why it is incomplete."""
         with self._lock:

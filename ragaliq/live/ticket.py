@@ -54,7 +54,9 @@ class RunTicket:
         session_id: str | None = None,
         response_id: str | None = None,
     ) -> bool:
-        """Hand the finished run over for evaluation; never blocks and never raises.
+        """Hand the finished run over for evaluation; never raises.
+
+        Never blocks either, unless the monitor is `inline`.
 
         What is wrong with a draft comes out on the worker, counted as `internal_error`.
 
@@ -82,6 +84,11 @@ class RunTicket:
             logger.debug("a run could not be handed over: %s", type(error).__name__)
             self._engine.tally.end("incomplete_run", "internal_error")
             return False
+
+    def withdraw(self) -> None:
+        """Take the run back, as though it had never begun: its answer was scored by a guard."""
+        if self._ended.acquire(blocking=False):
+            self._engine.tally.withdraw()
 
     def discard(self, reason: str) -> None:
         """End a run that cannot be evaluated, counted as `incomplete_run` under `reason`."""

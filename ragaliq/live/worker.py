@@ -69,13 +69,18 @@ class Worker:
         return None
 
     @property
+    def is_current_thread(self) -> bool:
+        """Whether the caller is on the worker's thread, where waiting for it would never end."""
+        return threading.get_ident() == self._thread.ident
+
+    @property
     def size(self) -> int:
         """Jobs waiting in the queue."""
         return len(self._queue)
 
     def flush(self, timeout: float) -> bool:
         """Wait until nothing is queued or running; False if `timeout` seconds were not enough."""
-        if threading.get_ident() == self._thread.ident:
+        if self.is_current_thread:
             return False  # a callback on the worker would wait for itself
         with self._changed:
             return self._changed.wait_for(self._is_idle, timeout)

@@ -1,0 +1,224 @@
+"""The decision whether an answer may go out, and what happens if not. Knows no framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, Unpack, get_args
+
+from ragaliq.core.draft import CaseDraft
+from ragaliq.core.guard import is_suppressed
+from ragaliq.core.results import EvaluationResult
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import (
+    BudgetExceeded,
+    ConfigurationError,
+    EvaluationTimeout,
+    GuardRejected,
+    NotEvaluated,
+)
+from ragaliq.evaluators.registry import EvaluatorSpec
+from ragaliq.guards.outcome import GuardResult
+from ragaliq.live.direct import RunDetails
+from ragaliq.live.job import LiveResult
+from ragaliq.live.monitor import Monitor
+
+__all__ = ["Action", "Guard", "Step"]
+
+Action = Literal["fallback", "annotate", "retry", "raise"]
+Step = Literal["pass", "fallback", "annotate", "retry", "raise"]
+Otherwise = Literal["pass", "fallback", "raise"]
+
+_TOLERANCE = 1e-9
+_FALLBACK = "I cannot answer this reliably from the sources I have."
+_NOTE = "Note: parts of this answer could not be confirmed by the sources."
+
+
+class Guard:
+    """Decides whether answers may go out.
+
+    Args:
+        monitor: Evaluates them; built from `monitor_options` when not given, with faithfulness as
+            the only metric.
+        evaluators: What a monitor of the guard's own measures.
+        thresholds: Score from which on an answer passes, by metric; then only these metrics count.
+            By default every metric counts, with its own threshold.
+        action: What happens to an answer below: `fallback` replaces it, `annotate` lets it pass
+            with a note, `retry` has it made again with feedback, `raise` raises `GuardRejected`.
+        then: For `retry`, what happens when no attempt is good enough.
+        max_retries: How often an answer may be made again.
+        fallback: What replaces an answer: a text, or a function of the `GuardResult`.
+        note: What `annotate` adds to an answer that is nothing but text; also a function.
+        feedback: What a model is told before a retry, made from the `GuardResult`; by default
+            `GuardResult.feedback`, which names the claims that failed.
+        timeout: Seconds a check may take, for each attempt.
+        on_timeout: What happens to an answer that is not judged in time; it is scored and counted
+            in the background all the same.
+        on_failure: What happens when the judge or the monitor fails, or a budget is used up.
+        on_no_context: `reject` treats an answer that nothing was retrieved for as one below.
+        **monitor_options: Arguments of `Monitor`, such as `judge`.
+
+    Raises:
+        ConfigurationError: A setting is wrong.
+    """
+
+    def __init__(
+        self,
+        monitor: Monitor | None = None,
+        *,
+        evaluators: Iterable[EvaluatorSpec] | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        action: Action = "fallback",
+        then: Literal["fallback", "annotate", "raise"] = "fallback",
+        max_retries: int = 1,
+        fallback: str | Callable[[GuardResult], Any] = _FALLBACK,
+        note: str | Callable[[GuardResult], str] = _NOTE,
+        feedback: Callable[[GuardResult], str] | None = None,
+        timeout: float = 10.0,
+        on_timeout: Otherwise = "pass",
+        on_failure: Otherwise = "pass",
+        on_no_context: Literal["pass", "reject"] = "pass",
+        **monitor_options: Any,
+    ) -> None:
+        _require("action", action, Action)
+        _require("then", then, Literal["fallback", "annotate", "raise"])
+        _require("on_timeout", on_timeout, Otherwise)
+        _require("on_failure", on_failure, Otherwise)
+        _require("on_no_context", on_no_context, Literal["pass", "reject"])
+        if not timeout > 0 or max_retries < 0:
+            raise ConfigurationError(
+                f"Guard: timeout must be positive and max_retries not negative, "
+                f"got {timeout} and {max_retries}"
+            )
+        if monitor is not None and (monitor_options or evaluators is not None):
+            raise ConfigurationError("Guard: give a monitor or what to build one from, not both")
+        if monitor is None:
+            monitor = Monitor(evaluators=evaluators or ("faithfulness",), **monitor_options)
+        self.monitor = monitor
+        self.action: Action = action
+        self.max_retries = max_retries
+        self.timeout = timeout
+        self._thresholds = _checked(thresholds, monitor)
+        self._then: Step = then
+        self._fallback, self._note, self._feedback = fallback, note, feedback
+        self._otherwise: dict[str, Step] = {
+            "rejected": action,
+            "timeout": on_timeout,
+            "failed": on_failure,
+        }
+        self._pass_no_context = on_no_context == "pass"
+
+    def __repr__(self) -> str:
+        return f"Guard({self.monitor!r}, action={self.action!r})"
+
+    # Guards are handed around inside chains, which frameworks copy, and hold a monitor.
+    def __deepcopy__(self, memo: dict[int, object]) -> Guard:
+        return self
+
+    @property
+    def is_off(self) -> bool:
+        """Whether answers go out unjudged: the monitor is disabled, or inside `suppress()`."""
+        return is_suppressed() or not self.monitor.is_enabled
+
+    def check(self, case: RAGTestCase | CaseDraft, **run: Unpack[RunDetails]) -> GuardResult:
+        """Have an answer judged; blocks at most `timeout` seconds and raises no judge's error.
+
+        Args:
+            case: Question, context and answer.
+            **run: Where the answer comes from; see `Monitor.evaluate`.
+        """
+        if self.is_off:
+            return _OFF
+        try:
+            return self._decide(self.monitor.evaluate(case, timeout=self.timeout, **run))
+        except (NotEvaluated, BudgetExceeded) as error:
+            return _without_result(error)
+
+    async def acheck(self, case: RAGTestCase | CaseDraft, **run: Unpack[RunDetails]) -> GuardResult:
+        """`check` without blocking the event loop."""
+        if self.is_off:
+            return _OFF
+        try:
+            return self._decide(await self.monitor.aevaluate(case, timeout=self.timeout, **run))
+        except (NotEvaluated, BudgetExceeded) as error:
+            return _without_result(error)
+
+    def step(self, result: GuardResult, *, attempt: int = 0) -> Step:
+        """What happens now to the answer.
+
+        Args:
+            result: What the check found.
+            attempt: How often the answer was made again already.
+
+        Raises:
+            GuardRejected: The answer must not go out, and this guard says so by raising.
+        """
+        step: Step = self._otherwise.get(result.decision, "pass")
+        if step == "retry" and attempt >= self.max_retries:
+            step = self._then
+        if step == "raise":
+            raise GuardRejected(result)
+        return step
+
+    def fallback(self, result: GuardResult) -> Any:
+        """What replaces an answer that must not go out."""
+        return self._fallback(result) if callable(self._fallback) else self._fallback
+
+    def note(self, result: GuardResult) -> str:
+        """What is added to an answer that goes out although it was rejected."""
+        return self._note(result) if callable(self._note) else self._note
+
+    def feedback(self, result: GuardResult) -> str:
+        """What the application's own model is told before it answers again."""
+        return result.feedback if self._feedback is None else self._feedback(result)
+
+    def _decide(self, live: LiveResult) -> GuardResult:
+        counting = list(live.results.values())
+        if self._thresholds is not None:
+            counting = [
+                _held_to(self._thresholds[result.evaluator_name], result)
+                for result in counting
+                if result.evaluator_name in self._thresholds
+            ]
+        return GuardResult.of(live, counting, pass_no_context=self._pass_no_context)
+
+
+_OFF = GuardResult(decision="off", reason="nothing is evaluated here")
+
+
+def _without_result(error: NotEvaluated | BudgetExceeded) -> GuardResult:
+    is_late = isinstance(error, EvaluationTimeout)
+    return GuardResult(decision="timeout" if is_late else "failed", reason=str(error))
+
+
+def _held_to(threshold: float, result: EvaluationResult) -> EvaluationResult:
+    """The result by the guard's own threshold."""
+    if result.score is None:
+        return result
+    margin = result.score - threshold if result.higher_is_better else threshold - result.score
+    return result.model_copy(update={"threshold": threshold, "passed": margin >= -_TOLERANCE})
+
+
+def _checked(thresholds: Mapping[str, float] | None, monitor: Monitor) -> dict[str, float] | None:
+    if thresholds is None:
+        return None
+    measured = {evaluator.name for evaluator in monitor.evaluators}
+    for name, threshold in thresholds.items():
+        if name not in measured:
+            raise ConfigurationError(
+                f"Guard: threshold for {name!r}, but the monitor measures {sorted(measured)}"
+            )
+        if not 0.0 <= threshold <= 1.0:
+            raise ConfigurationError(
+                f"Guard: threshold for {name} must be within [0, 1], got {threshold}"
+            )
+    if not thresholds:
+        raise ConfigurationError("Guard: thresholds names no metric; leave it out to use them all")
+    return dict(thresholds)
+
+
+def _require(name: str, value: str, choices: object) -> None:
+    allowed = get_args(choices)
+    if value not in allowed:
+        raise ConfigurationError(
+            f"Guard: {name} must be one of {', '.join(allowed)}, got {value!r}"
+        )

@@ -1,0 +1,174 @@
+"""Asking a monitor for a result and waiting for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, TypedDict, Unpack
+from uuid import uuid4
+
+from ragaliq.core.draft import CaseDraft
+from ragaliq.core.run import SpanTarget
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import NotEvaluated, RagaliqError
+from ragaliq.live.job import Framework, LiveResult, Submission
+from ragaliq.live.receipt import Receipt
+from ragaliq.telemetry.target import current_span_target
+
+if TYPE_CHECKING:
+    from ragaliq.live.engine import Engine
+
+__all__ = ["DirectEvaluation", "RunDetails"]
+
+_DEFAULT_TIMEOUT = 30.0
+
+
+class RunDetails(TypedDict, total=False):
+    """Where an answer comes from; everything may be left out.
+
+    Attributes:
+        target: The span to link to; by default the current one.
+        pipeline: The application's name for the chain.
+        run_id: The run's id; a new one by default.
+        session_id: The conversation, when the application names it.
+        framework: The framework that ran it.
+    """
+
+    target: SpanTarget | None
+    pipeline: str
+    run_id: str | None
+    session_id: str | None
+    framework: Framework
+
+
+class DirectEvaluation:
+    """The part of a monitor that gives results to whoever asks for them."""
+
+    _enabled: bool
+    _engine: Engine
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether the monitor evaluates anything at all."""
+        return self._enabled
+
+    def evaluate(
+        self,
+        case: RAGTestCase | CaseDraft,
+        *,
+        timeout: float = _DEFAULT_TIMEOUT,
+        **run: Unpack[RunDetails],
+    ) -> LiveResult:
+        """Evaluate an answer now and wait for the result.
+
+        The run takes the way of every other: queue, budgets, judge, telemetry, `on_result`; it is
+        counted once. Only sampling is left out.
+
+        Args:
+            case: Question, context and answer.
+            timeout: Seconds to wait; a run that takes longer is scored and counted all the same.
+            **run: Where the answer comes from; see `RunDetails`.
+
+        Raises:
+            EvaluationTimeout: There is no result within `timeout` seconds.
+            NotEvaluated: There will be none; `reason` says why.
+            BudgetExceeded: A budget left no room for it.
+            RuntimeError: Called on the monitor's own thread, from `on_result` for instance, where
+                it would wait for itself; use `await monitor.aevaluate(...)` there.
+        """
+        if self._engine.worker.is_current_thread:
+            raise RuntimeError(
+                "monitor.evaluate() was called on the monitor's own thread and would wait for "
+                "itself; make on_result a coroutine function and use `await monitor.aevaluate()`"
+            )
+        submission, receipt = self._submission(case, run)
+        self._engine.tally.start()
+        _hand_over(submission, self._engine)
+        return receipt.wait(timeout)
+
+    async def aevaluate(
+        self,
+        case: RAGTestCase | CaseDraft,
+        *,
+        timeout: float = _DEFAULT_TIMEOUT,  # noqa: ASYNC109 - as in evaluate
+        **run: Unpack[RunDetails],
+    ) -> LiveResult:
+        """`evaluate` without blocking the event loop; may also be awaited in `on_result`.
+
+        What is evaluated from inside `on_result` is not reported to it again.
+        """
+        submission, receipt = self._submission(case, run)
+        engine = self._engine
+        engine.tally.start()
+        if engine.worker.is_current_thread:
+            # Every lane may be waiting in a callback like this one: queued, it would never start.
+            task = asyncio.ensure_future(engine.score_here(submission))
+            _RUNNING.add(task)
+            task.add_done_callback(_RUNNING.discard)
+        else:
+            _hand_over(submission, engine)
+        return await receipt.await_result(timeout)
+
+    async def result(
+        self,
+        run_id: str | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - as in evaluate
+    ) -> LiveResult | None:
+        """The result of a run of an inline monitor, waiting for it without blocking the loop.
+
+        Args:
+            run_id: The framework's id of the run; by default the latest run of this task.
+            timeout: Seconds to wait; by default `inline_timeout`.
+
+        Returns:
+            The result; None for a run that is unknown (sampled out, or one of more than 1,000 runs
+            ago), could not be evaluated, or takes too long.
+        """
+        inline = self._engine.inline
+        receipt = None if inline is None else inline.find(run_id)
+        if inline is None or receipt is None:
+            return None
+        try:
+            return await receipt.await_result(inline.timeout if timeout is None else timeout)
+        except RagaliqError:
+            return None
+
+    @property
+    def last_result(self) -> LiveResult | None:
+        """The result of this thread's or task's latest run, if it is there; inline mode only."""
+        inline = self._engine.inline
+        receipt = None if inline is None else inline.find(None)
+        return None if receipt is None else receipt.result
+
+    def _submission(
+        self, case: RAGTestCase | CaseDraft, run: RunDetails
+    ) -> tuple[Submission, Receipt]:
+        if not self._enabled:
+            raise NotEvaluated("disabled")
+        receipt = Receipt()
+        submission = Submission(
+            case=case,
+            run_id=run.get("run_id") or uuid4().hex,
+            pipeline=run.get("pipeline", ""),
+            framework=run.get("framework", ""),
+            target=run.get("target") or current_span_target(),
+            session_id=run.get("session_id"),
+            response_id=None,
+            probability=1.0,
+            ended_at=time.time(),
+            receipt=receipt,
+        )
+        return submission, receipt
+
+
+_RUNNING: set[asyncio.Task[None]] = set()
+"""Held here, or a task that nobody waits for any more could be collected half-way."""
+
+
+def _hand_over(submission: Submission, engine: Engine) -> None:
+    try:
+        engine.submit(submission)
+    except RuntimeError:  # no thread can be started
+        engine.tally.end("incomplete_run", "internal_error")
+        submission.settle("incomplete_run")
