@@ -14,11 +14,15 @@ from llama_index.evaluation.ragaliq.evaluators import (
     HallucinationEvaluator,
     RelevancyEvaluator,
 )
+from llama_index.evaluation.ragaliq.guarded_chat import GuardedChatEngine
+from llama_index.evaluation.ragaliq.guarded_engine import GuardedQueryEngine
 from llama_index.evaluation.ragaliq.results import RagaliqEvaluationResult
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 
 __all__ = [
     "FaithfulnessEvaluator",
+    "GuardedChatEngine",
+    "GuardedQueryEngine",
     "HallucinationEvaluator",
     "RagaliqEvaluationResult",
     "RagaliqSpanHandler",

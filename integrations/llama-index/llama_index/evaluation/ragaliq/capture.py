@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 
 from llama_index.evaluation.ragaliq.chat_streams import ChatStreams
+from llama_index.evaluation.ragaliq.evaluation_calls import is_in_evaluator
 from llama_index.evaluation.ragaliq.extract import (
     inputs_of,
     labels_of,
@@ -26,7 +27,7 @@ from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
 from llama_index.evaluation.ragaliq.scope import Frame, Role, Scope
 from llama_index.evaluation.ragaliq.streams import failure_reason, is_failure
 from llama_index.evaluation.ragaliq.target import OPENINFERENCE, openinference_target
-from ragaliq import current_span_target
+from ragaliq import GuardRejected, current_span_target
 
 if TYPE_CHECKING:
     from ragaliq import Monitor
@@ -118,11 +119,25 @@ class SpanCapture:
         run = frame.run
         if run is not None and span_id == run.id:
             self._runs.close_root(run)
-            self._finisher.discard(run, failure_reason(error))
+            if isinstance(error, GuardRejected):
+                self._finisher.withdraw(run)
+            else:
+                self._finisher.discard(run, failure_reason(error))
         else:
             self._runs.frames.pop(span_id, None)
             if run is not None and is_failure(error):
                 run.had_errors = True
+
+    def scored_by_guard(self, span_id: str, answer: str) -> None:
+        """A guard inside this span has judged `answer`: no run is scored again for it."""
+        frame = self._runs.frames.get(span_id)
+        run = None if frame is None else frame.run
+        if frame is None or run is None:
+            return
+        if frame.owner == run.id:
+            self._finisher.withdraw(run)  # what the guard lets out is what the run returns
+        else:
+            run.guarded = (run.guarded or set()) | {answer.strip()}
 
     def give_up_entered(self, span_id: str, parent_id: str | None) -> None:
         """Go on after a failed `enter`: the run is lost, what follows is still a part of it."""
@@ -163,6 +178,9 @@ class SpanCapture:
             # A retriever may ask query engines of its own; what it gets is not for a user.
             self._runs.remember(span_id, _SKIPPED)
         if part not in _ENGINES or (self._reach is not None and not self._reach.covers(tags)):
+            return
+        if is_in_evaluator():
+            self._runs.remember(span_id, _SKIPPED)
             return
         ticket = self._monitor.begin(span_id, pipeline=self._pipeline, framework="llama_index")
         if ticket is None:

@@ -63,6 +63,11 @@ class Finisher:
         self._runs.claim(run)
         run.ticket.discard(reason)
 
+    def withdraw(self, run: Run) -> None:
+        """End a run whose answer a guard has scored."""
+        self._runs.claim(run)
+        run.ticket.withdraw()
+
     def hand_over(self, run: Run, answer: str, context: list[Passage] | None) -> None:
         """Give a run with its answer to the monitor; does not raise.
 
@@ -72,6 +77,9 @@ class Finisher:
             context: None if nothing was retrieved at all, which is no RAG.
         """
         if not self._runs.claim(run):
+            return
+        if run.guarded and answer.strip() in run.guarded:
+            run.ticket.withdraw()
             return
         said = self._said(run)
         if said is None:

@@ -38,6 +38,7 @@ class Run:
         ticket: The monitor's hold on it.
         scope: The root's own findings.
         question: What the user asked.
+        guarded: Answers that guards have scored.
         is_open: Whether the root span has not ended yet.
         started_at: When it was opened, on the registry's clock.
         session_id: The conversation, when the application names it.
@@ -49,6 +50,7 @@ class Run:
     """
 
     __slots__ = (
+        "guarded",
         "had_errors",
         "id",
         "inputs",
@@ -70,6 +72,7 @@ class Run:
         self.ticket = ticket
         self.scope = Scope(is_workflow=is_workflow)
         self.started_at = 0.0
+        self.guarded: set[str] | None = None
         self.is_open = True
         self.question = ""
         self.inputs: Mapping[str, Any] = {}

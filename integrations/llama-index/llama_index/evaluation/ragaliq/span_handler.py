@@ -146,6 +146,10 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             self._faults.note(error)
             self._capture.give_up_ended(id_, instance)
 
+    def scored_by_guard(self, span_id: str, answer: str) -> None:
+        """A guard inside this span has judged `answer`: the run is not scored again for it."""
+        self._capture.scored_by_guard(span_id, answer)
+
     def close(self) -> None:
         """End the runs in progress, counted `interrupted`; called when LlamaIndex shuts down."""
         self._capture.close()
