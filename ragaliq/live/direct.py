@@ -13,6 +13,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import NotEvaluated, RagaliqError
 from ragaliq.live.job import Framework, LiveResult, Submission
 from ragaliq.live.receipt import Receipt
+from ragaliq.live.sampling.choice import Choice
 from ragaliq.telemetry.target import current_span_target
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["DirectEvaluation", "RunDetails"]
 
 _DEFAULT_TIMEOUT = 30.0
+_REQUESTED = Choice(reason="requested")
 
 
 class RunDetails(TypedDict, total=False):
@@ -155,8 +157,8 @@ class DirectEvaluation:
             target=run.get("target") or current_span_target(),
             session_id=run.get("session_id"),
             response_id=None,
-            probability=1.0,
             ended_at=time.time(),
+            choice=_REQUESTED,
             receipt=receipt,
         )
         return submission, receipt
