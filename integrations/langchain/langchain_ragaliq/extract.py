@@ -24,7 +24,15 @@ from langchain_ragaliq.messages import (
     messages_of,
 )
 
-__all__ = ["answer_of", "fields_of", "question_of", "reply_of", "response_id_of", "text_of"]
+__all__ = [
+    "ANSWER_KEYS",
+    "answer_of",
+    "fields_of",
+    "question_of",
+    "reply_of",
+    "response_id_of",
+    "text_of",
+]
 
 QUESTION_KEYS = ("question", "query", "input", "user_input", "user_query", "human_input")
 ANSWER_KEYS = (

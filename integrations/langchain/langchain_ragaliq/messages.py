@@ -8,6 +8,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 __all__ = [
+    "FEEDBACK_MARK",
+    "is_feedback",
     "is_human",
     "last_answer",
     "last_question",
@@ -17,6 +19,7 @@ __all__ = [
     "this_turn",
 ]
 
+FEEDBACK_MARK = "feedback"
 _HUMAN_ROLES = ("user", "human")
 
 
@@ -45,12 +48,20 @@ def text_blocks(content: Any) -> list[str]:
 
 
 def is_human(message: Any) -> bool:
-    """Whether the user wrote the message."""
+    """Whether the user wrote the message; a guard's feedback to the model only looks like it."""
     if isinstance(message, BaseMessage):
-        return isinstance(message, HumanMessage)
+        return isinstance(message, HumanMessage) and not is_feedback(message)
     if isinstance(message, tuple) and len(message) == 2:
         return message[0] in _HUMAN_ROLES
     return isinstance(message, Mapping) and message.get("role") in _HUMAN_ROLES
+
+
+def is_feedback(message: Any) -> bool:
+    """Whether a guard wrote the message, to have an answer made again."""
+    return (
+        isinstance(message, HumanMessage)
+        and message.additional_kwargs.get("ragaliq") == FEEDBACK_MARK
+    )
 
 
 def messages_of(value: Any) -> Sequence[Any] | None:

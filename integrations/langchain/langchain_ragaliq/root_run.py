@@ -47,6 +47,7 @@ class RootRun:
     __slots__ = (
         "_retrievers",
         "closed",
+        "guarded",
         "had_errors",
         "has_child",
         "inputs",
@@ -84,6 +85,7 @@ class RootRun:
         if ticket is None:
             return
         self.run_id = run_id
+        self.guarded: set[str] | None = None
         self.question: str | None = None
         self.session_id: str | None = None
         self.is_resumable = False

@@ -23,7 +23,7 @@ from langchain_ragaliq.ended import EndedRuns
 from langchain_ragaliq.extract import response_id_of
 from langchain_ragaliq.overrides import Overrides
 from langchain_ragaliq.root_run import RootRun, is_interrupt, is_stopped
-from ragaliq import Monitor, is_suppressed
+from ragaliq import GuardRejected, Monitor, is_suppressed
 
 __all__ = ["RunTracker", "run_in_force"]
 
@@ -97,6 +97,12 @@ class RunTracker:
         root = self._runs.get(run_id.int)
         return root if root is not None and root.ticket is not None else None
 
+    def scored_by_guard(self, run_id: UUID, answer: str) -> None:
+        """Note an answer that a guard has judged."""
+        root = self.evaluated_root(run_id)
+        if root is not None:
+            root.guarded = (root.guarded or set()) | {answer.strip()}
+
     def child_started(self, run_id: UUID, parent_id: UUID | None) -> RootRun | None:
         """Note a run below a known one and return its root; None where there is none."""
         parent = parent_id.int if parent_id is not None else run_in_force()
@@ -162,6 +168,8 @@ class RunTracker:
             raise
         if isinstance(found, str):
             root.ticket.discard(found)
+        elif root.guarded and found.response.strip() in root.guarded:
+            root.ticket.withdraw()
         else:
             root.ticket.submit(
                 found,
@@ -172,8 +180,12 @@ class RunTracker:
 
     def root_failed(self, root: RootRun, error: BaseException) -> None:
         """Close a root that ended in an error."""
-        if self._close(root):
-            self._discard(root, _reason(error))
+        if not self._close(root) or root.ticket is None:
+            return
+        if isinstance(error, GuardRejected):
+            root.ticket.withdraw()
+        else:
+            root.ticket.discard(_reason(error))
 
     def give_up(self, reason: str) -> None:
         """Close every root: no more events will come."""

@@ -1,0 +1,157 @@
+"""A guard for agents made with `langchain.agents.create_agent`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.runnables.config import var_child_runnable_config
+
+from langchain_ragaliq.documents import turn_passages
+from langchain_ragaliq.extract import answer_of
+from langchain_ragaliq.messages import is_feedback, last_question, this_turn
+from langchain_ragaliq.observing import note_guarded
+from langchain_ragaliq.replacing import annotated, feedback_message, replaced
+from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, hook_config
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        "RagaliqGuardMiddleware needs LangChain's agents: "
+        "install `langchain-ragaliq[agents]`, or `langchain` 1.0 or later"
+    ) from missing
+
+__all__ = ["RagaliqGuardMiddleware"]
+
+
+class RagaliqGuardMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Checks an agent's final answer against what its tools said in this turn.
+
+        agent = create_agent(model, tools, middleware=[RagaliqGuardMiddleware(judge="claude")])
+
+    An answer below passes with a note in its `response_metadata["ragaliq"]`, is replaced, or goes
+    back to the model with feedback, according to the guard's `action`. Rejected attempts and the
+    feedback leave the conversation when the turn ends. Messages that are streamed while the model
+    speaks (`stream_mode="messages"`) are not held back.
+
+    Args:
+        guard: Decides; built from `options` when not given.
+        pipeline: The application's name for the agent.
+        **options: Arguments of `ragaliq.Guard`.
+
+    Raises:
+        ragaliq.ConfigurationError: A setting is wrong.
+    """
+
+    def __init__(self, guard: Guard | None = None, *, pipeline: str = "", **options: Any) -> None:
+        if guard is not None and options:
+            raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
+        super().__init__()
+        self.guard = guard if guard is not None else Guard(**options)
+        self.tools = ()
+        self._pipeline = pipeline
+
+    @hook_config(can_jump_to=["model"])
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Check the answer, if the model has given its final one.
+
+        Raises:
+            ragaliq.GuardRejected: It must not go out, and the guard was told to raise.
+        """
+        case = self._case(state)
+        if case is None:
+            return None
+        return self._settle(state, case, self.guard.check(case, **self._origin()))
+
+    @hook_config(can_jump_to=["model"])
+    async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """`after_model` for asynchronous code; the event loop is never blocked."""
+        case = self._case(state)
+        if case is None:
+            return None
+        return self._settle(state, case, await self.guard.acheck(case, **self._origin()))
+
+    def _case(self, state: Mapping[str, Any]) -> CaseDraft | None:
+        if self.guard.is_off or not _is_final(state):
+            return None
+        answer = answer_of(_answer_state(state))
+        question = last_question(state["messages"])
+        if not answer or not question:
+            return None
+        return CaseDraft(
+            id=uuid4().hex, query=question, passages=turn_passages(state), response=answer
+        )
+
+    def _origin(self) -> dict[str, Any]:
+        config = var_child_runnable_config.get() or {}
+        thread_id = config.get("configurable", {}).get("thread_id")
+        return {
+            "session_id": None if thread_id is None else str(thread_id),
+            "pipeline": self._pipeline,
+            "framework": "langchain",
+        }
+
+    def _settle(
+        self, state: Mapping[str, Any], case: CaseDraft, result: GuardResult
+    ) -> dict[str, Any] | None:
+        turn = this_turn(state["messages"])
+        attempt = sum(map(is_feedback, turn))
+        step = self.guard.step(result, attempt=attempt)
+        if step == "retry":
+            feedback = feedback_message(self.guard.feedback(result))
+            return {"messages": [feedback], "jump_to": "model"}
+        messages = _leftovers(turn)
+        answer = _answer_state(state)
+        if step == "fallback":
+            answer = replaced(answer, self.guard.fallback(result))
+        elif step == "annotate":
+            note = self.guard.note(result)
+            last = annotated(state["messages"][-1], note, result.summary)
+            answer = {**answer, "messages": [*state["messages"][:-1], last]}
+        update: dict[str, Any] = {}
+        if answer["messages"][-1] is not state["messages"][-1]:
+            messages.append(answer["messages"][-1])
+        if answer.get("structured_response") is not state.get("structured_response"):
+            update["structured_response"] = answer["structured_response"]
+        if messages:
+            update["messages"] = messages
+        _note_guarded(answer_of(answer) or "")
+        return update or None
+
+
+def _is_final(state: Mapping[str, Any]) -> bool:
+    messages = state["messages"]
+    last = messages[-1] if messages else None
+    if isinstance(last, ToolMessage):
+        # How a model gives a structured answer; other tools are called later.
+        return state.get("structured_response") is not None
+    return isinstance(last, AIMessage) and not last.tool_calls
+
+
+def _answer_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of an agent's state that holds its answer; the rest is the application's."""
+    return {key: state[key] for key in ("messages", "structured_response") if key in state}
+
+
+def _leftovers(turn: Sequence[AnyMessage]) -> list[AnyMessage | RemoveMessage]:
+    """What removes this turn's rejected attempts, and the feedback on them, from a conversation."""
+    left: list[AnyMessage] = []
+    for position, message in enumerate(turn):
+        if not is_feedback(message):
+            continue
+        left.append(message)
+        before = turn[position - 1]
+        left.append(before)
+        if isinstance(before, ToolMessage):
+            left.append(turn[position - 2])  # the call that gave a structured answer
+    return [RemoveMessage(id=message.id) for message in left if message.id is not None]
+
+
+def _note_guarded(answer: str) -> None:
+    config = var_child_runnable_config.get() or {}
+    callbacks = config.get("callbacks")
+    handlers = getattr(callbacks, "handlers", ())
+    note_guarded(handlers, getattr(callbacks, "parent_run_id", None), answer)

@@ -1,0 +1,89 @@
+"""Putting another answer, or a note, where a chain's output has its answer.
+
+Nothing is changed in place: the output may be an object of the application's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from langchain_ragaliq.extract import ANSWER_KEYS, answer_of
+from langchain_ragaliq.messages import FEEDBACK_MARK, messages_of
+
+__all__ = ["annotated", "feedback_message", "replaced", "with_feedback"]
+
+KEY = "ragaliq"
+
+
+def replaced(output: Any, answer: Any) -> Any:
+    """The output with another answer; the answer itself where nothing can hold it."""
+    if isinstance(output, BaseMessage):
+        return output.model_copy(update={"content": answer}) if isinstance(answer, str) else answer
+    if isinstance(output, Mapping):
+        key = _answer_key(output)
+        return answer if key is None else {**output, key: replaced(output[key], answer)}
+    if messages := messages_of(output):
+        return [*messages[:-1], replaced(messages[-1], answer)]
+    return answer
+
+
+def annotated(output: Any, note: str, summary: Mapping[str, Any]) -> Any:
+    """The output with a note: beside the answer where there is room, else at the end of its text.
+
+    Args:
+        output: What a chain returned.
+        note: For an output that is nothing but text.
+        summary: For messages (`response_metadata["ragaliq"]`) and dictionaries (`["ragaliq"]`).
+    """
+    if isinstance(output, str):
+        return f"{output}\n\n{note}"
+    if isinstance(output, BaseMessage):
+        metadata = {**output.response_metadata, KEY: dict(summary)}
+        return output.model_copy(update={"response_metadata": metadata})
+    if isinstance(output, Mapping):
+        if _answer_key(output) == "messages":
+            return {**output, "messages": annotated(output["messages"], note, summary)}
+        return {**output, KEY: dict(summary)}
+    if messages := messages_of(output):
+        return [*messages[:-1], annotated(messages[-1], note, summary)]
+    return output
+
+
+def with_feedback(value: Any, answer: str, feedback: str) -> Any:
+    """The input of a chain for another attempt.
+
+    A conversation goes on with the answer and the feedback; a dictionary has it under `feedback`,
+    for the prompt to use; a text has it appended.
+    """
+    if isinstance(value, str):
+        return f"{value}\n\n{feedback}"
+    more = [AIMessage(answer), feedback_message(feedback)]
+    if isinstance(value, BaseMessage):
+        return [value, *more]
+    messages = messages_of(value)
+    if isinstance(value, Mapping):
+        return (
+            {**value, "messages": [*messages, *more]}
+            if messages
+            else {**value, "feedback": feedback}
+        )
+    return [*messages, *more] if messages else value
+
+
+def feedback_message(feedback: str) -> HumanMessage:
+    """Feedback to the model, marked: it is not the user who speaks."""
+    return HumanMessage(feedback, additional_kwargs={KEY: FEEDBACK_MARK})
+
+
+def _answer_key(output: Mapping[str, Any]) -> str | None:
+    if output.get("structured_response") is not None:
+        return "structured_response"
+    for key in ANSWER_KEYS:
+        if key in output and answer_of({key: output[key]}):
+            return key
+    messages = messages_of(output)
+    is_conversation = isinstance(messages, Sequence) and bool(messages)
+    return "messages" if is_conversation else None

@@ -1,0 +1,257 @@
+"""The guard around chains: answers below are replaced, annotated, made again or stopped."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from rag_parts import (
+    ANSWER,
+    PROMPT,
+    QUESTION,
+    REFUNDS,
+    FixedRetriever,
+    joined,
+    model,
+    rag_chain,
+    retrieval_chain,
+)
+
+from langchain_ragaliq import RagaliqGuard
+from ragaliq import ConfigurationError, GuardRejected, RAGTestCase, suppress
+from ragaliq.testing import ScriptedJudge
+
+WRONG = "Refunds take nine days."
+FALLBACK = "I do not know."
+
+
+@pytest.fixture
+def guard_of():
+    made = []
+
+    def build(chain=None, **options):
+        options.setdefault("judge", ScriptedJudge())
+        options.setdefault("fallback", FALLBACK)
+        made.append(RagaliqGuard(chain, **options))
+        return made[-1]
+
+    yield build
+    for guard in made:
+        guard.guard.monitor.close(1.0)
+
+
+def state_chain(*replies):
+    """A conversation in, a conversation with documents out."""
+    llm = model(*replies)
+
+    def answer(state):
+        return {
+            "messages": [*state["messages"], llm.invoke(state["messages"])],
+            "context": [Document(page_content=text) for text in REFUNDS],
+        }
+
+    return RunnableLambda(answer)
+
+
+def test_an_answer_that_is_supported_passes_unchanged(guard_of, invoke):
+    guard = guard_of(rag_chain())
+    assert invoke(guard, QUESTION) == ANSWER
+    assert guard.guard.monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_question_and_context_are_found_in_a_chain_that_returns_only_text(guard_of, invoke):
+    got = []
+    guard = guard_of(rag_chain(), on_result=got.append, pipeline="shop")
+    invoke(guard, QUESTION)
+    assert guard.guard.monitor.flush(5)
+    (result,) = got
+    assert (result.case.query, result.case.context_texts) == (QUESTION, REFUNDS)
+    assert (result.pipeline, result.run.framework) == ("shop", "langchain")
+
+
+def test_a_text_below_is_replaced(guard_of, invoke):
+    assert invoke(guard_of(rag_chain(llm=model(WRONG))), QUESTION) == FALLBACK
+
+
+def test_a_message_below_keeps_everything_but_its_text(guard_of, invoke):
+    chain = rag_chain(llm=model(AIMessage(WRONG, id="m1")), parser=RunnablePassthrough())
+    message = invoke(guard_of(chain), QUESTION)
+    assert (message.text, message.id) == (FALLBACK, "m1")
+
+
+def test_in_a_dictionary_only_the_answer_is_replaced(guard_of, invoke):
+    chain = retrieval_chain() | RunnableLambda(lambda out: {**out, "answer": WRONG})
+    output = invoke(guard_of(chain), {"input": QUESTION})
+    assert output["answer"] == FALLBACK
+    assert [document.page_content for document in output["context"]] == REFUNDS
+    assert output["input"] == QUESTION
+
+
+def test_in_a_conversation_the_last_message_is_replaced(guard_of, invoke):
+    given = {"messages": [HumanMessage(QUESTION)]}
+    output = invoke(guard_of(state_chain(WRONG)), given)
+    assert [message.text for message in output["messages"]] == [QUESTION, FALLBACK]
+
+
+def test_a_fallback_may_be_made_from_the_result(guard_of, invoke):
+    guard = guard_of(
+        rag_chain(llm=model(WRONG)), fallback=lambda result: f"{len(result.failed_claims)} wrong"
+    )
+    assert invoke(guard, QUESTION) == "1 wrong"
+
+
+def test_annotations_go_beside_the_answer_where_there_is_room(guard_of, invoke):
+    def annotating(chain):
+        return guard_of(chain, action="annotate", note="(not verified)")
+
+    llm = model(WRONG)
+    assert invoke(annotating(rag_chain(llm=llm)), QUESTION) == f"{WRONG}\n\n(not verified)"
+    message = invoke(annotating(rag_chain(llm=llm, parser=RunnablePassthrough())), QUESTION)
+    assert message.text == WRONG
+    assert message.response_metadata["ragaliq"]["scores"] == {"faithfulness": 0.0}
+    state = invoke(annotating(state_chain(WRONG)), {"messages": [HumanMessage(QUESTION)]})
+    assert state["messages"][-1].response_metadata["ragaliq"]["decision"] == "rejected"
+    chain = retrieval_chain() | RunnableLambda(lambda out: {**out, "answer": WRONG})
+    output = invoke(annotating(chain), {"input": QUESTION})
+    assert (output["answer"], output["ragaliq"]["failed_claims"]) == (WRONG, 1)
+
+
+def test_a_rejected_answer_is_made_again_with_feedback_that_names_the_claim(guard_of, invoke):
+    llm = model(WRONG, ANSWER)
+    prompts = []
+    chain = rag_chain(llm=RunnableLambda(lambda p: prompts.append(p.to_string()) or p) | llm)
+    guard = guard_of(chain, action="retry")
+    assert invoke(guard, QUESTION) == ANSWER
+    assert WRONG not in prompts[0]
+    assert f"- {WRONG}" in prompts[1]
+    assert guard.guard.monitor.stats().outcomes == {"evaluated": 2}
+
+
+def test_a_dictionary_has_the_feedback_under_a_name_from_the_first_attempt_on(guard_of, invoke):
+    prompt = ChatPromptTemplate.from_messages([*PROMPT.messages, ("human", "{feedback}")])
+    seen = []
+    chain = (
+        RunnablePassthrough.assign(context=(lambda x: x["question"]) | FixedRetriever() | joined)
+        | prompt
+        | RunnableLambda(lambda p: seen.append(p.to_messages()[-1].text) or p)
+        | model(WRONG, ANSWER)
+    )
+    got = []
+    guard = guard_of(chain, action="retry", on_result=got.append)
+    assert invoke(guard, {"question": QUESTION}).text == ANSWER
+    assert seen[0] == ""
+    assert WRONG in seen[1]
+    assert guard.guard.monitor.flush(5)
+    assert [result.case.query for result in got] == [QUESTION, QUESTION]
+
+
+def test_a_conversation_goes_on_with_the_answer_and_the_feedback(guard_of, invoke):
+    output = invoke(
+        guard_of(state_chain(WRONG, ANSWER), action="retry"), {"messages": [HumanMessage(QUESTION)]}
+    )
+    texts = [message.text for message in output["messages"]]
+    assert texts[:2] == [QUESTION, WRONG]
+    assert WRONG in texts[2]
+    assert texts[3] == ANSWER
+
+
+def test_the_application_may_word_the_next_attempt_itself(guard_of, invoke):
+    asked = []
+    chain = RunnableLambda(lambda q: asked.append(q) or q) | rag_chain(llm=model(WRONG, ANSWER))
+    guard = guard_of(
+        chain, action="retry", feed_back=lambda value, answer, feedback: f"{value} (not: {answer})"
+    )
+    assert invoke(guard, QUESTION) == ANSWER
+    assert asked == [QUESTION, f"{QUESTION} (not: {WRONG})"]
+
+
+def test_after_the_last_attempt_it_does_the_other_thing(guard_of, invoke):
+    llm = model(WRONG)
+    guard = guard_of(rag_chain(llm=llm), action="retry", max_retries=2)
+    assert invoke(guard, QUESTION) == FALLBACK
+    assert llm.calls == 3
+
+
+def test_it_raises_when_told_to_with_the_result_and_without_text(guard_of, invoke):
+    with pytest.raises(GuardRejected) as caught:
+        invoke(guard_of(rag_chain(llm=model(WRONG)), action="raise"), QUESTION)
+    assert [claim.claim for claim in caught.value.result.failed_claims] == [WRONG]
+    assert "nine" not in str(caught.value)
+
+
+def test_at_the_end_of_a_chain_it_reads_what_it_is_given(guard_of, invoke):
+    lying = RunnableLambda(lambda out: {**out, "answer": WRONG})
+    assert invoke(retrieval_chain() | guard_of(), {"input": QUESTION})["answer"] == ANSWER
+    chain = retrieval_chain() | lying | guard_of() | (lambda out: out["answer"])
+    assert invoke(chain, {"input": QUESTION}) == FALLBACK
+
+
+def test_at_the_end_of_a_chain_without_a_context_it_says_what_to_do(guard_of, invoke):
+    with pytest.raises(ConfigurationError, match=r"wrap the chain instead"):
+        invoke(rag_chain() | guard_of(), QUESTION)
+    with pytest.raises(ConfigurationError, match="cannot retry"):
+        guard_of(action="retry")
+
+
+def test_a_stream_is_held_back_and_comes_in_one_piece(guard_of, stream):
+    guard = guard_of(rag_chain(llm=model(WRONG)))
+    assert stream(guard, QUESTION) == [FALLBACK]
+    assert stream(guard | str.upper, QUESTION) == [FALLBACK.upper()]
+
+
+def test_a_batch_is_judged_one_by_one(guard_of, mode):
+    chain = rag_chain(llm=model(lambda messages: ANSWER if "first" in messages[-1].text else WRONG))
+    guard = guard_of(chain)
+    if mode == "sync":
+        answers = guard.batch(["first", "second", "first"])
+    else:
+        answers = asyncio.run(guard.abatch(["first", "second", "first"]))
+    assert answers == [ANSWER, FALLBACK, ANSWER]
+
+
+def test_an_error_of_the_chain_is_the_chains(guard_of, invoke):
+    with pytest.raises(ConnectionError):
+        invoke(guard_of(rag_chain(llm=model(ConnectionError("down")))), QUESTION)
+
+
+def test_with_the_guard_off_the_chain_runs_as_it_is(guard_of, invoke):
+    assert invoke(guard_of(rag_chain(llm=model(WRONG)), enabled=False), QUESTION) == WRONG
+    with suppress():
+        guard = guard_of(rag_chain(llm=model(WRONG)))
+        assert invoke(guard, QUESTION) == WRONG
+    assert guard.guard.monitor.stats().started == 0
+
+
+async def test_the_event_loop_is_free_while_an_answer_is_judged(guard_of):
+    loop = asyncio.get_running_loop()
+
+    class NeedsTheLoop(ScriptedJudge):
+        async def extract_statements(self, query, response):
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(30)
+            return await super().extract_statements(query, response)
+
+    guard = guard_of(rag_chain(llm=model(WRONG)), judge=NeedsTheLoop())
+    assert await guard.ainvoke(QUESTION) == FALLBACK
+
+
+def test_config_reaches_the_chain(guard_of, invoke):
+    seen = {}
+
+    def look(value, config):
+        seen.update(config["metadata"], tags=config["tags"])
+        return value
+
+    guard = guard_of(RunnableLambda(look) | rag_chain())
+    invoke(guard, QUESTION, {"metadata": {"session_id": "s1"}, "tags": ["t"], "run_name": "shop"})
+    assert (seen["session_id"], seen["tags"]) == ("s1", ["t"])
+
+
+def test_a_monitor_may_be_shared_with_direct_calls(guard_of):
+    guard = guard_of(rag_chain())
+    guard.invoke(QUESTION)
+    guard.guard.monitor.evaluate(RAGTestCase(query="q", context=["a"], response="a"))
+    assert guard.guard.monitor.stats().outcomes == {"evaluated": 2}

@@ -1,0 +1,184 @@
+"""The guard inside an agent: the final answer of a turn, checked against this turn's tools."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
+from rag_parts import ANSWER, QUESTION, REFUNDS, FixedRetriever, calling, model
+
+from langchain_ragaliq import RagaliqGuardMiddleware
+from ragaliq import ConfigurationError, Guard, GuardRejected
+from ragaliq.testing import ScriptedJudge
+
+WRONG = "Refunds take nine days."
+FALLBACK = "I do not know."
+GREETING = "Hello there."
+
+
+@tool
+def search(query: str) -> str:
+    """Search the documents."""
+    return "\n".join(document.page_content for document in FixedRetriever().invoke(query))
+
+
+LOOK_UP = calling("search", query="refunds")
+
+
+@pytest.fixture
+def agent_of():
+    made = []
+
+    def build(*replies, agent=None, **options):
+        options.setdefault("judge", ScriptedJudge())
+        options.setdefault("fallback", FALLBACK)
+        middleware = RagaliqGuardMiddleware(**options)
+        made.append(middleware)
+        built = create_agent(model(*replies), [search], middleware=[middleware], **(agent or {}))
+        return built, middleware.guard.monitor
+
+    yield build
+    for middleware in made:
+        middleware.guard.monitor.close(1.0)
+
+
+def ask(invoke, agent, question=QUESTION, config=None):
+    return invoke(agent, {"messages": [("user", question)]}, config)["messages"]
+
+
+def kinds(messages):
+    return [message.type for message in messages]
+
+
+def test_a_supported_answer_passes(agent_of, invoke):
+    got = []
+    agent, monitor = agent_of(LOOK_UP, ANSWER, on_result=got.append)
+    messages = ask(invoke, agent)
+    assert messages[-1].text == ANSWER
+    assert monitor.flush(5)
+    (result,) = got
+    assert (result.case.query, result.case.context_texts) == (QUESTION, ["\n".join(REFUNDS)])
+
+
+def test_an_answer_below_is_replaced_in_the_conversation(agent_of, invoke):
+    agent, monitor = agent_of(LOOK_UP, WRONG)
+    messages = ask(invoke, agent)
+    assert kinds(messages) == ["human", "ai", "tool", "ai"]
+    assert messages[-1].text == FALLBACK
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_it_is_annotated_when_told_so(agent_of, invoke):
+    agent, _ = agent_of(LOOK_UP, WRONG, action="annotate")
+    message = ask(invoke, agent)[-1]
+    assert message.text == WRONG
+    assert message.response_metadata["ragaliq"]["below"] == ["faithfulness"]
+
+
+def test_it_stops_the_turn_when_told_so(agent_of, invoke):
+    agent, _ = agent_of(LOOK_UP, WRONG, action="raise")
+    with pytest.raises(GuardRejected):
+        ask(invoke, agent)
+
+
+def test_the_model_is_told_what_is_wrong_and_the_conversation_keeps_the_last_answer_only(
+    agent_of, invoke
+):
+    heard = []
+    agent, monitor = agent_of(
+        LOOK_UP, WRONG, lambda messages: heard.append(messages[-1].text) or ANSWER, action="retry"
+    )
+    messages = ask(invoke, agent)
+    assert f"- {WRONG}" in heard[0]
+    assert kinds(messages) == ["human", "ai", "tool", "ai"]
+    assert messages[-1].text == ANSWER
+    assert monitor.stats().outcomes == {"evaluated": 2}
+
+
+def test_a_model_may_search_again_before_its_next_attempt(agent_of, invoke):
+    agent, _ = agent_of(LOOK_UP, WRONG, calling("search", query="again"), ANSWER, action="retry")
+    messages = ask(invoke, agent)
+    assert kinds(messages) == ["human", "ai", "tool", "ai", "tool", "ai"]
+    assert messages[-1].text == ANSWER
+
+
+def test_attempts_are_bounded(agent_of, invoke):
+    agent, monitor = agent_of(LOOK_UP, WRONG, WRONG, WRONG, action="retry", max_retries=2)
+    messages = ask(invoke, agent)
+    assert kinds(messages) == ["human", "ai", "tool", "ai"]
+    assert messages[-1].text == FALLBACK
+    assert monitor.stats().outcomes == {"evaluated": 3}
+
+
+def test_only_this_turns_tools_and_attempts_count(agent_of, invoke):
+    agent, monitor = agent_of(
+        LOOK_UP,
+        WRONG,
+        ANSWER,
+        GREETING,
+        agent={"checkpointer": InMemorySaver()},
+        action="retry",
+        on_no_context="pass",
+    )
+    config = {"configurable": {"thread_id": "t1"}}
+    ask(invoke, agent, config=config)
+    messages = ask(invoke, agent, "Hi!", config)
+    assert messages[-1].text == GREETING
+    assert monitor.stats().outcomes == {"evaluated": 2, "no_context": 1}
+
+
+def test_a_structured_answer_is_checked_and_replaced_as_such(agent_of, invoke):
+    class Reply(BaseModel):
+        days: str
+
+    agent, monitor = agent_of(
+        LOOK_UP,
+        calling("Reply", days=WRONG),
+        agent={"response_format": ToolStrategy(Reply)},
+        fallback=lambda result: Reply(days="unknown"),
+    )
+    output = invoke(agent, {"messages": [("user", QUESTION)]})
+    assert output["structured_response"] == Reply(days="unknown")
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_tool_calls_are_not_answers(agent_of, invoke):
+    agent, monitor = agent_of(LOOK_UP, LOOK_UP, ANSWER)
+    ask(invoke, agent)
+    assert monitor.stats().started == 1
+
+
+async def test_the_event_loop_is_free_while_an_answer_is_judged(agent_of):
+    loop = asyncio.get_running_loop()
+
+    class NeedsTheLoop(ScriptedJudge):
+        async def extract_statements(self, query, response):
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(30)
+            return await super().extract_statements(query, response)
+
+    agent, _ = agent_of(LOOK_UP, WRONG, judge=NeedsTheLoop())
+    output = await agent.ainvoke({"messages": [("user", QUESTION)]})
+    assert output["messages"][-1].text == FALLBACK
+
+
+def test_a_guard_and_options_for_one_exclude_each_other():
+    with pytest.raises(ConfigurationError, match="not both"):
+        RagaliqGuardMiddleware(Guard(judge=ScriptedJudge()), action="raise")
+
+
+def test_without_langchain_the_error_says_what_to_install():
+    code = (
+        "import sys; sys.modules['langchain'] = None\n"
+        "import langchain_ragaliq\n"
+        "try: langchain_ragaliq.RagaliqGuardMiddleware\n"
+        "except ModuleNotFoundError as error: assert 'langchain-ragaliq[agents]' in str(error)\n"
+        "else: raise SystemExit('no error')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)

@@ -1,0 +1,271 @@
+"""Inline mode and direct evaluation: results are there in time, and nothing waits for itself."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from ragaliq import ConfigurationError, EvaluationTimeout, NotEvaluated, suppress
+from ragaliq.testing import ScriptedJudge
+
+FAITHFULNESS = ["faithfulness"]
+
+
+class Waiting(ScriptedJudge):
+    """Answers only when told so."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = threading.Event()
+        self.may_answer = threading.Event()
+
+    async def extract_statements(self, query, response):
+        self.asked.set()
+        await asyncio.to_thread(self.may_answer.wait, 30)
+        return await super().extract_statements(query, response)
+
+
+@pytest.fixture
+def inline(monitor_of):
+    def build(**options):
+        return monitor_of(mode="inline", evaluators=FAITHFULNESS, **options)
+
+    return build
+
+
+def run(monitor, case, run_id="r"):
+    """What an adapter does."""
+    return monitor.begin(run_id).submit(case)
+
+
+def score(result):
+    return result.results["faithfulness"].score
+
+
+def test_the_result_is_there_when_the_run_has_ended(inline, case):
+    monitor = inline()
+    assert run(monitor, case)
+    assert score(monitor.last_result) == 0.5
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_a_background_monitor_does_not_wait_and_keeps_nothing(monitor_of, case):
+    judge = Waiting()
+    monitor = monitor_of(judge=judge)
+    run(monitor, case)
+    assert monitor.last_result is None
+    assert monitor.stats().pending == 1
+    judge.may_answer.set()
+    assert monitor.flush(5.0)
+
+
+def test_at_the_limit_the_answer_goes_out_and_the_run_is_counted_once_in_the_background(
+    inline, case
+):
+    judge = Waiting()
+    monitor = inline(judge=judge, inline_timeout=0.01)
+    assert run(monitor, case)
+    assert monitor.last_result is None
+    assert monitor.stats().pending == 1
+    judge.may_answer.set()
+    assert monitor.flush(5.0)
+    assert score(monitor.last_result) == 0.5
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+async def test_where_a_loop_runs_nobody_waits_and_the_result_can_be_awaited(inline, case):
+    judge = Waiting()
+    monitor = inline(judge=judge)
+    run(monitor, case)
+    assert monitor.last_result is None
+    judge.may_answer.set()
+    assert score(await monitor.result()) == 0.5
+    assert score(monitor.last_result) == 0.5
+
+
+async def test_a_judge_that_needs_the_applications_loop_gets_it(inline, case):
+    loop = asyncio.get_running_loop()
+
+    class OnTheSameLoop(ScriptedJudge):
+        async def extract_statements(self, query, response):
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(30)
+            return await super().extract_statements(query, response)
+
+    monitor = inline(judge=OnTheSameLoop())
+    run(monitor, case)
+    assert score(await monitor.result()) == 0.5
+    assert score(await monitor.aevaluate(case)) == 0.5
+
+
+async def test_each_task_finds_its_own_run_and_any_run_by_its_id(inline, case):
+    monitor = inline()
+
+    async def request(answer):
+        run(monitor, case.model_copy(update={"response": answer}), answer)
+        await asyncio.sleep(0)
+        return (await monitor.result()).case.response
+
+    answers = [f"Answer {number} is this." for number in range(20)]
+    assert await asyncio.gather(*map(request, answers)) == answers
+    assert (await monitor.result(answers[3])).case.response == answers[3]
+    assert await monitor.result("unknown") is None
+    assert await monitor.result() is None
+
+
+def test_results_are_kept_for_a_bounded_number_of_runs(inline, case):
+    monitor = inline(judge=ScriptedJudge(claims=[]))
+    for number in range(1003):
+        monitor._engine.inline.expect(type("Ended", (), {"run_id": str(number), "receipt": None})())
+    assert len(monitor._engine.inline._receipts) == 1000
+
+
+def test_a_run_that_is_not_taken_has_no_result_and_nobody_waits(inline, case):
+    monitor = inline()
+    ticket = monitor.begin("r")
+    monitor.close()
+    assert not ticket.submit(case)
+    assert monitor.last_result is None
+    assert monitor.stats().outcomes == {"shutdown": 1}
+
+
+def test_a_direct_evaluation_is_a_run_like_any_other_but_never_sampled_out(monitor_of, case):
+    got = []
+    monitor = monitor_of(sample_rate=0.0, on_result=got.append)
+    result = monitor.evaluate(case, pipeline="shop", run_id="r1", session_id="s")
+    assert (result.run.run_id, result.run.session_id, result.pipeline) == ("r1", "s", "shop")
+    assert result.sampling_probability == 1.0
+    assert monitor.flush(5.0)
+    assert got == [result]
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_it_gives_up_waiting_at_its_limit_and_the_run_goes_on(monitor_of, case):
+    judge = Waiting()
+    monitor = monitor_of(judge=judge)
+    with pytest.raises(EvaluationTimeout):
+        monitor.evaluate(case, timeout=0.01)
+    judge.may_answer.set()
+    assert monitor.flush(5.0)
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+async def test_a_cancelled_caller_stops_waiting_and_the_run_goes_on(monitor_of, case):
+    judge = Waiting()
+    monitor = monitor_of(judge=judge)
+    caller = asyncio.create_task(monitor.aevaluate(case))
+    await asyncio.to_thread(judge.asked.wait, 30)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    judge.may_answer.set()
+    assert await monitor.aflush(5.0)
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_it_says_why_there_is_no_result(monitor_of, case):
+    with pytest.raises(NotEvaluated, match="disabled"):
+        monitor_of(enabled=False).evaluate(case)
+    closed = monitor_of()
+    closed.close()
+    with pytest.raises(NotEvaluated) as caught:
+        closed.evaluate(case)
+    assert caught.value.reason == "shutdown"
+    broken = monitor_of(judge=ScriptedJudge(failures={"evaluate_relevance": SystemExit(1)}))
+    with pytest.raises(NotEvaluated, match="incomplete_run"):
+        broken.evaluate(case)
+    with pytest.raises(TypeError, match="RAGTestCase"):
+        monitor_of().evaluate("no case")
+
+
+def test_a_queued_run_that_a_shutdown_drops_is_not_waited_for(monitor_of, case):
+    judge = Waiting()
+    monitor = monitor_of(judge=judge, concurrency=1)
+    monitor.submit(case)
+    assert judge.asked.wait(30)
+    outcome = []
+
+    def ask():
+        try:
+            monitor.evaluate(case)
+        except NotEvaluated as error:
+            outcome.append(error.reason)
+
+    caller = threading.Thread(target=ask)
+    caller.start()
+    while monitor.stats().started < 2:
+        caller.join(0.001)
+    closing = threading.Thread(target=monitor.close, args=(0.0,))
+    closing.start()
+    caller.join(30)
+    judge.may_answer.set()
+    closing.join(30)
+    assert outcome == ["shutdown"]
+
+
+def test_it_may_be_awaited_in_on_result_even_when_every_lane_is_there(monitor_of, case):
+    scores = []
+
+    async def on_result(result):
+        scores.append(score(await monitor.aevaluate(case)))
+
+    monitor = monitor_of(evaluators=FAITHFULNESS, on_result=on_result, concurrency=1)
+    monitor.submit(case)
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert scores == [0.5, 0.5]
+    assert monitor.stats().outcomes == {"evaluated": 4}
+
+
+def test_called_synchronously_in_on_result_it_refuses_instead_of_waiting_for_itself(
+    monitor_of, case
+):
+    errors = []
+
+    def on_result(result):
+        try:
+            monitor.evaluate(case)
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    monitor = monitor_of(on_result=on_result)
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert "aevaluate" in errors[0]
+    assert monitor.stats().started == 1
+
+
+def test_an_inline_run_that_ends_on_the_worker_does_not_wait_for_itself(inline, case):
+    ended = []
+
+    def on_result(result):
+        if not ended:
+            ended.append(ticket.submit(case))
+
+    monitor = inline(on_result=on_result)
+    ticket = monitor.begin("ended by the callback")
+    run(monitor, case)
+    assert monitor.flush(5.0)
+    assert ended == [True]
+    assert monitor.stats().outcomes == {"evaluated": 2}
+
+
+def test_asking_for_a_result_is_not_capturing(monitor_of, case):
+    with suppress():
+        assert monitor_of(evaluators=FAITHFULNESS).evaluate(case).results
+
+
+def test_a_withdrawn_run_leaves_no_trace_in_the_counts(monitor_of, case):
+    monitor = monitor_of()
+    ticket = monitor.begin("r")
+    ticket.withdraw()
+    ticket.withdraw()
+    assert not ticket.submit(case)
+    assert (monitor.stats().started, monitor.stats().pending) == (0, 0)
+
+
+@pytest.mark.parametrize("wrong", [{"mode": "online"}, {"mode": "inline", "inline_timeout": 0}])
+def test_a_wrong_mode_or_limit_is_named(monitor_of, wrong):
+    with pytest.raises(ConfigurationError, match=list(wrong)[-1]):
+        monitor_of(**wrong)
