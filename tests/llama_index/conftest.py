@@ -59,6 +59,10 @@ class RecordingTicket:
         self.monitor.sessions.append(session_id)
         return True
 
+    def withdraw(self) -> None:
+        if self.ended.acquire(blocking=False):
+            self.monitor.withdrawn += 1
+
     def discard(self, reason: str) -> None:
         if self.ended.acquire(blocking=False):
             self.monitor.reasons.append(reason)
@@ -71,6 +75,7 @@ class RecordingMonitor:
         self.sampled = sampled
         self.begun: list[tuple[str, str, str]] = []
         self.sampled_out = 0
+        self.withdrawn = 0
         self.cases: list[RAGTestCase] = []
         self.targets: list[SpanTarget | None] = []
         self.sessions: list[str | None] = []
@@ -89,7 +94,8 @@ class RecordingMonitor:
 
     @property
     def open(self) -> int:
-        return len(self.begun) - self.sampled_out - len(self.cases) - len(self.reasons)
+        ended = self.sampled_out + self.withdrawn + len(self.cases) + len(self.reasons)
+        return len(self.begun) - ended
 
     @property
     def only(self) -> tuple[str, list[str], str]:

@@ -110,10 +110,10 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
         """Events that could not be handled."""
         return self._tracker.errors if self._tracker is not None else 0
 
-    def scored_by_guard(self, run_id: UUID, answer: str) -> None:
+    @contained
+    def scored_by_guard(self, tracker: RunTracker, /, run_id: UUID, answer: str) -> None:
         """A guard inside this run has judged `answer`: the run is not scored again for it."""
-        if self._tracker is not None:
-            self._tracker.scored_by_guard(run_id, answer)
+        tracker.scored_by_guard(run_id, answer)
 
     # Most events of a run are steps that start and end. These two contain their errors themselves:
     # a decorator that passes keyword arguments on would cost as much as what they do.

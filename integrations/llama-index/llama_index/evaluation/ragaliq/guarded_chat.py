@@ -72,7 +72,7 @@ class GuardedChatEngine(BaseChatEngine):
         self, message: str, chat_history: History | None = None
     ) -> AgentChatResponse | StreamingAgentChatResponse:
         """Answer a message."""
-        return self._guarded(self._engine.chat, message, chat_history)
+        return self._guarded(self._engine.chat, message, chat_history)  # type: ignore[no-any-return]
 
     def stream_chat(
         self, message: str, chat_history: History | None = None
@@ -84,7 +84,7 @@ class GuardedChatEngine(BaseChatEngine):
         self, message: str, chat_history: History | None = None
     ) -> AgentChatResponse | StreamingAgentChatResponse:
         """`chat` for asynchronous code."""
-        return await self._aguarded(self._engine.achat, message, chat_history)
+        return await self._aguarded(self._engine.achat, message, chat_history)  # type: ignore[no-any-return]
 
     async def astream_chat(
         self, message: str, chat_history: History | None = None
@@ -105,7 +105,7 @@ class GuardedChatEngine(BaseChatEngine):
                 result = None if case is None else self.guard.check(case, **attempts.origin)
                 if not attempts.go_on(result):
                     break
-                response = chat(f"{message}\n\n{attempts.feedback}", before)
+                response = chat(f"{message}\n\n{attempts.feedback}", list(before))
         except GuardRejected:
             self._remember(before)
             raise
@@ -127,7 +127,7 @@ class GuardedChatEngine(BaseChatEngine):
                 result = None if case is None else await self.guard.acheck(case, **attempts.origin)
                 if not attempts.go_on(result):
                     break
-                response = await chat(f"{message}\n\n{attempts.feedback}", before)
+                response = await chat(f"{message}\n\n{attempts.feedback}", list(before))
         except GuardRejected:
             await self._aremember(before)
             raise

@@ -23,6 +23,7 @@ from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-d
     active_instrument_tags,
 )
 from llama_index.core.instrumentation.span import active_span_id
+
 from llama_index.evaluation.ragaliq.extract import passages_of, sources_of
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 from llama_index.evaluation.ragaliq.target import openinference_target
@@ -156,6 +157,8 @@ async def _aone(item: Any) -> AsyncGenerator[Any]:
 def _note_guarded(answer: str) -> None:
     """Tell ragaliq's handlers that an answer has been scored, so that they do not do it again."""
     span_id = active_span_id.get()
-    for handler in get_dispatcher().span_handlers if span_id else ():
+    if span_id is None:
+        return
+    for handler in get_dispatcher().span_handlers:
         if isinstance(handler, RagaliqSpanHandler):
             handler.scored_by_guard(span_id, answer)

@@ -148,7 +148,10 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
 
     def scored_by_guard(self, span_id: str, answer: str) -> None:
         """A guard inside this span has judged `answer`: the run is not scored again for it."""
-        self._capture.scored_by_guard(span_id, answer)
+        try:
+            self._capture.scored_by_guard(span_id, answer)
+        except Exception as error:  # noqa: BLE001 - the guard's caller must not notice
+            self._faults.note(error)
 
     def close(self) -> None:
         """End the runs in progress, counted `interrupted`; called when LlamaIndex shuts down."""
