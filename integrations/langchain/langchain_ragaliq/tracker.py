@@ -30,6 +30,8 @@ __all__ = ["RunTracker", "run_in_force"]
 logger = logging.getLogger("ragaliq.langchain")
 
 _SWEEP_SECONDS = 5.0
+# What the classes of LangChain's own evaluators end in; their answers are grades.
+_EVALUATORS = "EvalChain"
 
 
 def run_in_force() -> int | None:
@@ -140,7 +142,8 @@ class RunTracker:
         if run_id.int in self._runs:
             return  # the same handler was given in two places
         parent = parent_id.int if parent_id is not None else run_in_force()
-        if parent is not None and parent in self._ended:
+        is_below_left_out = parent is not None and parent in self._ended
+        if is_below_left_out or (name is not None and name.endswith(_EVALUATORS)):
             self.leave_out(run_id)
             return
         ticket = self.monitor.begin(

@@ -1,0 +1,165 @@
+"""What judges and evaluators run is nobody's traffic, whoever watches the process."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.evaluation import (
+    BatchEvalRunner,
+    ContextRelevancyEvaluator,
+    RelevancyEvaluator,
+)
+from llama_index.core.evaluation import FaithfulnessEvaluator as LlamaFaithfulness
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.settings import Settings
+
+from llama_index.evaluation.ragaliq import FaithfulnessEvaluator, GuardedQueryEngine, attach
+from ragaliq import (
+    ClaimsResult,
+    ClaimVerdict,
+    JudgeResult,
+    LLMJudge,
+    Monitor,
+    RAGTestCase,
+    evaluate,
+    evaluate_async,
+    suppress,
+)
+
+pytestmark = pytest.mark.filterwarnings(r"ignore:asyncio_module\(\) is deprecated")
+
+QUESTION = "How long do refunds take?"
+ANSWER = "Refunds take five days."
+CASE = RAGTestCase(query=QUESTION, context=[ANSWER], response=ANSWER)
+
+
+class EngineJudge(LLMJudge):
+    """Asks query and chat engines about everything."""
+
+    name = "engine"
+
+    def __init__(self, ask):
+        self._ask_once = ask
+        self.asked = 0
+
+    async def _ask(self):
+        self.asked += 1
+        await self._ask_once()
+
+    async def extract_claims(self, response):
+        await self._ask()
+        return ClaimsResult(claims=[response], tokens_used=1)
+
+    async def verify_claim(self, claim, context):
+        await self._ask()
+        return ClaimVerdict(verdict="SUPPORTED")
+
+    async def evaluate_relevance(self, query, response):
+        await self._ask()
+        return JudgeResult(score=1.0, reasoning="", tokens_used=1)
+
+
+@pytest.fixture(params=["query", "aquery", "stream", "to_thread", "chat", "stream_chat"])
+def judge(request, engine, retriever, llm):
+    built = engine(streaming=request.param == "stream")
+    chat = ContextChatEngine.from_defaults(
+        retriever=retriever,
+        llm=llm,
+        memory=ChatMemoryBuffer.from_defaults(token_limit=3000, tokenizer_fn=str.split),
+    )
+
+    async def ask():
+        if request.param in {"query", "stream"}:
+            str(built.query(QUESTION))
+        elif request.param == "aquery":
+            await built.aquery(QUESTION)
+        elif request.param == "to_thread":
+            await asyncio.to_thread(built.query, QUESTION)
+        elif request.param == "chat":
+            chat.chat(QUESTION)
+        else:
+            list(chat.stream_chat(QUESTION).response_gen)
+
+    return EngineJudge(ask)
+
+
+@pytest.fixture(params=["background", "inline"])
+def live(request, judge):
+    built = Monitor(judge=judge, mode=request.param)
+    attach(built)
+    yield built
+    built.close(1.0)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_judge_made_of_engines_is_not_captured_in_live_mode(live, judge, engine, mode):
+    if mode == "sync":
+        engine().query(QUESTION)
+    else:
+        asyncio.run(engine().aquery(QUESTION))
+    assert live.flush(30)
+    assert live.stats().outcomes == {"evaluated": 1}
+    assert (live.stats().started, judge.asked) == (1, 3)
+
+
+def test_nor_offline(handler, monitor, judge):
+    evaluate([CASE], judge=judge)
+    asyncio.run(evaluate_async([CASE], judge=judge))
+    assert FaithfulnessEvaluator(judge).evaluate(QUESTION, ANSWER, [ANSWER]).passing
+    assert judge.asked == 8
+    assert monitor.begun == []
+
+
+def test_nor_in_a_guard(handler, monitor, judge, engine):
+    guarded = GuardedQueryEngine(engine(), judge=judge)
+    assert guarded.query(QUESTION).response == ANSWER
+    assert judge.asked == 2
+    assert (monitor.cases, monitor.reasons) == ([], [])
+    guarded.guard.monitor.close(1.0)
+
+
+@pytest.fixture
+def evaluators(llm, monkeypatch):
+    """LlamaIndex's own evaluators that ask query engines of theirs."""
+    monkeypatch.setattr(Settings, "_embed_model", MockEmbedding(embed_dim=3))
+    return [LlamaFaithfulness(llm), RelevancyEvaluator(llm), ContextRelevancyEvaluator(llm)]
+
+
+def test_llama_indexs_own_evaluators_are_not_captured(handler, monitor, evaluators):
+    for evaluator in evaluators:
+        assert evaluator.evaluate(QUESTION, ANSWER, [ANSWER]).query == QUESTION
+        asyncio.run(evaluator.aevaluate(QUESTION, ANSWER, [ANSWER]))
+    assert monitor.begun == []
+
+
+async def test_nor_in_its_batch_runner(handler, monitor, evaluators):
+    runner = BatchEvalRunner({"faithfulness": evaluators[0], "relevancy": evaluators[1]})
+    await runner.aevaluate_response_strs([QUESTION], [ANSWER], [[ANSWER]])
+    assert monitor.begun == []
+
+
+async def test_what_an_application_asks_is_captured_beside_them(
+    handler, monitor, evaluators, engine
+):
+    await asyncio.gather(
+        evaluators[0].aevaluate(QUESTION, ANSWER, [ANSWER]), engine().aquery(QUESTION)
+    )
+    assert monitor.only == (QUESTION, [ANSWER, "The shop opens at nine."], ANSWER)
+
+
+async def test_a_method_called_aevaluate_is_not_taken_for_an_evaluator(handler, monitor, engine):
+    class Application:
+        async def aevaluate(self):
+            return await engine().aquery(QUESTION)
+
+    await Application().aevaluate()
+    assert len(monitor.cases) == 1
+
+
+def test_whatever_else_is_left_out_by_suppress(handler, monitor, engine):
+    with suppress():
+        engine().query(QUESTION)
+    assert monitor.begun == []
