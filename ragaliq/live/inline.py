@@ -30,17 +30,20 @@ class InlineMode:
         self._lock = threading.RLock()
         self._receipts: OrderedDict[str, Receipt] = OrderedDict()
         # What a request looks for is its own run: tasks and threads have a context each.
-        self._latest: ContextVar[Receipt | None] = ContextVar("ragaliq_latest_run", default=None)
+        self._latest: ContextVar[str | None] = ContextVar("ragaliq_latest_run", default=None)
 
     @property
     def timeout(self) -> float:
         """Seconds to wait for a result."""
         return self._timeout
 
+    def began(self, run_id: str) -> None:
+        """A run has begun in this context; LangChain may end it in another one."""
+        self._latest.set(run_id)
+
     def expect(self, submission: Submission) -> None:
         """Have the result of a run kept; the oldest of many are forgotten."""
         receipt = submission.receipt = Receipt()
-        self._latest.set(receipt)
         with self._lock:
             self._receipts[submission.run_id] = receipt
             while len(self._receipts) > _KEPT:
@@ -62,10 +65,9 @@ class InlineMode:
 
     def find(self, run_id: str | None) -> Receipt | None:
         """The receipt of a run, by default of the latest one in this context."""
-        if run_id is None:
-            return self._latest.get()
+        run_id = self._latest.get() if run_id is None else run_id
         with self._lock:
-            return self._receipts.get(run_id)
+            return None if run_id is None else self._receipts.get(run_id)
 
     def after_fork(self) -> InlineMode:
         """A new one for a forked child, where nobody will deliver the parent's results."""

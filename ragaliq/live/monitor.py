@@ -186,6 +186,8 @@ class Monitor(DirectEvaluation):
         """
         if not self._enabled or is_suppressed():
             return None
+        if self._engine.inline is not None:
+            self._engine.inline.began(run_id)
         self._engine.tally.start()
         try:
             chance = self._sampler.begin(run_id, pipeline)

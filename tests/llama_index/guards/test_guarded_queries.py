@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.base.response.schema import (
     AsyncStreamingResponse,
     PydanticResponse,
@@ -13,11 +12,9 @@ from llama_index.core.base.response.schema import (
     StreamingResponse,
 )
 from llama_index.core.bridge.pydantic import BaseModel
-from llama_index.core.chat_engine import ContextChatEngine, SimpleChatEngine
-from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import CustomQueryEngine
 
-from llama_index.evaluation.ragaliq import GuardedChatEngine, GuardedQueryEngine, attach
+from llama_index.evaluation.ragaliq import GuardedQueryEngine, attach
 from ragaliq import ConfigurationError, Guard, GuardRejected, Monitor, suppress
 from ragaliq.testing import ScriptedJudge
 
@@ -25,37 +22,6 @@ QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
 WRONG = "Refunds take nine days."
 FALLBACK = "I do not know."
-
-
-@pytest.fixture
-def guard_of():
-    made = []
-
-    def build(**options):
-        options.setdefault("judge", ScriptedJudge())
-        options.setdefault("fallback", FALLBACK)
-        made.append(Guard(**options))
-        return made[-1]
-
-    yield build
-    for guard in made:
-        guard.monitor.close(1.0)
-
-
-@pytest.fixture
-def llm_of(scripted_llm):
-    """A model that gives these answers in turn, and the prompts it was given."""
-
-    def build(*replies):
-        prompts = []
-
-        def reply(prompt):
-            prompts.append(prompt)
-            return replies[min(len(prompts), len(replies)) - 1]
-
-        return scripted_llm(reply=reply), prompts
-
-    return build
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -187,94 +153,6 @@ async def test_the_event_loop_is_free_while_an_answer_is_judged(guarded):
     assert (await guarded(WRONG, judge=NeedsTheLoop()).aquery(QUESTION)).response == FALLBACK
 
 
-# --- chat engines -----------------------------------------------------------------------------
-
-
-def memory():
-    """LlamaIndex's default leaves a database connection open."""
-    return ChatMemoryBuffer.from_defaults(token_limit=3000, tokenizer_fn=str.split)
-
-
-@pytest.fixture
-def chat_of(retriever, guard_of, llm_of):
-    def build(*replies, **options):
-        llm, prompts = llm_of(*replies)
-        inner = ContextChatEngine.from_defaults(
-            retriever=retriever,
-            llm=llm,
-            memory=memory(),
-        )
-        return GuardedChatEngine(inner, guard_of(**options)), prompts
-
-    return build
-
-
-def texts(engine):
-    return [message.content for message in engine.chat_history]
-
-
-@pytest.fixture(params=["chat", "achat", "stream_chat", "astream_chat"])
-def chat(request):
-    """Ask a chat engine in each of its four ways, and read the answer."""
-
-    async def read(engine, message):
-        if request.param == "achat":
-            return (await engine.achat(message)).response
-        response = await engine.astream_chat(message)
-        return "".join([piece async for piece in response.async_response_gen()])
-
-    def ask(engine, message=QUESTION):
-        if request.param == "chat":
-            return engine.chat(message).response
-        if request.param == "stream_chat":
-            return "".join(engine.stream_chat(message).response_gen)
-        return asyncio.run(read(engine, message))
-
-    return ask
-
-
-def test_a_supported_chat_answer_passes(chat_of, chat):
-    engine, _ = chat_of(ANSWER)
-    assert chat(engine) == ANSWER
-    assert texts(engine) == [QUESTION, ANSWER]
-
-
-def test_the_conversation_keeps_the_answer_that_went_out(chat_of, chat):
-    engine, _ = chat_of(WRONG)
-    assert chat(engine) == FALLBACK
-    assert texts(engine) == [QUESTION, FALLBACK]
-
-
-def test_neither_rejected_answers_nor_feedback_stay_in_the_conversation(chat_of, chat):
-    engine, prompts = chat_of(WRONG, ANSWER, action="retry")
-    assert chat(engine) == ANSWER
-    assert f"- {WRONG}" in prompts[1]
-    assert texts(engine) == [QUESTION, ANSWER]
-    assert chat(engine, "And then?") == ANSWER
-    assert texts(engine) == [QUESTION, ANSWER, "And then?", ANSWER]
-
-
-def test_what_was_stopped_is_forgotten(chat_of, chat):
-    engine, _ = chat_of(WRONG, action="raise")
-    with pytest.raises(GuardRejected):
-        chat(engine)
-    assert texts(engine) == []
-
-
-def test_a_conversation_may_be_handed_in_and_started_anew(chat_of):
-    engine, _ = chat_of(WRONG)
-    engine.chat(QUESTION, [ChatMessage(content="Hello")])
-    assert texts(engine) == ["Hello", QUESTION, FALLBACK]
-    engine.reset()
-    assert texts(engine) == []
-
-
-def test_an_answer_without_sources_is_left_alone(guard_of, llm_of):
-    llm, _ = llm_of(WRONG)
-    inner = SimpleChatEngine.from_defaults(llm=llm, memory=memory())
-    assert GuardedChatEngine(inner, guard_of()).chat(QUESTION).response == WRONG
-
-
 # --- beside an attached handler ---------------------------------------------------------------
 
 
@@ -290,11 +168,6 @@ def test_a_guarded_answer_is_scored_once(handler, monitor, guarded, query, actio
 def test_also_when_it_is_stopped(handler, monitor, guarded, query):
     with pytest.raises(GuardRejected):
         query(guarded(WRONG, action="raise"))
-    assert (monitor.cases, monitor.reasons) == ([], [])
-
-
-def test_also_in_a_conversation(handler, monitor, chat_of, chat):
-    chat(chat_of(WRONG)[0])
     assert (monitor.cases, monitor.reasons) == ([], [])
 
 
