@@ -1,4 +1,4 @@
-"""Asking a monitor for a result and waiting for it."""
+"""Asking a monitor for results and waiting for them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ragaliq.core.draft import CaseDraft
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import NotEvaluated, RagaliqError
+from ragaliq.live.capture import Capture, providers_in_use
 from ragaliq.live.job import Framework, LiveResult, Submission
 from ragaliq.live.receipt import Receipt
 from ragaliq.live.sampling.choice import Choice
@@ -48,6 +49,7 @@ class DirectEvaluation:
 
     _enabled: bool
     _engine: Engine
+    _providers: tuple[object, ...]
 
     @property
     def is_enabled(self) -> bool:
@@ -142,6 +144,22 @@ class DirectEvaluation:
         inline = self._engine.inline
         receipt = None if inline is None else inline.find(None)
         return None if receipt is None else receipt.result
+
+    def capture(self, *, timeout: float = 10.0) -> Capture:
+        """A block, `with` or `async with`, for handlers that are frozen when they return.
+
+        Leaving it waits up to `timeout` seconds until every run is evaluated, then has
+        OpenTelemetry's providers send what they hold. It never raises.
+        """
+        return Capture(self, timeout=timeout, providers=providers_in_use(*self._providers))
+
+    def flush(self, timeout: float = 30.0) -> bool:
+        """Wait until every accepted run is evaluated.
+
+        Returns:
+            False when `timeout` seconds were not enough, or when called from `on_result`.
+        """
+        return self._engine.worker.flush(timeout)
 
     def _submission(
         self, case: RAGTestCase | CaseDraft, run: RunDetails

@@ -17,7 +17,6 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.execution import Executor, choose_scorer
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.live.capture import Capture, providers_in_use
 from ragaliq.live.direct import DirectEvaluation
 from ragaliq.live.engine import Engine
 from ragaliq.live.inline import InlineMode
@@ -242,25 +241,9 @@ class Monitor(DirectEvaluation):
 
     # --- waiting and ending -------------------------------------------------------------------
 
-    def flush(self, timeout: float = 30.0) -> bool:
-        """Wait until every accepted run is evaluated.
-
-        Returns:
-            False when `timeout` seconds were not enough, or when called from `on_result`.
-        """
-        return in_turn(timeout, self._engine.worker.flush, self._sinks.flush)
-
     async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
         """`flush` without blocking the event loop."""
         return await asyncio.to_thread(self.flush, timeout)
-
-    def capture(self, *, timeout: float = 10.0) -> Capture:
-        """A block, `with` or `async with`, for handlers that are frozen when they return.
-
-        Leaving it waits up to `timeout` seconds until every run is evaluated, then has
-        OpenTelemetry's providers send what they hold. It never raises.
-        """
-        return Capture(self, timeout=timeout, providers=providers_in_use(self._telemetry))
 
     def close(self, timeout: float = 30.0) -> bool:
         """Evaluate what is queued, at most for `timeout` seconds, then stop for good.
