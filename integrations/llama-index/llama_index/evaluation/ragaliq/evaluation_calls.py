@@ -16,7 +16,8 @@ def is_in_evaluator() -> bool:
 
     Faithfulness and relevancy there ask a query engine of their own, whose spans look like an
     application's, and nothing around them has a span. What can be seen is the call itself: an
-    `aevaluate` that awaits a query is still on the stack. To look costs a microsecond or two, once a run.
+    `aevaluate` that awaits a query is still on the stack. To look costs a
+    microsecond or two, once a run.
     """
     frame = sys._getframe(1)
     for _ in range(_FRAMES):
