@@ -19,6 +19,7 @@ from ragaliq.telemetry.target import current_span_target
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
+    from ragaliq.telemetry.options import TelemetryOptions
 
 __all__ = ["DirectEvaluation", "RunDetails"]
 
@@ -49,7 +50,7 @@ class DirectEvaluation:
 
     _enabled: bool
     _engine: Engine
-    _providers: tuple[object, ...]
+    _telemetry: TelemetryOptions
 
     @property
     def is_enabled(self) -> bool:
@@ -151,7 +152,7 @@ class DirectEvaluation:
         Leaving it waits up to `timeout` seconds until every run is evaluated, then has
         OpenTelemetry's providers send what they hold. It never raises.
         """
-        return Capture(self, timeout=timeout, providers=providers_in_use(*self._providers))
+        return Capture(self, timeout=timeout, providers=providers_in_use(self._telemetry))
 
     def flush(self, timeout: float = 30.0) -> bool:
         """Wait until every accepted run is evaluated.
