@@ -9,6 +9,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from ragaliq import TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 
 
@@ -28,7 +29,9 @@ def tracer_provider(sent):
 
 
 def test_leaving_the_block_evaluates_and_sends_everything(monitor_of, case, sent, tracer_provider):
-    monitor = monitor_of(tracer_provider=tracer_provider, judge=ScriptedJudge(delay=0.02))
+    monitor = monitor_of(
+        telemetry=TelemetryOptions(tracer_provider=tracer_provider), judge=ScriptedJudge(delay=0.02)
+    )
     with monitor.capture(timeout=30) as capture:
         monitor.submit(case)
         assert not sent.get_finished_spans()
@@ -40,7 +43,9 @@ def test_leaving_the_block_evaluates_and_sends_everything(monitor_of, case, sent
 async def test_an_asynchronous_handler_does_not_block_its_loop(
     monitor_of, case, sent, tracer_provider
 ):
-    monitor = monitor_of(tracer_provider=tracer_provider, judge=ScriptedJudge(delay=0.02))
+    monitor = monitor_of(
+        telemetry=TelemetryOptions(tracer_provider=tracer_provider), judge=ScriptedJudge(delay=0.02)
+    )
     async with monitor.capture(timeout=30) as capture:
         monitor.submit(case)
     assert capture.complete
@@ -76,7 +81,7 @@ def test_a_provider_that_raises_is_not_noticed(monitor_of, case):
         def force_flush(self, timeout_millis=30000):
             raise ConnectionError("nobody there")
 
-    monitor = monitor_of(tracer_provider=Broken())
+    monitor = monitor_of(telemetry=TelemetryOptions(tracer_provider=Broken()))
     with monitor.capture() as capture:
         monitor.submit(case)
     assert capture.complete
