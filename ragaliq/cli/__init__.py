@@ -1,0 +1,21 @@
+"""The command line: `ragaliq evaluate`, `estimate`, `compare`, `report`, `metrics`, `doctor`."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; the process ends with one of the codes in `exit_codes`."""
+    try:
+        from ragaliq.cli.app import run
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("typer", "rich", "yaml"):
+            raise
+        sys.exit(
+            f"ragaliq: the command line needs {error.name}, which is not installed: "
+            "pip install 'ragaliq[cli]'"
+        )
+    sys.exit(run())

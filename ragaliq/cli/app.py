@@ -1,0 +1,74 @@
+"""The commands, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from ragaliq._version import __version__
+from ragaliq.cli.console import errors, output, plain
+from ragaliq.cli.doctor import doctor
+from ragaliq.cli.estimate import estimate
+from ragaliq.cli.exit_codes import ExitCode, code_of
+from ragaliq.cli.metrics import metrics
+from ragaliq.errors import RagaliqError
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="ragaliq",
+    help="Score RAG answers claim by claim.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (estimate, metrics, doctor):
+    app.command()(command)
+
+
+def _version(asked: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if asked:
+        output.print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Score RAG answers claim by claim."""
+
+
+def run() -> int:
+    """Run the command in `sys.argv`; returns the exit code."""
+    try:
+        result = app(prog_name="ragaliq", standalone_mode=False)
+    except RagaliqError as error:
+        errors.print(plain(f"ragaliq: {error}"))
+        return code_of(error)
+    except KeyboardInterrupt:
+        errors.print("ragaliq: interrupted")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe has gone (`| head`): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except Exception as error:
+        if not hasattr(error, "exit_code"):
+            raise
+        _show_usage_error(error)
+        return int(error.exit_code)
+    return int(result or 0)
+
+
+def _show_usage_error(error: Exception) -> None:
+    show = getattr(error, "show", None)
+    if show is not None:
+        show()

@@ -1,0 +1,120 @@
+"""`ragaliq doctor`: what is installed and set, and whether the judge answers."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+from rich.table import Table
+
+from ragaliq.cli.console import errors, output, plain
+from ragaliq.cli.exit_codes import ExitCode
+from ragaliq.cli.options import BaseUrl, Judge, Model, judge_of
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import RagaliqError
+from ragaliq.evaluators import FaithfulnessEvaluator
+from ragaliq.judges.base import LLMJudge
+
+__all__ = ["doctor"]
+
+_PACKAGES = (
+    "ragaliq",
+    "langchain-ragaliq",
+    "llama-index-evaluation-ragaliq",
+    "langchain-core",
+    "langchain",
+    "langgraph",
+    "llama-index-core",
+    "anthropic",
+    "openai",
+    "opentelemetry-sdk",
+    "opentelemetry-exporter-otlp-proto-http",
+    "openinference-instrumentation-langchain",
+    "openinference-instrumentation-llama-index",
+    "pyarrow",
+)
+_SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "LANGFUSE_SECRET_KEY")
+_ENDPOINTS = (
+    "ANTHROPIC_BASE_URL",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "PHOENIX_COLLECTOR_ENDPOINT",
+    "LANGFUSE_HOST",
+    "MLFLOW_TRACKING_URI",
+)
+_EXAMPLE = RAGTestCase(
+    query="When is the shop open?",
+    context=["The shop is open from 9 to 17 on weekdays."],
+    response="The shop is open from 9 to 17. It was founded in 1987.",
+)
+
+
+def doctor(
+    *,
+    judge: Judge = "local",
+    model: Model = None,
+    base_url: BaseUrl = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not call the judge.")] = False,
+) -> int:
+    """Show what is installed and set, and have one tiny answer judged. No secret is printed."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_row("Python", platform.python_version())
+    for name, state in (*_packages(), *_environment(os.environ)):
+        table.add_row(name, plain(state, limit=100))
+    output.print(table)
+    if offline:
+        return ExitCode.OK
+    try:
+        return _try(judge_of(judge, model=model, base_url=base_url))
+    except RagaliqError as error:
+        errors.print(plain(f"judge {judge}: {error}"))
+        return ExitCode.JUDGE
+
+
+def _packages() -> Iterator[tuple[str, str]]:
+    for package in _PACKAGES:
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:
+            yield package, "not installed"
+
+
+def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name in _SECRETS:
+        yield name, "set" if environ.get(name) else "not set"
+    for name in _ENDPOINTS:
+        if environ.get(name):
+            yield name, _without_credentials(environ[name])
+    for name in sorted(environ):
+        if name.startswith("RAGALIQ_"):
+            yield name, environ[name]
+
+
+def _without_credentials(url: str) -> str:
+    """Scheme, host and port: user names, passwords, paths and queries may be secrets."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "set, but no URL"
+    if not parts.hostname:
+        return "set, but no URL"
+    return f"{parts.scheme}://{parts.hostname}{port}"
+
+
+def _try(judge: LLMJudge) -> int:
+    result = FaithfulnessEvaluator().evaluate_sync(_EXAMPLE, judge)
+    verdicts = [claim.verdict for claim in result.claims]
+    usage = result.usage
+    price = "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    output.print(f"judge {judge.name}: {verdicts}, {usage.total_tokens} tokens, cost {price}")
+    # One sentence is in the context word by word, the other is not in it at all.
+    if verdicts[:1] == ["SUPPORTED"] and "SUPPORTED" not in verdicts[1:]:
+        return ExitCode.OK
+    errors.print("the judge answers, but not as expected: SUPPORTED first, then anything else")
+    return ExitCode.JUDGE

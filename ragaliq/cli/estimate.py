@@ -1,0 +1,55 @@
+"""`ragaliq estimate`: what an evaluation would cost, before anything is spent."""
+
+from __future__ import annotations
+
+from ragaliq.cli.console import errors, output
+from ragaliq.cli.options import (
+    BaseUrl,
+    Data,
+    Fields,
+    Judge,
+    Metrics,
+    Model,
+    Policy,
+    PolicyName,
+    SkipBadRows,
+    Strategy,
+    evaluators_of,
+    judge_of,
+    policy_of,
+    reader_of,
+)
+from ragaliq.estimate import estimate as estimate_cost
+
+__all__ = ["estimate"]
+
+
+def estimate(
+    data: Data,
+    *,
+    judge: Judge = "claude",
+    model: Model = None,
+    base_url: BaseUrl = None,
+    metrics: Metrics = "faithfulness,relevance",
+    policy: Policy = PolicyName.RAGALIQ,
+    strategy: Strategy = None,
+    field: Fields = None,
+    skip_bad_rows: SkipBadRows = False,
+) -> None:
+    """Say what `evaluate` would cost; no judge is called."""
+    scoring = policy_of(policy)
+    reader = reader_of(data, field, skip_bad_rows=skip_bad_rows)
+    expected = estimate_cost(
+        reader,
+        judge=judge_of(judge, model=model, base_url=base_url),
+        evaluators=evaluators_of(metrics, policy=scoring, strategy=strategy),
+        policy=scoring,
+    )
+    usage = expected.usage
+    price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.2f}"
+    output.print(
+        f"{expected.cases:,} cases, {usage.requests:,} requests, {usage.total_tokens:,} tokens: "
+        f"{price}"
+    )
+    if reader.skipped:
+        errors.print(f"{reader.skipped} bad rows were left out")
