@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 
 from ragaliq._version import __version__
+from ragaliq.cli.compare import compare
 from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.doctor import doctor
 from ragaliq.cli.estimate import estimate
+from ragaliq.cli.evaluate import evaluate
 from ragaliq.cli.exit_codes import ExitCode, code_of
 from ragaliq.cli.metrics import metrics
 from ragaliq.errors import RagaliqError
@@ -26,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (estimate, metrics, doctor):
+for command in (evaluate, estimate, compare, metrics, doctor):
     app.command()(command)
 
 

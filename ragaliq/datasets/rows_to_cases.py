@@ -14,6 +14,9 @@ from ragaliq.datasets.values import as_chunks, as_mapping, as_text, as_texts
 
 __all__ = ["case_of"]
 
+# Stores keep that much: two longer ids could become one there.
+_MAX_ID = 128
+
 
 def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
     """Make a case of a row. What belongs to no field goes into the case's metadata.
@@ -28,9 +31,12 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
     for needed in ("query", "response"):
         if needed not in values:
             raise fault(where, f"no {needed} was found", _advice(needed, row))
+    case_id = as_text(values.get("id", where), where=where, field="id")
+    if len(case_id) > _MAX_ID:
+        raise fault(where, f"its id is longer than {_MAX_ID} characters")
     try:
         return RAGTestCase(
-            id=as_text(values.get("id", where), where=where, field="id"),
+            id=case_id,
             name=as_text(values.get("name", ""), where=where, field="name"),
             query=as_text(values["query"], where=where, field="query"),
             context=as_chunks(values.get("context", []), where=where),

@@ -1,0 +1,135 @@
+"""One run of `ragaliq evaluate`: cases in, records out, as far as the budget goes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import NamedTuple
+
+from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import BudgetExceeded, ConfigurationError
+from ragaliq.execution import CaseScorer, choose_scorer
+from ragaliq.judges.base import LLMJudge
+from ragaliq.sinks import EvaluationRecord, evaluation_record
+from ragaliq.streaming import score_stream
+from ragaliq.telemetry.content import ContentPolicy
+
+__all__ = ["Campaign", "run_id_of"]
+
+
+def run_id_of(case_id: str, repeat: int) -> str:
+    """Names one judging of a case: its first by the case's own id."""
+    return case_id if repeat == 0 else f"{case_id}#{repeat + 1}"
+
+
+class _Judging(NamedTuple):
+    case: RAGTestCase
+    run_id: str
+
+
+class Campaign:
+    """Has cases judged, each as often as asked, and makes records of the results.
+
+    Args:
+        evaluators: What is measured.
+        judge: Who decides.
+        name: Of the data set.
+        concurrency: Cases judged at the same time, in each process.
+        processes: Processes for a judge that is work for the processor; by default one a core.
+        timeout: Seconds each metric may take.
+        repeats: How often each case is judged.
+        keep_text: Whether the records hold questions, answers, chunks and claims.
+        max_cost: US dollars after which no further case is begun.
+        already_spent: Cost of the part that was done before.
+    """
+
+    def __init__(
+        self,
+        evaluators: Sequence[Evaluator],
+        judge: LLMJudge,
+        *,
+        name: str,
+        concurrency: int = 8,
+        processes: int | None = None,
+        timeout: float = 300.0,
+        repeats: int = 1,
+        keep_text: bool = True,
+        max_cost: float | None = None,
+        already_spent: JudgeUsage | None = None,
+    ) -> None:
+        self._evaluators, self._judge, self._name = evaluators, judge, name
+        self._concurrency, self._timeout, self._repeats = concurrency, timeout, repeats
+        self._content = ContentPolicy(on_spans=keep_text, on_events=keep_text)
+        self._max_cost = max_cost
+        self._spent = already_spent or JudgeUsage()
+        self._processes = processes or os.cpu_count() or 1
+
+    async def records(
+        self, cases: Iterable[RAGTestCase], *, done: frozenset[str] = frozenset()
+    ) -> AsyncIterator[EvaluationRecord]:
+        """Judge cases and yield a record for each as soon as it is there.
+
+        Args:
+            cases: Read as they are needed.
+            done: `run_id_of` of what was judged before.
+
+        Raises:
+            BudgetExceeded: `max_cost` is reached; what was yielded is paid for.
+            ConfigurationError: There is a `max_cost` and the judge's price is not known.
+        """
+        self._require_budget()
+        scorers = self._scorers()
+        turn = itertools.cycle(scorers)
+
+        async def score(judging: _Judging) -> Mapping[str, EvaluationResult]:
+            scorer = next(turn)
+            return await scorer.score(judging.case, self._evaluators, deadline=self._timeout)
+
+        todo = self._todo(cases, done)
+        concurrency = self._concurrency * len(scorers)
+        try:
+            async with aclosing(score_stream(todo, score, concurrency=concurrency)) as stream:
+                async for judging, results in stream:
+                    yield self._record(judging, results)
+                    self._spent += sum((r.usage for r in results.values()), JudgeUsage())
+                    self._require_budget()
+        finally:
+            for scorer in scorers:
+                await scorer.aclose()
+
+    def _scorers(self) -> list[CaseScorer]:
+        first = choose_scorer(None, judge=self._judge, evaluators=self._evaluators, niceness=0)
+        if first.executor == "thread":
+            return [first]
+        return [first, *(first.after_fork() for _ in range(self._processes - 1))]
+
+    def _todo(self, cases: Iterable[RAGTestCase], done: frozenset[str]) -> Iterator[_Judging]:
+        for case in cases:
+            for repeat in range(self._repeats):
+                run_id = run_id_of(case.id, repeat)
+                if run_id not in done:
+                    yield _Judging(case, run_id)
+
+    def _record(
+        self, judging: _Judging, results: Mapping[str, EvaluationResult]
+    ) -> EvaluationRecord:
+        run = EvaluatedRun(run_id=judging.run_id, pipeline=self._name)
+        return evaluation_record(judging.case, results, run, content=self._content)
+
+    def _require_budget(self) -> None:
+        if self._max_cost is None:
+            return
+        if self._spent.cost_usd is None:
+            raise ConfigurationError(
+                "--max-cost cannot be held: what this judge's model costs is not known"
+            )
+        if self._spent.cost_usd >= self._max_cost:
+            raise BudgetExceeded(
+                f"${self._spent.cost_usd:.4f} is spent, of --max-cost {self._max_cost:g}; run "
+                "again with --resume and a higher --max-cost to go on"
+            )

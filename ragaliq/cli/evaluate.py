@@ -1,0 +1,207 @@
+"""`ragaliq evaluate`: score a file of cases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ragaliq.cli.campaign import Campaign
+from ragaliq.cli.console import errors, plain
+from ragaliq.cli.exit_codes import ExitCode
+from ragaliq.cli.goals import Goal, missed
+from ragaliq.cli.options import (
+    BaseUrl,
+    Data,
+    Fields,
+    Judge,
+    Metrics,
+    Model,
+    Policy,
+    PolicyName,
+    SkipBadRows,
+    Strategy,
+    evaluators_of,
+    judge_of,
+    policy_of,
+    reader_of,
+)
+from ragaliq.cli.outputs import Writer, writer_for
+from ragaliq.cli.progress import RunProgress
+from ragaliq.cli.summary import show_summary
+from ragaliq.cli.tally import RunTally
+from ragaliq.datasets import CaseReader
+from ragaliq.errors import ConfigurationError
+from ragaliq.sinks import EvaluationRecord
+from ragaliq.sinks.record_file import RecordFile, read_record_file
+
+__all__ = ["evaluate"]
+
+Out = Annotated[
+    list[Path] | None,
+    typer.Option(help="Where results go: .jsonl, .csv, .xml (JUnit); repeatable."),
+]
+
+
+def evaluate(
+    data: Data,
+    *,
+    out: Out = None,
+    judge: Judge = "local",
+    model: Model = None,
+    base_url: BaseUrl = None,
+    metrics: Metrics = "faithfulness,relevance",
+    policy: Policy = PolicyName.RAGALIQ,
+    strategy: Strategy = None,
+    field: Fields = None,
+    skip_bad_rows: SkipBadRows = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the results file that is there.")
+    ] = False,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(help="METRIC=MEAN: end with code 1 when the mean is lower; repeatable."),
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0.0, help="US dollars after which no case is begun.")
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Cases judged at the same time, in each process.")
+    ] = 8,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="For the embedded judge; by default one a core.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each case is judged.")] = 1,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds each metric may take.")] = 300,
+    no_text: Annotated[
+        bool, typer.Option("--no-text", help="Keep no questions, answers or claims in results.")
+    ] = False,
+) -> int:
+    """Score the cases of a file. Interrupted, it goes on with --resume where it stopped."""
+    scoring = policy_of(policy)
+    decider = judge_of(judge, model=model, base_url=base_url)
+    chosen = evaluators_of(metrics, policy=scoring, strategy=strategy)
+    for evaluator in chosen:
+        evaluator.require(decider)
+    goals = [Goal.of(text, [each.name for each in chosen]) for text in fail_under or ()]
+    journal, others = _outputs(out or [])
+    _require_a_choice(journal, resume=resume)
+
+    reader = reader_of(data, field, skip_bad_rows=skip_bad_rows)
+    total = _count(reader) * repeats
+    settings: dict[str, Any] = {
+        "data": data.name,
+        "judge": decider.name,
+        "model": decider.model,
+        "metrics": {each.name: each.threshold for each in chosen},
+        "policy": scoring.name,
+        "strategy": strategy.value if strategy else None,
+        "repeats": repeats,
+        "text": not no_text,
+    }
+    tally = RunTally()
+    if journal is not None and journal.exists() and journal.stat().st_size:
+        for record in read_record_file(journal):
+            tally.add(record)
+    campaign = Campaign(
+        chosen,
+        decider,
+        name=data.stem,
+        concurrency=concurrency,
+        processes=processes,
+        timeout=timeout,
+        repeats=repeats,
+        keep_text=not no_text,
+        max_cost=max_cost,
+        already_spent=tally.usage,
+    )
+    work = campaign.records(reader, done=frozenset(tally.done))
+    try:
+        with RunProgress(total, tally.records) as progress:
+            asyncio.run(_run(work, _journal(journal, settings), tally, progress))
+    finally:
+        # Whatever ended the run, what was judged is shown and handed on.
+        if tally.records:
+            show_summary(tally)
+            _write(journal, others)
+    return _code(tally, goals)
+
+
+def _journal(path: Path | None, settings: dict[str, Any]) -> RecordFile | None:
+    return RecordFile(path, settings=settings) if path is not None else None
+
+
+async def _run(
+    work: AsyncIterator[EvaluationRecord],
+    file: RecordFile | None,
+    tally: RunTally,
+    progress: RunProgress,
+) -> None:
+    try:
+        async for record in work:
+            if file is not None:
+                file.append(record)
+            tally.add(record)
+            progress.judged(record.usage)
+    finally:
+        if file is not None:
+            file.close()
+
+
+def _outputs(out: list[Path]) -> tuple[Path | None, list[tuple[Path, Writer]]]:
+    """The results file, which grows as cases are judged, and what is made of it at the end."""
+    journals = [path for path in out if path.suffix.lower() == ".jsonl"]
+    others = [(path, writer_for(path)) for path in out if path not in journals]
+    if len(journals) > 1:
+        raise ConfigurationError("--out: one .jsonl file is enough")
+    if journals:
+        return journals[0], others
+    # The other forms are made from it.
+    return (others[0][0].with_suffix(".jsonl") if others else None), others
+
+
+def _require_a_choice(journal: Path | None, *, resume: bool) -> None:
+    if journal is None:
+        if resume:
+            raise ConfigurationError("--resume needs --out with the results file to go on with")
+    elif journal.exists() and journal.stat().st_size and not resume:
+        raise ConfigurationError(
+            f"{journal} is there already; go on with it by --resume, or write to another file"
+        )
+
+
+def _count(reader: CaseReader) -> int:
+    """How many cases there are. Reading all first finds a bad row before anything is spent."""
+    count = sum(1 for _ in reader)
+    for row in reader.skipped_rows[:5]:
+        errors.print(plain(f"left out: {row.where}: {row.problem}"))
+    if reader.skipped > 5:
+        errors.print(f"left out: {reader.skipped - 5} more rows")
+    return count
+
+
+def _write(journal: Path | None, others: list[tuple[Path, Writer]]) -> None:
+    for path, write in others:
+        if journal is not None:
+            write(read_record_file(journal), path)
+
+
+def _code(tally: RunTally, goals: list[Goal]) -> int:
+    for goal in goals:
+        problem = missed(goal, tally)
+        if problem:
+            errors.print(plain(problem))
+    if any(missed(goal, tally) for goal in goals):
+        return ExitCode.BELOW_THRESHOLD
+    unjudged = [name for name in tally.unjudged() if _only_failures(tally, name)]
+    if unjudged:
+        errors.print(plain(f"the judge failed on every case: {', '.join(unjudged)}"))
+        return ExitCode.JUDGE
+    return ExitCode.OK
+
+
+def _only_failures(tally: RunTally, name: str) -> bool:
+    return all(status.startswith("judge_") for status in tally.metrics[name].statuses)

@@ -1,0 +1,30 @@
+"""Forms in which results are handed on, made from the results file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ragaliq.cli.outputs.csv_table import write_csv
+from ragaliq.cli.outputs.junit import write_junit
+from ragaliq.errors import ConfigurationError
+from ragaliq.sinks import EvaluationRecord
+
+__all__ = ["Writer", "writer_for"]
+
+Writer = Callable[[Iterable[EvaluationRecord], Path], None]
+
+_WRITERS: dict[str, Writer] = {".csv": write_csv, ".xml": write_junit}
+
+
+def writer_for(path: Path) -> Writer:
+    """What writes a file of this name.
+
+    Raises:
+        ConfigurationError: Nothing does.
+    """
+    writer = _WRITERS.get(path.suffix.lower())
+    if writer is None:
+        known = ", ".join([".jsonl", *_WRITERS])
+        raise ConfigurationError(f"--out {path}: end the name in one of {known}")
+    return writer

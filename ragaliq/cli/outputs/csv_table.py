@@ -1,0 +1,66 @@
+"""A table for spreadsheets: a row a case."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+from ragaliq.sinks import EvaluationRecord, MetricRecord
+
+__all__ = ["safe_cell", "write_csv"]
+
+# A spreadsheet takes a cell that begins so for a formula, and a formula can send data away.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_csv(records: Iterable[EvaluationRecord], path: Path) -> None:
+    """Write the records with the columns `METRIC.score`, `.passed`, `.status` for each metric.
+
+    With texts in the records also question, answer, and the claims that are not supported.
+    """
+    rows = iter(records)
+    first = next(rows, None)
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        table = csv.writer(file)
+        if first is None:
+            table.writerow(["id"])
+            return
+        names = [metric.name for metric in first.metrics]
+        fields = ("score", "passed", "status")
+        header = [f"{name}.{field}" for name in names for field in fields]
+        table.writerow(["id", "query", "response", *header, "not_supported"])
+        for record in chain([first], rows):
+            table.writerow([safe_cell(cell) for cell in _cells(record, names)])
+
+
+def _cells(record: EvaluationRecord, names: list[str]) -> list[str]:
+    query = record.case.query or "" if record.case else ""
+    response = record.case.response or "" if record.case else ""
+    metrics = {metric.name: metric for metric in record.metrics}
+    cells = [record.run.run_id, query, response]
+    for name in names:
+        cells += _metric_cells(metrics.get(name))
+    return [*cells, " | ".join(_not_supported(record))]
+
+
+def _metric_cells(metric: MetricRecord | None) -> list[str]:
+    if metric is None:
+        return ["", "", ""]
+    score = "" if metric.score is None else f"{metric.score:.6g}"
+    passed = "" if metric.passed is None else str(metric.passed).lower()
+    return [score, passed, metric.status.value]
+
+
+def _not_supported(record: EvaluationRecord) -> list[str]:
+    for metric in record.metrics:
+        if metric.claims:
+            claims = [claim for claim in metric.claims if claim.verdict != "SUPPORTED"]
+            return [f"{claim.verdict}: {claim.text}" for claim in claims if claim.text]
+    return []
+
+
+def safe_cell(text: str) -> str:
+    """`text`, with a quote before what a spreadsheet would take for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

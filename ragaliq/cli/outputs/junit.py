@@ -1,0 +1,73 @@
+"""JUnit XML, which every CI system shows: a suite a metric, a test case a case."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ragaliq.sinks import EvaluationRecord, MetricRecord
+
+__all__ = ["write_junit"]
+
+# What XML 1.0 cannot hold, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MAX_CLAIMS = 20
+
+
+def write_junit(records: Iterable[EvaluationRecord], path: Path) -> None:
+    """Write the records. A low score is a failure, a judge's failure an error."""
+    suites: dict[str, ET.Element] = {}
+    counts: dict[str, dict[str, int]] = {}
+    for record in records:
+        for metric in record.metrics:
+            suite = suites.setdefault(metric.name, ET.Element("testsuite", name=metric.name))
+            kind = _add(suite, record, metric)
+            counted = counts.setdefault(metric.name, dict.fromkeys(("tests", *_KINDS), 0))
+            counted["tests"] += 1
+            if kind:
+                counted[kind] += 1
+    root = ET.Element("testsuites", name="ragaliq")
+    for name, suite in suites.items():
+        suite.attrib.update({kind: str(count) for kind, count in counts[name].items()})
+        root.append(suite)
+    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+_KINDS = ("failures", "errors", "skipped")
+
+
+def _add(suite: ET.Element, record: EvaluationRecord, metric: MetricRecord) -> str:
+    """Add a test case; returns which count it belongs to."""
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        classname=_xml(f"ragaliq.{metric.name}"),
+        name=_xml(record.run.run_id),
+        time=f"{metric.duration or 0.0:.3f}",
+    )
+    if metric.error_type is not None:
+        ET.SubElement(case, "error", type=_xml(metric.error_type), message=metric.status.value)
+        return "errors"
+    if metric.score is None:
+        ET.SubElement(case, "skipped", message=metric.status.value)
+        return "skipped"
+    if metric.passed:
+        return ""
+    message = f"{metric.score:.3f}, passes from {metric.threshold:g}"
+    failure = ET.SubElement(case, "failure", message=message)
+    failure.text = _xml("\n".join(_claims(metric)))
+    return "failures"
+
+
+def _claims(metric: MetricRecord) -> Iterator[str]:
+    claims = [claim for claim in metric.claims if claim.verdict != "SUPPORTED"]
+    for claim in claims[:_MAX_CLAIMS]:
+        yield f"{claim.verdict}: {claim.text or f'claim {claim.index + 1}'}"
+    if len(claims) > _MAX_CLAIMS:
+        yield f"and {len(claims) - _MAX_CLAIMS} more"
+
+
+def _xml(text: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,213 @@
+"""`ragaliq evaluate`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
+BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
+FAITHFULNESS = ("--metrics", "faithfulness")
+
+
+def test_cases_are_scored_and_summed_up(ragaliq, write_cases, records):
+    done = ragaliq("evaluate", write_cases(GOOD, BAD), "--out", "results.jsonl")
+
+    assert done.returncode == 0, done.stderr
+    assert "faithfulness  0.750" in done.stdout
+    assert "2 judged, 0 tokens, $0.0000" in done.stdout
+    scores = {r["run"]["run_id"]: r["metrics"][0]["score"] for r in records()}
+    assert scores == {"case-0": 1.0, "case-1": 0.5}
+
+
+def test_without_out_only_the_summary_is_given(ragaliq, write_cases, tmp_path):
+    done = ragaliq("evaluate", write_cases(GOOD), *FAITHFULNESS)
+
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["cases.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "code", "said"),
+    [
+        ("faithfulness=0.75", 0, ""),
+        ("faithfulness=0.8", 1, "faithfulness has a mean of 0.7500, below 0.8"),
+    ],
+)
+def test_a_mean_below_the_goal_ends_with_code_1(ragaliq, write_cases, goal, code, said):
+    done = ragaliq("evaluate", write_cases(GOOD, BAD), *FAITHFULNESS, "--fail-under", goal)
+
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+
+
+def test_a_metric_without_a_score_does_not_reach_its_goal(ragaliq, write_cases):
+    case = GOOD | {"context": []}
+
+    done = ragaliq(
+        "evaluate", write_cases(case), "--policy", "live", *FAITHFULNESS,
+        "--fail-under", "faithfulness=0.1",
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "faithfulness has no score at all" in done.stderr
+    assert "1 no_context" in done.stdout
+
+
+def test_results_are_not_written_over(ragaliq, write_cases, records):
+    cases = write_cases(GOOD)
+    ragaliq("evaluate", cases, "--out", "results.jsonl")
+
+    done = ragaliq("evaluate", cases, "--out", "results.jsonl")
+
+    assert done.returncode == 2
+    assert "results.jsonl is there already; go on with it by --resume" in done.stderr
+    assert len(records()) == 1
+
+
+def test_a_resumed_run_judges_what_is_missing_and_nothing_else(
+    ragaliq, write_cases, records, tmp_path
+):
+    cases = write_cases(GOOD, BAD, GOOD)
+    ragaliq("evaluate", cases, "--out", "results.jsonl")
+    lines = (tmp_path / "results.jsonl").read_text().splitlines(keepends=True)
+    # The second result was being written when the power went.
+    (tmp_path / "results.jsonl").write_text("".join(lines[:2]) + lines[2][:100])
+    first = records()[:1]
+
+    done = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume")
+
+    assert done.returncode == 0, done.stderr
+    assert records()[:1] == first
+    assert sorted(r["run"]["run_id"] for r in records()) == ["case-0", "case-1", "case-2"]
+    assert "3 judged" in done.stdout
+
+
+def test_resuming_under_other_settings_is_refused_with_the_difference(ragaliq, write_cases):
+    cases = write_cases(GOOD)
+    ragaliq("evaluate", cases, "--out", "results.jsonl")
+
+    done = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume", "--policy", "ragas")
+
+    assert done.returncode == 3
+    assert "policy was 'ragaliq' and is now 'ragas'" in done.stderr
+
+
+def test_what_is_no_results_file_is_not_touched(ragaliq, write_cases, tmp_path):
+    (tmp_path / "notes.jsonl").write_text("my notes\n")
+
+    done = ragaliq("evaluate", write_cases(GOOD), "--out", "notes.jsonl", "--resume")
+
+    assert done.returncode == 3
+    assert "is no results file of ragaliq" in done.stderr
+    assert (tmp_path / "notes.jsonl").read_text() == "my notes\n"
+
+
+def test_a_spreadsheet_gets_no_formula(ragaliq, write_cases, tmp_path):
+    case = GOOD | {"query": "=HYPERLINK(1)", "id": "@SUM"}
+
+    done = ragaliq("evaluate", write_cases(case), "--out", "table.csv", *FAITHFULNESS)
+
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "table.csv").open(encoding="utf-8-sig", newline="") as file:
+        [row] = csv.DictReader(file)
+    assert (row["id"], row["query"]) == ("'@SUM", "'=HYPERLINK(1)")
+    assert (row["faithfulness.score"], row["faithfulness.passed"]) == ("1", "true")
+
+
+def test_ci_systems_see_a_failure_with_its_claims(ragaliq, write_cases, tmp_path):
+    bad = BAD | {"response": "Parrots \x1b juggle seventeen <lanterns>."}
+
+    ragaliq("evaluate", write_cases(GOOD, bad), "--out", "junit.xml", *FAITHFULNESS)
+
+    [suite] = ET.parse(tmp_path / "junit.xml").getroot()
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == (
+        "faithfulness",
+        "2",
+        "1",
+    )
+    [failure] = suite.iter("failure")
+    assert (
+        failure.text
+        == "NOT_ENOUGH_INFO: Parrots \N{REPLACEMENT CHARACTER} juggle seventeen <lanterns>."
+    )
+
+
+def test_no_text_is_kept_when_none_is_wanted(ragaliq, write_cases, tmp_path):
+    ragaliq("evaluate", write_cases(BAD), "--out", "results.jsonl", "--no-text")
+
+    assert "lanterns" not in (tmp_path / "results.jsonl").read_text()
+    assert "faithfulness" in (tmp_path / "results.jsonl").read_text()
+
+
+def test_repeats_are_told_apart_and_their_spread_is_shown(ragaliq, write_cases, records):
+    done = ragaliq(
+        "evaluate", write_cases(GOOD, BAD), "--repeats", "3", "--out", "results.jsonl",
+        *FAITHFULNESS,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "a case's score spreads by 0.000 when repeated" in done.stdout
+    assert len({r["run"]["run_id"] for r in records()}) == 6
+    assert {r["case_id"] for r in records()} == {"case-0", "case-1"}
+
+
+def test_bad_rows_stop_the_run_before_anything_is_judged(ragaliq, write_cases, tmp_path):
+    done = ragaliq("evaluate", write_cases(GOOD, {"query": "secret"}), "--out", "results.jsonl")
+
+    assert done.returncode == 3
+    assert "line 2: no response was found" in done.stderr
+    assert "secret" not in done.stderr
+    assert not (tmp_path / "results.jsonl").exists()
+
+
+def test_bad_rows_can_be_left_out_and_are_said(ragaliq, write_cases, records):
+    done = ragaliq(
+        "evaluate", write_cases(GOOD, {"query": "q"}), "--skip-bad-rows", "--out", "results.jsonl"
+    )
+
+    assert done.returncode == 0
+    assert "left out: line 2: no response" in done.stderr
+    assert len(records()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--metrics", "faithfullness"], 2, "no evaluator named 'faithfullness'"),
+        (["--metrics", ","], 2, "--metrics: name at least one"),
+        (["--judge", "gpt"], 2, "no judge 'gpt'"),
+        (["--judge", "claude"], 2, "ANTHROPIC_API_KEY"),
+        (["--judge", "openai"], 2, "needs --model and --base-url"),
+        (["--fail-under", "relevance=2"], 2, "with a mean within [0, 1]"),
+        (["--fail-under", "hallucination=0.5"], 2, "hallucination is not measured"),
+        (["--out", "results.pdf"], 2, "end the name in one of .jsonl, .csv, .xml"),
+        (["--resume"], 2, "--resume needs --out"),
+        (["--field", "query"], 2, "write it as FIELD=NAME"),
+        (["--concurrency", "0"], 2, "0"),
+        (["--policy", "mild"], 2, "mild"),
+    ],
+)
+def test_wrong_options_are_refused_without_a_traceback(ragaliq, write_cases, arguments, code, said):
+    done = ragaliq("evaluate", write_cases(GOOD), *arguments)
+
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_summary_is_plain_when_nobody_looks(ragaliq, write_cases):
+    done = ragaliq("evaluate", write_cases(GOOD), NO_COLOR="1")
+
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_the_settings_stand_in_the_first_line(ragaliq, write_cases, tmp_path):
+    ragaliq("evaluate", write_cases(GOOD), "--out", "results.jsonl", *FAITHFULNESS)
+
+    header = json.loads((tmp_path / "results.jsonl").read_text().splitlines()[0])
+    assert header["settings"]["judge"] == "local"
+    assert header["settings"]["metrics"] == {"faithfulness": 0.7}
