@@ -55,9 +55,6 @@ def run() -> int:
     except RagaliqError as error:
         errors.print(plain(f"ragaliq: {error}"))
         return code_of(error)
-    except KeyboardInterrupt:
-        errors.print("ragaliq: interrupted")
-        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe has gone (`| head`): nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -67,7 +64,10 @@ def run() -> int:
             raise
         _show_usage_error(error)
         return int(error.exit_code)
-    return int(result or 0)
+    code = int(result or 0)
+    if code == ExitCode.INTERRUPTED:
+        errors.print("ragaliq: interrupted; what was judged is kept")
+    return code
 
 
 def _show_usage_error(error: Exception) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
@@ -40,7 +39,8 @@ class Campaign:
         judge: Who decides.
         name: Of the data set.
         concurrency: Cases judged at the same time, in each process.
-        processes: Processes for a judge that is work for the processor; by default one a core.
+        processes: Processes for the embedded judge, which is work for the processor; 0 to judge in
+            this one.
         timeout: Seconds each metric may take.
         repeats: How often each case is judged.
         keep_text: Whether the records hold questions, answers, chunks and claims.
@@ -55,7 +55,7 @@ class Campaign:
         *,
         name: str,
         concurrency: int = 8,
-        processes: int | None = None,
+        processes: int = 0,
         timeout: float = 300.0,
         repeats: int = 1,
         keep_text: bool = True,
@@ -67,7 +67,7 @@ class Campaign:
         self._content = ContentPolicy(on_spans=keep_text, on_events=keep_text)
         self._max_cost = max_cost
         self._spent = already_spent or JudgeUsage()
-        self._processes = processes or os.cpu_count() or 1
+        self._processes = processes
 
     async def records(
         self, cases: Iterable[RAGTestCase], *, done: frozenset[str] = frozenset()
@@ -103,7 +103,12 @@ class Campaign:
                 await scorer.aclose()
 
     def _scorers(self) -> list[CaseScorer]:
-        first = choose_scorer(None, judge=self._judge, evaluators=self._evaluators, niceness=0)
+        first = choose_scorer(
+            None if self._processes else "thread",
+            judge=self._judge,
+            evaluators=self._evaluators,
+            niceness=0,
+        )
         if first.executor == "thread":
             return [first]
         return [first, *(first.after_fork() for _ in range(self._processes - 1))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,6 +41,8 @@ from ragaliq.sinks.record_file import RecordFile, read_record_file
 
 __all__ = ["evaluate"]
 
+_WORTH_A_PROCESS = 200
+
 Out = Annotated[
     list[Path] | None,
     typer.Option(help="Where results go: .jsonl, .csv, .xml (JUnit); repeatable."),
@@ -72,7 +75,8 @@ def evaluate(
         int, typer.Option(min=1, help="Cases judged at the same time, in each process.")
     ] = 8,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="For the embedded judge; by default one a core.")
+        int | None,
+        typer.Option(min=0, help="For the embedded judge; by default one a core, 0 for few cases."),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often each case is judged.")] = 1,
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds each metric may take.")] = 300,
@@ -111,7 +115,7 @@ def evaluate(
         decider,
         name=data.stem,
         concurrency=concurrency,
-        processes=processes,
+        processes=_processes(total - tally.records) if processes is None else processes,
         timeout=timeout,
         repeats=repeats,
         keep_text=not no_text,
@@ -128,6 +132,11 @@ def evaluate(
             show_summary(tally)
             _write(journal, others)
     return _code(tally, goals)
+
+
+def _processes(judgings: int) -> int:
+    # Starting one takes half a second, in which the embedded judge decides some hundred cases.
+    return (os.cpu_count() or 1) if judgings >= _WORTH_A_PROCESS else 0
 
 
 def _journal(path: Path | None, settings: dict[str, Any]) -> RecordFile | None:

@@ -1,45 +1,42 @@
-"""The command line in processes of its own, as a user runs it."""
+"""The command line as a user runs it."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
-BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
+from ragaliq.cli.app import run
 
 
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "ragaliq.cli", *map(str, arguments)]
-
-
-def environment(**variables: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGALIQ_")}
-    return kept | {"COLUMNS": "200", "ANTHROPIC_API_KEY": ""} | variables
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture
-def ragaliq(tmp_path):
-    """Runs `ragaliq ARGUMENTS` in `tmp_path`."""
+def ragaliq(tmp_path, monkeypatch, capsys):
+    """Runs `ragaliq ARGUMENTS` in `tmp_path`, in this process: starting one takes a second."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+    for name in os.environ:
+        if name.startswith("RAGALIQ_"):
+            monkeypatch.delenv(name)
 
-    def run(*arguments, **variables):
-        return subprocess.run(
-            command(*arguments),
-            cwd=tmp_path,
-            env=environment(**variables),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+    def command(*arguments, **variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["ragaliq", *map(str, arguments)])
+        capsys.readouterr()
+        code = run()
+        return Done(code, *capsys.readouterr())
 
-    return run
+    return command
 
 
 @pytest.fixture

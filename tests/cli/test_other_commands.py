@@ -1,0 +1,137 @@
+"""`compare`, `estimate`, `metrics`, `doctor`, and what all commands have in common."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
+BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
+
+
+def test_compare_says_which_cases_changed(ragaliq, write_cases):
+    for name, cases in {"first": [GOOD, GOOD, BAD], "second": [GOOD, BAD, BAD]}.items():
+        path = write_cases(*cases, name=f"{name}-cases.jsonl")
+        ragaliq("evaluate", path, "--out", f"{name}.jsonl", "--metrics", "faithfulness")
+
+    done = ragaliq("compare", "first.jsonl", "second.jsonl")
+
+    assert done.returncode == 0, done.stderr
+    assert "-0.167" in done.stdout
+    assert "faithfulness 1.000 -> 0.500  case-1" in done.stdout
+    assert "case-0" not in done.stdout
+
+
+def test_compare_says_what_has_no_partner(ragaliq, write_cases):
+    ragaliq("evaluate", write_cases(GOOD, GOOD), "--out", "first.jsonl")
+    ragaliq("evaluate", write_cases(GOOD), "--out", "second.jsonl", "--metrics", "faithfulness")
+
+    done = ragaliq("compare", "first.jsonl", "second.jsonl")
+
+    assert done.returncode == 0
+    assert "relevance is in one of the two files only" in done.stderr
+    assert "faithfulness: 1 scores have no partner" in done.stderr
+
+
+def test_compare_refuses_files_without_a_common_case(ragaliq, write_cases):
+    ragaliq("evaluate", write_cases(GOOD), "--out", "first.jsonl")
+    ragaliq("evaluate", write_cases(GOOD | {"id": "other"}), "--out", "second.jsonl")
+
+    done = ragaliq("compare", "first.jsonl", "second.jsonl")
+
+    assert done.returncode == 3
+    assert "share no case" in done.stderr
+
+
+@pytest.mark.parametrize("content", ["", "notes\n", '{"ragaliq_results": 9, "settings": {}}\n'])
+def test_compare_refuses_what_is_no_results_file(ragaliq, tmp_path, content):
+    (tmp_path / "notes.jsonl").write_text(content)
+
+    done = ragaliq("compare", "notes.jsonl", "notes.jsonl")
+
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+
+
+def test_estimate_names_requests_tokens_and_dollars_and_calls_nobody(ragaliq, write_cases):
+    done = ragaliq(
+        "estimate", write_cases(GOOD, BAD), "--judge", "claude",
+        ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL="http://127.0.0.1:9",
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "2 cases" in done.stdout
+    assert "$0." in done.stdout
+
+
+def test_metrics_are_listed_with_their_thresholds(ragaliq):
+    done = ragaliq("metrics")
+
+    assert "faithfulness" in done.stdout
+    assert "0.7" in done.stdout
+
+
+def test_the_doctor_tries_the_judge_and_prints_no_secret(ragaliq):
+    done = ragaliq(
+        "doctor",
+        ANTHROPIC_API_KEY="sk-secret",
+        OTEL_EXPORTER_OTLP_ENDPOINT="http://user:pass-word@collector:4318/path?token=hidden",
+        RAGALIQ_SAMPLE_RATE="0.5",
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "judge local: ['SUPPORTED', 'NOT_ENOUGH_INFO']" in done.stdout
+    assert "http://collector:4318" in done.stdout
+    assert "RAGALIQ_SAMPLE_RATE" in done.stdout
+    for secret in ("sk-secret", "pass-word", "hidden"):
+        assert secret not in done.stdout + done.stderr
+
+
+def test_the_doctor_says_what_is_wrong_with_a_judge(ragaliq):
+    done = ragaliq("doctor", "--judge", "claude")
+
+    assert done.returncode == 4
+    assert "ANTHROPIC_API_KEY" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--help"], 0), (["--version"], 0), (["frobnicate"], 2), ([], 2)]
+)
+def test_the_command_itself(ragaliq, arguments, code):
+    assert ragaliq(*arguments).returncode == code
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    done = subprocess.run(
+        f"{sys.executable} -m ragaliq.cli metrics | head -n 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.startswith("metric")
+    assert "Traceback" not in done.stderr
+
+
+def test_without_its_libraries_the_command_says_what_to_install():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TYPER],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("pip install 'ragaliq[cli]'")
+
+
+WITHOUT_TYPER = """
+import sys
+sys.modules["typer"] = None
+sys.argv = ["ragaliq", "metrics"]
+from ragaliq.cli import main
+main()
+"""

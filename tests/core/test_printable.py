@@ -1,0 +1,24 @@
+"""Text of any origin on a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq.core.printable import printable
+
+
+@given(st.text(st.characters()))
+def test_no_control_character_survives(text):
+    assert all(unicodedata.category(character)[0] != "C" for character in printable(text))
+
+
+@given(st.text(), st.integers(1, 50))
+def test_a_limit_is_kept(text, limit):
+    assert len(printable(text, limit=limit)) <= limit
+
+
+def test_lines_are_joined_and_the_rest_stays():
+    assert printable("Größe:\n5 €\t何") == "Größe: 5 € 何"
