@@ -6,6 +6,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+MINUTES ?= 20
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -60,6 +61,10 @@ bench: $(READY) ## Run the benchmarks
 .PHONY: bench-peers
 bench-peers: $(PEERS)/.ready ## Measure other tools' LangChain handlers beside ours (installs them once)
 	@$(PEERS)/bin/python -m pytest tests/benchmarks/test_peers.py -m benchmark --timeout=0 -s $(ARGS)
+
+.PHONY: soak
+soak: $(READY) ## Run under overload for MINUTES (20) and watch the memory
+	@RAGALIQ_SOAK_MINUTES=$(MINUTES) $(PY) -m pytest tests/benchmarks -m soak --timeout=0 -s $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## Check style and formatting

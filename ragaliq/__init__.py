@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ragaliq._version import __version__
 from ragaliq.errors import (
     BudgetExceeded,
+    CircuitOpenError,
     ConfigurationError,
     DatasetError,
     EvaluationTimeout,
@@ -21,6 +22,7 @@ from ragaliq.errors import (
     JudgeTimeoutError,
     NotEvaluated,
     RagaliqError,
+    RateLimitedError,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +65,9 @@ if TYPE_CHECKING:
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
     from ragaliq.judges.resolve import JudgeSpec, resolve_judge
     from ragaliq.live import (
+        Budget,
+        BudgetLine,
+        CircuitBreaker,
         FinishedRun,
         LiveResult,
         Monitor,
@@ -72,6 +77,7 @@ if TYPE_CHECKING:
         OnFeedback,
         OnLowScore,
         OnTag,
+        RateLimits,
         RunTicket,
         Sampling,
         SamplingRule,
@@ -90,9 +96,13 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
     "BatchingJudge",
+    "Budget",
     "BudgetExceeded",
+    "BudgetLine",
     "CaseDraft",
     "ChunkUtilityEvaluator",
+    "CircuitBreaker",
+    "CircuitOpenError",
     "ClaimDetail",
     "ClaimVerdict",
     "ClaimsResult",
@@ -143,6 +153,8 @@ __all__ = [
     "PhoenixSink",
     "RAGTestCase",
     "RagaliqError",
+    "RateLimitedError",
+    "RateLimits",
     "RelevanceEvaluator",
     "RunTicket",
     "SQLiteStore",
@@ -196,8 +208,9 @@ _NAMES = {
     "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",
     "ragaliq.judges.resolve": "JudgeSpec resolve_judge",
     "ragaliq.live": (
-        "FinishedRun LiveResult Monitor MonitorStats OnCondition OnError OnFeedback OnLowScore "
-        "OnTag RunTicket Sampling SamplingRule is_suppressed suppress"
+        "Budget BudgetLine CircuitBreaker FinishedRun LiveResult Monitor MonitorStats OnCondition "
+        "OnError OnFeedback OnLowScore OnTag RateLimits RunTicket Sampling SamplingRule "
+        "is_suppressed suppress"
     ),
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
     "ragaliq.sinks": "EvaluationRecord Sink SinkError SinkLimits SinkStats",

@@ -9,7 +9,9 @@
     ├── GuardRejected          a guard stopped an answer
     └── JudgeError             the judge gave nothing that can be scored
         ├── JudgeAPIError      the request failed: network, authentication, rate limit, server
+        │   └── CircuitOpenError   it was not sent: the judge kept failing and is left alone
         ├── JudgeTimeoutError  no reply within the time limit
+        │   └── RateLimitedError   our own rate limit left no turn within the time limit
         ├── JudgeRefusalError  the judge declined to answer
         └── JudgeResponseError the reply is malformed, cut off or carries an unknown verdict
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetExceeded",
+    "CircuitOpenError",
     "ConfigurationError",
     "DatasetError",
     "EvaluationTimeout",
@@ -38,6 +41,7 @@ __all__ = [
     "JudgeTimeoutError",
     "NotEvaluated",
     "RagaliqError",
+    "RateLimitedError",
 ]
 
 
@@ -102,8 +106,16 @@ class JudgeAPIError(JudgeError):
     """The request to the judge failed: network, authentication, rate limit, server error."""
 
 
+class CircuitOpenError(JudgeAPIError):
+    """The judge was not asked: it failed too often in a row and is left alone for a while."""
+
+
 class JudgeTimeoutError(JudgeError):
     """The judge did not reply within the time limit."""
+
+
+class RateLimitedError(JudgeTimeoutError):
+    """The judge was not asked: the rate limit set for it left no turn within the time limit."""
 
 
 class JudgeRefusalError(JudgeError):

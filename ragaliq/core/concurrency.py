@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["is_being_cancelled", "run_all"]
+__all__ = ["Breather", "is_being_cancelled", "run_all"]
 
 T = TypeVar("T")
 
@@ -41,3 +42,21 @@ def is_being_cancelled() -> bool:
     """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+class Breather:
+    """Lets other tasks run, and a time limit strike, in the middle of long computing.
+
+    Args:
+        every: Seconds to compute at a stretch.
+    """
+
+    def __init__(self, every: float = 0.005) -> None:
+        self._every = every
+        self._since = time.perf_counter()
+
+    async def pause_if_due(self) -> None:
+        """Pause if it has been a while."""
+        if time.perf_counter() - self._since > self._every:
+            await asyncio.sleep(0)
+            self._since = time.perf_counter()

@@ -6,11 +6,13 @@ before the time was up, is paid for all the same. So calls are counted where the
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
+from ragaliq.core.pacing import Pace, current_pace
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeError
 
@@ -66,12 +68,30 @@ def spending() -> Iterator[Spending]:
 
 
 async def paid(call: Awaitable[R]) -> R:
-    """Await a judge's reply and count what it cost."""
-    counted = _CURRENT.get() or Spending()
+    """Await a judge's reply, in turn where there is a pace to keep, and count what it cost."""
+    counted, pace = _CURRENT.get() or Spending(), current_pace()
+    turn = await _turn(pace, call)
+    used = JudgeUsage()
     try:
         reply = await call
+        used = reply.spent()
     except JudgeError as error:
-        counted.add(error.usage or JudgeUsage(), error)
+        used = error.usage or JudgeUsage()
+        counted.add(used, error)
         raise
-    counted.add(reply.spent())
+    finally:
+        if pace is not None:
+            pace.replied(turn, used)
+    counted.add(used)
     return reply
+
+
+async def _turn(pace: Pace | None, call: Awaitable[R]) -> int:
+    if pace is None:
+        return 0
+    try:
+        return await pace.turn()
+    except BaseException:
+        if inspect.iscoroutine(call):
+            call.close()  # or Python would warn that it was never awaited
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import Any
 from uuid import uuid4
 
@@ -87,6 +88,17 @@ class RAGTestCase(BaseModel):
             position if isinstance(chunk, str) or chunk.id is None else chunk.id
             for position, chunk in enumerate(self.context)
         ]
+
+    @property
+    def size(self) -> int:
+        """Bytes its texts take; labels and metadata are not counted."""
+        return (
+            getsizeof(self.query)
+            + getsizeof(self.response)
+            + getsizeof(self.expected_answer)
+            + sum(map(getsizeof, self.context_texts))
+            + sum(map(getsizeof, self.expected_facts))
+        )
 
     @property
     def has_context(self) -> bool:

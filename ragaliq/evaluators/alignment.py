@@ -1,21 +1,21 @@
 """Finding a quote in the text it is quoted from.
 
 Judges resolve pronouns, normalise white space and trim, so a quote is looked for exactly first,
-then with white space ignored, then as the best fuzzy match (rapidfuzz's partial ratio). Evidence
-that matches only roughly must at least hold the quote's numbers.
+then with white space and case ignored, then as the best fuzzy match. Evidence that matches only
+roughly must at least hold the quote's numbers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from rapidfuzz import fuzz
-
+from ragaliq.core.concurrency import Breather
 from ragaliq.core.results import EvidenceSpan
 from ragaliq.core.test_case import ChunkId
+from ragaliq.evaluators.searchable import SearchableText, numbers_in
 
-__all__ = ["CLAIM_CUTOFF", "EVIDENCE_CUTOFF", "locate", "locate_evidence"]
+__all__ = ["CLAIM_CUTOFF", "EVIDENCE_CUTOFF", "EvidenceFinder", "locate"]
 
 CLAIM_CUTOFF = 75.0
 """Least similarity, 0 to 100, at which a reworded claim counts as found in the answer."""
@@ -23,14 +23,17 @@ CLAIM_CUTOFF = 75.0
 EVIDENCE_CUTOFF = 90.0
 """Least similarity, 0 to 100, at which a quote counts as really occurring in a chunk."""
 
-_SHORTEST_FUZZY = 12
-_LONGEST_FUZZY = 20_000
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _LONGEST_NUMBER = 20
 _ELLIPSIS = re.compile(r"\s*(?:\[\.\.\.\]|\.\.\.|…)\s*")
+_QUOTATION_MARKS = '"“”«»'
+
+_Place = tuple[int, int, int]
+"""Position of a chunk, start and end in it."""
 
 
-def locate(quote: str, text: str, *, cutoff: float, start: int = 0) -> tuple[int, int] | None:
+def locate(
+    quote: str, text: SearchableText, *, cutoff: float, start: int = 0
+) -> tuple[int, int] | None:
     """Where `quote` stands in `text`.
 
     Args:
@@ -42,83 +45,81 @@ def locate(quote: str, text: str, *, cutoff: float, start: int = 0) -> tuple[int
     Returns:
         `(start, end)` in characters, or None.
     """
-    quote = quote.strip().strip('"“”«»')
+    quote = _bare(quote)
     if not quote:
         return None
-    for begin in (start, 0) if start else (0,):
-        position = text.find(quote, begin)
-        if position >= 0:
-            return position, position + len(quote)
-    return _locate_spaced(quote, text, start) or _locate_fuzzy(quote, text, cutoff)
+    return text.find(quote, start) or text.find_similar(quote, cutoff)
 
 
-def locate_evidence(
-    evidence: str,
-    texts: Sequence[str],
-    ids: Sequence[ChunkId],
-    preferred: Sequence[int] = (),
-) -> tuple[EvidenceSpan, ...]:
-    """Where the parts of a quote stand in the context.
+class EvidenceFinder:
+    """Finds quotes in the context of one case; a quote that was found before costs nothing.
+
+    An answer of many claims, with invented quotes, takes seconds of searching. So a search lets
+    others run now and then, and ends when it is cancelled.
 
     Args:
-        evidence: A quote; an ellipsis separates parts that may stand apart.
-        texts: The chunks.
-        ids: Their ids, in the same order.
-        preferred: Positions of chunks to look in first.
-
-    Returns:
-        One span for each part when every part was found; otherwise nothing, because a quote of
-        which a part is made up is not evidence.
+        context: The chunks.
     """
-    parts = [part for part in _ELLIPSIS.split(evidence) if part.strip()]
-    order = [*preferred, *(i for i in range(len(texts)) if i not in preferred)]
-    spans = []
-    for part in parts:
-        span = _first_match(part, texts, ids, order)
-        if span is None:
-            return ()
-        spans.append(span)
-    return tuple(spans)
+
+    def __init__(self, context: Sequence[str]) -> None:
+        self._texts = [SearchableText(text) for text in context]
+        self._found: dict[tuple[str, tuple[int, ...]], tuple[_Place, ...]] = {}
+        self._breather = Breather()
+
+    async def find(
+        self, evidence: str, ids: Sequence[ChunkId], preferred: Sequence[int] = ()
+    ) -> tuple[EvidenceSpan, ...]:
+        """Where the parts of a quote stand in the context.
+
+        Args:
+            evidence: A quote; an ellipsis separates parts that may stand apart.
+            ids: The chunks' ids, in their order.
+            preferred: Positions of chunks to look in first.
+
+        Returns:
+            One span for each part when every part was found; otherwise nothing, because a quote of
+            which a part is made up is not evidence.
+        """
+        key = evidence, tuple(preferred)
+        if key not in self._found:
+            self._found[key] = await self._places(evidence, preferred)
+        return tuple(EvidenceSpan(ids[chunk], start, end) for chunk, start, end in self._found[key])
+
+    async def _places(self, evidence: str, preferred: Sequence[int]) -> tuple[_Place, ...]:
+        others = (i for i in range(len(self._texts)) if i not in preferred)
+        order = [*(i for i in preferred if 0 <= i < len(self._texts)), *others]
+        places = []
+        for part in _ELLIPSIS.split(evidence):
+            if not (quote := _bare(part)):
+                continue
+            place = None
+            for attempt in self._attempts(quote, order):
+                await self._breather.pause_if_due()
+                if (place := attempt) is not None:
+                    break
+            if place is None:
+                return ()
+            places.append(place)
+        return tuple(places)
+
+    def _attempts(self, quote: str, order: Sequence[int]) -> Iterator[_Place | None]:
+        """Look in one chunk after the other, exactly and then roughly."""
+        for chunk in order:
+            span = self._texts[chunk].find(quote)
+            yield (chunk, *span) if span else None
+        numbers = numbers_in(quote)
+        for chunk in order:
+            text = self._texts[chunk]
+            span = text.find_similar(quote, EVIDENCE_CUTOFF) if numbers <= text.numbers else None
+            yield (chunk, *span) if span and _holds(numbers, text, span) else None
 
 
-def _first_match(
-    part: str, texts: Sequence[str], ids: Sequence[ChunkId], order: Sequence[int]
-) -> EvidenceSpan | None:
-    for exact in (True, False):
-        for position in order:
-            text = texts[position]
-            found = locate(part, text, cutoff=100.0 if exact else EVIDENCE_CUTOFF)
-            if found is not None and (exact or _has_its_numbers(part, text, found)):
-                return EvidenceSpan(ids[position], *found)
-    return None
+def _bare(quote: str) -> str:
+    return quote.strip().strip(_QUOTATION_MARKS)
 
 
-def _has_its_numbers(quote: str, text: str, span: tuple[int, int]) -> bool:
+def _holds(numbers: set[str], text: SearchableText, span: tuple[int, int]) -> bool:
     # One digit makes little difference to the similarity and all the difference to a quote. The
     # match may begin or end inside a number, so look a little further.
-    near = text[max(0, span[0] - _LONGEST_NUMBER) : span[1] + _LONGEST_NUMBER]
-    return set(_NUMBER.findall(quote)) <= set(_NUMBER.findall(near))
-
-
-def _locate_spaced(quote: str, text: str, start: int) -> tuple[int, int] | None:
-    words = quote.split()
-    if len(words) < 2 or len(quote) > _LONGEST_FUZZY:
-        return None
-    pattern = re.compile(r"\s+".join(re.escape(word) for word in words), re.IGNORECASE)
-    match = pattern.search(text, start) or pattern.search(text)
-    return match.span() if match else None
-
-
-def _locate_fuzzy(quote: str, text: str, cutoff: float) -> tuple[int, int] | None:
-    # Short strings match almost anywhere; very long ones cost more than a highlight is worth.
-    if cutoff >= 100.0 or len(quote) < _SHORTEST_FUZZY or len(text) > _LONGEST_FUZZY:
-        return None
-    if len(quote) > len(text):
-        return None
-    match = fuzz.partial_ratio_alignment(quote.lower(), text.lower(), score_cutoff=cutoff)
-    if match is None or match.dest_end <= match.dest_start:
-        return None
-    # Lower-casing can change the length of a text (İ becomes two characters): offsets would lie.
-    if len(text.lower()) != len(text):
-        return None
-    return match.dest_start, match.dest_end
+    near = text.text[max(0, span[0] - _LONGEST_NUMBER) : span[1] + _LONGEST_NUMBER]
+    return numbers <= numbers_in(near)

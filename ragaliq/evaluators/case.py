@@ -10,6 +10,7 @@ from typing import Any
 from ragaliq.core.concurrency import is_being_cancelled, run_all
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.guard import suppress
+from ragaliq.core.pacing import current_pace
 from ragaliq.core.policy import UNSCORED
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import Spending, spending
@@ -20,6 +21,7 @@ from ragaliq.errors import (
     JudgeAPIError,
     JudgeError,
     JudgeTimeoutError,
+    RateLimitedError,
 )
 from ragaliq.evaluators.claim_based import ClaimEvaluator
 from ragaliq.evaluators.claims import ClaimCheck
@@ -133,8 +135,8 @@ async def _guarded(
     except JudgeError as error:
         return evaluator.failure_result(error, judge, usage=spent.up_to(error))
     except TimeoutError:
-        what = f"no result within {deadline} s" if limit.expired() else "the judge ran out of time"
-        return evaluator.failure_result(JudgeTimeoutError(what), judge, usage=spent.usage)
+        failure = _why_so_late(deadline if limit.expired() else None)
+        return evaluator.failure_result(failure, judge, usage=spent.usage)
     except DatasetError as error:
         return evaluator.result(
             judge,
@@ -152,6 +154,15 @@ async def _guarded(
             raise
         # A judge of the user's own may raise anything. The message may quote the answer: only the
         # type is passed on.
-        failure = JudgeAPIError(f"the judge raised {type(error).__name__}")
-        result = evaluator.failure_result(failure, judge, usage=spent.usage)
+        raised = JudgeAPIError(f"the judge raised {type(error).__name__}")
+        result = evaluator.failure_result(raised, judge, usage=spent.usage)
         return result.model_copy(update={"error_type": type(error).__name__})
+
+
+def _why_so_late(deadline: float | None) -> JudgeTimeoutError:
+    if deadline is None:
+        return JudgeTimeoutError("the judge ran out of time")
+    pace = current_pace()
+    if pace is not None and pace.held_up:
+        return RateLimitedError(f"the rate limit left no turn within {deadline} s")
+    return JudgeTimeoutError(f"no result within {deadline} s")

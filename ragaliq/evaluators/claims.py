@@ -16,6 +16,7 @@ from ragaliq.core.results import ClaimDetail, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.evaluators.alignment import EvidenceFinder
 from ragaliq.evaluators.details import claim_details
 from ragaliq.evaluators.reconcile import Decided
 from ragaliq.evaluators.verification import Verifier, positive_limit
@@ -91,7 +92,9 @@ async def check_claims(
     is_complete = len(asked.decided.verdicts) == len(asked.claims)
     return ClaimCheck(
         status=Status.SCORED if is_complete else Status.PARTIAL,
-        claims=claim_details(case, asked.claims, asked.decided, judge),
+        claims=await claim_details(
+            case, asked.claims, asked.decided, judge, evidence=asked.evidence
+        ),
         chunk_ids=ids,
         usage=spent.usage,
         context_parts=asked.context_parts,
@@ -115,6 +118,7 @@ def require_strategy(strategy: Strategy | None, judge: LLMJudge) -> None:
 class _Asked:
     claims: list[str]
     decided: Decided
+    evidence: EvidenceFinder
     context_parts: int = 1
 
 
@@ -140,7 +144,12 @@ async def _decide(
         decided = _nothing_to_check_against(claims)
     else:
         decided = await verifier.decide(claims)
-    return _Asked(claims=claims, decided=decided, context_parts=len(verifier.parts))
+    return _Asked(
+        claims=claims,
+        decided=decided,
+        evidence=verifier.evidence,
+        context_parts=len(verifier.parts),
+    )
 
 
 async def _extract(query: str, answer: str, judge: LLMJudge, *, batched: bool) -> list[str]:
@@ -163,4 +172,5 @@ async def _single_pass(case: RAGTestCase, judge: BatchingJudge, verifier: Verifi
     claims = [statement.statement for statement in graded.statements]
     decided = Decided(verdicts=dict(enumerate(graded.statements)))
     decided = decided.with_chunks(range(len(case.context_texts)))
-    return _Asked(claims=claims, decided=await verifier.look_again(claims, decided))
+    decided = await verifier.look_again(claims, decided)
+    return _Asked(claims=claims, decided=decided, evidence=verifier.evidence)

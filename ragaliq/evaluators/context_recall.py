@@ -55,7 +55,7 @@ class ContextRecallEvaluator(ContextEvaluator):
         with spending() as spent:
             facts = await self._facts(test_case, judge)
             decided = await verifier.decide(facts)
-        details = claim_details(test_case, facts, decided, judge)
+        details = await claim_details(test_case, facts, decided, judge, evidence=verifier.evidence)
         raw = self.raw_response(claim_rows(tuple(d for d in details if d.verdict is not None)))
         covered, total = raw["covered_facts"], raw["total_facts"]
         return self.result(

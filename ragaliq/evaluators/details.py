@@ -4,42 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragaliq.core.concurrency import Breather
 from ragaliq.core.evaluator import judge_name
 from ragaliq.core.results import ClaimDetail
-from ragaliq.core.test_case import RAGTestCase
-from ragaliq.evaluators.alignment import CLAIM_CUTOFF, locate, locate_evidence
+from ragaliq.core.test_case import ChunkId, RAGTestCase
+from ragaliq.evaluators.alignment import CLAIM_CUTOFF, EvidenceFinder, locate
 from ragaliq.evaluators.reconcile import Decided
+from ragaliq.evaluators.searchable import SearchableText
 from ragaliq.judges.base import ClaimVerdict, LLMJudge
 
 __all__ = ["claim_details"]
 
 
-def claim_details(
-    case: RAGTestCase, claims: Sequence[str], decided: Decided, judge: LLMJudge
+async def claim_details(
+    case: RAGTestCase,
+    claims: Sequence[str],
+    decided: Decided,
+    judge: LLMJudge,
+    *,
+    evidence: EvidenceFinder,
 ) -> tuple[ClaimDetail, ...]:
     """Describe each claim: its verdict, and where it and its evidence stand."""
-    name = judge_name(judge)
-    details, cursor = [], 0
+    name, ids, answer = judge_name(judge), case.chunk_ids, SearchableText(case.response)
+    details, cursor, breather = [], 0, Breather()
     for position, claim in enumerate(claims):
-        span = locate(claim, case.response, cutoff=CLAIM_CUTOFF, start=cursor)
+        await breather.pause_if_due()
+        span = locate(claim, answer, cutoff=CLAIM_CUTOFF, start=cursor)
         cursor = span[1] if span else cursor
         verdict = decided.verdicts.get(position)
-        details.append(_detail(case, claim, verdict, span, name))
+        details.append(await _detail(ids, claim, verdict, span=span, judge=name, evidence=evidence))
     return tuple(details)
 
 
-def _detail(
-    case: RAGTestCase,
+async def _detail(
+    ids: Sequence[ChunkId],
     claim: str,
     verdict: ClaimVerdict | None,
+    *,
     span: tuple[int, int] | None,
-    judge_name: str,
+    judge: str,
+    evidence: EvidenceFinder,
 ) -> ClaimDetail:
     if verdict is None:
         return ClaimDetail(claim=claim, verdict=None, confidence=0.0, answer_span=span)
-    ids = case.chunk_ids
     positions = [i for i in verdict.supporting_chunk_ids if 0 <= i < len(ids)]
-    evidence_spans = locate_evidence(verdict.evidence, case.context_texts, ids, positions)
+    evidence_spans = await evidence.find(verdict.evidence, ids, positions)
     return ClaimDetail(
         claim=claim,
         verdict=verdict.verdict,
@@ -50,5 +59,5 @@ def _detail(
         answer_span=span,
         evidence_spans=evidence_spans,
         evidence_verified=bool(evidence_spans),
-        decided_by=verdict.decided_by or judge_name,
+        decided_by=verdict.decided_by or judge,
     )

@@ -13,7 +13,7 @@ from ragaliq.core.concurrency import run_all
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.spending import paid
 from ragaliq.errors import JudgeError, JudgeResponseError
-from ragaliq.evaluators.alignment import locate_evidence
+from ragaliq.evaluators.alignment import EvidenceFinder
 from ragaliq.evaluators.reconcile import (
     Decided,
     decide_missing,
@@ -40,6 +40,10 @@ class Verifier:
         context: The chunks.
         policy: What to do about missing verdicts.
         batched: Ask about many claims in one call; the judge must be a `BatchingJudge`.
+
+    Attributes:
+        evidence: Finds quotes in the context.
+        parts: The parts in which the context is judged.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class Verifier:
         self._policy = policy
         self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
+        self.evidence = EvidenceFinder(self._context)
         self.parts = split_context(self._context, positive_limit(judge.max_context_chars))
 
     async def decide(self, claims: Sequence[str]) -> Decided:
@@ -69,7 +74,7 @@ class Verifier:
         doubtful = [
             i
             for i, verdict in decided.verdicts.items()
-            if verdict.evidence.strip() and self._is_unfounded(verdict)
+            if verdict.evidence.strip() and await self._is_unfounded(verdict)
         ]
         if not doubtful:
             return decided
@@ -81,7 +86,8 @@ class Verifier:
         for index, position in enumerate(doubtful):
             verdict = second.verdicts.get(index, verdicts[position])
             # A claim that is now supported by no quote at all is as unfounded as before.
-            verdicts[position] = self._doubted(verdict) if self._is_unfounded(verdict) else verdict
+            unfounded = await self._is_unfounded(verdict)
+            verdicts[position] = self._doubted(verdict) if unfounded else verdict
         return Decided(verdicts=verdicts)
 
     async def _decide(self, claims: Sequence[str]) -> Decided:
@@ -131,12 +137,12 @@ class Verifier:
                     return None
                 raise
 
-    def _is_unfounded(self, verdict: ClaimVerdict) -> bool:
+    async def _is_unfounded(self, verdict: ClaimVerdict) -> bool:
         if verdict.verdict != "SUPPORTED":
             return False
         positions = range(len(self._context))
-        return not locate_evidence(
-            verdict.evidence, self._context, positions, verdict.supporting_chunk_ids
+        return not await self.evidence.find(
+            verdict.evidence, positions, verdict.supporting_chunk_ids
         )
 
     @staticmethod

@@ -1,8 +1,11 @@
 """Production traffic: sampled, queued and scored off the request path."""
 
 from ragaliq.core.guard import is_suppressed, suppress
+from ragaliq.live.breaker import CircuitBreaker
+from ragaliq.live.budget import Budget, BudgetLine
 from ragaliq.live.job import Job, LiveResult
 from ragaliq.live.monitor import Monitor
+from ragaliq.live.rate_limits import RateLimits
 from ragaliq.live.sampling import (
     FinishedRun,
     OnCondition,
@@ -17,6 +20,9 @@ from ragaliq.live.stats import MonitorStats
 from ragaliq.live.ticket import RunTicket
 
 __all__ = [
+    "Budget",
+    "BudgetLine",
+    "CircuitBreaker",
     "FinishedRun",
     "Job",
     "LiveResult",
@@ -27,6 +33,7 @@ __all__ = [
     "OnFeedback",
     "OnLowScore",
     "OnTag",
+    "RateLimits",
     "RunTicket",
     "Sampling",
     "SamplingRule",

@@ -12,19 +12,23 @@ from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import NotEvaluated, RagaliqError
 from ragaliq.live.capture import Capture, providers_in_use
+from ragaliq.live.handle import Handle
 from ragaliq.live.job import Framework, LiveResult, Submission
 from ragaliq.live.receipt import Receipt
 from ragaliq.live.sampling.choice import Choice
+from ragaliq.sinks.sink_set import in_turn
 from ragaliq.telemetry.target import current_span_target
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
+    from ragaliq.sinks.sink_set import SinkSet
     from ragaliq.telemetry.options import TelemetryOptions
 
 __all__ = ["DirectEvaluation", "RunDetails"]
 
 _DEFAULT_TIMEOUT = 30.0
 _REQUESTED = Choice(reason="requested")
+_AWAITED = 2  # before what a rule chose: somebody waits
 
 
 class RunDetails(TypedDict, total=False):
@@ -45,11 +49,12 @@ class RunDetails(TypedDict, total=False):
     framework: Framework
 
 
-class DirectEvaluation:
+class DirectEvaluation(Handle):
     """The part of a monitor that gives results to whoever asks for them."""
 
     _enabled: bool
     _engine: Engine
+    _sinks: SinkSet
     _telemetry: TelemetryOptions
 
     @property
@@ -106,10 +111,8 @@ class DirectEvaluation:
         engine = self._engine
         engine.tally.start()
         if engine.worker.is_current_thread:
-            # Every lane may be waiting in a callback like this one: queued, it would never start.
-            task = asyncio.ensure_future(engine.score_here(submission))
-            _RUNNING.add(task)
-            task.add_done_callback(_RUNNING.discard)
+            # Every lane may be waiting for a callback like this one: queued, it would never start.
+            engine.score_now(submission)
         else:
             _hand_over(submission, engine)
         return await receipt.await_result(timeout)
@@ -155,12 +158,16 @@ class DirectEvaluation:
         return Capture(self, timeout=timeout, providers=providers_in_use(self._telemetry))
 
     def flush(self, timeout: float = 30.0) -> bool:
-        """Wait until every accepted run is evaluated.
+        """Wait until every run accepted so far is evaluated; later ones are not waited for.
 
         Returns:
             False when `timeout` seconds were not enough, or when called from `on_result`.
         """
-        return self._engine.worker.flush(timeout)
+        return in_turn(timeout, self._engine.worker.flush, self._sinks.flush)
+
+    async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
+        """`flush` without blocking the event loop."""
+        return await asyncio.to_thread(self.flush, timeout)
 
     def _submission(
         self, case: RAGTestCase | CaseDraft, run: RunDetails
@@ -179,12 +186,9 @@ class DirectEvaluation:
             ended_at=time.time(),
             choice=_REQUESTED,
             receipt=receipt,
+            priority=_AWAITED,
         )
         return submission, receipt
-
-
-_RUNNING: set[asyncio.Task[None]] = set()
-"""Held here, or a task that nobody waits for any more could be collected half-way."""
 
 
 def _hand_over(submission: Submission, engine: Engine) -> None:

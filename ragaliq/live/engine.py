@@ -1,41 +1,92 @@
-"""Everything behind the request path in one process: counts, queue and worker."""
+"""Everything behind the request path in one process: counts, queue, worker and its limits."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from ragaliq.live.breaker import CircuitBreaker
+from ragaliq.live.budget import Budget
 from ragaliq.live.inline import InlineMode
-from ragaliq.live.job import Submission
+from ragaliq.live.job import LiveResult, Submission
+from ragaliq.live.protection import Protection
+from ragaliq.live.queue import RunQueue
+from ragaliq.live.rate_limits import RateLimits
+from ragaliq.live.reporting import Reporter, ResultCallback
 from ragaliq.live.scoring import LiveScorer
+from ragaliq.live.settings import require_positive
 from ragaliq.live.stats import MonitorStats, Tally
-from ragaliq.live.worker import Worker
+from ragaliq.live.worker import Refusal, Worker
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "EngineSettings"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSettings:
+    """What an engine is made from, in every process anew.
+
+    Attributes:
+        scorer: What is done with each run.
+        concurrency: Runs evaluated at the same time.
+        max_queue: Runs that may wait.
+        max_queue_bytes: Bytes their texts may take.
+        budget: What judging may cost.
+        judge_limits: How often the judge may be asked.
+        breaker: When to leave a failing judge alone.
+        on_result: Called with each result.
+        on_result_timeout: Seconds such a call may take.
+        inline: Has each run's caller wait for its result; None for a background monitor.
+
+    Raises:
+        ConfigurationError: A limit is not positive.
+    """
+
+    scorer: LiveScorer
+    concurrency: int
+    max_queue: int
+    max_queue_bytes: int
+    budget: Budget | None
+    judge_limits: RateLimits | None
+    breaker: CircuitBreaker | None
+    on_result: ResultCallback | None
+    on_result_timeout: float
+    inline: InlineMode | None = None
+
+    def __post_init__(self) -> None:
+        require_positive(
+            concurrency=self.concurrency,
+            max_queue=self.max_queue,
+            max_queue_bytes=self.max_queue_bytes,
+            on_result_timeout=self.on_result_timeout,
+        )
 
 
 class Engine:
     """Takes finished runs and has them scored; made anew in a forked child.
 
     Args:
-        scorer: What is done with each run.
-        concurrency: Runs evaluated at the same time.
-        max_queue: Runs that may wait.
-        inline: Has each run's caller wait for its result; None for a background monitor.
+        settings: See there.
     """
 
-    def __init__(
-        self,
-        scorer: LiveScorer,
-        *,
-        concurrency: int,
-        max_queue: int,
-        inline: InlineMode | None = None,
-    ) -> None:
-        self._scorer = scorer
-        self.inline = inline
-        self._concurrency, self._max_queue = concurrency, max_queue
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+        self._scorer = settings.scorer
+        self.inline = settings.inline
+        self._protection = Protection(
+            budget=settings.budget, judge_limits=settings.judge_limits, breaker=settings.breaker
+        )
+        self._reporter = (
+            Reporter(settings.on_result, timeout=settings.on_result_timeout)
+            if settings.on_result is not None
+            else None
+        )
         self.tally = Tally()
-        self.worker = Worker(self._score, self._drop, concurrency=concurrency, max_queue=max_queue)
+        self.worker = Worker(
+            self._score,
+            self._drop,
+            concurrency=settings.concurrency,
+            queue=RunQueue(max_runs=settings.max_queue, max_bytes=settings.max_queue_bytes),
+            is_callback_thread=self._reporter.is_own_thread if self._reporter else lambda: False,
+        )
 
     def submit(self, submission: Submission) -> bool:
         """Queue a run whose start was counted; whether it was taken. The reason is counted.
@@ -55,37 +106,73 @@ class Engine:
         return refused is None
 
     def stats(self) -> MonitorStats:
-        """The counts now."""
+        """The counts now, and where queue, breaker and budget stand."""
         cases = self._scorer.cases
-        return replace(self.tally.snapshot(), executor=cases.executor, restarts=cases.restarts)
+        return replace(
+            self.tally.snapshot(),
+            executor=cases.executor,
+            restarts=cases.restarts,
+            breaker=self._protection.breaker,
+            queued=self.worker.size,
+            queued_bytes=self.worker.queued_bytes,
+            budget=self._protection.budget(),
+        )
+
+    def close(self, timeout: float) -> bool:
+        """Evaluate what is queued, at most for `timeout` seconds, then stop for good."""
+        finished = self.worker.close(timeout)
+        if self.worker.is_current_thread:
+            return False  # what is queued is still to be evaluated; a later close ends the threads
+        # A judge that still blocks the thread would only be waited for in vain.
+        self.worker.stop(self.aclose, timeout=1.0 if finished else 0.25)
+        if self._reporter is not None:
+            self._reporter.stop()
+        return finished
 
     def after_fork(self) -> Engine:
         """A new engine for a forked child: the parent's queue, thread and counts stay its own."""
+        was_closed = self.worker.is_closed
         self.worker.abandon()
         self.tally.abandon()
         self._scorer.cases = self._scorer.cases.after_fork()
-        return Engine(
-            self._scorer,
-            concurrency=self._concurrency,
-            max_queue=self._max_queue,
-            inline=None if self.inline is None else self.inline.after_fork(),
-        )
+        inline = None if self.inline is None else self.inline.after_fork()
+        child = Engine(replace(self._settings, inline=inline))
+        if was_closed:
+            child.worker.abandon()
+        return child
 
-    async def score_here(self, submission: Submission) -> None:
-        """Score a run at once, on the worker's own loop: queued it might wait for its caller."""
-        await self._score(submission)
+    def score_now(self, submission: Submission) -> None:
+        """Score a run past the queue, where it might wait for its caller; not told to `on_result`.
+
+        Raises:
+            RuntimeError: The worker cannot be started.
+        """
+        self.worker.run(self._judge(submission))
 
     async def aclose(self) -> None:
         """Release the judge, and the process it works in; the last thing the worker does."""
         await self._scorer.cases.aclose()
 
     async def _score(self, submission: Submission) -> None:
+        result = await self._judge(submission)
+        if result is not None and self._reporter is not None:
+            await self._reporter.report(result, self.tally)
+
+    async def _judge(self, submission: Submission) -> LiveResult | None:
+        if self._reporter is not None:
+            self._reporter.prepare()
+        is_awaited = self._reporter is not None or submission.receipt is not None
         try:
-            await self._scorer.score(submission, self.tally)
+            result = await self._scorer.score(
+                submission, self.tally, self._protection, returns_unjudged=is_awaited
+            )
+            if result is not None:
+                submission.settle(result)
+            return result
         finally:
-            # Nothing to whoever has been given the result.
+            # Nothing to whoever has been told already.
             submission.settle("incomplete_run")
 
-    def _drop(self, submission: Submission) -> None:
-        self.tally.end("shutdown")
-        submission.settle("shutdown")
+    def _drop(self, submission: Submission, reason: Refusal) -> None:
+        self.tally.end(reason)
+        submission.settle(reason)

@@ -48,6 +48,7 @@ class Submission:
         ended_at: Unix time in seconds.
         choice: Why the run is evaluated, and with which metrics.
         receipt: Where somebody waits for the result.
+        priority: Higher ones are judged first, and keep their place in a full queue.
     """
 
     case: RAGTestCase | CaseDraft
@@ -60,6 +61,7 @@ class Submission:
     ended_at: float
     choice: Choice = _UNSAMPLED
     receipt: Receipt | None = None
+    priority: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.case, RAGTestCase | CaseDraft):
@@ -71,6 +73,16 @@ class Submission:
         """Tell whoever waits what came of the run: its result, or why there is none."""
         if self.receipt is not None:
             self.receipt.settle(outcome)
+
+    def chosen(self, choice: Choice) -> None:
+        """Note why the run is evaluated; what a rule chose goes before what the rate chose."""
+        self.choice = choice
+        self.priority = int(choice.reason != "rate")
+
+    @property
+    def size(self) -> int:
+        """Bytes its texts take while it waits."""
+        return self.case.size
 
     def job(self) -> Job:
         """The job, checked.

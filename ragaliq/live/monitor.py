@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.guard import is_suppressed
@@ -17,13 +15,17 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.execution import Executor, choose_scorer
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+from ragaliq.live.breaker import CircuitBreaker
+from ragaliq.live.budget import Budget
 from ragaliq.live.direct import DirectEvaluation
-from ragaliq.live.engine import Engine
+from ragaliq.live.engine import Engine, EngineSettings
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
+from ragaliq.live.rate_limits import RateLimits
+from ragaliq.live.reporting import ResultCallback
 from ragaliq.live.sampling import Sampler, Sampling
-from ragaliq.live.scoring import LiveScorer, ResultCallback
+from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import read_settings, require_choice, require_positive
 from ragaliq.live.stats import MonitorStats
 from ragaliq.live.ticket import RunTicket
@@ -57,6 +59,7 @@ class Monitor(DirectEvaluation):
         policy: What to do in awkward cases, for evaluators without a policy of their own.
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait; further ones are counted `queue_full`.
+        max_queue_bytes: Bytes the texts of the waiting runs may take.
         deadline: Seconds each metric of a run may take.
         executor: Where judging happens: `thread`, or `process` for a child process, which leaves
             the application its interpreter. By default from `RAGALIQ_EXECUTOR`, else `process` for
@@ -68,7 +71,12 @@ class Monitor(DirectEvaluation):
             waits; use `await monitor.result()` there.
         inline_timeout: Seconds to wait in inline mode; after that the answer goes out, and the run
             is scored and counted in the background.
-        on_result: Called on the worker with each `LiveResult`; may be a coroutine function.
+        budget: What judging may cost in an hour and a day; no limit by default.
+        judge_limits: How often the judge may be asked in a minute; no limit by default.
+        breaker: When to leave a failing judge alone; None never to.
+        on_result: Called with each `LiveResult`, on a thread of its own; may be a coroutine
+            function.
+        on_result_timeout: Seconds a call of it may take.
         sinks: Where results are stored besides telemetry: `sqlite:///path`, or sink objects.
         capture_content: Whether the application's texts and the judge's words may enter telemetry
             and sinks; by default from the environment, else no.
@@ -91,12 +99,17 @@ class Monitor(DirectEvaluation):
         policy: ScoringPolicy = ScoringPolicy.LIVE,
         concurrency: int = 8,
         max_queue: int = 1000,
+        max_queue_bytes: int = 64 * 2**20,
         deadline: float = 60.0,
         executor: Executor | None = None,
         niceness: int = 10,
         mode: Literal["background", "inline"] = "background",
         inline_timeout: float = 10.0,
+        budget: Budget | None = None,
+        judge_limits: RateLimits | None = None,
+        breaker: CircuitBreaker | None = CircuitBreaker(),
         on_result: ResultCallback | None = None,
+        on_result_timeout: float = 10.0,
         sinks: Iterable[SinkSpec] = (),
         capture_content: bool | None = None,
         redact: Redactor | None = None,
@@ -105,8 +118,7 @@ class Monitor(DirectEvaluation):
         telemetry: TelemetryOptions | None = None,
     ) -> None:
         settings = read_settings()
-        require_positive(concurrency=concurrency, max_queue=max_queue, deadline=deadline)
-        require_positive(inline_timeout=inline_timeout)
+        require_positive(deadline=deadline, inline_timeout=inline_timeout)
         require_choice(mode, "background", "inline", name="mode")
         chosen = settings.judge if judge is None else judge
         self.judge = resolve_judge(chosen, model=settings.model)
@@ -133,38 +145,32 @@ class Monitor(DirectEvaluation):
         scorer = LiveScorer(
             self.evaluators,
             cases,
+            judge=self.judge,
             emitter=emitter,
             sinks=self._sinks,
             deadline=deadline,
-            on_result=on_result,
         )
         self._telemetry = telemetry or TelemetryOptions()
-        inline = InlineMode(inline_timeout) if mode == "inline" else None
-        self._engine = Engine(scorer, concurrency=concurrency, max_queue=max_queue, inline=inline)
+        self._engine = Engine(
+            EngineSettings(
+                scorer=scorer,
+                concurrency=concurrency,
+                max_queue=max_queue,
+                max_queue_bytes=max_queue_bytes,
+                budget=budget,
+                judge_limits=judge_limits,
+                breaker=breaker,
+                on_result=on_result,
+                on_result_timeout=on_result_timeout,
+                inline=InlineMode(inline_timeout) if mode == "inline" else None,
+            )
+        )
         self._emitter.watch(self._engine.worker, self._engine.tally)
         watch_process(self)
 
     def __repr__(self) -> str:
         names = ", ".join(evaluator.name for evaluator in self.evaluators)
         return f"Monitor(judge={self.judge.name!r}, evaluators=({names}))"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    # Monitors are handed around inside chains, which frameworks copy: a copy is the same monitor.
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        return self
 
     # --- the request path ---------------------------------------------------------------------
 
@@ -241,27 +247,31 @@ class Monitor(DirectEvaluation):
 
     # --- waiting and ending -------------------------------------------------------------------
 
-    async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
-        """`flush` without blocking the event loop."""
-        return await asyncio.to_thread(self.flush, timeout)
-
     def close(self, timeout: float = 30.0) -> bool:
         """Evaluate what is queued, at most for `timeout` seconds, then stop for good.
 
-        Runs left over are counted `shutdown`.
+        Runs left over are counted `shutdown`. Called from `on_result` it cannot wait: no more runs
+        are accepted, and those in the queue are still evaluated.
 
         Returns:
             Whether everything was evaluated.
         """
+        if self._engine.worker.is_current_thread:
+            return self._stop_judging(0.0)  # the sinks are still needed for what is queued
         # A write to a disk has its chance even when the judge took all the time there was.
         return in_turn(timeout, self._stop_judging, self._sinks.close, at_least=0.25)
 
     def _stop_judging(self, timeout: float) -> bool:
         self._sampler.close()
-        finished = self._engine.worker.close(timeout)
-        # A judge that still blocks the thread would only be waited for in vain.
-        self._engine.worker.stop(self._engine.aclose, timeout=1.0 if finished else 0.25)
-        return finished
+        return self._engine.close(timeout)
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> bool:
+        """Call something quick on the worker's thread in `delay` seconds; for adapters.
+
+        Returns:
+            False when it will not be called: the monitor is off or closed.
+        """
+        return self._enabled and self._engine.worker.call_later(delay, callback)
 
     def flush_at_exit(self) -> None:
         """Wait for what is queued; called when the main thread has ended."""

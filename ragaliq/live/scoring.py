@@ -1,31 +1,28 @@
-"""What the worker does with one run: judge it, emit it, count it, and tell the application."""
+"""What the worker does with one run: judge it, emit it and count it."""
 
 from __future__ import annotations
 
-import inspect
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextvars import ContextVar
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.guard import suppress
-from ragaliq.core.results import Status
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.results import EvaluationResult, Status
+from ragaliq.errors import CircuitOpenError
 from ragaliq.execution import CaseScorer
-from ragaliq.live.job import LiveResult, Submission
+from ragaliq.judges.base import LLMJudge
+from ragaliq.live.complaints import Complaints
+from ragaliq.live.job import Job, LiveResult, Submission
+from ragaliq.live.protection import Judging, Protection
 from ragaliq.live.stats import Outcome, Tally
 from ragaliq.sinks.sink_set import SinkSet
 from ragaliq.telemetry.emitter import Emitter
 
-__all__ = ["LiveScorer", "ResultCallback"]
+__all__ = ["LiveScorer"]
 
 logger = logging.getLogger(__name__)
-
-_REPORTING: ContextVar[bool] = ContextVar("ragaliq_reporting", default=False)
-
-ResultCallback = Callable[[LiveResult], object | Awaitable[object]]
 
 
 class LiveScorer:
@@ -34,10 +31,10 @@ class LiveScorer:
     Args:
         evaluators: What is measured.
         cases: What evaluates a case, here or elsewhere.
+        judge: Who decides; named in the results of runs that are kept from it.
         emitter: Where telemetry goes.
         sinks: Where results go besides.
         deadline: Seconds each metric of a run may take.
-        on_result: Called with each result; may be a coroutine function.
     """
 
     def __init__(
@@ -45,81 +42,100 @@ class LiveScorer:
         evaluators: Sequence[Evaluator],
         cases: CaseScorer,
         *,
+        judge: LLMJudge,
         emitter: Emitter,
         sinks: SinkSet,
         deadline: float,
-        on_result: ResultCallback | None,
     ) -> None:
         self._evaluators = evaluators
         self.cases = cases
+        self._judged_by = judge
         self._emitter = emitter
         self._sinks = sinks
         self._deadline = deadline
-        self._on_result = on_result
-        self._complaints: set[tuple[str, type[BaseException]]] = set()
+        self._complaints = Complaints(logger)
 
-    async def score(self, submission: Submission, tally: Tally) -> None:
-        """Judge a run, count what became of it and tell the application; does not raise."""
+    async def score(
+        self,
+        submission: Submission,
+        tally: Tally,
+        protection: Protection,
+        *,
+        returns_unjudged: bool = False,
+    ) -> LiveResult | None:
+        """Judge a run and count what became of it; does not raise.
+
+        Args:
+            submission: The run.
+            tally: Where it is counted.
+            protection: What stands between it and the judge.
+            returns_unjudged: Whether a run that was kept from the judge is returned as well.
+
+        Returns:
+            What to tell the application, if anything.
+        """
         try:
-            result = await self._evaluate(submission)
+            with protection.judging(submission) as judging:
+                if judging == "over_budget":
+                    tally.end("over_budget")
+                    submission.settle("over_budget")
+                    return None
+                if judging == "circuit_open":
+                    job = submission.job() if returns_unjudged else None
+                    return self._leave_alone(submission, job, tally)
+                result = await self._evaluate(submission, judging)
         except BaseException as error:
             if is_being_cancelled():
                 tally.end("shutdown")
                 submission.settle("shutdown")
                 raise
-            # A judge may even raise SystemExit, which would end the worker's loop. The message may
-            # quote the application's text: only the type is logged.
-            self._complain("a run could not be evaluated", error)
+            # A judge may even raise SystemExit, which would end the worker's loop.
+            self._complaints.add("a run could not be evaluated", error)
             tally.end("incomplete_run", "internal_error")
-            return
+            return None
         tally.evaluated(result.results, _outcome(result))
-        submission.settle(result)
-        await self._report(result, tally)
+        return result
 
-    async def _evaluate(self, submission: Submission) -> LiveResult:
+    async def _evaluate(self, submission: Submission, judging: Judging) -> LiveResult:
         job = submission.job()
-        lag = max(0.0, time.time() - job.run.ended_at)
+        lag = _lag(job)
         with self._emitter.evaluation(job.run, lag=lag) as emission:
-            results = await self.cases.score(
-                job.case, self._chosen(job.run), deadline=self._deadline
-            )
+            judging.results = results = await self._judge(job)
             emission.record(results)
         self._sinks.record(job.case, results, job.run, lag=lag)
         return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
 
-    def _chosen(self, run: EvaluatedRun) -> Sequence[Evaluator]:
-        chosen = run.metric_probabilities
-        if not chosen:
+    async def _judge(self, job: Job) -> Mapping[str, EvaluationResult]:
+        chosen = self._chosen(job.run.metric_probabilities)
+        return await self.cases.score(job.case, chosen, deadline=self._deadline)
+
+    def _chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
+        if not metrics:
             return self._evaluators
-        return [evaluator for evaluator in self._evaluators if evaluator.name in chosen]
+        return [evaluator for evaluator in self._evaluators if evaluator.name in metrics]
 
-    async def _report(self, result: LiveResult, tally: Tally) -> None:
-        # A callback may itself have answers evaluated; of those it is not told, or it might go on
-        # for ever.
-        if self._on_result is None or _REPORTING.get():
-            return
-        token = _REPORTING.set(True)
-        try:
-            with suppress():
-                outcome = self._on_result(result)
-                if inspect.isawaitable(outcome):
-                    await outcome
-        except BaseException as error:
-            if is_being_cancelled():
-                raise
-            tally.callback_failed()
-            self._complain("on_result raised", error)
-        finally:
-            _REPORTING.reset(token)
+    def _leave_alone(
+        self, submission: Submission, job: Job | None, tally: Tally
+    ) -> LiveResult | None:
+        # There may be thousands of these a second: they are counted, and emit no spans or events.
+        chosen = self._chosen(dict(submission.choice.metrics))
+        results = {evaluator.name: self._unjudged[evaluator.name] for evaluator in chosen}
+        tally.evaluated(results, "evaluated", unjudged=True)
+        if job is None:
+            return None
+        return LiveResult(case=job.case, results=results, run=job.run, lag=_lag(job))
 
-    def _complain(self, what: str, error: BaseException) -> None:
-        # Once for each kind: what fails for one run mostly fails for all, and is counted anyway.
-        complaint = (what, type(error))
-        if complaint not in self._complaints:
-            self._complaints.add(complaint)
-            logger.warning(
-                "%s: %s; further ones are counted, not logged", what, type(error).__name__
-            )
+    @cached_property
+    def _unjudged(self) -> Mapping[str, EvaluationResult]:
+        error = CircuitOpenError("the judge was not asked: it failed too often in a row")
+        return {
+            evaluator.name: evaluator.failure_result(error, self._judged_by)
+            for evaluator in self._evaluators
+        }
+
+
+def _lag(job: Job) -> float:
+    return max(0.0, time.time() - job.run.ended_at)
 
 
 def _outcome(result: LiveResult) -> Outcome:

@@ -10,6 +10,8 @@ from typing import Literal
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.execution import Executor
+from ragaliq.live.breaker import BreakerState
+from ragaliq.live.budget import BudgetLine
 from ragaliq.sinks.base import SinkStats
 
 __all__ = ["MonitorStats", "Outcome", "Tally"]
@@ -39,7 +41,14 @@ class MonitorStats:
         incomplete: The runs that ended as `incomplete_run`, by reason.
         evaluations: Per metric, results by status.
         usage: Tokens, requests and money spent on the judge.
+        unjudged: The evaluated runs that were kept from the judge while the breaker was open.
+        breaker: `closed`, `open` or `probing`; see `CircuitBreaker`.
+        queued: Runs waiting to be evaluated.
+        queued_bytes: Bytes their texts take.
+        budget: Each limit of the budget, and where it stands.
         callback_errors: Times `on_result` raised.
+        callback_timeouts: Times it took too long, or was not called because an earlier call still
+            blocked its thread.
         sinks: What became of the results in each sink, by name.
         sampling: What sampling did beside choosing by chance; see the page on sampling.
         executor: Where runs are evaluated now: `thread` or `process`.
@@ -52,7 +61,13 @@ class MonitorStats:
     incomplete: Mapping[str, int] = field(default_factory=dict)
     evaluations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     usage: JudgeUsage = JudgeUsage()
+    unjudged: int = 0
+    breaker: BreakerState = "closed"
+    queued: int = 0
+    queued_bytes: int = 0
+    budget: Mapping[str, BudgetLine] = field(default_factory=dict)
     callback_errors: int = 0
+    callback_timeouts: int = 0
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)
     sampling: Mapping[str, int] = field(default_factory=dict)
     executor: Executor = "thread"
@@ -71,7 +86,8 @@ class Tally:
         self._incomplete: Counter[str] = Counter()
         self._evaluations: dict[str, Counter[str]] = {}
         self._usage = JudgeUsage()
-        self._callback_errors = 0
+        self._unjudged = 0
+        self._callback_errors = self._callback_timeouts = 0
 
     def start(self) -> None:
         """A run has begun."""
@@ -90,10 +106,17 @@ class Tally:
             if outcome == "incomplete_run":
                 self._incomplete[reason] += 1
 
-    def evaluated(self, results: Mapping[str, EvaluationResult], outcome: Outcome) -> None:
-        """A run has been evaluated."""
+    def evaluated(
+        self,
+        results: Mapping[str, EvaluationResult],
+        outcome: Outcome,
+        *,
+        unjudged: bool = False,
+    ) -> None:
+        """A run has been evaluated; `unjudged` says that it was kept from the judge."""
         with self._lock:
             self._outcomes[outcome] += 1
+            self._unjudged += unjudged
             for name, result in results.items():
                 self._evaluations.setdefault(name, Counter())[result.status.value] += 1
                 self._usage += result.usage
@@ -102,6 +125,11 @@ class Tally:
         """The user's `on_result` raised."""
         with self._lock:
             self._callback_errors += 1
+
+    def callback_timed_out(self) -> None:
+        """The user's `on_result` took too long."""
+        with self._lock:
+            self._callback_timeouts += 1
 
     def abandon(self) -> None:
         """In a forked child: make calls by leftovers of the parent's runs harmless.
@@ -120,5 +148,7 @@ class Tally:
                 incomplete=dict(self._incomplete),
                 evaluations={name: dict(counts) for name, counts in self._evaluations.items()},
                 usage=self._usage,
+                unjudged=self._unjudged,
                 callback_errors=self._callback_errors,
+                callback_timeouts=self._callback_timeouts,
             )

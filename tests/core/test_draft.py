@@ -46,10 +46,20 @@ def test_a_draft_becomes_the_case_it_describes():
     assert (case.context_texts, case.chunk_ids) == (["Since."], ["d"])
 
 
-def test_a_drafts_size_counts_every_text():
+def test_a_drafts_size_is_what_all_its_texts_take_and_so_is_its_cases():
     draft = CaseDraft(id="r1", query="12", passages=[Passage("345"), Passage("6")], response="78")
 
-    assert draft.size == 8
+    with_more = [
+        CaseDraft(id="r1", query=q, passages=[Passage(p), Passage("6")], response=r)
+        for q, p, r in [
+            ("12" * 500, "345", "78"),
+            ("12", "345" * 500, "78"),
+            ("12", "345", "78" * 500),
+        ]
+    ]
+
+    assert [more.size - draft.size for more in with_more] == [998, 1497, 998]
+    assert with_more[1].build().size - draft.build().size == 1497
 
 
 def test_a_draft_of_wrong_types_is_refused_without_quoting_it():

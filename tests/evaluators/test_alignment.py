@@ -1,11 +1,25 @@
 from __future__ import annotations
 
+import asyncio
+import itertools
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.evaluators.alignment import CLAIM_CUTOFF, locate, locate_evidence
+from ragaliq.evaluators.alignment import CLAIM_CUTOFF, EvidenceFinder
+from ragaliq.evaluators.alignment import locate as locate_in
+from ragaliq.evaluators.searchable import SearchableText
 
 TEXT = "The Aurora lasts  twelve hours.\nIt weighs 310 grams and folds flat."
+
+
+def locate(quote, text, **options):
+    return locate_in(quote, SearchableText(text), **options)
+
+
+def locate_evidence(evidence, chunks, ids, preferred=()):
+    return asyncio.run(EvidenceFinder(chunks).find(evidence, ids, preferred))
 
 
 def found(quote, text=TEXT, **options):
@@ -61,6 +75,43 @@ def test_offsets_stay_true_where_lower_case_is_longer():
     text = "İİİİİİ The Aurora lasts twelve hours."
     span = locate("Aurora lasts eleven hours", text, cutoff=75)
     assert span is None or text[slice(*span)].startswith(("The Aurora", "Aurora"))
+
+
+def test_other_white_space_is_found_after_the_preferred_start_too():
+    text = "It  works. And it\nworks. Then it works."
+    assert locate("it works.", text, cutoff=100, start=3) == (30, 39)
+    assert locate("And IT works.", text, cutoff=100, start=30) == (11, 24)
+    assert locate("and it Works.", text, cutoff=100, start=12) == (11, 24)
+
+
+@given(st.lists(st.sampled_from(["a", "B", "cd", "İ", "5"]), min_size=2), st.data())
+def test_a_quote_with_other_white_space_and_case_spans_the_same_words(words, data):
+    spaces = st.sampled_from([" ", "  ", "\n", "\t "])
+    text = "".join(word + data.draw(spaces) for word in words)
+    quote = " ".join(words[data.draw(st.integers(0, len(words) - 2)) :])
+    span = locate(quote.lower() if "İ" not in quote else quote, text, cutoff=100)
+    assert text[slice(*span)].split() == quote.split() or quote.lower() in text.lower()
+
+
+async def test_a_quote_that_was_looked_for_is_not_looked_for_again(monkeypatch):
+    finder = EvidenceFinder(["Open from nine.", "Closed on Sundays."])
+    first = await finder.find("Closed on Sundays.", ["a", "b"], [1])
+    monkeypatch.setattr(SearchableText, "find", None)
+    assert await finder.find("Closed on Sundays.", ["a", "b"], [1]) == first
+    assert (await finder.find("Closed on Sundays.", [0, 1], [1]))[0].chunk_id == 1
+
+
+async def test_a_long_search_lets_a_time_limit_strike():
+    words = "parcel lamp weighs grams cable opening refund shop folds flat metal black".split()
+    chunks = [" ".join(words[i:] + words[:i] + [f"c{i}"] * 5) * 20 for i in range(12)] * 4
+    finder = EvidenceFinder(chunks)
+
+    async def search_for_ever():
+        for number in itertools.count():
+            await finder.find(f"the invented quote {number} stands nowhere in here", range(48))
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(search_for_ever(), 0.05)
 
 
 @given(st.text(), st.text(), st.floats(0, 100), st.integers(0, 50))

@@ -58,7 +58,8 @@ class Watch:
     def triples(self):
         """What was evaluated, in the order in which it ended."""
         assert self.monitor.flush(30)
-        cases = [result.case for result in self.results]
+        in_order = sorted(self.results, key=lambda result: result.run.ended_at)
+        cases = [result.case for result in in_order]
         return [Triple(case.query, case.context_texts, case.response) for case in cases]
 
     @property

@@ -73,6 +73,20 @@ def test_an_open_run_that_is_too_old_is_given_up_when_another_starts(new_watch):
     assert watch.stats.started == 2
 
 
+def test_an_open_run_that_is_too_old_is_given_up_in_a_process_that_has_become_idle(new_watch):
+    watch = new_watch(handler={"max_age": 0.05})
+    open_runs = [rag_chain().stream(f"Question {n}?", watch.config) for n in range(2)]
+    for stream in open_runs:
+        next(stream)
+    for _ in range(500):
+        if not watch.handler.open_runs:
+            break
+        asyncio.run(asyncio.sleep(0.01))
+    assert watch.stats.incomplete == {"expired": 2}
+    assert (watch.handler.open_runs, watch.stats.pending) == (0, 0)
+    del open_runs
+
+
 def test_the_steps_of_a_run_that_was_given_up_are_not_taken_for_runs(new_watch):
     watch = new_watch(handler={"max_runs": 1})
 

@@ -90,7 +90,7 @@ def test_a_result_callback_that_raises(new_watch, invoke):
     def fail(_):
         raise RuntimeError("boom")
 
-    watch.monitor._engine._scorer._on_result = fail
+    watch.monitor._engine._reporter._on_result = fail
     assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
     assert watch.stats.callback_errors == 1
     assert watch.stats.outcomes == {"evaluated": 1}
@@ -141,7 +141,7 @@ def test_a_chain_called_in_the_result_callback_is_not_captured(new_watch, invoke
     def call_chain(result):
         seen.append(rag_chain().invoke(result.case.query))
 
-    watch.monitor._engine._scorer._on_result = call_chain
+    watch.monitor._engine._reporter._on_result = call_chain
     attach(watch.handler)
     invoke(rag_chain(), QUESTION)
     assert watch.stats.started == 1

@@ -18,7 +18,16 @@ from hypothesis.stateful import (
     rule,
 )
 
-from ragaliq import JudgeRefusalError, Monitor, RAGTestCase
+from ragaliq import (
+    Budget,
+    CircuitBreaker,
+    JudgeAPIError,
+    JudgeRefusalError,
+    JudgeUsage,
+    Monitor,
+    RAGTestCase,
+)
+from ragaliq.live.job import Submission
 from ragaliq.testing import ScriptedJudge
 
 CASES = [
@@ -31,14 +40,22 @@ class OutOfBounds(BaseException):
     """Not even an Exception."""
 
 
-MOODS = [None, JudgeRefusalError, ValueError, OutOfBounds, SystemExit, asyncio.CancelledError]
+MOODS = [
+    None,
+    JudgeRefusalError,
+    JudgeAPIError,
+    ValueError,
+    OutOfBounds,
+    SystemExit,
+    asyncio.CancelledError,
+]
 
 
 class Moody(ScriptedJudge):
     """Replies or raises, in turn."""
 
     def __init__(self, moods):
-        super().__init__()
+        super().__init__(usage=JudgeUsage(requests=1, input_tokens=10))
         self.moods = itertools.cycle(moods)
 
     async def extract_statements(self, query, response):
@@ -70,19 +87,25 @@ class Accounts(RuleBasedStateMachine):
     @initialize(
         moods=st.lists(st.sampled_from(MOODS), min_size=1, max_size=4),
         rate=st.sampled_from([0.5, 1.0]),
-        concurrency=st.integers(1, 3),
-        max_queue=st.integers(1, 8),
+        bounds=st.fixed_dictionaries(
+            {
+                "concurrency": st.integers(1, 3),
+                "max_queue": st.integers(1, 8),
+                "max_queue_bytes": st.sampled_from([400, 2**20]),
+                "breaker": st.sampled_from([None, CircuitBreaker(failures=2, pause=0.001)]),
+                "budget": st.sampled_from([None, Budget(tokens_per_hour=60)]),
+            }
+        ),
     )
-    def build(self, moods, rate, concurrency, max_queue):
+    def build(self, moods, rate, bounds):
         self.started = self.open = self.number = 0
-        self.reported = []
+        self.reported, self.bytes = [], bounds["max_queue_bytes"]
         self.monitor = Monitor(
             judge=Moody(moods),
             evaluators=["faithfulness"],
             sample_rate=rate,
-            concurrency=concurrency,
-            max_queue=max_queue,
             on_result=self.reported.append,
+            **bounds,
         )
 
     def name(self):
@@ -110,6 +133,24 @@ class Accounts(RuleBasedStateMachine):
             calls = [lambda: ticket.submit(case), lambda: ticket.discard("raced")] * 3
             assert sum(map(bool, together(*calls))) <= 1
             self.open -= 1
+
+    @rule(priority=st.integers(0, 3), case=st.sampled_from(CASES))
+    def submit_with_priority(self, priority, case):
+        self.started += 1
+        self.monitor._engine.tally.start()
+        self.monitor._engine.submit(
+            Submission(
+                case=case,
+                run_id=self.name(),
+                pipeline="",
+                framework="",
+                target=None,
+                session_id=None,
+                response_id=None,
+                ended_at=0.0,
+                priority=priority,
+            )
+        )
 
     @rule(ticket=consumes(tickets))
     def discard(self, ticket):
@@ -153,6 +194,7 @@ class Accounts(RuleBasedStateMachine):
             stats = self.monitor.stats()
             assert stats.started == self.started == sum(stats.outcomes.values()) + stats.pending
             assert stats.pending >= self.open
+            assert stats.queued_bytes <= self.bytes
             assert sum(stats.incomplete.values()) == stats.outcomes.get("incomplete_run", 0)
 
     def teardown(self):

@@ -128,8 +128,11 @@ def test_a_monitor_nobody_holds_any_more_leaves_no_thread(case):
     assert monitor.flush(5.0)
     (worker,) = set(threading.enumerate()) - before
     del monitor
-    gc.collect()
-    worker.join(5.0)
+    for _ in range(500):  # the lane that did the work may still be about to end
+        gc.collect()
+        worker.join(0.01)
+        if not worker.is_alive():
+            break
     assert not worker.is_alive()
 
 

@@ -147,6 +147,37 @@ class TestFork:
         )
         assert (done.stderr, done.stdout) == ("", "child scored\n")
 
+    def test_a_child_of_a_closed_monitor_is_closed_too(self):
+        done = run(
+            """
+            m = monitor(); m.submit(named("parent")); m.close(10)
+            pid = os.fork()
+            if pid == 0:
+                assert not m.submit(named("child"))
+                os._exit(0 if m.stats().outcomes == {"shutdown": 1} else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+            """
+        )
+        assert (done.stderr, done.stdout) == ("", "parent scored\n")
+
+    def test_budget_and_breaker_of_a_child_are_its_own(self):
+        done = run(
+            """
+            from ragaliq import Budget, CircuitBreaker, JudgeAPIError
+            judge = ScriptedJudge(failures={"evaluate_relevance": [JudgeAPIError("down"), None]})
+            m = monitor(judge, breaker=CircuitBreaker(failures=1), budget=Budget(usd_per_day=1))
+            m.submit(named("parent")); m.flush(10)
+            assert m.stats().breaker == "open"
+            pid = os.fork()
+            if pid == 0:
+                m.submit(named("child"))
+                os._exit(0 if m.flush(10) and m.stats().breaker == "closed" else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+            assert m.stats().breaker == "open"
+            """
+        )
+        assert sorted(done.stdout.splitlines()) == ["child scored", "parent judge_error"]
+
     def test_a_multiprocessing_child_evaluates_before_it_ends(self):
         done = run(
             """

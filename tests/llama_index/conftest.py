@@ -81,6 +81,9 @@ class RecordingMonitor:
         self.sessions: list[str | None] = []
         self.reasons: list[str] = []
 
+    def call_later(self, delay: float, callback: Callable[[], object]) -> bool:
+        return False
+
     def begin(
         self, run_id: str, *, pipeline: str = "", framework: str = ""
     ) -> RecordingTicket | None:

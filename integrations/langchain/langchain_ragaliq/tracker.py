@@ -7,6 +7,7 @@ never. Only opening and closing a root takes the lock; everything between is a d
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -14,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
-from weakref import WeakSet
+from weakref import WeakMethod, WeakSet
 
 from langchain_core.runnables.config import var_child_runnable_config
 
@@ -32,6 +33,7 @@ logger = logging.getLogger("ragaliq.langchain")
 _SWEEP_SECONDS = 5.0
 # What the classes of LangChain's own evaluators end in; their answers are grades.
 _EVALUATORS = "EvalChain"
+_SOONEST_SECONDS = 0.05
 
 
 def run_in_force() -> int | None:
@@ -154,6 +156,8 @@ class RunTracker:
         with self._lock:
             self._roots[root.key] = self._runs[root.key] = root
             given_up = self._overdue()
+        if not self._is_watched:
+            self._watch(self._max_age)
         for reason, old in given_up:
             self._discard(old, reason)
         if ticket is not None:
@@ -200,6 +204,19 @@ class RunTracker:
         for root in roots:
             self._discard(root, reason)
 
+    def sweep(self) -> None:
+        """Give up what is overdue, and come back when more will be; called by a timer."""
+        with self._lock:
+            self._swept = -math.inf
+            given_up = self._overdue()
+            oldest = next(iter(self._roots.values()), None)
+        for reason, root in given_up:
+            self._discard(root, reason)
+        self._is_watched = False
+        if oldest is not None:
+            left = self._max_age - (time.monotonic() - oldest.started)
+            self._watch(max(left, _SOONEST_SECONDS))
+
     def restart(self) -> None:
         """Forget everything, in a forked child: what was running runs in the parent."""
         self._forget_everything()
@@ -212,6 +229,13 @@ class RunTracker:
         self._runs: dict[int, RootRun] = {}
         self._ended = EndedRuns()
         self._swept = time.monotonic()
+        self._is_watched = False
+
+    def _watch(self, delay: float) -> None:
+        # Runs that never end are given up when another one starts; in a process that has become
+        # idle, by the worker.
+        sweep = WeakMethod(self.sweep)
+        self._is_watched = self.monitor.call_later(delay, lambda: (now := sweep()) and now())
 
     def _close(self, root: RootRun) -> bool:
         with self._lock:

@@ -59,7 +59,7 @@ class Chance:
         """Queue the finished run if it is chosen, else count it; whether it was queued."""
         if self.choice is None:
             return self._sampler.settle(submission, self, engine)
-        submission.choice = self.choice
+        submission.chosen(self.choice)
         return engine.submit(submission)
 
 
@@ -153,7 +153,7 @@ class Sampler:
             raise
         choice = self._choose(chance.position, chance.rates, matched)
         if choice is not None:
-            submission.choice = choice
+            submission.chosen(choice)
             return engine.submit(submission)
         feedback = self._feedback
         if self._held is None or feedback is None or chance.position >= feedback.probability:
@@ -232,11 +232,13 @@ class Sampler:
             return False
         # The rate had its say when the run ended, and the runs it chose then stand for those users
         # complained about as well: counted once more, complaints would weigh too much.
-        held.submission.choice = replace(
-            choice,
-            reason=rule.name,
-            rules=(*held.rules, rule.name),
-            represents_traffic=False,
+        held.submission.chosen(
+            replace(
+                choice,
+                reason=rule.name,
+                rules=(*held.rules, rule.name),
+                represents_traffic=False,
+            )
         )
         try:
             return held.engine.submit(held.submission)

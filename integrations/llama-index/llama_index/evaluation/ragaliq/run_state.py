@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "RunRegistry", "Written"]
 
 _FRAMES_PER_RUN = 100
+_SOONEST_SECONDS = 0.05
 
 
 class Written(NamedTuple):
@@ -94,15 +95,22 @@ class RunRegistry:
     Args:
         max_runs: Captured runs kept; beyond, the oldest is given up.
         max_age: Seconds after which a run is given up.
+        call_later: Has something called in so many seconds, on another thread; False if it cannot.
         clock: Seconds, monotonic.
     """
 
     def __init__(
-        self, *, max_runs: int, max_age: float, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        max_runs: int,
+        max_age: float,
+        call_later: Callable[[float, Callable[[], object]], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.frames: dict[str, Frame] = {}
         self._max_runs = max_runs
         self._max_age = max_age
+        self._call_later = call_later
         self._clock = clock
         self._restart()
         if hasattr(os, "register_at_fork"):
@@ -123,15 +131,26 @@ class RunRegistry:
         """Add a run, and give up the ones that are too old or too many."""
         now = self._clock()
         run.started_at = now
+        if not self._is_watched:
+            self._watch(self._max_age)
         with self._lock:
             self._live[run.id] = run
             oldest = next(iter(self._live.values()))
             if len(self._live) <= self._max_runs and now - oldest.started_at <= self._max_age:
                 return
             given_up = self._take_overdue(now)
-        for old, reason in given_up:
-            self._forget(old)
-            old.ticket.discard(reason)
+        self._give_up(given_up)
+
+    def sweep(self) -> None:
+        """Give up what is overdue, and come back when more will be; called by a timer."""
+        now = self._clock()
+        with self._lock:
+            given_up = self._take_overdue(now)
+            oldest = next(iter(self._live.values()), None)
+        self._give_up(given_up)
+        self._is_watched = False
+        if oldest is not None:
+            self._watch(max(self._max_age - (now - oldest.started_at), _SOONEST_SECONDS))
 
     def claim(self, run: Run) -> bool:
         """Take a run out; True only for the first to ask, who must end its ticket."""
@@ -171,6 +190,19 @@ class RunRegistry:
         """The run whose answer this object brings."""
         return self._by_stream.get(id(stream)) if self._by_stream else None
 
+    def _watch(self, delay: float) -> None:
+        # Runs that never end are given up when another one starts; in a process that has become
+        # idle, by the worker.
+        sweep = weakref.WeakMethod(self.sweep)
+        self._is_watched = self._call_later is not None and self._call_later(
+            delay, lambda: (now := sweep()) and now()
+        )
+
+    def _give_up(self, runs: list[tuple[Run, str]]) -> None:
+        for run, reason in runs:
+            self._forget(run)
+            run.ticket.discard(reason)
+
     def _take_overdue(self, now: float) -> list[tuple[Run, str]]:
         taken = []
         while self._live:
@@ -198,4 +230,5 @@ class RunRegistry:
         self._lock = threading.RLock()
         self._live: OrderedDict[str, Run] = OrderedDict()
         self._by_stream: dict[int, Run] = {}
+        self._is_watched = False
         self.frames.clear()

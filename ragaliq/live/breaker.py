@@ -1,0 +1,106 @@
+"""A circuit breaker: a judge that keeps failing is left alone for a while.
+
+Our own, since neither known library fits. pybreaker is for threads and Tornado, holds a lock during
+a call, and knows no asyncio. purgatory is asynchronous, but once its pause is over it lets every
+waiting call through instead of one. Both count exceptions; here a failure is a result.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from ragaliq.live.settings import require_positive
+
+__all__ = ["BreakerState", "Circuit", "CircuitBreaker"]
+
+logger = logging.getLogger(__name__)
+
+BreakerState = Literal["closed", "open", "probing"]
+"""`closed`: runs go to the judge. `open`: none does. `probing`: one tries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitBreaker:
+    """When to leave a failing judge alone.
+
+    Attributes:
+        failures: Runs in a row the judge must fail.
+        pause: Seconds during which no run is sent to it; then one is, as a probe.
+
+    Raises:
+        ConfigurationError: One of them is not positive.
+    """
+
+    failures: int = 5
+    pause: float = 30.0
+
+    def __post_init__(self) -> None:
+        require_positive(**{"breaker.failures": self.failures, "breaker.pause": self.pause})
+
+
+class Circuit:
+    """The breaker at work; used on the worker's loop only, where nothing comes between.
+
+    Args:
+        breaker: When to open.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(
+        self, breaker: CircuitBreaker, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._breaker = breaker
+        self._clock = clock
+        self._failed = 0
+        self._opened_at: float | None = None
+        self._is_probing = False
+
+    @property
+    def state(self) -> BreakerState:
+        """The state now."""
+        if self._opened_at is None:
+            return "closed"
+        over = self._clock() - self._opened_at >= self._breaker.pause
+        return "probing" if over else "open"
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a run may not go to the judge now."""
+        return self.state == "open" or (self._opened_at is not None and self._is_probing)
+
+    def enter(self) -> bool:
+        """Note that a run goes to the judge; returns whether it is the probe."""
+        is_probe = self._opened_at is not None
+        self._is_probing |= is_probe
+        return is_probe
+
+    def leave(self, *, failed: bool | None, is_probe: bool) -> None:
+        """Note how it went.
+
+        Args:
+            failed: Whether the judge failed; None where the run says nothing about the judge.
+            is_probe: What `enter` returned.
+        """
+        if is_probe:
+            self._is_probing = False
+        elif self._opened_at is not None:
+            return  # sent before it opened: the probe decides
+        if failed is None:
+            return
+        if not failed:
+            if self._opened_at is not None:
+                logger.warning("the judge answers again")
+            self._failed, self._opened_at = 0, None
+            return
+        self._failed += 1
+        if is_probe or self._failed >= self._breaker.failures:
+            logger.warning(
+                "the judge failed %d runs in a row: none is sent to it for %g s",
+                self._failed,
+                self._breaker.pause,
+            )
+            self._opened_at = self._clock()

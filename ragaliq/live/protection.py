@@ -1,0 +1,108 @@
+"""What stands between a run and the judge: the breaker, the budget and the rate limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+from ragaliq.core.pacing import paced
+from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
+from ragaliq.core.spending import spending
+from ragaliq.errors import RateLimitedError
+from ragaliq.live.breaker import BreakerState, Circuit, CircuitBreaker
+from ragaliq.live.budget import Budget, BudgetLedger, BudgetLine
+from ragaliq.live.job import Submission
+from ragaliq.live.rate_limits import RateLimits, RunPace, Turns
+
+__all__ = ["Judging", "Protection"]
+
+_FAILURES = (Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
+_SAYS_NOTHING = (Status.NO_CONTEXT, Status.ANSWER_REFUSED, Status.NO_CLAIMS)
+
+
+class Judging:
+    """One run at the judge's.
+
+    Attributes:
+        results: What came out; to be set by whoever has the run judged.
+    """
+
+    def __init__(self) -> None:
+        self.results: Mapping[str, EvaluationResult] | None = None
+
+
+class Protection:
+    """Breaker, budget and rate limits of one process; used on the worker's loop.
+
+    Args:
+        budget: What judging may cost; None for no limit.
+        judge_limits: How often the judge may be asked; None for no limit.
+        breaker: When to leave a failing judge alone; None never to.
+    """
+
+    def __init__(
+        self,
+        *,
+        budget: Budget | None = None,
+        judge_limits: RateLimits | None = None,
+        breaker: CircuitBreaker | None = None,
+    ) -> None:
+        self._circuit = Circuit(breaker) if breaker else None
+        self._ledger = BudgetLedger(budget) if budget else None
+        self._turns = Turns(judge_limits) if judge_limits else None
+
+    @property
+    def breaker(self) -> BreakerState:
+        """The breaker's state; `closed` where there is none."""
+        return self._circuit.state if self._circuit else "closed"
+
+    def budget(self) -> dict[str, BudgetLine]:
+        """Where each limit of the budget stands."""
+        return self._ledger.lines() if self._ledger else {}
+
+    @contextmanager
+    def judging(
+        self, submission: Submission
+    ) -> Iterator[Judging | Literal["circuit_open", "over_budget"]]:
+        """Have a run judged inside the block; gives the reason instead when it must not be.
+
+        However the block ends, what the run cost is charged and what it says about the judge is
+        noted.
+        """
+        # A run that would not be sent anyway is not held against the budget, and one that is over
+        # budget does not use up the breaker's probe.
+        if self._circuit and self._circuit.refuses:
+            yield "circuit_open"
+            return
+        reserved = self._ledger.reserve() if self._ledger else {}
+        if reserved is None:
+            yield "over_budget"
+            return
+        is_probe = self._circuit.enter() if self._circuit else False
+        judging, pace = Judging(), RunPace(self._turns, submission.size) if self._turns else None
+        with spending() as spent, paced(pace):
+            try:
+                yield judging
+            finally:
+                if self._circuit:
+                    failed = _judge_failed(judging.results)
+                    self._circuit.leave(failed=failed, is_probe=is_probe)
+                if self._ledger:
+                    self._ledger.settle(reserved, _cost(judging.results, spent.usage))
+
+
+def _cost(results: Mapping[str, EvaluationResult] | None, spent: JudgeUsage) -> JudgeUsage:
+    # What an evaluator of the user's own, or another process, spent is known from the results only;
+    # what was spent on a run that came to no end, from the calls it made.
+    return spent if results is None else sum((r.usage for r in results.values()), JudgeUsage())
+
+
+def _judge_failed(results: Mapping[str, EvaluationResult] | None) -> bool | None:
+    """Whether the judge failed a run; None where the run says nothing about it."""
+    told = [
+        result.status in _FAILURES
+        for result in (results or {}).values()
+        if result.status not in _SAYS_NOTHING and result.error_type != RateLimitedError.__name__
+    ]
+    return all(told) if told else None

@@ -1,0 +1,94 @@
+"""Telling the application: `on_result`, on a thread of its own and within a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable
+
+from ragaliq.core.concurrency import is_being_cancelled
+from ragaliq.core.guard import suppress
+from ragaliq.core.sync import LoopThread
+from ragaliq.live.complaints import Complaints
+from ragaliq.live.job import LiveResult
+from ragaliq.live.stats import Tally
+
+__all__ = ["Reporter", "ResultCallback"]
+
+logger = logging.getLogger(__name__)
+
+ResultCallback = Callable[[LiveResult], object | Awaitable[object]]
+
+
+class Reporter:
+    """Calls the user's function with each result.
+
+    A function that blocks cannot be stopped. On a thread of its own it blocks nothing but later
+    calls, and those are given up, and counted, until it returns.
+
+    Args:
+        on_result: The user's function; may be a coroutine function.
+        timeout: Seconds a call may take.
+    """
+
+    def __init__(self, on_result: ResultCallback, *, timeout: float) -> None:
+        self._on_result = on_result
+        self._timeout = timeout
+        self._thread = LoopThread("ragaliq-on-result")
+        self._blocked_since: float | None = None
+        self._complaints = Complaints(logger)
+
+    def prepare(self) -> None:
+        """Start the thread while threads can still be started."""
+        self._thread.loop()
+
+    def is_own_thread(self) -> bool:
+        """Whether the caller is the user's function."""
+        return threading.get_ident() == self._thread.ident
+
+    async def report(self, result: LiveResult, tally: Tally) -> None:
+        """Call the function and wait for its end; counts what goes wrong."""
+        since = self._blocked_since
+        if since is not None and time.monotonic() - since > self._timeout:
+            tally.callback_timed_out()
+            return
+        given_up = threading.Event()
+        call = self._call(result, given_up)
+        try:
+            async with asyncio.timeout(self._timeout) as limit:
+                await asyncio.wrap_future(
+                    asyncio.run_coroutine_threadsafe(call, self._thread.loop())
+                )
+        except BaseException as error:
+            if is_being_cancelled():
+                raise
+            given_up.set()
+            if limit.expired():
+                tally.callback_timed_out()
+                self._complaints.add(f"on_result took longer than {self._timeout:g} s", error)
+            else:
+                tally.callback_failed()
+                self._complaints.add("on_result raised", error)
+
+    def stop(self) -> None:
+        """End the thread; a function that blocks it is left behind."""
+        self._thread.stop(_nothing, timeout=0.25)
+
+    async def _call(self, result: LiveResult, given_up: threading.Event) -> None:
+        if given_up.is_set():
+            return  # counted as too late while another call blocked the thread
+        with suppress():
+            self._blocked_since = time.monotonic()
+            try:
+                outcome = self._on_result(result)
+            finally:
+                self._blocked_since = None
+            if inspect.isawaitable(outcome):
+                await outcome
+
+
+async def _nothing() -> None:
+    """The last piece of work of a thread that has none."""

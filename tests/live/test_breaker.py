@@ -1,0 +1,176 @@
+"""A judge that keeps failing is left alone for a while, and costs nothing meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from ragaliq import (
+    CircuitBreaker,
+    ConfigurationError,
+    JudgeAPIError,
+    JudgeRefusalError,
+    JudgeResponseError,
+    JudgeTimeoutError,
+    RAGTestCase,
+)
+from ragaliq.live.breaker import Circuit
+from ragaliq.testing import ScriptedJudge
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def circuit(**options):
+    clock = Clock()
+    return Circuit(CircuitBreaker(failures=2, pause=30.0, **options), clock=clock), clock
+
+
+def fail(breaker, times=1):
+    for _ in range(times):
+        breaker.leave(failed=True, is_probe=breaker.enter())
+
+
+def test_it_opens_after_failures_in_a_row_only():
+    breaker, _ = circuit()
+    fail(breaker)
+    breaker.leave(failed=False, is_probe=breaker.enter())
+    fail(breaker)
+    assert breaker.state == "closed"
+    breaker.leave(failed=None, is_probe=breaker.enter())
+    fail(breaker)
+    assert (breaker.state, breaker.refuses) == ("open", True)
+
+
+def test_after_the_pause_one_probe_is_let_through_and_decides():
+    breaker, clock = circuit()
+    fail(breaker, 2)
+    clock.now = 29.9
+    assert breaker.refuses
+    clock.now = 30.0
+    assert (breaker.state, breaker.refuses) == ("probing", False)
+    is_probe = breaker.enter()
+    assert breaker.refuses
+    breaker.leave(failed=True, is_probe=is_probe)
+    assert breaker.state == "open"
+    clock.now = 60.0
+    breaker.leave(failed=False, is_probe=breaker.enter())
+    assert (breaker.state, breaker.refuses) == ("closed", False)
+
+
+def test_a_probe_that_says_nothing_makes_room_for_another():
+    breaker, clock = circuit()
+    fail(breaker, 2)
+    clock.now = 30.0
+    breaker.leave(failed=None, is_probe=breaker.enter())
+    assert (breaker.state, breaker.refuses) == ("probing", False)
+
+
+def test_runs_that_were_sent_before_it_opened_neither_close_it_nor_keep_it_open():
+    breaker, clock = circuit()
+    late = [breaker.enter() for _ in range(2)]
+    fail(breaker, 2)
+    clock.now = 29.0
+    breaker.leave(failed=True, is_probe=late[0])
+    breaker.leave(failed=False, is_probe=late[1])
+    assert breaker.state == "open"
+    clock.now = 30.0
+    assert breaker.state == "probing"
+
+
+@pytest.mark.parametrize("failure", [JudgeAPIError, JudgeTimeoutError, JudgeResponseError])
+def test_a_failing_judge_is_asked_no_more_and_every_run_is_counted(
+    monitor_of, case, failure, caplog
+):
+    heard, exporter = [], InMemorySpanExporter()
+    tracers = TracerProvider()
+    tracers.add_span_processor(SimpleSpanProcessor(exporter))
+    judge = ScriptedJudge(failures={"evaluate_relevance": failure("down")})
+    monitor = monitor_of(
+        judge=judge,
+        evaluators=["relevance"],
+        breaker=CircuitBreaker(failures=3, pause=600.0),
+        concurrency=1,
+        on_result=heard.append,
+        tracer_provider=tracers,
+    )
+    for _ in range(20):
+        monitor.submit(case)
+    assert monitor.flush(5.0)
+    stats = monitor.stats()
+    assert judge.call_counts["evaluate_relevance"] == 3
+    assert (stats.breaker, stats.unjudged) == ("open", 17)
+    assert stats.outcomes == {"evaluated": 20}
+    assert sum(stats.evaluations["relevance"].values()) == 20
+    assert len(heard) == 20
+    left = heard[-1].results["relevance"]
+    assert (left.status, left.score, left.error_type) == ("judge_error", None, "CircuitOpenError")
+    assert left.usage.requests == 0
+    # Thousands a second would flood what they are sent to.
+    assert len([s for s in exporter.get_finished_spans() if s.parent is None]) == 3
+    assert caplog.text.count("none is sent") == 1
+
+
+@pytest.mark.parametrize("failure", [JudgeRefusalError("no"), None])
+def test_refusals_and_good_replies_leave_it_closed(monitor_of, case, failure):
+    judge = ScriptedJudge(failures={"evaluate_relevance": failure} if failure else {})
+    monitor = monitor_of(judge=judge, breaker=CircuitBreaker(failures=1))
+    for _ in range(5):
+        monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert (monitor.stats().breaker, monitor.stats().unjudged) == ("closed", 0)
+
+
+def test_a_metric_that_works_shows_that_the_judge_is_there(monitor_of, case):
+    judge = ScriptedJudge(failures={"evaluate_relevance": JudgeAPIError("down")})
+    monitor = monitor_of(judge=judge, breaker=CircuitBreaker(failures=1))
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert monitor.stats().breaker == "closed"
+
+
+def test_runs_that_never_reach_the_judge_say_nothing_about_it(monitor_of):
+    without_context = RAGTestCase(query="q", response="Alpha is one.")
+    monitor = monitor_of(evaluators=["faithfulness"], breaker=CircuitBreaker(failures=1))
+    monitor.submit(without_context)
+    assert monitor.flush(5.0)
+    assert monitor.stats().breaker == "closed"
+
+
+def test_a_judge_that_is_back_is_asked_again(monitor_of, case):
+    judge = ScriptedJudge(failures={"evaluate_relevance": [JudgeAPIError("down"), None]})
+    pause = 0.05
+    breaker = CircuitBreaker(failures=1, pause=pause)
+    monitor = monitor_of(judge=judge, evaluators=["relevance"], breaker=breaker)
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    asyncio.run(asyncio.sleep(pause))
+    assert monitor.stats().breaker == "probing"
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert monitor.stats().breaker == "closed"
+    assert monitor.stats().evaluations == {"relevance": {"judge_error": 1, "scored": 1}}
+
+
+def test_none_switches_it_off(monitor_of, case):
+    judge = ScriptedJudge(failures={"evaluate_relevance": JudgeAPIError("down")})
+    monitor = monitor_of(judge=judge, evaluators=["relevance"], breaker=None)
+    for _ in range(20):
+        monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert judge.call_counts["evaluate_relevance"] == 20
+    assert monitor.stats().breaker == "closed"
+
+
+@pytest.mark.parametrize("wrong", [{"failures": 0}, {"pause": 0}, {"pause": float("nan")}])
+def test_wrong_settings_are_refused(wrong):
+    with pytest.raises(ConfigurationError, match="breaker"):
+        CircuitBreaker(**wrong)

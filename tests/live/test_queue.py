@@ -1,0 +1,137 @@
+"""The queue: order, bounds, and who loses its place."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq import CaseDraft
+from ragaliq.live.job import Submission
+from ragaliq.live.queue import RunQueue, WaitingRun
+from ragaliq.live.sampling.choice import Choice
+from ragaliq.testing import ScriptedJudge
+
+
+def waiting(name, *, priority=0, size=1):
+    submission = Submission(
+        case=CaseDraft(id=name, query="q", passages=[], response="r"),
+        run_id=name,
+        pipeline="",
+        framework="",
+        target=None,
+        session_id=None,
+        response_id=None,
+        ended_at=0.0,
+        priority=priority,
+    )
+    return WaitingRun(submission=submission, size=size, epoch=0)
+
+
+def named(runs):
+    return None if runs is None else [run.submission.run_id for run in runs]
+
+
+def test_higher_priorities_go_first_and_within_one_the_oldest():
+    queue = RunQueue(max_runs=9, max_bytes=9)
+    for name, priority in [("a", 0), ("b", 1), ("c", 0), ("d", 5), ("e", 1)]:
+        queue.put(waiting(name, priority=priority))
+    assert named(queue.clear()) == ["d", "b", "e", "a", "c"]
+
+
+def test_in_a_full_queue_the_newest_of_the_lowest_priority_loses_its_place():
+    queue = RunQueue(max_runs=3, max_bytes=9)
+    for name, priority in [("a", 0), ("b", 0), ("c", 1)]:
+        queue.put(waiting(name, priority=priority))
+    assert queue.put(waiting("no better", priority=0)) is None
+    assert named(queue.put(waiting("better", priority=2))) == ["b"]
+    assert named(queue.put(waiting("better still", priority=2))) == ["a"]
+    assert named(queue.put(waiting("again", priority=2))) == ["c"]
+    assert queue.put(waiting("too many", priority=2)) is None
+    assert named(queue.clear()) == ["better", "better still", "again"]
+
+
+def test_bytes_are_bounded_like_runs():
+    queue = RunQueue(max_runs=9, max_bytes=10)
+    for name, size in [("a", 4), ("b", 3), ("c", 3)]:
+        assert queue.put(waiting(name, size=size)) == []
+    assert queue.put(waiting("d")) is None
+    assert named(queue.put(waiting("large", size=6, priority=1))) == ["c", "b"]
+    assert (len(queue), queue.size) == (2, 10)
+
+
+def test_nobody_loses_its_place_to_a_run_that_does_not_fit_even_so():
+    queue = RunQueue(max_runs=9, max_bytes=10)
+    queue.put(waiting("small", size=2))
+    queue.put(waiting("important", size=5, priority=2))
+    assert queue.put(waiting("larger than all", size=11, priority=3)) is None
+    assert queue.put(waiting("larger than what is less important", size=6, priority=1)) is None
+    assert named(queue.clear()) == ["important", "small"]
+
+
+@given(
+    st.lists(
+        st.one_of(st.none(), st.tuples(st.integers(0, 3), st.integers(1, 6))),
+        max_size=60,
+    ),
+    st.integers(1, 6),
+    st.integers(1, 20),
+)
+def test_every_run_is_taken_refused_or_displaced_once_and_the_bounds_hold(steps, runs, size):
+    queue, put, gone = RunQueue(max_runs=runs, max_bytes=size), [], []
+    for number, step in enumerate(steps):
+        if step is None:
+            if (taken := queue.take()) is not None:
+                gone.append(taken.submission.run_id)
+            continue
+        name = str(number)
+        put.append(name)
+        displaced = queue.put(waiting(name, priority=step[0], size=step[1]))
+        gone += [name] if displaced is None else named(displaced)
+        assert all(run.submission.priority < step[0] for run in displaced or [])
+        assert len(queue) <= runs
+        assert queue.size <= size
+    assert sorted(gone + named(queue.clear())) == sorted(put)
+    assert (len(queue), queue.size) == (0, 0)
+
+
+def test_a_run_that_lost_its_place_is_counted_and_the_important_one_is_judged_first(monitor_of):
+    order, entered, released = [], threading.Event(), threading.Event()
+
+    class Held(ScriptedJudge):
+        async def evaluate_relevance(self, query, response):
+            entered.set()
+            await asyncio.to_thread(released.wait, 10.0)
+            return await super().evaluate_relevance(query, response)
+
+    monitor = monitor_of(
+        judge=Held(),
+        evaluators=["relevance"],
+        concurrency=1,
+        max_queue=2,
+        on_result=lambda result: order.append(result.case.id),
+    )
+
+    def submit(name, priority=0):
+        monitor._engine.tally.start()
+        return monitor._engine.submit(waiting(name, priority=priority).submission)
+
+    assert submit("running")
+    assert entered.wait(5.0)
+    assert [submit("a"), submit("b"), submit("c"), submit("rule", 1)] == [True, True, False, True]
+    assert monitor.stats().outcomes == {"queue_full": 2}
+    released.set()
+    assert monitor.flush(5.0)
+    assert order == ["running", "rule", "a"]
+    assert monitor.stats().outcomes == {"queue_full": 2, "evaluated": 3}
+
+
+def test_what_a_rule_chose_goes_before_what_the_rate_chose():
+    queue = RunQueue(max_runs=9, max_bytes=9)
+    for name, reason in [("sampled", "rate"), ("tagged", "tag"), ("also sampled", "rate")]:
+        run = waiting(name)
+        run.submission.chosen(Choice(reason=reason))
+        queue.put(run)
+    assert named(queue.clear()) == ["tagged", "sampled", "also sampled"]

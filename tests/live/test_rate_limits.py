@@ -1,0 +1,159 @@
+"""Judge calls wait for their turn on the worker, at most until the deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+from limits.errors import StorageError
+
+from ragaliq import ConfigurationError, JudgeUsage, RateLimits
+from ragaliq.live.rate_limits import RunPace, Turns
+from ragaliq.testing import ScriptedJudge
+
+
+async def granted(turns, calls, *, within=0.05, tokens=0, guess=0):
+    """How many of `calls` calls get a turn at once."""
+    given = 0
+    for _ in range(calls):
+        try:
+            expected = await asyncio.wait_for(turns.take(guess), within)
+        except TimeoutError:
+            break
+        turns.used(expected, JudgeUsage(requests=1, input_tokens=tokens))
+        given += 1
+    return given
+
+
+async def test_calls_beyond_the_limit_wait():
+    turns = Turns(RateLimits(requests_per_minute=5))
+    assert await granted(turns, 10) == 5
+
+
+async def test_tokens_are_counted_by_what_calls_really_used():
+    turns = Turns(RateLimits(tokens_per_minute=1000))
+    # The first is expected to use nothing; its 300 are made up for by the second, and so on.
+    assert await granted(turns, 10, tokens=300) in (3, 4)
+
+
+async def test_a_call_larger_than_the_limit_gets_its_turn_all_the_same():
+    turns = Turns(RateLimits(tokens_per_minute=100))
+    assert await granted(turns, 1, guess=5000, tokens=5000) == 1
+    assert await granted(turns, 1, guess=5000, tokens=5000) == 0
+
+
+async def test_calls_get_their_turns_in_the_order_they_came(monkeypatch):
+    turns = Turns(RateLimits(requests_per_minute=1))
+    await turns.take(0)
+    order = []
+
+    async def call(number):
+        await turns.take(0)
+        order.append(number)
+        await turns._limiter.storage.reset()
+
+    waiting = [asyncio.create_task(call(n)) for n in range(3)]
+    await asyncio.sleep(0.01)
+    assert order == []
+    await turns._limiter.storage.reset()
+    await asyncio.gather(*waiting)
+    assert order == [0, 1, 2]
+
+
+async def test_where_the_storage_fails_calls_are_made_without_waiting(caplog, monkeypatch):
+    turns = Turns(RateLimits(requests_per_minute=1))
+
+    async def broken(*args, **kwargs):
+        raise StorageError(ConnectionError("redis://secret@host"))
+
+    monkeypatch.setattr(turns._limiter, "test", broken)
+    assert await granted(turns, 3) == 3
+    assert caplog.text.count("the storage of the rate limits failed") == 1
+    assert "secret" not in caplog.text
+
+
+async def test_a_run_knows_that_it_was_held_up():
+    pace = RunPace(Turns(RateLimits(requests_per_minute=1)), characters=40)
+    pace.replied(await pace.turn(), JudgeUsage(requests=1))
+    assert not pace.held_up
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(pace.turn(), 0.01)
+    assert pace.held_up
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"requests_per_minute": 0},
+        {"tokens_per_minute": -5},
+        {"requests_per_minute": 5, "storage": "nowhere://user:secret@host"},
+        {"requests_per_minute": 5, "storage": "memory"},
+    ],
+)
+def test_wrong_limits_are_refused_and_no_password_is_shown(wrong):
+    with pytest.raises(ConfigurationError, match=r"RateLimits|judge_limits") as refused:
+        RateLimits(**wrong)
+    assert "secret" not in str(refused.value)
+
+
+class TestMonitor:
+    def test_a_run_without_a_turn_within_its_deadline_is_no_failure_of_the_judge(
+        self, monitor_of, case
+    ):
+        heard, judge = [], ScriptedJudge()
+        monitor = monitor_of(
+            judge=judge,
+            evaluators=["relevance"],
+            judge_limits=RateLimits(requests_per_minute=2),
+            deadline=0.05,
+            concurrency=1,
+            on_result=heard.append,
+        )
+        for _ in range(9):
+            monitor.submit(case)
+        assert monitor.flush(10.0)
+        stats = monitor.stats()
+        assert judge.call_counts["evaluate_relevance"] == 2
+        assert stats.evaluations["relevance"] == {"scored": 2, "judge_timeout": 7}
+        assert heard[-1].results["relevance"].error_type == "RateLimitedError"
+        assert stats.breaker == "closed"
+
+    def test_claim_checks_that_metrics_share_are_held_up_for_all_of_them(self, monitor_of, case):
+        heard = []
+        monitor = monitor_of(
+            evaluators=["faithfulness", "hallucination"],
+            judge_limits=RateLimits(requests_per_minute=1),
+            deadline=0.05,
+            on_result=heard.append,
+        )
+        monitor.submit(case)
+        assert monitor.flush(5.0)
+        errors = {name: result.error_type for name, result in heard[0].results.items()}
+        assert errors == {
+            "faithfulness": "RateLimitedError",
+            "hallucination": "RateLimitedError",
+        }
+
+    def test_the_application_never_waits(self, monitor_of, case):
+        entered = threading.Event()
+
+        class Telling(ScriptedJudge):
+            async def evaluate_relevance(self, query, response):
+                entered.set()
+                return await super().evaluate_relevance(query, response)
+
+        monitor = monitor_of(
+            judge=Telling(),
+            evaluators=["relevance"],
+            judge_limits=RateLimits(requests_per_minute=1),
+        )
+        monitor.submit(case)
+        assert entered.wait(5.0)
+        started = time.thread_time()
+        assert all(monitor.submit(case) for _ in range(100))
+        assert time.thread_time() - started < 1.0
+        assert not monitor.close(0.0)
+        assert monitor.stats().pending == 0

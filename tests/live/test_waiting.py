@@ -1,0 +1,108 @@
+"""Flushing and closing: under traffic, from the callback, more than once, and after a fork."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from ragaliq.testing import ScriptedJudge
+
+
+class Gated(ScriptedJudge):
+    """Lets through as many runs as it is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.entered = threading.Semaphore(0), threading.Semaphore(0)
+
+    async def evaluate_relevance(self, query, response):
+        self.entered.release()
+        await asyncio.to_thread(self.gate.acquire, timeout=10.0)
+        return await super().evaluate_relevance(query, response)
+
+
+def test_flush_waits_for_the_runs_accepted_before_it_and_not_for_later_ones(monitor_of, case):
+    judge = Gated()
+    monitor = monitor_of(judge=judge, evaluators=["relevance"], concurrency=1)
+    monitor.submit(case)
+    monitor.submit(case)
+    flushed = []
+    waiting = threading.Thread(target=lambda: flushed.append(monitor.flush(10.0)))
+    waiting.start()
+    judge.entered.acquire()
+    while monitor._engine.worker._epoch == 0:
+        waiting.join(0.001)
+    for _ in range(5):
+        monitor.submit(case)
+    judge.gate.release()
+    assert judge.entered.acquire(timeout=5.0)
+    assert waiting.is_alive()
+    judge.gate.release()
+    waiting.join(5.0)
+    assert flushed == [True]
+    assert monitor.stats().pending == 5
+    judge.gate.release(5)
+    assert monitor.flush(5.0)
+
+
+def test_close_from_on_result_accepts_no_more_and_loses_nothing(monitor_of, case):
+    closed = []
+
+    def on_result(result):
+        closed.append(monitor.close(5.0))
+
+    judge = Gated()
+    monitor = monitor_of(judge=judge, evaluators=["relevance"], concurrency=1, on_result=on_result)
+    for _ in range(3):
+        monitor.submit(case)
+    judge.gate.release(3)
+    # It waits, since what was queued when the callback closed the monitor is still evaluated.
+    assert monitor.close(10.0)
+    assert not monitor.submit(case)
+    assert closed == [False] * 3
+    assert monitor.stats().outcomes == {"evaluated": 3, "shutdown": 1}
+    assert monitor.stats().pending == 0
+
+
+def test_flush_from_on_result_does_not_wait_for_itself(monitor_of, case):
+    flushed = []
+    monitor = monitor_of(on_result=lambda _: flushed.append(monitor.flush(60.0)))
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    assert flushed == [False]
+
+
+def test_a_second_close_does_not_wait_again_for_what_the_first_gave_up(monitor_of, case):
+    class Blocking(ScriptedJudge):
+        released = threading.Event()
+        entered = threading.Event()
+
+        async def evaluate_relevance(self, query, response):
+            self.entered.set()
+            self.released.wait(20.0)
+            return await super().evaluate_relevance(query, response)
+
+    monitor = monitor_of(judge=Blocking(), evaluators=["relevance"])
+    monitor.submit(case)
+    assert Blocking.entered.wait(5.0)
+    assert not monitor.close(0.0)
+    assert not monitor.close(60.0)
+    assert not monitor.flush(60.0)
+    Blocking.released.set()
+
+
+@pytest.mark.parametrize("closes", [1, 2])
+def test_closing_from_several_threads_counts_every_run_once(monitor_of, case, closes):
+    judge = Gated()
+    monitor = monitor_of(judge=judge, evaluators=["relevance"], concurrency=1)
+    for _ in range(5):
+        monitor.submit(case)
+    assert judge.entered.acquire(timeout=5.0)
+    threads = [threading.Thread(target=monitor.close, args=(0.0,)) for _ in range(closes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10.0)
+    assert monitor.stats().outcomes == {"shutdown": 5}

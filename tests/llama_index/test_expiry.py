@@ -1,0 +1,66 @@
+"""Runs that never end are given up, also in a process that has become idle."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Ticket:
+    def __init__(self):
+        self.reasons = []
+
+    def discard(self, reason):
+        self.reasons.append(reason)
+
+
+def test_runs_that_are_too_old_are_given_up_by_a_timer_when_no_other_starts():
+    clock, timers = Clock(), []
+
+    def call_later(delay, callback):
+        timers.append((delay, callback))
+        return True
+
+    runs = RunRegistry(max_runs=10, max_age=600.0, clock=clock, call_later=call_later)
+    old, young = (Run(name, Ticket(), is_workflow=False) for name in ("old", "young"))
+    runs.open(old)
+    clock.now = 300.0
+    runs.open(young)
+    ((delay, sweep),) = timers
+    assert delay == 600.0
+
+    clock.now = 601.0
+    sweep()
+    assert (old.ticket.reasons, young.ticket.reasons) == (["expired"], [])
+
+    assert timers[1][0] == 299.0
+    clock.now = 901.0
+    timers[1][1]()
+    assert young.ticket.reasons == ["expired"]
+    assert len(timers) == 2
+
+
+def test_a_timer_keeps_no_registry_alive():
+    timers = []
+
+    def call_later(delay, callback):
+        timers.append(callback)
+        return True
+
+    runs = RunRegistry(max_runs=10, max_age=600.0, clock=Clock(), call_later=call_later)
+    runs.open(Run("old", Ticket(), is_workflow=False))
+    gone = weakref.ref(runs)
+    del runs
+    gc.collect()
+    assert gone() is None
+    timers[0]()
