@@ -9,7 +9,8 @@
     ├── GuardRejected          a guard stopped an answer
     └── JudgeError             the judge gave nothing that can be scored
         ├── JudgeAPIError      the request failed: network, authentication, rate limit, server
-        │   └── CircuitOpenError   it was not sent: the judge kept failing and is left alone
+        │   ├── CircuitOpenError   it was not sent: the judge kept failing and is left alone
+        │   └── JudgeProcessError  the process that judges died
         ├── JudgeTimeoutError  no reply within the time limit
         │   └── RateLimitedError   our own rate limit left no turn within the time limit
         ├── JudgeRefusalError  the judge declined to answer
@@ -36,6 +37,7 @@ __all__ = [
     "GuardRejected",
     "JudgeAPIError",
     "JudgeError",
+    "JudgeProcessError",
     "JudgeRefusalError",
     "JudgeResponseError",
     "JudgeTimeoutError",
@@ -108,6 +110,10 @@ class JudgeAPIError(JudgeError):
 
 class CircuitOpenError(JudgeAPIError):
     """The judge was not asked: it failed too often in a row and is left alone for a while."""
+
+
+class JudgeProcessError(JudgeAPIError):
+    """The process in which the judge works died with the run; it is started again."""
 
 
 class JudgeTimeoutError(JudgeError):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import EvaluationResult
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import JudgeAPIError, JudgeError, JudgeTimeoutError, RagaliqError
+from ragaliq.errors import JudgeError, JudgeProcessError, JudgeTimeoutError, RagaliqError
 from ragaliq.execution.channel import Message
 from ragaliq.execution.child import Child, ChildLostError, StartFailedError
 from ragaliq.execution.plan import case_data, write_plan
@@ -143,4 +143,4 @@ class ProcessScorer:
 def _failure(lost: ChildLostError, patience: float) -> JudgeError:
     if lost.hung:
         return JudgeTimeoutError(f"the process that judges gave no sign of life in {patience:g} s")
-    return JudgeAPIError("the process that judges ended while it had this case")
+    return JudgeProcessError("the process that judges ended while it had this case")

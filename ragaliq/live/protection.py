@@ -9,7 +9,7 @@ from typing import Literal
 from ragaliq.core.pacing import paced
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
-from ragaliq.errors import RateLimitedError
+from ragaliq.errors import JudgeProcessError, RateLimitedError
 from ragaliq.live.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.live.budget import Budget, BudgetLedger, BudgetLine
 from ragaliq.live.job import Submission
@@ -18,6 +18,9 @@ from ragaliq.live.rate_limits import RateLimits, RunPace, Turns
 __all__ = ["Judging", "Protection"]
 
 _FAILURES = (Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
+# Our own limit; and the death of the process it works in, which is started again at once and gives
+# several runs back together.
+_NOT_ITS_FAULT = (RateLimitedError.__name__, JudgeProcessError.__name__)
 _SAYS_NOTHING = (Status.NO_CONTEXT, Status.ANSWER_REFUSED, Status.NO_CLAIMS)
 
 
@@ -103,6 +106,6 @@ def _judge_failed(results: Mapping[str, EvaluationResult] | None) -> bool | None
     told = [
         result.status in _FAILURES
         for result in (results or {}).values()
-        if result.status not in _SAYS_NOTHING and result.error_type != RateLimitedError.__name__
+        if result.status not in _SAYS_NOTHING and result.error_type not in _NOT_ITS_FAULT
     ]
     return all(told) if told else None
