@@ -117,10 +117,11 @@ class LiveScorer:
     def _leave_alone(
         self, submission: Submission, job: Job | None, tally: Tally
     ) -> LiveResult | None:
-        # There may be thousands of these a second: they are counted, and emit no spans or events.
+        # There may be thousands of these a second: they are counted, in metrics too, and make no spans.
         chosen = self._chosen(dict(submission.choice.metrics))
         results = {evaluator.name: self._unjudged[evaluator.name] for evaluator in chosen}
         tally.evaluated(results, "evaluated", unjudged=True)
+        self._emitter.unjudged(submission.pipeline, results)
         if job is None:
             return None
         return LiveResult(case=job.case, results=results, run=job.run, lag=_lag(job))

@@ -6,13 +6,14 @@ Nothing here ever raises into the caller.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from opentelemetry import _logs, metrics, trace
 from opentelemetry.context import attach, detach
 
 from ragaliq._version import __version__
+from ragaliq.core.results import EvaluationResult
 from ragaliq.core.run import EvaluatedRun
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy
@@ -62,6 +63,13 @@ class Emitter:
             self._readings.watch(queue, counts)
         except Exception as error:  # noqa: BLE001 - another library's provider may do anything
             self.complain("making instruments", error)
+
+    def unjudged(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
+        """Count the results of a run that was kept from the judge; it makes no spans or events."""
+        try:
+            self.metrics.unjudged(pipeline, results)
+        except Exception as error:  # noqa: BLE001 - telemetry must not stop the worker
+            self.complain("recording metrics", error)
 
     @contextmanager
     def evaluation(self, run: EvaluatedRun, *, lag: float = 0.0) -> Iterator[Emission]:

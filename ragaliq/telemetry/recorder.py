@@ -91,6 +91,16 @@ class MetricsRecorder:
         with suppress(Exception):  # the sink counts and logs its failures itself
             self._sink_errors.add(1, self._bounded(attributes))
 
+    def unjudged(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
+        """Count the results of a run that was kept from the judge.
+
+        Args:
+            pipeline: The application's name for the chain.
+            results: What stands in the place of its results.
+        """
+        for result in results.values():
+            self._record_result(result, self._bounded({names.PIPELINE_NAME: pipeline}), Context())
+
     def _record_result(
         self, result: EvaluationResult, pipeline: Attributes, target: Context
     ) -> None:

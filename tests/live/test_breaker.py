@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -19,6 +21,7 @@ from ragaliq import (
     RAGTestCase,
 )
 from ragaliq.live.breaker import Circuit
+from ragaliq.telemetry.options import TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 
 
@@ -93,6 +96,10 @@ def test_a_failing_judge_is_asked_no_more_and_every_run_is_counted(
     heard, exporter = [], InMemorySpanExporter()
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(exporter))
+    reader = InMemoryMetricReader()
+    options = TelemetryOptions(
+        tracer_provider=tracers, meter_provider=MeterProvider(metric_readers=[reader])
+    )
     judge = ScriptedJudge(failures={"evaluate_relevance": failure("down")})
     monitor = monitor_of(
         judge=judge,
@@ -100,7 +107,7 @@ def test_a_failing_judge_is_asked_no_more_and_every_run_is_counted(
         breaker=CircuitBreaker(failures=3, pause=600.0),
         concurrency=1,
         on_result=heard.append,
-        tracer_provider=tracers,
+        telemetry=options,
     )
     for _ in range(20):
         monitor.submit(case)
@@ -114,6 +121,9 @@ def test_a_failing_judge_is_asked_no_more_and_every_run_is_counted(
     left = heard[-1].results["relevance"]
     assert (left.status, left.score, left.error_type) == ("judge_error", None, "CircuitOpenError")
     assert left.usage.requests == 0
+    counted = reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics
+    points = {m.name: m.data.data_points for m in counted}["ragaliq.evaluation.count"]
+    assert sum(point.value for point in points) == 20
     # Thousands a second would flood what they are sent to.
     assert len([s for s in exporter.get_finished_spans() if s.parent is None]) == 3
     assert caplog.text.count("none is sent") == 1

@@ -10,6 +10,7 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 
 from ragaliq import Monitor, RAGTestCase
+from ragaliq.live.queue import RunQueue
 from ragaliq.live.stats import Tally
 from ragaliq.live.worker import Worker
 from ragaliq.telemetry.run_readings import RunReadings
@@ -104,7 +105,9 @@ def test_readings_keep_no_monitor_alive(sdk):
 def test_monitors_that_are_gone_leave_nothing_behind_where_nobody_collects():
     readings = RunReadings(MeterProvider())
     for _ in range(50):
-        readings.watch(Worker(None, None, concurrency=1, max_queue=1), Tally())
+        readings.watch(
+            Worker(None, None, concurrency=1, queue=RunQueue(max_runs=1, max_bytes=1)), Tally()
+        )
         gc.collect()
     assert len(readings._counts) <= 2
 
