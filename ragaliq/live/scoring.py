@@ -117,7 +117,7 @@ class LiveScorer:
     def _leave_alone(
         self, submission: Submission, job: Job | None, tally: Tally
     ) -> LiveResult | None:
-        # There may be thousands of these a second: they are counted, in metrics too, and make no spans.
+        # There may be thousands of these a second: they are counted, and make no spans or events.
         chosen = self._chosen(dict(submission.choice.metrics))
         results = {evaluator.name: self._unjudged[evaluator.name] for evaluator in chosen}
         tally.evaluated(results, "evaluated", unjudged=True)
