@@ -144,7 +144,8 @@ def test_a_rate_for_one_chain_of_several(new_watch, invoke):
     watch = new_watch(sampling=Sampling(rate=0.0, pipelines={"support": 1.0}))
     for name in ("support", "shop"):
         invoke(rag_chain(), QUESTION, {**watch.config, "run_name": name})
-    assert [result.pipeline for result in watch.results if watch.stats] == ["support"]
+    assert watch.stats.outcomes == {"evaluated": 1, "sampled_out": 1}
+    assert [result.pipeline for result in watch.results] == ["support"]
 
 
 def test_a_function_of_ones_own(chosen_by, invoke):
