@@ -1,0 +1,74 @@
+// Filters, and what happens when something is chosen.
+
+const VERDICT_CHOICES = [
+  ["", "all"], ["SUPPORTED", "with supported ones"], ["CONTRADICTED", "with contradicted ones"],
+  ["NOT_ENOUGH_INFO", "with ones not covered"], ["NONE", "with ones without verdict"],
+];
+const CHOICES = {
+  metric: [["", "all"], ...[...new Set(DATA.series.map(seriesName))].map((name) => [name, name])],
+  pipeline: [["", "all"], ...DATA.pipelines.map((_, position) => [pipelineName(position), pipelineName(position)])],
+  verdict: VERDICT_CHOICES,
+  status: [["", "all"], ...DATA.statuses.map((status) => [status, status])],
+};
+
+function fillFilters() {
+  for (const [name, choices] of Object.entries(CHOICES)) {
+    byId(`by-${name}`).replaceChildren(...choices.map(([value, words]) => el("option", { value }, words)));
+  }
+}
+
+function filtersFromAddress() {
+  readAddress();
+  for (const name of FILTERS) {
+    const field = byId(`by-${name}`);
+    field.value = chosen[name];
+    // What the page does not know is not filtered by.
+    chosen[name] = field.value;
+  }
+}
+
+function readFilters() {
+  for (const name of FILTERS) chosen[name] = byId(`by-${name}`).value;
+  chosen.set = "";
+  show();
+}
+
+function show() {
+  drawCharts();
+  list();
+  if (listed.length === 0) {
+    byId("answer").replaceChildren(el("p", { class: "empty" }, "No answer fits these filters."));
+    writeAddress();
+  } else {
+    select(Math.max(0, selectedPosition()));
+  }
+}
+
+let waiting = 0;
+function soon(action) {
+  clearTimeout(waiting);
+  waiting = setTimeout(action, 150);
+}
+
+fillFilters();
+filtersFromAddress();
+byId("filters").addEventListener("input", () => soon(readFilters));
+byId("filters").addEventListener("submit", (event) => event.preventDefault());
+byId("filters").addEventListener("reset", () => setTimeout(readFilters));
+byId("list").addEventListener("keydown", moveThroughList);
+byId("list").addEventListener("click", (event) => {
+  const row = event.target.closest("[role=option]");
+  if (row) select(listed.indexOf(Number(row.dataset.place)));
+});
+byId("more").addEventListener("click", () => showMore(0));
+byId("answer").addEventListener("keydown", (event) => {
+  if (event.key === "Escape") byId("list").focus();
+});
+window.addEventListener("hashchange", () => {
+  // A fragment without a choice is a place in the page, such as the link that skips to the answers.
+  if (location.hash === "#answers") return;
+  filtersFromAddress();
+  show();
+});
+window.addEventListener("resize", () => soon(drawCharts));
+show();
