@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ragaliq.core.test_case import ChunkId
+from ragaliq.reports.embedding import finite
 from ragaliq.reports.segments import Segment, cut
 from ragaliq.sinks.record import ChunkRecord, ClaimRecord, EvaluationRecord, MetricRecord
 
@@ -51,7 +52,7 @@ def full_answer(record: EvaluationRecord) -> dict[str, Any]:
         "span": run.target.span_id if run.target else None,
         "probability": run.sampling_probability,
         "reason": run.sampling_reason,
-        "lag": record.lag,
+        "lag": finite(record.lag),
         "metrics": [_metric(metric) for metric in record.metrics],
         "sets": _sets(record),
     }
@@ -63,14 +64,14 @@ def _metric(metric: MetricRecord) -> dict[str, Any]:
         "status": metric.status.value,
         "score": metric.score,
         "passed": metric.passed,
-        "threshold": metric.threshold,
+        "threshold": finite(metric.threshold) or 0.0,
         "higher_is_better": metric.higher_is_better,
         "judge": metric.judge,
         "model": metric.model,
         "error": metric.error_type,
-        "duration": metric.duration,
+        "duration": finite(metric.duration),
         "tokens": metric.usage.total_tokens,
-        "cost": metric.usage.cost_usd,
+        "cost": finite(metric.usage.cost_usd),
         "reasoning": metric.reasoning,
     }
 
@@ -105,7 +106,9 @@ def _claim(claim: ClaimRecord) -> dict[str, Any]:
 def _answer(record: EvaluationRecord, claims: Sequence[ClaimRecord]) -> list[Segment] | None:
     if record.case is None or record.case.response is None:
         return None
-    spans = [(*claim.answer_span, number) for number, claim in enumerate(claims) if claim.answer_span]
+    spans = [
+        (*claim.answer_span, number) for number, claim in enumerate(claims) if claim.answer_span
+    ]
     return cut(record.case.response, spans)
 
 
@@ -116,7 +119,7 @@ def _chunks(record: EvaluationRecord, claims: Sequence[ClaimRecord]) -> list[dic
     return [
         {
             "id": str(chunk.chunk_id),
-            "score": chunk.score,
+            "score": finite(chunk.score),
             "length": None if chunk.text is None else len(chunk.text),
             "text": cut(chunk.text, _spans(chunk.chunk_id, claims))
             if chunk.text is not None and position in shown

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ragaliq.reports.embedding import finite
 from ragaliq.sinks.record import EvaluationRecord, MetricRecord
 
 __all__ = ["OTHER_PIPELINES", "Pipelines", "Series", "SeriesKey"]
@@ -59,16 +60,17 @@ class Series:
     statuses: Counter[tuple[int, str]] = field(default_factory=Counter)
     passed: Counter[int] = field(default_factory=Counter)
 
-    def add(self, record: EvaluationRecord, metric: MetricRecord, pipeline: int) -> None:
+    def add(self, metric: MetricRecord, *, time: float, weight: float, pipeline: int) -> None:
         """Take in one result."""
-        self.threshold, self.higher_is_better = metric.threshold, metric.higher_is_better
+        self.threshold = min(1.0, max(0.0, finite(metric.threshold) or 0.0))
+        self.higher_is_better = metric.higher_is_better
         self.statuses[pipeline, metric.status.value] += 1
         if not metric.is_measured or metric.score is None:
             return
         self.passed[pipeline] += bool(metric.passed)
-        self.times.append(record.created_at)
+        self.times.append(time)
         self.scores.append(metric.score)
-        self.weights.append(record.run.weight(metric.name))
+        self.weights.append(weight)
         self.pipelines.append(pipeline)
 
     def statuses_of(self, pipeline: int | None = None) -> dict[str, int]:
@@ -129,6 +131,7 @@ class Pipelines:
         costs.answers += 1
         costs.tokens += usage.total_tokens
         costs.requests += usage.requests
-        costs.cost += usage.cost_usd or 0.0
-        costs.unknown_costs += usage.cost_usd is None
+        cost = finite(usage.cost_usd)
+        costs.cost += cost or 0.0
+        costs.unknown_costs += cost is None
         return position

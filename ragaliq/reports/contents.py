@@ -63,7 +63,7 @@ def contents_of(gathered: Gathering) -> Contents:
 
 
 def _fitting(items: Iterable[tuple[int, Any]], room: int) -> Iterable[tuple[int, str]]:
-    """The items as JSON, as long as there is room; one too large for what is left is passed over."""
+    """The items as JSON; one that is too large for the room that is left is passed over."""
     for key, item in items:
         text = embedded_json(item)
         size = len(text.encode("utf-8", "replace"))

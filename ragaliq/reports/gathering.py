@@ -9,6 +9,7 @@ from typing import Any
 
 from ragaliq.reports.answers import claim_sets
 from ragaliq.reports.columns import Pipelines, Series, SeriesKey
+from ragaliq.reports.embedding import finite
 from ragaliq.reports.worst import Worst, badness, take_in_turn
 from ragaliq.sinks.record import EvaluationRecord
 
@@ -22,6 +23,7 @@ Row = list[Any]
 
 _MAX_SERIES = 40
 _MAX_ID = 48
+_LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 _NOT_MEASURED = (-math.inf, 0, 0)
 
 
@@ -68,8 +70,8 @@ class Gathering:
         number, self.records = self.records, self.records + 1
         self.with_text += record.case is not None
         self.standing_for_nothing += not record.run.represents_traffic
-        self.first = min(self.first, record.created_at)
-        self.last = max(self.last, record.created_at)
+        time = _time_of(record)
+        self.first, self.last = min(self.first, time), max(self.last, time)
         pipeline = self.pipelines.add(record)
         for metric in record.metrics:
             key = SeriesKey.of(metric)
@@ -79,7 +81,8 @@ class Gathering:
                     continue
                 self._positions[key] = len(self.series)
                 self.series[key] = Series(key)
-            self.series[key].add(record, metric, pipeline)
+            weight = record.run.weight(metric.name)
+            self.series[key].add(metric, time=time, weight=weight, pipeline=pipeline)
             how_bad = badness(record, metric)
             if how_bad is not None:
                 self._worst.setdefault(key, Worst(self._in_full)).add(how_bad, number, record)
@@ -97,7 +100,7 @@ class Gathering:
         return [
             record.evaluation_id[:_MAX_ID],
             record.run.run_id[:_MAX_ID],
-            round(record.created_at),
+            round(_time_of(record)),
             pipeline,
             [verdicts[verdict] for verdict in VERDICTS],
             *(
@@ -115,3 +118,8 @@ class Gathering:
         if status not in self.statuses:
             self.statuses.append(status)
         return self.statuses.index(status)
+
+
+def _time_of(record: EvaluationRecord) -> float:
+    """When the answer was evaluated, as a time that has a date."""
+    return min(_LAST_TIME, max(0.0, finite(record.created_at) or 0.0))

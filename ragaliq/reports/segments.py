@@ -7,6 +7,7 @@ behind an emoji would shift.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 __all__ = ["Segment", "cut"]
 
@@ -23,9 +24,11 @@ def cut(text: str, ranges: Iterable[tuple[int, int, int]]) -> list[Segment]:
             empty, is passed over.
     """
     valid = [(start, end, number) for start, end, number in ranges if 0 <= start < end <= len(text)]
-    places = sorted({0, len(text), *(start for start, _, _ in valid), *(end for _, end, _ in valid)})
+    places = sorted(
+        {0, len(text), *(start for start, _, _ in valid), *(end for _, end, _ in valid)}
+    )
     pieces: list[Segment] = []
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in pairwise(places):
         covering = sorted({number for a, b, number in valid if a <= start and end <= b})
         pieces.append((text[start:end], covering))
     return pieces

@@ -5,7 +5,7 @@ function fill(node, attributes, children) {
     if (name === "on") for (const [event, handler] of Object.entries(value)) node.addEventListener(event, handler);
     else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, String(value));
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined && child !== "") node.append(child);
   }
   return node;

@@ -1,8 +1,8 @@
 // Filters, and what happens when something is chosen.
 
 const VERDICT_CHOICES = [
-  ["", "all"], ["SUPPORTED", "with supported ones"], ["CONTRADICTED", "with contradicted ones"],
-  ["NOT_ENOUGH_INFO", "with ones not covered"], ["NONE", "with ones without verdict"],
+  ["", "all"], ["SUPPORTED", "supported"], ["CONTRADICTED", "contradicted"],
+  ["NOT_ENOUGH_INFO", "not covered"], ["NONE", "no verdict"],
 ];
 const CHOICES = {
   metric: [["", "all"], ...[...new Set(DATA.series.map(seriesName))].map((name) => [name, name])],
@@ -70,5 +70,9 @@ window.addEventListener("hashchange", () => {
   filtersFromAddress();
   show();
 });
+// What sticks to the top of the window must not cover what is scrolled to.
+new ResizeObserver(([bar]) => {
+  document.documentElement.style.setProperty("--bar", `${Math.round(bar.target.offsetHeight)}px`);
+}).observe(byId("filters"));
 window.addEventListener("resize", () => soon(drawCharts));
 show();
