@@ -146,3 +146,78 @@ def results_file(tmp_path_factory):
         return path
 
     return write
+
+
+PAYLOADS = (
+    "<script>window.hit = 1</script>",
+    "</script><script>window.hit = 1</script>",
+    "<!--<script>",
+    "<img src=x onerror='window.hit = 1'>",
+    "<svg onload=window.hit=1><animate onbegin=window.hit=1>",
+    "\"><a href='javascript:window.hit=1'>go</a>",
+    "' onfocus='window.hit=1' autofocus='",
+    "</style><style>@import url(http://127.0.0.1:9/x.css);</style>",
+    "</title></textarea></noscript><iframe srcdoc='<script>parent.hit=1</script>'>",
+    "<meta http-equiv=refresh content='0;url=http://127.0.0.1:9/'>",
+    "<base href='http://127.0.0.1:9/'><link rel=stylesheet href=x.css>",
+    "{{ 7 * 7 }}{% raw %}${window.hit = 1}`",
+    "\\u003cscript\\u003ewindow.hit=1\\u003c/script\\u003e",
+    "__proto__",
+    "constructor",
+    "a\u2028b\u2029c\u0000d\u202egnp.exe\u2066",
+    "&lt;script&gt;window.hit = 1&lt;/script&gt; &amp; &#60;b&#62;",
+)
+
+
+def hostile_record(payload, number=0):
+    """A record that says the same thing in every field that holds text."""
+    answer = f"{payload} and {payload}"
+    claims = tuple(
+        ClaimRecord(
+            index=index,
+            verdict=verdict,
+            confidence=0.5,
+            decided_by=payload,
+            supporting_chunk_ids=(payload,),
+            answer_span=(0, len(payload) + 2 * index),
+            evidence_spans=(EvidenceSpan(payload, 1, len(payload)),),
+            text=payload,
+            evidence=payload,
+            reason=payload,
+        )
+        for index, verdict in enumerate(["CONTRADICTED", "NOT_ENOUGH_INFO", None])
+    )
+    metrics = [
+        metric_of(payload, 0.5, claims=claims, reasoning=payload),
+        metric_of(f"{payload}2", None, error_type=payload),
+    ]
+    return EvaluationRecord(
+        evaluation_id=payload,
+        run=EvaluatedRun(
+            run_id=payload,
+            pipeline=payload,
+            session_id=payload,
+            sampling_reason=payload,
+            sampling_probability=0.5,
+        ),
+        case_id=payload,
+        created_at=START + number,
+        metrics=tuple(m.model_copy(update={"judge": payload, "model": payload}) for m in metrics),
+        case=CaseRecord(
+            name=payload,
+            query=payload,
+            response=answer,
+            chunks=(ChunkRecord(chunk_id=payload, text=payload, score=0.5),),
+            tags=(payload,),
+        ),
+    )
+
+
+@pytest.fixture(params=PAYLOADS)
+def payload(request):
+    return request.param
+
+
+@pytest.fixture(scope="session", name="hostile_record")
+def hostile_record_fixture():
+    return hostile_record

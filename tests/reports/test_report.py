@@ -1,0 +1,164 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.reports import write_report
+from ragaliq.sinks.sqlite import SQLiteStore
+
+LIMIT = 15_000_000
+
+
+def data_of(path):
+    page = path.read_text(encoding="utf-8")
+    start = page.index('id="data">') + len('id="data">')
+    return json.loads(page[start : page.index("</script>", start)])
+
+
+@pytest.fixture
+def page(tmp_path):
+    return tmp_path / "new" / "report.html"
+
+
+async def test_a_store_a_file_and_the_records_themselves_give_the_same_page(
+    museum, results_file, tmp_path, page
+):
+    records = list(museum(30))
+    store = SQLiteStore(tmp_path / "museum.db")
+    await store.write(records)
+    await store.aclose()
+    sources = [records, results_file(records), tmp_path / "museum.db"]
+    sources.append(f"sqlite:///{tmp_path / 'museum.db'}")
+    pages = []
+    for source in sources:
+        assert write_report(source, page, title="Same").answers == 30
+        pages.append(data_of(page))
+    assert pages[0] == pages[1] == pages[2] == pages[3]
+
+
+def test_only_what_was_asked_for_is_reported(museum, results_file, page):
+    source = results_file(museum(30))
+    times = sorted(row[2] for row in _rows(source, page))
+    since, until = datetime.fromtimestamp(times[10], UTC), float(times[20])
+    assert write_report(source, page, since=since, until=until).answers == 10
+    assert write_report(source, page, pipeline="visitors").answers == 20
+    assert data_of(page)["pipelines"] == ["visitors"]
+
+
+def _rows(source, page):
+    write_report(source, page)
+    return data_of(page)["rows"]
+
+
+def test_the_worst_answers_are_in_full_and_the_page_says_what_is_not(museum, page):
+    summary = write_report(museum(60), page, worst=7)
+    data = data_of(page)
+    assert (summary.answers, summary.listed, summary.in_full) == (60, 60, 7)
+    assert len(data["answers"]) == 7
+    assert "7 are here in full" in page.read_text()
+    scores = [
+        min(score for _, score, _ in row[5:] if score is not None) for row in data["rows"][:50]
+    ]
+    assert scores == sorted(scores)
+    assert "0" in data["answers"]
+
+
+def test_rows_beyond_the_limit_are_counted(museum, page, monkeypatch):
+    monkeypatch.setattr("ragaliq.reports.report._MOST_ROWS", 20)
+    summary = write_report(museum(50), page, worst=5)
+    assert summary.listed == 20
+    assert "the other 30 are left out" in page.read_text()
+
+
+def test_ten_thousand_results_stay_under_the_limit(museum, page):
+    summary = write_report(museum(10_000), page)
+    assert summary.bytes == page.stat().st_size < LIMIT
+    assert summary.listed == 10_000
+
+
+def test_the_page_stays_small_whatever_the_texts_are(record_of, page):
+    text = "<&\U0001f68b" * 10_000
+    records = (_grown(record_of(number), text, number) for number in range(600))
+    summary = write_report(records, page, worst=600)
+    assert summary.bytes < LIMIT
+    assert 0 < summary.in_full < 600
+
+
+def _grown(record, text, number):
+    case = record.case.model_copy(update={"response": text, "query": text[:8000]})
+    return record.model_copy(update={"case": case, "evaluation_id": f"<{number}" * 20})
+
+
+def test_without_texts_the_page_says_so_and_still_shows_verdicts(museum, page):
+    write_report(museum(20, text=False), page)
+    content, data = page.read_text(), data_of(page)
+    assert "content capture was off" in content
+    assert "Until when" not in content
+    claims = data["answers"]["0"]["sets"][0]["claims"]
+    assert claims
+    assert all(claim["verdict"] and claim["text"] is None for claim in claims)
+    assert data["answers"]["0"]["sets"][0]["answer"] is None
+    assert data["series"][0]["charts"]["all"]["mean"]["n"] > 10
+
+
+def test_claims_judged_once_for_two_metrics_are_shown_and_counted_once(record_of, page):
+    record = next(record for record in map(record_of, range(9)) if record.metrics[0].claims)
+    write_report([record], page)
+    (only,) = data_of(page)["answers"]["0"]["sets"]
+    assert only["metrics"] == ["faithfulness", "hallucination"]
+    assert sum(data_of(page)["rows"][0][4]) == len(record.metrics[0].claims)
+
+
+def test_evidence_is_cut_out_of_its_own_chunk(record_of, page):
+    write_report([record_of(number) for number in range(20)], page)
+    shown = [each for full in data_of(page)["answers"].values() for each in full["sets"]]
+    marked = {piece for s in shown for c in s["chunks"] for piece, numbers in c["text"] if numbers}
+    assert "There is no car park at the museum" in marked
+
+
+def test_scores_of_two_judges_are_never_averaged(record_of, page):
+    record = record_of(1)
+    other = tuple(m.model_copy(update={"judge": "local", "model": None}) for m in record.metrics)
+    write_report([record, record.model_copy(update={"metrics": other})], page)
+    series = data_of(page)["series"]
+    assert [each["metric"] for each in series] == [m.name for m in record.metrics] * 2
+    means = [each["charts"]["all"]["mean"] for each in series]
+    assert {mean["n"] for mean in means if mean} == {1}
+
+
+def test_numbers_that_json_cannot_hold_are_left_out(record_of, metric_of, page):
+    broken = metric_of("faithfulness", 0.5, duration=float("inf")).model_copy(
+        update={"threshold": float("nan")}
+    )
+    record = record_of(0, created_at=float("inf"), lag=float("nan"), metrics=(broken,))
+    assert write_report([record], page).answers == 1
+    assert "NaN" not in json.dumps(data_of(page))
+
+
+def test_a_source_without_results_is_an_error(results_file, page):
+    with pytest.raises(DatasetError, match="holds no results"):
+        write_report(results_file([]), page)
+    assert not page.exists()
+
+
+def test_a_missing_file_is_named(tmp_path, page):
+    with pytest.raises(DatasetError, match=r"missing\.jsonl"):
+        write_report(tmp_path / "missing.jsonl", page)
+
+
+def test_a_time_without_a_zone_is_refused(museum, page):
+    with pytest.raises(ConfigurationError, match="time zone"):
+        write_report(museum(1), page, since=datetime(2026, 1, 1))  # noqa: DTZ001
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing_behind(museum, tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(DatasetError, match="taken"):
+        write_report(museum(1), tmp_path / "taken")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_negative_number_of_answers_is_refused(museum, page):
+    with pytest.raises(ConfigurationError, match="worst"):
+        write_report(museum(1), page, worst=-1)

@@ -1,0 +1,37 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq.reports.segments import cut
+
+TEXTS = st.text(max_size=30)
+RANGES = st.lists(
+    st.tuples(st.integers(-3, 35), st.integers(-3, 35), st.integers(0, 5)), max_size=6
+)
+
+
+@given(TEXTS, RANGES)
+def test_the_pieces_joined_are_the_text(text, ranges):
+    assert "".join(piece for piece, _ in cut(text, ranges)) == text
+
+
+@given(TEXTS, RANGES)
+def test_each_character_carries_the_ranges_that_cover_it(text, ranges):
+    numbers = [covering for piece, covering in cut(text, ranges) for _ in piece]
+    expected = [
+        sorted({n for start, end, n in ranges if 0 <= start <= place < end <= len(text)})
+        for place in range(len(text))
+    ]
+    assert numbers == expected
+
+
+def test_a_range_behind_an_emoji_stays_where_it_is():
+    assert cut("🚋🚋 tram", [(3, 7, 0)]) == [("🚋🚋 ", []), ("tram", [0])]
+
+
+def test_overlapping_ranges_share_the_piece_between_them():
+    assert cut("abcd", [(0, 3, 0), (1, 4, 1)]) == [("a", [0]), ("bc", [0, 1]), ("d", [1])]
+
+
+def test_ranges_outside_of_the_text_are_passed_over():
+    assert cut("ab", [(1, 9, 0), (-1, 1, 1), (2, 2, 2), (2, 1, 3)]) == [("ab", [])]
+    assert cut("", [(0, 1, 0)]) == []
