@@ -50,6 +50,10 @@ test-local-model: $(READY) $(LOCAL_MODEL)/.ready ## Try a judge on a real model 
 test-lowest: $(LOWEST)/.ready ## Test the adapters with the lowest versions of the frameworks
 	@$(LOWEST)/bin/python -m pytest tests/langchain tests/llama_index -n auto --dist loadfile $(ARGS)
 
+.PHONY: test-browser
+test-browser: $(READY) ## Open the report in a real Chromium (apt-get install chromium); makes its pictures
+	@$(PY) -m pytest tests/reports/browser -m browser --log-cli-level=WARNING $(ARGS)
+
 .PHONY: test-wheels
 test-wheels: $(READY) ## Build the three distributions and test what is in them
 	@$(PY) -m pytest tests/packaging $(ARGS)

@@ -6,6 +6,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +15,14 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 PATIENCE = 30.0
+# Where Chromium looks for its pipe; first out of the way, in case one of them has such a number.
+AS_3_AND_4 = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for number, end in zip((3, 4), ends):
+    os.dup2(end, number)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 KEYS = {
     "Tab": ("\t", 9),
     "Enter": ("\r", 13),
@@ -33,10 +42,11 @@ class Chromium:
         theirs_in, ours_out = os.pipe()
         self._process = subprocess.Popen(
             [
-                "sh",
+                sys.executable,
                 "-c",
-                f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}',
-                "sh",
+                AS_3_AND_4,
+                str(theirs_in),
+                str(theirs_out),
                 CHROMIUM,
                 "--headless",
                 "--no-sandbox",
