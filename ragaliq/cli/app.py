@@ -16,6 +16,7 @@ from ragaliq.cli.estimate import estimate
 from ragaliq.cli.evaluate import evaluate
 from ragaliq.cli.exit_codes import ExitCode, code_of
 from ragaliq.cli.metrics import metrics
+from ragaliq.cli.report import report
 from ragaliq.errors import RagaliqError
 
 __all__ = ["app", "run"]
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (evaluate, estimate, compare, metrics, doctor):
+for command in (evaluate, estimate, compare, report, metrics, doctor):
     app.command()(command)
 
 

@@ -45,7 +45,7 @@ _WORTH_A_PROCESS = 200
 
 Out = Annotated[
     list[Path] | None,
-    typer.Option(help="Where results go: .jsonl, .csv, .xml (JUnit); repeatable."),
+    typer.Option(help="Where results go: .jsonl, .csv, .html, .xml (JUnit); repeatable."),
 ]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ragaliq.cli.outputs.csv_table import write_csv
 from ragaliq.cli.outputs.junit import write_junit
+from ragaliq.cli.outputs.page import write_page
 from ragaliq.errors import ConfigurationError
 from ragaliq.sinks import EvaluationRecord
 
@@ -14,7 +15,7 @@ __all__ = ["Writer", "writer_for"]
 
 Writer = Callable[[Iterable[EvaluationRecord], Path], None]
 
-_WRITERS: dict[str, Writer] = {".csv": write_csv, ".xml": write_junit}
+_WRITERS: dict[str, Writer] = {".csv": write_csv, ".html": write_page, ".xml": write_junit}
 
 
 def writer_for(path: Path) -> Writer:

@@ -207,7 +207,7 @@ def test_pictures_for_the_docs(tab, museum_page, dark):
     tab.shape(width=1200, height=640, dark=dark)
     tab.open(museum_page, "#metric=faithfulness&verdict=CONTRADICTED&text=tide+clock")
     tab.js("document.getElementById('answers').scrollIntoView()")
-    tab.until("document.getElementById('answers').getBoundingClientRect().top < 100")
+    tab.js("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
     tab.picture(IMAGES / f"report-answer-{name}.png")
     for path in IMAGES.glob(f"report-*-{name}.png"):
         assert path.stat().st_size < MOST_BYTES
