@@ -22,17 +22,19 @@ function wholeAnswer(row, full) {
   const set = currentSet(full);
   return [
     el("h3", { dir: "auto" }, full.query ?? row[ROW.run]),
+    scores(full.metrics),
     meta([
       ["evaluated", moment(row[ROW.time])], ["pipeline", pipelineName(row[ROW.pipeline])], ["run", row[ROW.run]],
       ["framework", full.framework], ["session", full.session], ["trace", full.trace], ["tags", full.tags.join(", ")],
       ["chance of being chosen", full.probability < 1 ? `${full.probability} (${full.reason})` : ""],
     ]),
-    resultTable(full.metrics),
     full.sets.length > 1 ? setButtons(full) : null,
     el("div", { class: "body" },
       el("div", {}, el("h4", {}, "Answer"), answerText(full, set), el("h4", {}, claimsTitle(set)), claimList(full, set)),
       el("div", {}, el("h4", {}, `Context: ${set.chunks.length} chunk${set.chunks.length === 1 ? "" : "s"}`), chunkList(full, set)),
     ),
+    el("h4", {}, "Results"),
+    resultTable(full.metrics),
   ].filter((node) => node !== null);
 }
 
@@ -40,17 +42,21 @@ function meta(pairs) {
   return el("div", { class: "meta" }, pairs.filter(([, value]) => value).map(([name, value]) => el("span", {}, `${name} `, el("b", {}, isolated(value)))));
 }
 
+function scores(results) {
+  return el("div", { class: "scores" }, results.map((result) => el("span", { class: result.passed === false ? "below" : null },
+    isolated(result.name), " ", el("b", {}, score(result.score)), result.score === null ? ` ${result.status}` : result.passed ? " passed" : " below")));
+}
+
 function resultTable(results) {
   const judged = results.some((result) => result.judge !== undefined);
-  const names = ["Metric", "Score", "Passes from", "Status", ...(judged ? ["Judge", "Judge's words"] : [])];
+  const names = ["Metric", "Score", "Passes from", "Status", ...(judged ? ["Judge's words"] : [])];
   return el("div", { class: "wide results" }, el("table", {},
     el("thead", {}, el("tr", {}, names.map((name, i) => el("th", { scope: "col", class: i === 1 || i === 2 ? "n" : null }, name)))),
     el("tbody", {}, results.map((result) => el("tr", {},
-      el("th", { scope: "row" }, isolated(result.name)),
+      el("th", { scope: "row" }, isolated(result.name), judged ? el("small", {}, " ", isolated(result.model ?? result.judge)) : null),
       el("td", { class: "n strong" }, score(result.score)),
       el("td", { class: "n" }, result.threshold.toFixed(2)),
       el("td", {}, isolated(outcome(result))),
-      judged ? el("td", {}, isolated(result.model ?? result.judge)) : null,
       judged ? el("td", { dir: "auto" }, result.reasoning ?? "") : null,
     ))),
   ));
@@ -163,7 +169,10 @@ function markClaim(full, { scroll }) {
   const ids = set.claims[i].chunk_ids;
   for (const chunk of pane.children) chunk.classList.toggle("cited", ids.includes(chunk.dataset.chunk));
   const evidence = pane.querySelector("mark.on") ?? pane.querySelector(".cited");
-  if (scroll && evidence) within(pane, evidence.closest(".chunk")), within(pane, evidence);
+  if (scroll && evidence) {
+    pane.scrollTop += evidence.closest(".chunk").getBoundingClientRect().top - pane.getBoundingClientRect().top;
+    within(pane, evidence);
+  }
 }
 
 function moveThroughClaims(event) {

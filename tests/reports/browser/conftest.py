@@ -1,6 +1,7 @@
 """A real Chromium, spoken to in its own protocol over a pipe: no port, no driver, no package."""
 
 import base64
+import io
 import json
 import os
 import select
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
@@ -53,6 +55,7 @@ class Chromium:
                 "--disable-gpu",
                 "--remote-debugging-pipe",
                 "--force-color-profile=srgb",
+                "--disable-lcd-text",
                 f"--user-data-dir={profile}",
                 "about:blank",
             ],
@@ -176,7 +179,7 @@ class Tab:
         """A PNG of the window, or of the whole page."""
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(base64.b64decode(shot["data"]))
+        path.write_bytes(smaller(base64.b64decode(shot["data"])))
 
     def heard(self, method):
         """The events of this name since the page was opened."""
@@ -198,6 +201,13 @@ class Tab:
 
     def close(self):
         self._browser.call("Target.closeTarget", targetId=self._target)
+
+
+def smaller(png):
+    """The same picture with as many colours as a page of this kind has use for."""
+    picture, packed = Image.open(io.BytesIO(png)).convert("RGB").quantize(128), io.BytesIO()
+    picture.save(packed, "png", optimize=True)
+    return packed.getvalue()
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,9 @@ def page(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def museum_page(museum, tmp_path_factory):
+def museum_page(museum, results_file, tmp_path_factory):
     path = tmp_path_factory.mktemp("museum") / "report.html"
-    write_report(museum(3000), path, title="Museum guide, September")
+    write_report(results_file(museum(3000)), path, title="Museum guide, September")
     return path
 
 
@@ -204,7 +204,7 @@ def test_pictures_for_the_docs(tab, museum_page, dark):
     tab.shape(width=1200, height=960, dark=dark)
     tab.open(museum_page)
     tab.picture(IMAGES / f"report-scores-{name}.png")
-    tab.shape(width=1200, height=640, dark=dark)
+    tab.shape(width=1200, height=840, dark=dark)
     tab.open(museum_page, "#metric=faithfulness&verdict=CONTRADICTED&text=tide+clock")
     tab.js("document.getElementById('answers').scrollIntoView()")
     tab.js("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
