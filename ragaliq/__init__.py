@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         Sampling,
         SamplingRule,
         is_suppressed,
+        lifespan,
         suppress,
     )
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
@@ -180,6 +181,7 @@ __all__ = [
     "evaluate_async",
     "get_evaluator",
     "is_suppressed",
+    "lifespan",
     "list_evaluators",
     "read_records",
     "register_evaluator",
@@ -212,7 +214,7 @@ _NAMES = {
     "ragaliq.live": (
         "Budget BudgetLine CircuitBreaker FinishedRun LiveResult Monitor MonitorStats OnCondition "
         "OnError OnFeedback OnLowScore OnTag RateLimits RunTicket Sampling SamplingRule "
-        "is_suppressed suppress"
+        "is_suppressed lifespan suppress"
     ),
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
     "ragaliq.sinks": "EvaluationRecord Sink SinkError SinkLimits SinkStats",

@@ -1,6 +1,7 @@
 """Production traffic: sampled, queued and scored off the request path."""
 
 from ragaliq.core.guard import is_suppressed, suppress
+from ragaliq.live.asgi import lifespan
 from ragaliq.live.breaker import CircuitBreaker
 from ragaliq.live.budget import Budget, BudgetLine
 from ragaliq.live.job import Job, LiveResult
@@ -38,5 +39,6 @@ __all__ = [
     "Sampling",
     "SamplingRule",
     "is_suppressed",
+    "lifespan",
     "suppress",
 ]
