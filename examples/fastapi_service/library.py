@@ -96,4 +96,5 @@ def _joined(documents: list[Document]) -> str:
 
 
 def _words(text: str) -> set[str]:
-    return set(re.findall(r"[a-z]{4,}", text.lower()))
+    # By their first letters, so that "books" and "book" are the same.
+    return set(re.findall(r"\b[a-z]{4}", text.lower()))
