@@ -1,0 +1,132 @@
+"""The lifespan of an application: at its end everything accepted is evaluated."""
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.testclient import TestClient
+from starlette.applications import Starlette
+
+from ragaliq import Monitor, RAGTestCase, lifespan
+from ragaliq.testing import ScriptedJudge
+
+CASE = RAGTestCase(query="q", context=["c"], response="Alpha is one.")
+
+
+class Waiting(ScriptedJudge):
+    """Waits until it may go on."""
+
+    def __init__(self):
+        super().__init__()
+        self.may_go_on = threading.Event()
+
+    async def evaluate_relevance(self, query, response):
+        await asyncio.to_thread(self.may_go_on.wait, 30.0)
+        return await super().evaluate_relevance(query, response)
+
+
+@pytest.fixture
+def monitor_of():
+    made = []
+
+    def build(judge=None, **options):
+        made.append(Monitor(judge=judge or ScriptedJudge(), evaluators=["relevance"], **options))
+        return made[-1]
+
+    yield build
+    for monitor in made:
+        monitor.close(0.0)
+
+
+@pytest.mark.parametrize("application", [FastAPI, Starlette])
+def test_what_was_accepted_is_evaluated_before_the_application_has_ended(monitor_of, application):
+    monitor = monitor_of(ScriptedJudge(delay=0.1))
+    with TestClient(application(lifespan=lifespan(monitor))):
+        monitor.submit(CASE)
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_an_application_may_start_again_with_the_same_monitor(monitor_of):
+    monitor = monitor_of()
+    app = FastAPI(lifespan=lifespan(monitor))
+    for _ in range(2):
+        with TestClient(app):
+            assert monitor.submit(CASE)
+    assert monitor.stats().outcomes == {"evaluated": 2}
+
+
+@pytest.mark.filterwarnings("ignore:async generator function lifespans")
+@pytest.mark.parametrize("form", [asynccontextmanager, lambda function: function])
+def test_the_applications_own_lifespan_goes_around_it_and_its_state_is_passed_on(monitor_of, form):
+    monitor, seen = monitor_of(ScriptedJudge(delay=0.1)), []
+
+    @form
+    async def own(app):
+        seen.append(app.title)
+        yield {"answer": 42}
+        seen.append(monitor.stats().outcomes)
+
+    app = FastAPI(title="mine", lifespan=lifespan(monitor, own))
+
+    @app.get("/")
+    def answer(request: Request):
+        monitor.submit(CASE)
+        return request.state.answer
+
+    with TestClient(app) as client:
+        assert client.get("/").json() == 42
+    assert seen == ["mine", {"evaluated": 1}]
+
+
+def test_an_application_that_cannot_start_says_why(monitor_of):
+    @asynccontextmanager
+    async def own(app):
+        raise OSError("no data base")
+        yield
+
+    client = TestClient(FastAPI(lifespan=lifespan(monitor_of(), own)))
+    with pytest.raises(OSError, match="no data base"), client:
+        pass
+
+
+def test_what_takes_longer_than_the_time_there_is_is_counted(monitor_of, caplog):
+    judge = Waiting()
+    monitor = monitor_of(judge, concurrency=1)
+    with TestClient(FastAPI(lifespan=lifespan(monitor, timeout=0.05))):
+        monitor.submit(CASE)
+        monitor.submit(CASE)
+    judge.may_go_on.set()
+    stats = monitor.stats()
+    assert stats.outcomes == {"shutdown": 2}
+    assert stats.pending == 0
+    assert "before every run was evaluated" in caplog.text
+
+
+def test_without_a_time_of_its_own_the_monitors_exit_timeout_holds(monitor_of):
+    judge = Waiting()
+    monitor = monitor_of(judge, exit_timeout=0.05)
+    with TestClient(FastAPI(lifespan=lifespan(monitor))):
+        monitor.submit(CASE)
+    judge.may_go_on.set()
+    assert monitor.stats().outcomes == {"shutdown": 1}
+
+
+async def test_the_event_loop_goes_on_meanwhile(monitor_of):
+    judge = Waiting()
+    monitor = monitor_of(judge)
+    async with lifespan(monitor)(None):
+        monitor.submit(CASE)
+        # Runs only while the end of the block waits.
+        asyncio.get_running_loop().call_later(0.01, judge.may_go_on.set)
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+async def test_an_error_of_the_application_is_not_hidden(monitor_of):
+    monitor = monitor_of()
+    with pytest.raises(KeyError):
+        async with lifespan(monitor)(None):
+            monitor.submit(CASE)
+            raise KeyError("mine")
+    assert monitor.stats().outcomes == {"evaluated": 1}
