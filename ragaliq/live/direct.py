@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypedDict, Unpack
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from ragaliq.core.draft import CaseDraft
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import NotEvaluated, RagaliqError
+from ragaliq.live.asgi import settled_at_end
 from ragaliq.live.capture import Capture, providers_in_use
 from ragaliq.live.handle import Handle
 from ragaliq.live.job import Framework, LiveResult, Submission
@@ -53,9 +55,15 @@ class DirectEvaluation(Handle):
     """The part of a monitor that gives results to whoever asks for them."""
 
     _enabled: bool
+    _exit_timeout: float
     _engine: Engine
     _sinks: SinkSet
     _telemetry: TelemetryOptions
+
+    if TYPE_CHECKING:
+
+        def close(self, timeout: float = 30.0) -> bool:
+            """See `Monitor.close`."""
 
     @property
     def is_enabled(self) -> bool:
@@ -156,6 +164,26 @@ class DirectEvaluation(Handle):
         OpenTelemetry's providers send what they hold. It never raises.
         """
         return Capture(self, timeout=timeout, providers=providers_in_use(self._telemetry))
+
+    def lifespan(
+        self,
+        app: object = None,  # noqa: ARG002 - what an ASGI framework passes
+        *,
+        timeout: float | None = None,
+    ) -> AbstractAsyncContextManager[None]:
+        """For `FastAPI(lifespan=monitor.lifespan)`: evaluates and sends everything at the end.
+
+        Servers end by the signal that stopped them, which runs no exit code: the end of the
+        lifespan, after the last request, is the last moment at which anything can be done. The
+        event loop is not blocked meanwhile. For an application with a lifespan of its own there
+        is `ragaliq.lifespan`.
+
+        Args:
+            app: The application; not looked at.
+            timeout: Seconds to wait for the evaluations; by default the monitor's `exit_timeout`.
+                What is left then is counted `shutdown`, and the monitor is closed.
+        """
+        return settled_at_end(self, timeout=self._exit_timeout if timeout is None else timeout)
 
     def flush(self, timeout: float = 30.0) -> bool:
         """Wait until every run accepted so far is evaluated; later ones are not waited for.

@@ -273,15 +273,10 @@ class Monitor(DirectEvaluation):
         """
         return self._enabled and self._engine.worker.call_later(delay, callback)
 
-    def flush_at_exit(self, timeout: float | None = None) -> bool:
-        """Wait for what is queued, `exit_timeout` by default; what takes longer is dropped.
-
-        Called when the main thread has ended, or the application of an ASGI server.
-        """
-        finished = self.flush(self._exit_timeout if timeout is None else timeout)
-        if not finished:
+    def flush_at_exit(self) -> None:
+        """Wait for what is queued; called when the main thread has ended."""
+        if not self.flush(self._exit_timeout):
             self.close(0.0)
-        return finished
 
     def close_at_exit(self) -> None:
         """Close within `exit_timeout`; called when the interpreter ends."""

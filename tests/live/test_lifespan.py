@@ -7,9 +7,12 @@ from contextlib import asynccontextmanager
 import pytest
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.applications import Starlette
 
-from ragaliq import Monitor, RAGTestCase, lifespan
+from ragaliq import Monitor, RAGTestCase, TelemetryOptions, lifespan
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="Alpha is one.")
@@ -43,9 +46,20 @@ def monitor_of():
 @pytest.mark.parametrize("application", [FastAPI, Starlette])
 def test_what_was_accepted_is_evaluated_before_the_application_has_ended(monitor_of, application):
     monitor = monitor_of(ScriptedJudge(delay=0.1))
-    with TestClient(application(lifespan=lifespan(monitor))):
+    with TestClient(application(lifespan=monitor.lifespan)):
         monitor.submit(CASE)
     assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_telemetry_is_sent_as_well(monitor_of):
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=3_600_000))
+    monitor = monitor_of(telemetry=TelemetryOptions(tracer_provider=provider))
+    with TestClient(FastAPI(lifespan=monitor.lifespan)):
+        monitor.submit(CASE)
+    assert len(exporter.get_finished_spans()) > 1
+    provider.shutdown()
 
 
 def test_an_application_may_start_again_with_the_same_monitor(monitor_of):
@@ -101,7 +115,7 @@ def test_what_takes_longer_than_the_time_there_is_is_counted(monitor_of, caplog)
     stats = monitor.stats()
     assert stats.outcomes == {"shutdown": 2}
     assert stats.pending == 0
-    assert "before every run was evaluated" in caplog.text
+    assert "not every run was evaluated" in caplog.text
 
 
 def test_without_a_time_of_its_own_the_monitors_exit_timeout_holds(monitor_of):
@@ -116,7 +130,7 @@ def test_without_a_time_of_its_own_the_monitors_exit_timeout_holds(monitor_of):
 async def test_the_event_loop_goes_on_meanwhile(monitor_of):
     judge = Waiting()
     monitor = monitor_of(judge)
-    async with lifespan(monitor)(None):
+    async with monitor.lifespan():
         monitor.submit(CASE)
         # Runs only while the end of the block waits.
         asyncio.get_running_loop().call_later(0.01, judge.may_go_on.set)
@@ -125,8 +139,12 @@ async def test_the_event_loop_goes_on_meanwhile(monitor_of):
 
 async def test_an_error_of_the_application_is_not_hidden(monitor_of):
     monitor = monitor_of()
-    with pytest.raises(KeyError):
-        async with lifespan(monitor)(None):
+
+    async def serve():
+        async with monitor.lifespan():
             monitor.submit(CASE)
             raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        await serve()
     assert monitor.stats().outcomes == {"evaluated": 1}
