@@ -20,6 +20,13 @@ PROGRAMS = {
         *["gunicorn", "--chdir", "{folder}", "--bind", "127.0.0.1:{port}"],
         *["--preload", "--workers", "2", "--worker-class", "uvicorn_worker.UvicornWorker"],
     ],
+    "gunicorn with threads": [
+        *["gunicorn", "--chdir", str(HERE), "--bind", "127.0.0.1:{port}"],
+        *["--preload", "--workers", "2", "--threads", "4"],
+    ],
+    "uvicorn with workers": [
+        *["uvicorn", "--app-dir", "{folder}", "--port", "{port}", "--workers", "2"],
+    ],
 }
 OURS = ("ANTHROPIC_", "GUNICORN_", "OTEL_", "RAGALIQ_", "SERVICE_", "UVICORN_", "WEB_CONCURRENCY")
 

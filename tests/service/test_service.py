@@ -6,7 +6,7 @@ import signal
 import pytest
 from clients import Plan, ask_all, crowd, expected, question
 
-WORKERS = {"uvicorn": 1, "gunicorn": 2}
+WORKERS = {"uvicorn": 1, "gunicorn": 2}  # gunicorn with preload: forked once all is built
 
 
 def check(server, asked, workers):
@@ -64,3 +64,18 @@ async def test_a_signal_to_end_loses_no_answer_that_is_being_read(serve, program
     assert len(asked.answers) == len(plans)
     server.wait()
     check(server, asked, WORKERS[program])
+
+
+async def test_workers_that_a_server_starts_anew_lose_nothing_either(serve):
+    server = serve("uvicorn with workers")
+    asked = await ask_all(f"{server.url}/ask", [Plan(question(number)) for number in range(8)])
+    server.stop()
+    check(server, asked, 2)
+
+
+async def test_a_service_without_an_event_loop_evaluates_what_it_accepted_when_it_ends(serve):
+    server = serve("gunicorn with threads", app="wsgi_app:app")
+    asked = await ask_all(server.url, [Plan(question(number)) for number in range(16)])
+    assert len(asked.answers) == 16
+    server.stop()
+    assert server.triples() == {asked_for: expected(asked_for) for asked_for in asked.answers}
