@@ -60,11 +60,6 @@ class DirectEvaluation(Handle):
     _sinks: SinkSet
     _telemetry: TelemetryOptions
 
-    if TYPE_CHECKING:
-
-        def close(self, timeout: float = 30.0) -> bool:
-            """See `Monitor.close`."""
-
     @property
     def is_enabled(self) -> bool:
         """Whether the monitor evaluates anything at all."""
