@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         JudgeResult,
         LLMJudge,
     )
+    from ragaliq.judges.calibration import CalibratedJudge, Calibration
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
@@ -101,6 +102,8 @@ __all__ = [
     "Budget",
     "BudgetExceeded",
     "BudgetLine",
+    "CalibratedJudge",
+    "Calibration",
     "CaseDraft",
     "ChunkUtilityEvaluator",
     "CircuitBreaker",
@@ -207,6 +210,7 @@ _NAMES = {
     ),
     "ragaliq.guards": "Guard GuardResult",
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",
+    "ragaliq.judges.calibration": "CalibratedJudge Calibration",
     "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
     "ragaliq.judges.local": "LocalJudge",
     "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",

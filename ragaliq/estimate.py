@@ -12,6 +12,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.calibration import CalibratedJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.rehearsal import Rehearsal
@@ -83,6 +84,8 @@ async def estimate_async(
 
 
 def _rehearse(judge: LLMJudge) -> LLMJudge:
+    if isinstance(judge, CalibratedJudge):
+        judge = judge.judge  # the curve changes verdicts and not what is asked
     if isinstance(judge, LocalJudge):
         return judge
     if isinstance(judge, PromptedJudge):

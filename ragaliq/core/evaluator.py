@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ragaliq.core.guard import suppress
 from ragaliq.core.policy import UNSCORED, Fallback, OnFailure, ScoringPolicy
-from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
+from ragaliq.core.results import UNCALIBRATED, EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.core.sync import run_sync
 from ragaliq.errors import (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ragaliq.core.test_case import RAGTestCase
     from ragaliq.judges.base import LLMJudge
 
-__all__ = ["EvaluationResult", "Evaluator", "judge_name"]
+__all__ = ["EvaluationResult", "Evaluator", "judge_calibration", "judge_name"]
 
 
 class Evaluator(ABC):
@@ -200,3 +200,9 @@ def judge_name(judge: LLMJudge) -> str:
     name: object = judge.name
     # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
     return name if isinstance(name, str) else type(judge).__name__
+
+
+def judge_calibration(judge: LLMJudge) -> str:
+    """Id of the calibration behind the judge's confidence; `uncalibrated` without one."""
+    calibration: object = getattr(judge, "calibration", None)
+    return calibration if isinstance(calibration, str) else UNCALIBRATED

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ragaliq.core.test_case import ChunkId
 
 __all__ = [
+    "UNCALIBRATED",
     "ClaimDetail",
     "EvaluationResult",
     "EvidenceSpan",
@@ -21,6 +22,9 @@ __all__ = [
 
 Verdict = Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
 """What the context says about a claim."""
+
+UNCALIBRATED = "uncalibrated"
+"""In the place of a calibration's id where a confidence is no probability."""
 
 
 class Status(StrEnum):
@@ -111,6 +115,7 @@ class ClaimDetail(BaseModel):
         evidence_spans: Where the evidence stands in the chunks.
         evidence_verified: Whether the quoted evidence really occurs in the context.
         decided_by: The judge that gave the verdict.
+        calibration: Id of the calibration behind the confidence; `uncalibrated` without one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -125,6 +130,7 @@ class ClaimDetail(BaseModel):
     evidence_spans: tuple[EvidenceSpan, ...] = ()
     evidence_verified: bool = False
     decided_by: str = ""
+    calibration: str = UNCALIBRATED
 
 
 class EvaluationResult(BaseModel):
@@ -149,6 +155,8 @@ class EvaluationResult(BaseModel):
         threshold: The score from which on the case passes.
         judge: Name of the judge that decided.
         model: The judge's model, when it has one.
+        calibration: Id of the calibration behind its claims' confidence; `uncalibrated` where that
+            is no probability, or there are no claims to the metric.
         duration: Seconds the evaluation took; None when it was not timed.
     """
 
@@ -169,6 +177,7 @@ class EvaluationResult(BaseModel):
     threshold: float = 0.0
     judge: str = ""
     model: str | None = None
+    calibration: str = UNCALIBRATED
     duration: float | None = None
 
     @model_validator(mode="after")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.evaluator import Evaluator, judge_calibration
 from ragaliq.core.policy import UNSCORED, Fallback, ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult, Status
 from ragaliq.core.test_case import RAGTestCase
@@ -45,6 +45,10 @@ class ClaimEvaluator(Evaluator):
     def require(self, judge: LLMJudge) -> None:
         """Refuse a judge that cannot follow the strategy."""
         require_strategy(self.strategy, judge)
+
+    def result(self, judge: LLMJudge, **fields: Any) -> EvaluationResult:
+        """As `Evaluator.result`, with the calibration behind the claims' confidence."""
+        return super().result(judge, calibration=judge_calibration(judge), **fields)
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Check the claims and grade them."""

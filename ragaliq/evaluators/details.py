@@ -60,4 +60,5 @@ async def _detail(
         evidence_spans=evidence_spans,
         evidence_verified=bool(evidence_spans),
         decided_by=verdict.decided_by or judge,
+        calibration=verdict.calibration,
     )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ragaliq.core.concurrency import run_all
 from ragaliq.core.policy import ScoringPolicy
+from ragaliq.core.results import UNCALIBRATED
 from ragaliq.core.spending import paid
 from ragaliq.errors import JudgeError, JudgeResponseError
 from ragaliq.evaluators.alignment import EvidenceFinder
@@ -147,7 +148,10 @@ class Verifier:
 
     @staticmethod
     def _doubted(verdict: ClaimVerdict) -> ClaimVerdict:
-        return verdict.model_copy(update={"confidence": verdict.confidence * _DOUBT})
+        # What was a probability is none after this.
+        return verdict.model_copy(
+            update={"confidence": verdict.confidence * _DOUBT, "calibration": UNCALIBRATED}
+        )
 
 
 def positive_limit(limit: object) -> int | None:

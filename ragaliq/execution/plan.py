@@ -30,10 +30,12 @@ _OWN = "ragaliq.evaluators."
 
 def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
     """What of a monitor cannot be written as plain data, in words; None when all of it can."""
+    from ragaliq.judges.calibration import CalibratedJudge
     from ragaliq.judges.local import LocalJudge
 
-    if type(judge) is not LocalJudge:
-        return f"the judge is a {type(judge).__name__}, not the embedded judge"
+    screen = judge.judge if type(judge) is CalibratedJudge else judge
+    if type(screen) is not LocalJudge:
+        return f"the judge is a {type(screen).__name__}, not the embedded judge"
     for evaluator in evaluators:
         kind = type(evaluator)
         registered = kind.name in list_evaluators() and get_evaluator(kind.name) is kind
@@ -44,14 +46,25 @@ def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
     return None
 
 
-def write_plan(evaluators: Sequence[Evaluator]) -> Data:
+def write_plan(evaluators: Sequence[Evaluator], judge: LLMJudge) -> Data:
     """The embedded judge and these evaluators as plain data; `obstacle` must have found none."""
-    return {"judge": "local", "evaluators": [_write_evaluator(each) for each in evaluators]}
+    from ragaliq.judges.calibration import CalibratedJudge
+
+    calibration = judge.curve if isinstance(judge, CalibratedJudge) else None
+    return {
+        "judge": "local",
+        "calibration": calibration and calibration.model_dump(mode="json"),
+        "evaluators": [_write_evaluator(each) for each in evaluators],
+    }
 
 
 def read_judge(plan: Data) -> LLMJudge:
     """The judge a plan names."""
-    return resolve_judge(plan["judge"])
+    from ragaliq.judges.calibration import Calibration
+
+    told = plan["calibration"]
+    calibration = None if told is None else Calibration.model_validate(told)
+    return resolve_judge(plan["judge"], calibration=calibration)
 
 
 def read_evaluators(plan: Data) -> dict[str, Evaluator]:

@@ -39,7 +39,7 @@ class ProcessScorer:
 
     def __init__(self, evaluators: Sequence[Evaluator], judge: LLMJudge, *, niceness: int) -> None:
         self._evaluators, self._judge, self._niceness = evaluators, judge, niceness
-        self._plan: Message = write_plan(evaluators) | {"niceness": niceness}
+        self._plan: Message = write_plan(evaluators, judge) | {"niceness": niceness}
         self._thread = ThreadScorer(judge)
         self._child: Child | None = None
         self._starting = asyncio.Lock()

@@ -13,8 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ragaliq.core.results import JudgeUsage, Verdict
+from ragaliq.core.results import UNCALIBRATED, JudgeUsage, Verdict
 from ragaliq.errors import JudgeAPIError, JudgeError, JudgeResponseError
+from ragaliq.judges.digest import digest_of
 
 __all__ = [
     "BatchingJudge",
@@ -63,6 +64,8 @@ class ClaimVerdict(_Reply):
         supporting_chunk_ids: 0-based positions in the context the claim was checked against.
         reason: Why.
         decided_by: The judge that decided, where several take part; else empty.
+        calibration: Id of the calibration that makes the confidence a probability; `uncalibrated`
+            where it is none.
 
     Raises:
         JudgeResponseError: On any other verdict.
@@ -74,6 +77,7 @@ class ClaimVerdict(_Reply):
     supporting_chunk_ids: list[int] = Field(default_factory=list)
     reason: str = ""
     decided_by: str = ""
+    calibration: str = UNCALIBRATED
 
     @field_validator("verdict", mode="before")
     @classmethod
@@ -145,10 +149,13 @@ class LLMJudge(ABC):
             in parts. None for no limit.
         max_answer_chars: Characters of answer from which claims are extracted at once; a longer
             answer is taken in parts. None for no limit.
+        calibration: Id of the calibration that makes the judge's confidence a probability;
+            `uncalibrated` where it is none.
     """
 
     name: str = "judge"
     model: str | None = None
+    calibration: str = UNCALIBRATED
     max_context_chars: int | None = None
     max_answer_chars: int | None = None
 
@@ -183,6 +190,10 @@ class LLMJudge(ABC):
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how well one chunk addresses the question; by default as an answer would be."""
         return await self.evaluate_relevance(query, chunk)
+
+    def fingerprint(self) -> str:
+        """Changes when the judge may decide otherwise: with its parameters, prompts or model."""
+        return digest_of(type(self).__qualname__, self.name, self.model or "")
 
     async def aclose(self) -> None:  # noqa: B027 - a judge without connections need not care
         """Release what the judge holds for the running event loop, such as connections."""

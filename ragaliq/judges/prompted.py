@@ -21,6 +21,7 @@ from ragaliq.judges.base import (
     VerdictsResult,
 )
 from ragaliq.judges.delimiters import delimit, delimit_list
+from ragaliq.judges.digest import digest_of
 from ragaliq.judges.pricing import cost_usd
 from ragaliq.judges.prompting import PromptSet, PromptSource, RenderedPrompt
 from ragaliq.judges.wire import (
@@ -65,6 +66,11 @@ class PromptedJudge(BatchingJudge):
     def prompt_versions(self) -> dict[str, str]:
         """The version of each prompt in use."""
         return self.prompts.versions
+
+    def fingerprint(self) -> str:
+        """Changes with the model and with any of the prompts."""
+        prompts = (f"{name}={version}" for name, version in sorted(self.prompt_versions.items()))
+        return digest_of(type(self).__qualname__, self.name, self.model or "", *prompts)
 
     def price(self, usage: JudgeUsage) -> float | None:
         """The list price of one request in US dollars; None where it is not known."""

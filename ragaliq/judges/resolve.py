@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
 
-__all__ = ["JudgeSpec", "resolve_judge"]
+if TYPE_CHECKING:
+    from ragaliq.judges.calibration import Calibration
+
+__all__ = ["CalibrationSpec", "JudgeSpec", "resolve_judge"]
 
 JudgeSpec = LLMJudge | Literal["local", "claude"]
+CalibrationSpec: TypeAlias = "Calibration | str | Path"
+"""A calibration, or the file it is in."""
 
 
-def resolve_judge(judge: JudgeSpec | str, *, model: str | None = None) -> LLMJudge:
+def resolve_judge(
+    judge: JudgeSpec | str,
+    *,
+    model: str | None = None,
+    calibration: CalibrationSpec | None = None,
+) -> LLMJudge:
     """The judge that `judge` names.
 
     Args:
         judge: `local`, `claude`, or a judge, which is returned as it is.
         model: Claude's model; by default the one named in `DEFAULT_JUDGE_MODEL`.
+        calibration: What makes the judge's confidence a probability, or the file it is in.
 
     Raises:
-        ConfigurationError: No such judge, or Claude without credentials.
+        ConfigurationError: No such judge, Claude without credentials, or a calibration that was
+            made for another judge.
     """
+    chosen = _named(judge, model)
+    if calibration is None:
+        return chosen
+    from ragaliq.judges.calibration import CalibratedJudge
+
+    return CalibratedJudge(chosen, calibration)
+
+
+def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
     # A judge's SDK is loaded here, when the judge is built, and not with the first answer: a
     # second of import would land in somebody's request.
     if judge == "local":

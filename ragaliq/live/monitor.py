@@ -14,7 +14,7 @@ from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.execution import Executor, choose_scorer
-from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
 from ragaliq.live.breaker import CircuitBreaker
 from ragaliq.live.budget import Budget
 from ragaliq.live.direct import DirectEvaluation
@@ -26,7 +26,7 @@ from ragaliq.live.rate_limits import RateLimits
 from ragaliq.live.reporting import ResultCallback
 from ragaliq.live.sampling import Sampler, Sampling
 from ragaliq.live.scoring import LiveScorer
-from ragaliq.live.settings import read_settings, require_choice, require_positive
+from ragaliq.live.settings import chosen_judge, read_settings, require_choice, require_positive
 from ragaliq.live.stats import MonitorStats
 from ragaliq.live.ticket import RunTicket
 from ragaliq.sinks.resolve import SinkSpec
@@ -52,6 +52,8 @@ class Monitor(DirectEvaluation):
     Args:
         judge: `local` (embedded, no key, no network), `claude`, or a judge of your own; by default
             from `RAGALIQ_JUDGE`, else `local`.
+        calibration: What makes the judge's confidence a probability, or the file it is in; by
+            default from `RAGALIQ_CALIBRATION`, else none.
         evaluators: What is measured: names, classes or evaluators.
         sample_rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`,
             else 1.0. Decided by the trace id, or the run id outside any trace.
@@ -93,6 +95,7 @@ class Monitor(DirectEvaluation):
         self,
         *,
         judge: JudgeSpec | str | None = None,
+        calibration: CalibrationSpec | None = None,
         evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
         sample_rate: float | None = None,
         sampling: Sampling | None = None,
@@ -120,8 +123,7 @@ class Monitor(DirectEvaluation):
         settings = read_settings()
         require_positive(deadline=deadline, inline_timeout=inline_timeout)
         require_choice(mode, "background", "inline", name="mode")
-        chosen = settings.judge if judge is None else judge
-        self.judge = resolve_judge(chosen, model=settings.model)
+        self.judge = chosen_judge(settings, judge, calibration)
         self.evaluators = tuple(
             evaluator.with_default_policy(policy) for evaluator in resolve_evaluators(evaluators)
         )

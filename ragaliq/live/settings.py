@@ -6,6 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ragaliq.errors import ConfigurationError
+from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec, resolve_judge
 
 if TYPE_CHECKING:
     from pydantic_settings import BaseSettings
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
         sample_rate: float
         enabled: bool
         executor: str | None
+        calibration: str | None
 
 
-__all__ = ["read_settings", "require_choice", "require_positive"]
+__all__ = ["chosen_judge", "read_settings", "require_choice", "require_positive"]
 
 
 @cache
@@ -36,6 +39,7 @@ def _settings_class() -> type[LiveSettings]:
         sample_rate: float = 1.0
         enabled: bool = True
         executor: str | None = None
+        calibration: str | None = None
 
     return EnvironmentSettings  # type: ignore[return-value]
 
@@ -56,6 +60,23 @@ def read_settings() -> LiveSettings:
             for problem in error.errors()
         )
         raise ConfigurationError(f"wrong environment setting: {problems}") from None
+
+
+def chosen_judge(
+    settings: LiveSettings,
+    judge: JudgeSpec | str | None,
+    calibration: CalibrationSpec | None,
+) -> LLMJudge:
+    """The judge that the arguments ask for, else the environment.
+
+    Raises:
+        ConfigurationError: It cannot be built, or the calibration was made for another one.
+    """
+    return resolve_judge(
+        settings.judge if judge is None else judge,
+        model=settings.model,
+        calibration=settings.calibration if calibration is None else calibration,
+    )
 
 
 def require_positive(**settings: float) -> None:

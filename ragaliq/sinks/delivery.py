@@ -57,6 +57,7 @@ def metric_facts(metric: MetricRecord, record: EvaluationRecord) -> dict[str, st
         "ragaliq.threshold": metric.threshold,
         "ragaliq.judge": metric.judge,
         "ragaliq.model": metric.model,
+        "ragaliq.judge.calibration": metric.calibration,
         "ragaliq.version": metric.version,
         "ragaliq.error_type": metric.error_type,
         "ragaliq.run_id": record.run.run_id,

@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragaliq.core.results import EvidenceSpan, JudgeUsage, Status, Verdict
+from ragaliq.core.results import UNCALIBRATED, EvidenceSpan, JudgeUsage, Status, Verdict
 from ragaliq.core.run import EvaluatedRun
 from ragaliq.core.test_case import ChunkId
 
@@ -40,6 +40,7 @@ class ClaimRecord(_Record):
         verdict: None when no verdict was to be had.
         confidence: 0 to 1.
         decided_by: The judge that gave the verdict.
+        calibration: Id of the calibration behind the confidence; `uncalibrated` without one.
         evidence_verified: Whether the quoted evidence really occurs in the context.
         supporting_chunk_ids: Chunks the verdict rests on.
         answer_span: `(start, end)` in the answer as it is stored, or in the answer as it was given
@@ -54,6 +55,7 @@ class ClaimRecord(_Record):
     verdict: Verdict | None
     confidence: float = Field(ge=0.0, le=1.0)
     decided_by: str = ""
+    calibration: str = UNCALIBRATED
     evidence_verified: bool = False
     supporting_chunk_ids: tuple[ChunkId, ...] = ()
     answer_span: tuple[int, int] | None = None
@@ -76,6 +78,8 @@ class MetricRecord(_Record):
         higher_is_better: False for metrics where a low score is good.
         judge: Name of the judge that decided.
         model: The judge's model, when it has one.
+        calibration: Id of the judge's calibration; `uncalibrated` where its confidence is no
+            probability.
         version: Version of ragaliq that scored.
         duration: Seconds the evaluation took.
         error_type: The class of the failure, for statuses that are failures.
@@ -94,6 +98,7 @@ class MetricRecord(_Record):
     higher_is_better: bool = True
     judge: str = ""
     model: str | None = None
+    calibration: str = UNCALIBRATED
     version: str = ""
     duration: float | None = None
     error_type: str | None = None

@@ -150,6 +150,7 @@ def metric_attributes(
         names.EVALUATOR_TYPE: "llm" if result.model else "code",
         names.EVALUATOR_ID: identifier(result.judge),
         names.EVALUATOR_VERSION: __version__,
+        names.JUDGE_CALIBRATION: identifier(result.calibration),
         names.THRESHOLD: result.threshold,
         names.HIGHER_IS_BETTER: result.higher_is_better,
     }
@@ -194,6 +195,7 @@ def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> 
         names.CLAIM_DOCUMENT_IDS: [sendable(str(i)[: names.MAX_DOCUMENT_ID_LENGTH]) for i in ids],
         names.CLAIM_EVIDENCE_VERIFIED: claim.evidence_verified,
         names.CLAIM_DECIDED_BY: identifier(claim.decided_by),
+        names.JUDGE_CALIBRATION: identifier(claim.calibration),
     }
     if content.on_spans:
         attributes.update(_claim_content(claim, content))

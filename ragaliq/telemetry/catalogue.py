@@ -68,6 +68,12 @@ def _evaluations(field: str, kind: AttributeType, meaning: str) -> Attribute:
 
 _KIND = Attribute(names.SPAN_KIND, "string", "`EVALUATOR`")
 _OPERATION = Attribute(names.OPERATION_NAME, "string", "`evaluation`")
+_CALIBRATION = Attribute(
+    names.JUDGE_CALIBRATION,
+    "string",
+    "the [calibration](calibration.md) that makes the judge's confidence a probability, or "
+    "`uncalibrated`",
+)
 _RESPONSE_ID = Attribute(names.RESPONSE_ID, "string", "the evaluated answer's id, when known")
 
 ROOT_SPAN = (
@@ -111,6 +117,7 @@ _RESULT = (
     Attribute(names.EVALUATOR_TYPE, "string", "`llm`, or `code` for a judge without a model"),
     Attribute(names.EVALUATOR_ID, "string", "the judge"),
     Attribute(names.EVALUATOR_VERSION, "string", "ragaliq's version"),
+    _CALIBRATION,
     Attribute(names.THRESHOLD, "double", "the score from which on the answer passes"),
     Attribute(names.PASSED, "boolean", "whether it does; absent where there is no score"),
     Attribute(names.HIGHER_IS_BETTER, "boolean", "whether a high score is good"),
@@ -172,6 +179,7 @@ CLAIM_SPAN = (
         names.CLAIM_EVIDENCE_VERIFIED, "boolean", "whether the quoted evidence is in the context"
     ),
     Attribute(names.CLAIM_DECIDED_BY, "string", "the judge that gave the verdict"),
+    _CALIBRATION,
     Attribute(names.CLAIM_TEXT, "string", "the claim", content=True),
     Attribute(names.CLAIM_EVIDENCE, "string", "the judge's quote", content=True),
     Attribute(names.CLAIM_EXPLANATION, "string", "the judge's reason", content=True),

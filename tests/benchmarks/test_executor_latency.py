@@ -20,7 +20,7 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from opentelemetry.sdk.trace import TracerProvider
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import Monitor
+from ragaliq import LocalJudge, Monitor
 
 PER_SECOND, BLOCK, ROUNDS = 25, 4.0, 6
 RETRIEVAL, GENERATION = 0.01, 0.05  # seconds
@@ -170,7 +170,7 @@ def test_the_process_is_ready_in_a_few_imports_time(report):
 
     async def start():
         began = time.perf_counter()
-        child = await Child.start(write_plan(evaluators) | {"niceness": 0})
+        child = await Child.start(write_plan(evaluators, LocalJudge()) | {"niceness": 0})
         seconds, held = time.perf_counter() - began, memory(child.pid)
         await child.aclose()
         return seconds, held

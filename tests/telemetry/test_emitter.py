@@ -104,6 +104,7 @@ def test_a_metric_span_is_a_child_with_its_own_attributes(emit):
     assert pop("ragaliq.evaluator.type") == "llm"
     assert pop("ragaliq.evaluator.id") == "claude"
     assert pop("ragaliq.evaluator.version") == __version__
+    assert pop("ragaliq.judge.calibration") == "uncalibrated"
     assert pop("ragaliq.threshold") == 0.7
     assert pop("ragaliq.passed") is False
     assert pop("ragaliq.higher_is_better") is True
@@ -131,6 +132,7 @@ def test_claim_spans_come_once_for_metrics_that_share_a_check(emit):
     assert pop("ragaliq.claim.document.ids") == ("doc-1", "2")
     assert pop("ragaliq.claim.evidence_verified") is True
     assert pop("ragaliq.claim.decided_by") == "claude"
+    assert pop("ragaliq.judge.calibration") == "uncalibrated"
     assert left == {}
 
 

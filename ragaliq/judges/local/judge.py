@@ -15,6 +15,7 @@ from ragaliq.judges.base import (
     StatementVerdict,
     VerdictsResult,
 )
+from ragaliq.judges.local.fingerprint import local_fingerprint
 from ragaliq.judges.local.relevance import Relevance, answer_relevance, chunk_relevance
 from ragaliq.judges.local.segmentation import find_claims
 from ragaliq.judges.local.verification import Verifier
@@ -29,8 +30,8 @@ class LocalJudge(BatchingJudge):
 
     A screen, not a verdict: it finds claims whose words are not in the context, and contradictions
     that show in a number, a name or a negation. It does not understand paraphrase, arithmetic or
-    who did what to whom. Its confidence is not calibrated. The model card, with measured accuracy,
-    is the documentation page "The embedded judge".
+    who did what to whom. Its confidence is no probability until a `CalibratedJudge` makes it one.
+    The model card, with measured accuracy, is the documentation page "The embedded judge".
 
     Every reply is free (`JudgeUsage()`) and the same in every process. Instructions inside the
     judged texts are words like any others.
@@ -40,6 +41,10 @@ class LocalJudge(BatchingJudge):
 
     name = "local"
     model = None
+
+    def fingerprint(self) -> str:
+        """Changes with the parameters and with how texts are read."""
+        return local_fingerprint()
 
     async def extract_claims(self, response: str) -> ClaimsResult:
         """List the sentences, list items and table rows of an answer that can be checked.

@@ -14,6 +14,7 @@ from ragaliq import (
     ContextChunk,
     Fallback,
     HallucinationEvaluator,
+    LocalJudge,
     RAGTestCase,
     RelevanceEvaluator,
     ScoringPolicy,
@@ -28,7 +29,9 @@ POLICIES = (ScoringPolicy.LIVE, ScoringPolicy.RAGAS, ScoringPolicy.PROMPTFOO, No
 
 
 def there_and_back(evaluators):
-    return list(read_evaluators(json.loads(json.dumps(write_plan(evaluators)))).values())
+    return list(
+        read_evaluators(json.loads(json.dumps(write_plan(evaluators, LocalJudge())))).values()
+    )
 
 
 @given(

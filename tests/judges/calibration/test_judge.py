@@ -1,0 +1,151 @@
+"""The judge whose confidence is a probability."""
+
+import pytest
+
+from ragaliq import (
+    CalibratedJudge,
+    ClaudeJudge,
+    ConfigurationError,
+    FaithfulnessEvaluator,
+    LLMJudge,
+    LocalJudge,
+    RAGTestCase,
+)
+from ragaliq.judges.base import ClaimVerdict
+from ragaliq.judges.calibration import fit_calibration, raw_support
+
+CONTEXT = ["The museum opened in 1987 and has 3,200 paintings.", "Entry is free on Sundays."]
+CLAIMS = [
+    "The museum opened in 1987.",
+    "Visitors may bring dogs.",
+    "The museum has 9,000 paintings.",
+]
+
+
+def calibration_with(threshold, judge=None, n=200):
+    """Support up to the threshold is hardly ever right, and beyond it nearly always."""
+    support = [index / n for index in range(n)]
+    labels = [(x > threshold) != (index % 10 == 0) for index, x in enumerate(support)]
+    return fit_calibration(judge or LocalJudge(), support, labels)
+
+
+async def test_confidence_becomes_the_probability_of_the_verdict():
+    calibration = calibration_with(0.5)
+    judge = CalibratedJudge(LocalJudge(), calibration)
+    raw = (await LocalJudge().verify_claims(CLAIMS, CONTEXT)).verdicts
+    found = (await judge.verify_claims(CLAIMS, CONTEXT)).verdicts
+    for before, after in zip(raw, found, strict=True):
+        chance = calibration.support(raw_support(before))
+        wanted = chance if after.verdict == "SUPPORTED" else 1 - chance
+        assert after.confidence == pytest.approx(wanted, abs=1e-4)
+        assert after.calibration == calibration.id
+        assert before.calibration == "uncalibrated"
+        assert after.claim_index == before.claim_index
+        assert after.evidence == before.evidence
+
+
+async def test_every_way_of_asking_gives_the_same_verdicts():
+    judge = CalibratedJudge(LocalJudge(), calibration_with(0.5))
+    together = (await judge.verify_claims(CLAIMS, CONTEXT)).verdicts
+    graded = (await judge.grade_statements("", " ".join(CLAIMS), CONTEXT)).statements
+    for claim, verdict, statement in zip(CLAIMS, together, graded, strict=True):
+        alone = await judge.verify_claim(claim, CONTEXT)
+        assert alone.verdict == verdict.verdict == statement.verdict
+        assert alone.confidence == verdict.confidence == statement.confidence
+
+
+async def test_the_probability_decides_and_not_the_judges_own_threshold():
+    claim = "Entry is free on Sundays."
+    assert (await LocalJudge().verify_claim(claim, CONTEXT)).verdict == "SUPPORTED"
+    strict = calibration_with(0.5).model_copy(update={"supported_from": 0.99})
+    verdict = await CalibratedJudge(LocalJudge(), strict).verify_claim(claim, CONTEXT)
+    assert verdict.verdict == "NOT_ENOUGH_INFO"
+    assert "By the calibration, support has a chance of" in verdict.reason
+    unknown = "Visitors may bring dogs."
+    assert (await LocalJudge().verify_claim(unknown, CONTEXT)).verdict == "NOT_ENOUGH_INFO"
+    lenient = calibration_with(0.5).model_copy(update={"supported_from": 0.001})
+    verdict = await CalibratedJudge(LocalJudge(), lenient).verify_claim(unknown, CONTEXT)
+    assert verdict.verdict == "SUPPORTED"
+
+
+async def test_a_contradiction_stays_one():
+    lenient = calibration_with(0.5).model_copy(update={"supported_from": 0.001})
+    verdict = await CalibratedJudge(LocalJudge(), lenient).verify_claim(CLAIMS[2], CONTEXT)
+    assert verdict.verdict == "CONTRADICTED"
+
+
+async def test_nothing_is_supported_without_context_whatever_the_curve_says():
+    lenient = calibration_with(0.5).model_copy(update={"supported_from": 0.001})
+    verdict = await CalibratedJudge(LocalJudge(), lenient).verify_claim(CLAIMS[0], [" "])
+    assert (verdict.verdict, verdict.confidence) == ("NOT_ENOUGH_INFO", 1.0)
+
+
+async def test_results_and_their_claims_carry_the_calibrations_id():
+    calibration = calibration_with(0.5)
+    case = RAGTestCase(query="When?", context=CONTEXT, response=" ".join(CLAIMS))
+    judge = CalibratedJudge(LocalJudge(), calibration)
+    result = await FaithfulnessEvaluator().evaluate(case, judge)
+    assert (result.judge, result.calibration) == ("local", calibration.id)
+    assert {claim.calibration for claim in result.claims} == {calibration.id}
+    plain = await FaithfulnessEvaluator().evaluate(case, LocalJudge())
+    assert plain.calibration == "uncalibrated"
+    assert {claim.calibration for claim in plain.claims} == {"uncalibrated"}
+
+
+async def test_relevance_is_passed_through():
+    judge = CalibratedJudge(LocalJudge(), calibration_with(0.5))
+    asked = ("When is entry free?", "Entry is free on Sundays.")
+    assert await judge.evaluate_relevance(*asked) == await LocalJudge().evaluate_relevance(*asked)
+
+
+def test_a_calibration_of_another_judge_model_or_parameters_is_refused():
+    calibration = calibration_with(0.5)
+    claude = ClaudeJudge(api_key="x")
+    with pytest.raises(ConfigurationError, match="made for judge 'local', not 'claude'"):
+        CalibratedJudge(claude, calibration)
+    changed = calibration.model_copy(update={"fingerprint": "0" * 16})
+    with pytest.raises(ConfigurationError, match="have changed since it was made"):
+        CalibratedJudge(LocalJudge(), changed)
+    of_claude = calibration_with(0.5, judge=claude)
+    with pytest.raises(ConfigurationError, match="made for model"):
+        CalibratedJudge(ClaudeJudge("another-model", api_key="x"), of_claude)
+    other_prompt = ClaudeJudge(
+        api_key="x",
+        prompts={"verify_claims": "Do {{claims}} hold in {{context}}?"},
+    )
+    with pytest.raises(ConfigurationError, match="parameters or prompts of 'claude'"):
+        CalibratedJudge(other_prompt, of_claude)
+
+
+def test_a_judge_is_calibrated_once_and_must_decide_claims_together():
+    calibration = calibration_with(0.5)
+    with pytest.raises(ConfigurationError, match="is calibrated already"):
+        CalibratedJudge(CalibratedJudge(LocalJudge(), calibration), calibration)
+
+    class Plain(LLMJudge):
+        async def extract_claims(self, response): ...
+        async def verify_claim(self, claim, context): ...
+        async def evaluate_relevance(self, query, response): ...
+
+    with pytest.raises(ConfigurationError, match="Plain is none"):
+        CalibratedJudge(Plain(), calibration)
+
+
+async def test_doubted_evidence_leaves_no_probability():
+    class Inventing(LocalJudge):
+        async def verify_claims(self, claims, context):
+            reply = await super().verify_claims(claims, context)
+            made_up = {"verdict": "SUPPORTED", "evidence": "Nobody ever wrote this sentence."}
+            return reply.model_copy(
+                update={"verdicts": [v.model_copy(update=made_up) for v in reply.verdicts]}
+            )
+
+    judge = CalibratedJudge(Inventing(), calibration_with(0.5))
+    case = RAGTestCase(query="When?", context=CONTEXT, response="The museum opened in 1987.")
+    result = await FaithfulnessEvaluator().evaluate(case, judge)
+    assert [claim.calibration for claim in result.claims] == ["uncalibrated"]
+
+
+def test_raw_support_reads_any_verdict():
+    assert raw_support(ClaimVerdict(verdict="SUPPORTED", confidence=0.8)) == 0.8
+    assert raw_support(ClaimVerdict(verdict="CONTRADICTED", confidence=0.75)) == 0.25

@@ -1,0 +1,160 @@
+"""A calibration file: what it says, and what is refused when it is read."""
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq import Calibration, ConfigurationError, DatasetError, LocalJudge
+from ragaliq.judges.calibration import fit_calibration
+
+
+def labelled(n, *, seed=3, power=2.0):
+    """Claims whose chance of support is the judge's support to a power."""
+    random = Random(seed)
+    support = [random.random() for _ in range(n)]
+    return support, [random.random() < raw**power for raw in support]
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    return fit_calibration(LocalJudge(), *labelled(400))
+
+
+def test_support_rises_with_the_judges_support_and_is_never_certain(calibration):
+    found = [calibration.support(step / 20) for step in range(21)]
+    assert found == sorted(found)
+    assert 0.0 < found[0] < found[-1] < 1.0
+
+
+def test_calibrated_probabilities_are_nearer_to_the_truth_than_the_judges_own(calibration):
+    support, labels = labelled(4000, seed=8)
+    squares = [(calibration.support(x) - y, x - y) for x, y in zip(support, labels, strict=True)]
+    assert sum(c * c for c, _ in squares) < sum(r * r for _, r in squares)
+    assert calibration.figures.brier < calibration.figures.brier_uncalibrated
+
+
+def test_a_saved_calibration_is_read_back_as_it_was(calibration, tmp_path):
+    path = tmp_path / "cal.json"
+    calibration.save(path)
+    assert Calibration.load(path) == calibration
+    assert json.loads(path.read_text())["id"] == calibration.id
+    assert calibration.id.startswith("local-")
+
+
+def test_the_same_labels_give_the_same_id_on_any_day(calibration):
+    again = fit_calibration(LocalJudge(), *labelled(400)).model_copy(
+        update={"created": "2001-01-01"}
+    )
+    assert again.id == calibration.id
+    assert fit_calibration(LocalJudge(), *labelled(401)).id != calibration.id
+
+
+def test_a_file_that_was_changed_by_hand_is_refused(calibration, tmp_path):
+    path = tmp_path / "cal.json"
+    calibration.save(path)
+    path.write_text(path.read_text().replace('"labels": 400', '"labels": 400, "x": 1'))
+    with pytest.raises(ConfigurationError, match="no calibration: x"):
+        Calibration.load(path)
+    calibration.save(path)
+    told = json.loads(path.read_text())
+    told["supported_from"] = 0.1
+    path.write_text(json.dumps(told))
+    with pytest.raises(ConfigurationError, match="changed after it was made"):
+        Calibration.load(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "not JSON"),
+        ("[]", "no JSON object"),
+        ("{}", "no calibration"),
+        ('{"schema_version": 2}', "later ragaliq"),
+    ],
+)
+def test_a_file_that_is_no_calibration_is_refused_with_the_reason(tmp_path, text, problem):
+    path = tmp_path / "cal.json"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=problem):
+        Calibration.load(path)
+    with pytest.raises(ConfigurationError, match="No such file"):
+        Calibration.load(tmp_path / "missing.json")
+
+
+def test_a_threshold_reaches_its_precision_on_other_claims(calibration):
+    support, labels = labelled(20_000, seed=9)
+    pairs = [(calibration.support(x), y) for x, y in zip(support, labels, strict=True)]
+    high = calibration.threshold_for(0.8)
+    kept = [y for p, y in pairs if p >= high]
+    assert kept
+    assert sum(kept) / len(kept) >= 0.8
+    low = calibration.threshold_for(0.9, evaluator="hallucination")
+    flagged = [y for p, y in pairs if p < low]
+    assert flagged
+    assert 1 - sum(flagged) / len(flagged) >= 0.9
+    assert low < high
+
+
+def test_a_precision_that_the_labels_do_not_show_is_refused(calibration):
+    with pytest.raises(ConfigurationError, match="the best they show is 0"):
+        calibration.threshold_for(0.999)
+    with pytest.raises(ConfigurationError, match="between 0 and 1"):
+        calibration.threshold_for(1.0)
+    with pytest.raises(ConfigurationError, match="no thresholds for 'relevance'"):
+        calibration.threshold_for(0.8, evaluator="relevance")
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_more_claims_are_below_a_higher_certainty(calibration, one, other):
+    few, many = sorted((one, other))
+    assert 0.5 <= calibration.certainty_for(few) <= calibration.certainty_for(many) <= 1.0
+
+
+def test_about_the_share_asked_for_lies_below_a_certainty(calibration):
+    support, _ = labelled(400)
+    sure = [max(p, 1 - p) for p in map(calibration.support, support)]
+    below = sum(value < calibration.certainty_for(0.4) for value in sure)
+    assert 0.38 <= below / 400 <= 0.42
+    assert calibration.certainty_for(1.0) == 1.0
+
+
+def test_too_few_labels_are_refused_with_how_many_are_needed():
+    with pytest.raises(DatasetError, match="at least 100 are needed, 20 of each kind"):
+        fit_calibration(LocalJudge(), *labelled(99))
+    support, _ = labelled(200)
+    few = [index < 19 for index in range(200)]
+    with pytest.raises(DatasetError, match="19 of them supported; at least 100"):
+        fit_calibration(LocalJudge(), support, few)
+
+
+def test_labels_of_one_kind_are_refused():
+    support, _ = labelled(200)
+    with pytest.raises(DatasetError, match="all are the same"):
+        fit_calibration(LocalJudge(), support, [True] * 200)
+
+
+def test_a_judge_that_guesses_gets_no_calibration():
+    support, labels = labelled(300, seed=5)
+    Random(1).shuffle(labels)
+    with pytest.raises(DatasetError, match=r"does not tell supported claims from others.*0\.5"):
+        fit_calibration(LocalJudge(), support, labels)
+
+
+def test_isotonic_is_taken_where_it_predicts_left_out_labels_better():
+    random = Random(2)
+    support = [random.random() for _ in range(3000)]
+    labels = [random.random() < (0.05 if x < 0.4 else 0.55 if x < 0.8 else 0.6) for x in support]
+    calibration = fit_calibration(LocalJudge(), support, labels)
+    assert calibration.method == "isotonic"
+    assert calibration.figures.tried["isotonic"] < calibration.figures.tried["platt"]
+    assert fit_calibration(LocalJudge(), *labelled(120)).figures.tried.keys() == {"platt"}
+
+
+def test_a_wanted_precision_moves_where_claims_begin_to_be_supported(calibration):
+    wanted = fit_calibration(LocalJudge(), *labelled(400), precision=0.8)
+    assert wanted.supported_from == calibration.threshold_for(0.8) > 0.5
+    assert wanted.precision == 0.8
+    assert wanted.id != calibration.id
