@@ -1,0 +1,61 @@
+"""A monitor whose judge is calibrated: by argument, by the environment, in a process of its own."""
+
+import asyncio
+
+import pytest
+
+from ragaliq import CalibratedJudge, ConfigurationError, LocalJudge, Monitor, RAGTestCase
+from ragaliq.judges.calibration import fit_calibration, raw_support
+
+CASE = RAGTestCase(
+    query="When is the shop open?",
+    context=["The shop is open from nine to five."],
+    response="The shop is open from nine to five.",
+)
+
+
+@pytest.fixture
+def calibration():
+    support = [index / 200 for index in range(200)]
+    labels = [(x > 0.5) != (index % 10 == 0) for index, x in enumerate(support)]
+    return fit_calibration(LocalJudge(), support, labels)
+
+
+def judged_by(**settings):
+    found = []
+    with Monitor(on_result=found.append, **settings) as monitor:
+        monitor.submit(CASE)
+        assert monitor.flush(60)
+    return found[0].results
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_live_results_carry_the_calibration_in_either_executor(calibration, executor):
+    results = judged_by(calibration=calibration, executor=executor)
+    faithfulness = results["faithfulness"]
+    assert faithfulness.calibration == calibration.id
+    assert [claim.calibration for claim in faithfulness.claims] == [calibration.id]
+    raw = LocalJudge().verify_claim(CASE.response, CASE.context_texts)
+    chance = calibration.support(raw_support(asyncio.run(raw)))
+    assert faithfulness.claims[0].confidence == pytest.approx(chance, abs=1e-4)
+    assert results["relevance"].calibration == "uncalibrated"
+
+
+def test_a_calibration_may_come_from_the_environment(calibration, tmp_path, monkeypatch):
+    calibration.save(tmp_path / "cal.json")
+    monkeypatch.setenv("RAGALIQ_CALIBRATION", str(tmp_path / "cal.json"))
+    assert judged_by(executor="thread")["faithfulness"].calibration == calibration.id
+
+
+def test_without_one_results_say_so():
+    assert judged_by(executor="thread")["faithfulness"].calibration == "uncalibrated"
+
+
+def test_a_calibration_that_cannot_be_used_is_refused_when_the_monitor_is_built(calibration):
+    changed = calibration.model_copy(update={"fingerprint": "0" * 16})
+    with pytest.raises(ConfigurationError, match="cannot be used"):
+        Monitor(calibration=changed)
+    with pytest.raises(ConfigurationError, match=r"missing\.json: No such file"):
+        Monitor(calibration="missing.json")
+    with pytest.raises(ConfigurationError, match="is calibrated already"):
+        Monitor(judge=CalibratedJudge(LocalJudge(), calibration), calibration=calibration)
