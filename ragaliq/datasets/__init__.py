@@ -2,5 +2,13 @@
 
 from ragaliq.datasets.case_reader import CaseReader, SkippedRow, read_cases
 from ragaliq.datasets.fields import FIELDS
+from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
 
-__all__ = ["FIELDS", "CaseReader", "SkippedRow", "read_cases"]
+__all__ = [
+    "FIELDS",
+    "CaseReader",
+    "LabelledClaim",
+    "SkippedRow",
+    "read_cases",
+    "read_labelled_claims",
+]

@@ -1,0 +1,98 @@
+"""The reliability diagram of a judge, as an SVG file that needs nothing else.
+
+After DeGroot & Fienberg 1983, The Statistician 32: confidence across, share of supported claims up;
+a calibrated judge is on the diagonal. The bars at the bottom say how many claims a bin holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.sax.saxutils import escape
+
+from ragaliq.statistics import ReliabilityBin, wilson
+
+__all__ = ["reliability_svg"]
+
+_SIDE, _LEFT, _TOP, _BARS = 320, 56, 48, 40
+_WIDTH, _HEIGHT = _LEFT + _SIDE + 24, _TOP + _SIDE + _BARS + 64
+_STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600}.soft{fill:#666}"
+    ".grid{stroke:#ddd}.line{stroke:#999;stroke-dasharray:4 4}.curve{fill:none;stroke:#0b5fa5;"
+    "stroke-width:2}.dot{fill:#0b5fa5}.whisker{stroke:#0b5fa5}.bar{fill:#9bbfdd}"
+    "@media(prefers-color-scheme:dark){text{fill:#eee}.soft{fill:#aaa}.grid{stroke:#444}}"
+)
+
+
+def reliability_svg(bins: Sequence[ReliabilityBin], *, title: str, ece: float) -> str:
+    """Draw the bins.
+
+    Args:
+        bins: Of `reliability_table`.
+        title: Any text; it is escaped.
+        ece: The expected calibration error, told below the title.
+    """
+    told = "; ".join(
+        f"confidence {row.confidence:.2f}: {row.share:.2f} supported of {row.n}" for row in bins
+    )
+    points = " ".join(f"{_x(row.confidence):.1f},{_y(row.share):.1f}" for row in bins)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'width="{_WIDTH}" height="{_HEIGHT}" aria-labelledby="t d">',
+        f'<title id="t">Reliability of {escape(title)}</title><desc id="d">{told}</desc>',
+        f"<style>{_STYLE}</style>",
+        f'<text class="title" x="{_LEFT}" y="20">{escape(title)}</text>',
+        f'<text class="soft" x="{_LEFT}" y="38">expected calibration error {ece:.3f}</text>',
+        *_grid(),
+        f'<line class="line" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>',
+        *(_bar(row, max(each.n for each in bins)) for row in bins),
+        *(_whisker(row) for row in bins),
+        f'<polyline class="curve" points="{points}"/>',
+        *(
+            f'<circle class="dot" r="4" cx="{_x(row.confidence):.1f}" cy="{_y(row.share):.1f}"/>'
+            for row in bins
+        ),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _x(value: float) -> float:
+    return _LEFT + value * _SIDE
+
+
+def _y(value: float) -> float:
+    return _TOP + (1.0 - value) * _SIDE
+
+
+def _grid() -> list[str]:
+    lines = []
+    for step in range(0, 11, 2):
+        at = step / 10
+        lines.append(
+            f'<line class="grid" x1="{_x(0)}" y1="{_y(at)}" x2="{_x(1)}" y2="{_y(at)}"/>'
+            f'<text class="soft" x="{_LEFT - 8}" y="{_y(at) + 4}" text-anchor="end">{at:.1f}</text>'
+            f'<text class="soft" x="{_x(at)}" y="{_HEIGHT - 28}" text-anchor="middle">{at:.1f}'
+            "</text>"
+        )
+    middle = _TOP + _SIDE / 2
+    return [
+        *lines,
+        f'<text x="{_x(0.5)}" y="{_HEIGHT - 8}" text-anchor="middle">support the judge gives</text>',
+        f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">'
+        "share that is supported</text>",
+    ]
+
+
+def _bar(row: ReliabilityBin, most: int) -> str:
+    height = _BARS * row.n / most
+    top = _TOP + _SIDE + _BARS + 8 - height
+    return (
+        f'<rect class="bar" x="{_x(row.confidence) - 6:.1f}" y="{top:.1f}" width="12" '
+        f'height="{height:.1f}"><title>{row.n} claims</title></rect>'
+    )
+
+
+def _whisker(row: ReliabilityBin) -> str:
+    low, high = wilson(row.share, n=row.n)
+    x = f"{_x(row.confidence):.1f}"
+    return f'<line class="whisker" x1="{x}" x2="{x}" y1="{_y(low):.1f}" y2="{_y(high):.1f}"/>'

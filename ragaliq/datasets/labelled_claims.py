@@ -1,0 +1,157 @@
+"""Claims with a person's verdict on them: what judges are measured with and calibrated on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from ragaliq.core.results import Verdict
+from ragaliq.datasets.fields import FIELDS
+from ragaliq.datasets.formats import Format, format_of, rows_of
+from ragaliq.datasets.row import Row, RowError, fault
+from ragaliq.datasets.values import as_chunks, as_text
+from ragaliq.errors import DatasetError
+
+__all__ = ["LABEL_FIELDS", "LabelledClaim", "read_labelled_claims"]
+
+LABEL_FIELDS: dict[str, tuple[str, ...]] = {
+    "claim": ("claim", "statement", "hypothesis"),
+    "context": (*FIELDS["context"], "evidence", "premise"),
+    "label": ("label", "verdict"),
+    "question": ("question", "query"),
+    "id": ("id", "claim_id"),
+    "group": ("group", "dataset"),
+}
+"""Each field of a labelled claim with the names it goes by; the first that is there counts."""
+
+_LABELS: dict[str, tuple[bool, Verdict | None]] = {
+    "1": (True, "SUPPORTED"),
+    "true": (True, "SUPPORTED"),
+    "supported": (True, "SUPPORTED"),
+    "supports": (True, "SUPPORTED"),
+    "0": (False, None),
+    "false": (False, None),
+    "not_supported": (False, None),
+    "unsupported": (False, None),
+    "contradicted": (False, "CONTRADICTED"),
+    "refutes": (False, "CONTRADICTED"),
+    "not_enough_info": (False, "NOT_ENOUGH_INFO"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledClaim:
+    """A claim, what it is checked against, and what a person says about it.
+
+    Attributes:
+        id: Its own in the file; the row's place where the file gives none.
+        claim: The statement.
+        context: The texts it is checked against.
+        is_supported: Whether the context supports it.
+        verdict: One of three; None where the label only says that it is not supported.
+        question: What was asked, where that is known.
+        group: What figures are told apart by, such as the data set; empty for none.
+    """
+
+    id: str
+    claim: str
+    context: tuple[str, ...]
+    is_supported: bool
+    verdict: Verdict | None
+    question: str = ""
+    group: str = ""
+
+    @property
+    def cluster(self) -> bytes:
+        """Claims over one context are alike, and neither torn apart nor counted as independent."""
+        digest = blake2b(digest_size=8)
+        for text in self.context:
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        return digest.digest()
+
+
+def read_labelled_claims(
+    path: str | Path, *, file_format: Format | None = None
+) -> Iterator[LabelledClaim]:
+    """Read labelled claims from a JSON, JSONL, CSV, TSV, YAML or Parquet file, also gzipped.
+
+    A label is 1 or 0, true or false, or SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO. Extra columns
+    are passed over.
+
+    Args:
+        path: The file.
+        file_format: How it is written; by default from its name.
+
+    Raises:
+        DatasetError: The file is missing, of no known format, empty, or has a bad row; with file,
+            place and field, never its text.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DatasetError(f"{path}: there is no such file")
+    seen: dict[str, str] = {}
+    try:
+        for row in rows_of(path, file_format or format_of(path)):
+            if isinstance(row, RowError):
+                raise row
+            claim = _claim(row)
+            if claim.id in seen:
+                raise fault(row.where, f"its id is also that of {seen[claim.id]}")
+            seen[claim.id] = row.where
+            yield claim
+    except RowError as error:
+        raise DatasetError(f"{path}, {error}") from None
+    except DatasetError as error:
+        raise DatasetError(f"{path}: {error}") from None
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror or error}") from None
+    if not seen:
+        raise DatasetError(f"{path}: there are no rows in it")
+
+
+def _claim(row: Row) -> LabelledClaim:
+    values, where = _fields(row), row.where
+    for needed in ("claim", "context", "label"):
+        if needed not in values:
+            names = ", ".join(LABEL_FIELDS[needed])
+            raise fault(where, f"no {needed} was found", f"name it one of {names}")
+    claim = as_text(values["claim"], where=where, field="claim")
+    if not claim.strip():
+        raise fault(where, "field 'claim' is empty")
+    chunks = as_chunks(values["context"], where=where)
+    is_supported, verdict = _label(values["label"], where)
+    return LabelledClaim(
+        id=as_text(values.get("id", where), where=where, field="id"),
+        claim=claim,
+        context=tuple(chunk if isinstance(chunk, str) else chunk.text for chunk in chunks),
+        is_supported=is_supported,
+        verdict=verdict,
+        question=as_text(values.get("question", ""), where=where, field="question"),
+        group=as_text(values.get("group", ""), where=where, field="group"),
+    )
+
+
+def _fields(row: Row) -> dict[str, Any]:
+    held: Mapping[str, Any] = {
+        str(name).strip().lower(): value for name, value in row.data.items() if value is not None
+    }
+    return {
+        field: next(held[name] for name in names if name in held)
+        for field, names in LABEL_FIELDS.items()
+        if any(name in held for name in names)
+    }
+
+
+def _label(value: Any, where: str) -> tuple[bool, Verdict | None]:
+    # 1.0 is what a table makes of 1 when a cell of its column is empty.
+    told = int(value) if isinstance(value, bool | float) and value in (0, 1) else value
+    known = _LABELS.get(str(told).strip().lower().replace(" ", "_"))
+    if known is None:
+        raise fault(
+            where,
+            "field 'label' is none of 1, 0, true, false, SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO",
+        )
+    return known
