@@ -16,6 +16,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from ragaliq.bench.judged import JudgedClaim
+from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import DatasetError
 from ragaliq.judges.base import LLMJudge
 
@@ -50,6 +51,7 @@ class Journal:
     Attributes:
         judged: What it holds, by id. A claim on which the judge failed is not in it: it is asked
             again.
+        usage: What everything in it cost, failures included.
 
     Raises:
         DatasetError: The file is no journal, is about other data or another judge, or cannot be
@@ -59,18 +61,18 @@ class Journal:
     def __init__(self, path: str | Path, settings: Mapping[str, str | None]) -> None:
         self.path = Path(path)
         self.judged: dict[str, JudgedClaim] = {}
+        self.usage = JudgeUsage()
         header = {_HEADER: _VERSION, **settings}
         try:
+            held = self.path.read_bytes() if self.path.exists() else b""
+            lines = held.splitlines(keepends=True)
+            # Only what is known to be a journal is written to, and loses a line that was cut short.
+            end = sum(len(line) for line in self._read(lines, header)) if lines else 0
             # Bytes and no buffer: a line is in the file as soon as it is written.
-            self._file = self.path.open("a+b", buffering=0)
-            self._file.seek(0)
-            lines = self._file.read().splitlines(keepends=True)
-            if lines and lines[-1][-1:] != b"\n":
-                self._file.truncate(sum(len(line) for line in lines[:-1]))
-                lines.pop()
-            if lines:
-                self._read(lines, header)
-            else:
+            self._file = self.path.open("ab", buffering=0)
+            if end < len(held):
+                self._file.truncate(end)
+            if not lines:
                 self._file.write(json.dumps(header).encode() + b"\n")
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
@@ -93,10 +95,24 @@ class Journal:
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
-    def _read(self, lines: list[bytes], wanted: Mapping[str, object]) -> None:
+    def _read(self, lines: list[bytes], wanted: Mapping[str, object]) -> list[bytes]:
+        """Take in the lines; returns those that are whole."""
+        self._require_header(lines[0], wanted)
+        whole = lines if lines[-1].endswith(b"\n") else lines[:-1]
+        for number, line in enumerate(whole[1:], start=2):
+            try:
+                judged = JudgedClaim.model_validate_json(line)
+            except ValidationError:
+                raise DatasetError(f"{self.path}, line {number} is no judged claim") from None
+            self.usage += judged.usage
+            if judged.failure is None:
+                self.judged[judged.id] = judged
+        return whole
+
+    def _require_header(self, line: bytes, wanted: Mapping[str, object]) -> None:
         try:
-            found = json.loads(lines[0])
-            is_journal = found[_HEADER] == _VERSION
+            found = json.loads(line)
+            is_journal = found[_HEADER] == _VERSION and line.endswith(b"\n")
         except (ValueError, TypeError, KeyError):
             is_journal = False
         if not is_journal:
@@ -107,10 +123,3 @@ class Journal:
                 f"{self.path} is about something else ({', '.join(changed)} changed since); name "
                 "another file"
             )
-        for number, line in enumerate(lines[1:], start=2):
-            try:
-                judged = JudgedClaim.model_validate_json(line)
-            except ValidationError:
-                raise DatasetError(f"{self.path}, line {number} is no judged claim") from None
-            if judged.failure is None:
-                self.judged[judged.id] = judged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 
 from ragaliq.bench.judged import JudgedClaim
 from ragaliq.core.policy import ScoringPolicy
@@ -30,10 +30,10 @@ async def judge_claims(
     judge: LLMJudge,
     *,
     concurrency: int = 8,
-    timeout: float = 120.0,
+    deadline: float = 120.0,
     max_cost: float | None = None,
     already_spent: JudgeUsage | None = None,
-) -> AsyncIterator[JudgedClaim]:
+) -> AsyncGenerator[JudgedClaim, None]:
     """Ask about the claims, one at a time, and yield each as soon as it is decided.
 
     A context that is too long for the judge is judged in parts, as in an evaluation. A failure is
@@ -44,7 +44,7 @@ async def judge_claims(
         judge: Who decides.
         concurrency: Claims asked about at the same time. A judge without a model computes: side by
             side its claims would only seem slower, so they go one after the other.
-        timeout: Seconds a claim may take.
+        deadline: Seconds a claim may take.
         max_cost: US dollars after which no further claim is begun.
         already_spent: Cost of the part that was done before.
 
@@ -63,7 +63,7 @@ async def judge_claims(
                 claim = next(todo, None)
                 if claim is None:
                     break
-                running.add(asyncio.create_task(_judge(claim, judge, timeout)))
+                running.add(asyncio.create_task(_judge(claim, judge, deadline)))
             if not running:
                 break
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -91,13 +91,13 @@ def _is_affordable(spent: JudgeUsage, max_cost: float | None) -> bool:
     return spent.cost_usd < max_cost
 
 
-async def _judge(claim: LabelledClaim, judge: LLMJudge, timeout: float) -> JudgedClaim:  # noqa: ASYNC109 - it is counted, not raised
+async def _judge(claim: LabelledClaim, judge: LLMJudge, deadline: float) -> JudgedClaim:
     began = time.perf_counter()
     verdict: ClaimVerdict | None = None
     failure: tuple[Status, str] | None = None
     with spending() as spent:
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(deadline):
                 verdict = await _decide(claim, judge)
         except JudgeError as error:
             failure = _status_of(error), type(error).__name__

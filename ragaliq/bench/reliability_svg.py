@@ -35,22 +35,20 @@ def reliability_svg(bins: Sequence[ReliabilityBin], *, title: str, ece: float) -
         f"confidence {row.confidence:.2f}: {row.share:.2f} supported of {row.n}" for row in bins
     )
     points = " ".join(f"{_x(row.confidence):.1f},{_y(row.share):.1f}" for row in bins)
+    size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
+    most = max((row.n for row in bins), default=1)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'width="{_WIDTH}" height="{_HEIGHT}" aria-labelledby="t d">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} aria-labelledby="t d">',
         f'<title id="t">Reliability of {escape(title)}</title><desc id="d">{told}</desc>',
         f"<style>{_STYLE}</style>",
         f'<text class="title" x="{_LEFT}" y="20">{escape(title)}</text>',
         f'<text class="soft" x="{_LEFT}" y="38">expected calibration error {ece:.3f}</text>',
         *_grid(),
         f'<line class="line" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>',
-        *(_bar(row, max(each.n for each in bins)) for row in bins),
+        *(_bar(row, most) for row in bins),
         *(_whisker(row) for row in bins),
         f'<polyline class="curve" points="{points}"/>',
-        *(
-            f'<circle class="dot" r="4" cx="{_x(row.confidence):.1f}" cy="{_y(row.share):.1f}"/>'
-            for row in bins
-        ),
+        *(_dot(row) for row in bins),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -66,21 +64,25 @@ def _y(value: float) -> float:
 
 def _grid() -> list[str]:
     lines = []
-    for step in range(0, 11, 2):
-        at = step / 10
-        lines.append(
-            f'<line class="grid" x1="{_x(0)}" y1="{_y(at)}" x2="{_x(1)}" y2="{_y(at)}"/>'
-            f'<text class="soft" x="{_LEFT - 8}" y="{_y(at) + 4}" text-anchor="end">{at:.1f}</text>'
-            f'<text class="soft" x="{_x(at)}" y="{_HEIGHT - 28}" text-anchor="middle">{at:.1f}'
-            "</text>"
-        )
-    middle = _TOP + _SIDE / 2
+    for at in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        x, y = _x(at), _y(at)
+        lines += [
+            f'<line class="grid" x1="{_x(0)}" y1="{y:.0f}" x2="{_x(1)}" y2="{y:.0f}"/>',
+            f'<text class="soft" x="{_LEFT - 8}" y="{y + 4:.0f}" text-anchor="end">{at}</text>',
+            f'<text class="soft" x="{x:.0f}" y="{_HEIGHT - 28}" text-anchor="middle">{at}</text>',
+        ]
+    across, up = "support the judge gives", "share that is supported"
+    turned = f"translate(14 {_TOP + _SIDE / 2}) rotate(-90)"
     return [
         *lines,
-        f'<text x="{_x(0.5)}" y="{_HEIGHT - 8}" text-anchor="middle">support the judge gives</text>',
-        f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">'
-        "share that is supported</text>",
+        f'<text x="{_x(0.5)}" y="{_HEIGHT - 8}" text-anchor="middle">{across}</text>',
+        f'<text transform="{turned}" text-anchor="middle">{up}</text>',
     ]
+
+
+def _dot(row: ReliabilityBin) -> str:
+    x, y = _x(row.confidence), _y(row.share)
+    return f'<circle class="dot" r="4" cx="{x:.1f}" cy="{y:.1f}"/>'
 
 
 def _bar(row: ReliabilityBin, most: int) -> str:

@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from ragaliq._version import __version__
+from ragaliq.cli.calibrate import calibrate
 from ragaliq.cli.compare import compare
 from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.doctor import doctor
 from ragaliq.cli.estimate import estimate
 from ragaliq.cli.evaluate import evaluate
 from ragaliq.cli.exit_codes import ExitCode, code_of
+from ragaliq.cli.judge_bench import judge
 from ragaliq.cli.metrics import metrics
 from ragaliq.cli.report import report
 from ragaliq.errors import RagaliqError
@@ -29,8 +31,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (evaluate, estimate, compare, report, metrics, doctor):
+for command in (evaluate, estimate, compare, report, calibrate, metrics, doctor):
     app.command()(command)
+app.add_typer(judge, name="judge")
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 - typer calls it so

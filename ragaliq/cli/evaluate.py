@@ -16,6 +16,7 @@ from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.cli.goals import Goal, missed
 from ragaliq.cli.options import (
     BaseUrl,
+    CalibrationFile,
     Data,
     Fields,
     Judge,
@@ -56,6 +57,7 @@ def evaluate(
     judge: Judge = "local",
     model: Model = None,
     base_url: BaseUrl = None,
+    calibration: CalibrationFile = None,
     metrics: Metrics = "faithfulness,relevance",
     policy: Policy = PolicyName.RAGALIQ,
     strategy: Strategy = None,
@@ -86,7 +88,7 @@ def evaluate(
 ) -> int:
     """Score the cases of a file. Interrupted, it goes on with --resume where it stopped."""
     scoring = policy_of(policy)
-    decider = judge_of(judge, model=model, base_url=base_url)
+    decider = judge_of(judge, model=model, base_url=base_url, calibration=calibration)
     chosen = evaluators_of(metrics, policy=scoring, strategy=strategy)
     for evaluator in chosen:
         evaluator.require(decider)
@@ -100,6 +102,7 @@ def evaluate(
         "data": data.name,
         "judge": decider.name,
         "model": decider.model,
+        "calibration": decider.calibration,
         "metrics": {each.name: each.threshold for each in chosen},
         "policy": scoring.name,
         "strategy": strategy.value if strategy else None,

@@ -20,6 +20,7 @@ from ragaliq.judges.resolve import resolve_judge
 
 __all__ = [
     "BaseUrl",
+    "CalibrationFile",
     "Data",
     "Fields",
     "Judge",
@@ -63,6 +64,10 @@ Judge = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(help="The judge's model; needed for openai.")]
 BaseUrl = Annotated[str | None, typer.Option(help="Where an openai-compatible server listens.")]
+CalibrationFile = Annotated[
+    Path | None,
+    typer.Option("--calibration", help="What `ragaliq calibrate` wrote for this judge."),
+]
 Metrics = Annotated[str, typer.Option(help="Comma separated; `ragaliq metrics` lists them.")]
 Policy = Annotated[PolicyName, typer.Option(help="What to do in awkward cases.")]
 Strategy = Annotated[
@@ -77,12 +82,23 @@ SkipBadRows = Annotated[
 ]
 
 
-def judge_of(name: str, *, model: str | None = None, base_url: str | None = None) -> LLMJudge:
+def judge_of(
+    name: str,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    calibration: Path | None = None,
+) -> LLMJudge:
     """The judge that the options name.
 
     Raises:
-        ConfigurationError: There is none, or it lacks a model, an address or a key.
+        ConfigurationError: There is none, it lacks a model, an address or a key, or the
+            calibration was made for another judge.
     """
+    return resolve_judge(_plain_judge(name, model, base_url), calibration=calibration)
+
+
+def _plain_judge(name: str, model: str | None, base_url: str | None) -> LLMJudge:
     if name != "openai":
         if base_url is not None:
             raise ConfigurationError("--base-url goes with --judge openai")

@@ -1,0 +1,143 @@
+"""`ragaliq judge bench`, `ragaliq judge compare` and `ragaliq calibrate`."""
+
+import json
+
+import pytest
+
+from ragaliq import Calibration
+from ragaliq.bench import JudgeBench
+
+
+@pytest.fixture
+def write_claims(tmp_path):
+    """Writes labelled claims that the embedded judge can mostly tell apart; half are supported."""
+
+    def write(n=120, *, name="claims.jsonl", groups=("",)):
+        rows = []
+        for number in range(n):
+            is_supported = number % 2 == 0
+            about = f"holds {number + 3} maps" if is_supported else "sells tickets for parrots"
+            rows.append(
+                {
+                    "id": f"c{number:04}",
+                    "claim": f"Room {number} {about}.",
+                    "context": [f"Room {number} holds {number + 3} maps and a very old globe."],
+                    # One label in ten is wrong, as people's are.
+                    "label": int(is_supported != (number % 10 == 3)),
+                    "group": groups[number % len(groups)],
+                }
+            )
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+def test_a_bench_shows_figures_and_writes_them_with_a_plot(ragaliq, write_claims, tmp_path):
+    done = ragaliq(
+        "judge", "bench", write_claims(groups=("a", "b", "c")), "--out", "b.json", "--plot", "r.svg"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "local, uncalibrated: claims.jsonl" in done.stdout
+    assert "confidence is uncalibrated" in done.stdout
+    bench = JudgeBench.load(tmp_path / "b.json")
+    assert list(bench.groups) == ["a", "b", "c"]
+    assert f"{bench.overall.auroc.value:.3f}" in done.stdout
+    assert bench.overall.scored == 120
+    assert (tmp_path / "r.svg").read_text().startswith("<svg")
+    assert "maps" not in (tmp_path / "b.json").read_text()
+
+
+def test_calibrate_writes_a_file_that_bench_and_evaluate_use(ragaliq, write_claims, tmp_path):
+    claims = write_claims()
+    done = ragaliq("calibrate", claims, "--judge", "local", "-o", "cal.json")
+    assert done.returncode == 0, done.stderr
+    calibration = Calibration.load(tmp_path / "cal.json")
+    assert calibration.id in done.stdout
+    assert "80% precise for faithfulness: called supported from" in done.stdout
+
+    done = ragaliq(
+        "judge", "bench", claims, "--calibration", "cal.json", "--out", "b.json",
+        "--compare", "local",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "is uncalibrated" not in done.stdout
+    assert "McNemar: only the first is right" in done.stdout
+    assert JudgeBench.load(tmp_path / "b.json").calibration == calibration.id
+
+    case = {"id": "1", "query": "q", "context": ["It opens at 9."], "response": "It opens at 9."}
+    (tmp_path / "cases.jsonl").write_text(json.dumps(case) + "\n")
+    done = ragaliq("evaluate", "cases.jsonl", "--calibration", "cal.json", "--out", "results.jsonl")
+    assert done.returncode == 0, done.stderr
+    metrics = json.loads((tmp_path / "results.jsonl").read_text().splitlines()[1])["metrics"]
+    found = {metric["name"]: metric["calibration"] for metric in metrics}
+    assert found == {"faithfulness": calibration.id, "relevance": "uncalibrated"}
+
+
+def test_too_few_labels_are_refused_with_the_number_needed(ragaliq, write_claims, tmp_path):
+    done = ragaliq("calibrate", write_claims(60), "-o", "cal.json")
+    assert done.returncode == 3
+    assert "there are 60 labels" in done.stderr
+    assert "at least 100 are needed, 20 of each kind" in done.stderr
+    assert not (tmp_path / "cal.json").exists()
+
+
+def test_a_wanted_precision_is_kept_or_refused(ragaliq, write_claims, tmp_path):
+    claims = write_claims(200)
+    done = ragaliq("calibrate", claims, "-o", "cal.json", "--precision", "0.8")
+    assert done.returncode == 0, done.stderr
+    assert Calibration.load(tmp_path / "cal.json").precision == 0.8
+    done = ragaliq("calibrate", claims, "-o", "other.json", "--precision", "0.999")
+    assert done.returncode == 2
+    assert "do not show a precision of 0.999" in done.stderr
+
+
+def test_a_journal_is_gone_on_from(ragaliq, write_claims, tmp_path):
+    claims = write_claims()
+    first = ragaliq("judge", "bench", claims, "--journal", "j.jsonl")
+    assert first.returncode == 0, first.stderr
+    lines = (tmp_path / "j.jsonl").read_text().splitlines(keepends=True)
+    assert len(lines) == 121
+    (tmp_path / "j.jsonl").write_text("".join(lines[:51]))
+    assert ragaliq("calibrate", claims, "--journal", "j.jsonl", "-o", "c.json").returncode == 0
+    again = (tmp_path / "j.jsonl").read_text().splitlines(keepends=True)
+    assert again[:51] == lines[:51]
+    assert len(again) == 121
+
+
+def test_two_bench_files_are_compared(ragaliq, write_claims):
+    claims = write_claims()
+    for name in ("a.json", "b.json"):
+        assert ragaliq("judge", "bench", claims, "--out", name).returncode == 0
+    done = ragaliq("judge", "compare", "a.json", "b.json")
+    assert done.returncode == 0, done.stderr
+    assert "on 120 claims that both decided" in done.stdout
+    assert "p = 1 exact" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--plot", "r.png"), 2, "the plot is an .svg file"),
+        (("--max-cost", "1"), 2, "--max-cost needs --journal"),
+        (("--compare", "nobody"), 2, "no judge 'nobody'"),
+        (("--compare", "missing.json"), 3, "missing.json: No such file"),
+        (("--calibration", "missing.json"), 2, "missing.json: No such file"),
+        (("--judge", "nobody"), 2, "no judge 'nobody'"),
+    ],
+)
+def test_wrong_options_are_named_before_anything_is_judged(
+    ragaliq, write_claims, options, code, said
+):
+    done = ragaliq("judge", "bench", write_claims(), *options)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_bad_row_ends_the_command_with_its_place(ragaliq, tmp_path):
+    (tmp_path / "claims.jsonl").write_text('{"claim": "a", "context": ["b"], "label": "maybe"}\n')
+    done = ragaliq("judge", "bench", "claims.jsonl")
+    assert done.returncode == 3
+    assert "claims.jsonl, line 1: field 'label' is none of" in done.stderr
