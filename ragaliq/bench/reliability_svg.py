@@ -14,6 +14,7 @@ from ragaliq.statistics import ReliabilityBin, wilson
 __all__ = ["reliability_svg"]
 
 _SIDE, _LEFT, _TOP, _BARS = 320, 56, 48, 40
+_TITLE = 54  # characters
 _WIDTH, _HEIGHT = _LEFT + _SIDE + 24, _TOP + _SIDE + _BARS + 64
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600}.soft{fill:#666}"
@@ -41,7 +42,7 @@ def reliability_svg(bins: Sequence[ReliabilityBin], *, title: str, ece: float) -
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} aria-labelledby="t d">',
         f'<title id="t">Reliability of {escape(title)}</title><desc id="d">{told}</desc>',
         f"<style>{_STYLE}</style>",
-        f'<text class="title" x="{_LEFT}" y="20">{escape(title)}</text>',
+        f'<text class="title" x="{_LEFT}" y="20">{escape(_short(title))}</text>',
         f'<text class="soft" x="{_LEFT}" y="38">expected calibration error {ece:.3f}</text>',
         *_grid(),
         f'<line class="line" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>',
@@ -98,3 +99,8 @@ def _whisker(row: ReliabilityBin) -> str:
     low, high = wilson(row.share, n=row.n)
     x = f"{_x(row.confidence):.1f}"
     return f'<line class="whisker" x1="{x}" x2="{x}" y1="{_y(low):.1f}" y2="{_y(high):.1f}"/>'
+
+
+def _short(title: str) -> str:
+    # What fits above the plot; the whole of it is the picture's title.
+    return title if len(title) <= _TITLE else title[: _TITLE - 1] + "…"
