@@ -17,6 +17,7 @@ from ragaliq.cli.estimate import estimate
 from ragaliq.cli.evaluate import evaluate
 from ragaliq.cli.exit_codes import ExitCode, code_of
 from ragaliq.cli.judge_bench import judge
+from ragaliq.cli.label import label
 from ragaliq.cli.metrics import metrics
 from ragaliq.cli.report import report
 from ragaliq.errors import RagaliqError
@@ -31,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (evaluate, estimate, compare, report, calibrate, metrics, doctor):
+for command in (evaluate, estimate, compare, report, calibrate, label, metrics, doctor):
     app.command()(command)
 app.add_typer(judge, name="judge")
 

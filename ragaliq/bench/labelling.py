@@ -1,0 +1,170 @@
+"""Claims of evaluated answers for people to label, and the file their labels go to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from ragaliq.core.results import Verdict
+from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
+from ragaliq.errors import DatasetError
+from ragaliq.sinks import EvaluationRecord
+from ragaliq.sinks.record_file import read_record_file
+from ragaliq.statistics import Estimate, cohen_kappa
+
+__all__ = ["LabelAgreement", "LabelFile", "UnlabelledClaim", "claims_to_label", "compare_labels"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnlabelledClaim:
+    """A claim as a person sees it: without the judge's verdict, which would lead them.
+
+    Attributes:
+        id: Names run and claim.
+        claim: The statement.
+        context: The chunks it is to be checked against.
+        question: What was asked.
+        group: The pipeline, or the data set, it is from.
+    """
+
+    id: str
+    claim: str
+    context: tuple[str, ...]
+    question: str
+    group: str
+
+
+def claims_to_label(results: str | Path) -> list[UnlabelledClaim]:
+    """The claims of a results file, in an order that has nothing to do with what they say.
+
+    So the first hundred are a random sample, and the same for two people.
+
+    Raises:
+        DatasetError: The file cannot be read, or holds no texts or no claims.
+    """
+    found: dict[str, UnlabelledClaim] = {}
+    without_text = 0
+    for record in read_record_file(results):
+        claims = list(_claims(record))
+        without_text += not claims and any(metric.claims for metric in record.metrics)
+        found.update((claim.id, claim) for claim in claims)
+    if not found:
+        reason = "there are no claims in it"
+        if without_text:
+            reason = "it holds no texts; evaluate without --no-text, or with content capture"
+        raise DatasetError(f"{results}: {reason}")
+    return sorted(found.values(), key=lambda claim: _place(claim.id))
+
+
+def _claims(record: EvaluationRecord) -> Iterator[UnlabelledClaim]:
+    if record.case is None:
+        return
+    context = tuple(chunk.text for chunk in record.case.chunks if chunk.text is not None)
+    for metric in record.metrics:
+        for claim in metric.claims:
+            # Metrics share their claims: named by the text, each is asked about once.
+            if claim.text:
+                yield UnlabelledClaim(
+                    id=f"{record.run.run_id}/{_digest(claim.text)}",
+                    claim=claim.text,
+                    context=context,
+                    question=record.case.query or "",
+                    group=record.run.pipeline,
+                )
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+def _place(claim_id: str) -> bytes:
+    return blake2b(claim_id.encode("utf-8", "surrogatepass"), digest_size=8, key=b"order").digest()
+
+
+class LabelFile:
+    """Labels as they are given, in the form that `bench` and `calibrate` read.
+
+    Args:
+        path: The file; gone on with when it is there.
+
+    Attributes:
+        done: Ids of the claims that have a label.
+
+    Raises:
+        DatasetError: The file holds something else, or cannot be written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.done: set[str] = set()
+        if self.path.exists() and self.path.stat().st_size:
+            self.done = {claim.id for claim in read_labelled_claims(path, file_format="jsonl")}
+
+    def append(self, claim: UnlabelledClaim, verdict: Verdict) -> None:
+        """Add a label; the end of the process does not lose it."""
+        row = {
+            "id": claim.id,
+            "claim": claim.claim,
+            "context": list(claim.context),
+            "label": verdict,
+            "question": claim.question,
+            "group": claim.group,
+        }
+        try:
+            with self.path.open("ab") as file:
+                file.write(json.dumps(row).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+        self.done.add(claim.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelAgreement:
+    """How far two people agree.
+
+    Attributes:
+        shared: Claims that both labelled.
+        agreed: Those with the same label.
+        classes: 3, or 2 where a label only says supported or not.
+        kappa: Agreement beyond chance; None where both always give the same single label.
+        apart: Ids of the claims with different labels.
+    """
+
+    shared: int
+    agreed: int
+    classes: int
+    kappa: Estimate | None
+    apart: tuple[str, ...]
+
+
+def compare_labels(first: str | Path, second: str | Path) -> LabelAgreement:
+    """Compare the labels of two files, claim by claim.
+
+    Raises:
+        DatasetError: A file cannot be read, or they share no claim.
+    """
+    one = {claim.id: claim for claim in read_labelled_claims(first)}
+    other = {claim.id: claim for claim in read_labelled_claims(second)}
+    shared = sorted(one.keys() & other.keys())
+    if not shared:
+        raise DatasetError(f"{first} and {second} have no claim in common")
+    three_way = all(side[key].verdict is not None for side in (one, other) for key in shared)
+    labels = [[_label(side[key], three_way=three_way) for key in shared] for side in (one, other)]
+    apart = [key for key, a, b in zip(shared, *labels, strict=True) if a != b]
+    return LabelAgreement(
+        shared=len(shared),
+        agreed=len(shared) - len(apart),
+        classes=3 if three_way else 2,
+        kappa=cohen_kappa(*labels),
+        apart=tuple(apart),
+    )
+
+
+def _label(claim: LabelledClaim, *, three_way: bool) -> str:
+    return str(claim.verdict) if three_way else str(claim.is_supported)

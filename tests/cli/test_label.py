@@ -1,0 +1,141 @@
+"""`ragaliq label`, as a person at a terminal uses it."""
+
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from ragaliq.datasets import read_labelled_claims
+
+CASE = {
+    "query": "When does it open?",
+    "context": ["The shop opens at 9.", "It has [red]two[/red] doors.\x1b[2J"],
+    "response": "The shop opens at 9. It has seven doors. Parrots juggle lanterns.",
+}
+
+
+@pytest.fixture
+def results(ragaliq, write_cases):
+    cases = write_cases(CASE)
+    metrics = ("--metrics", "faithfulness,hallucination")
+    assert ragaliq("evaluate", cases, *metrics, "--out", "results.jsonl").returncode == 0
+    return "results.jsonl"
+
+
+@pytest.fixture
+def press(monkeypatch):
+    """The keys that are pressed; after the last, the terminal is closed."""
+
+    def press(keys):
+        waiting = iter(keys)
+
+        def getchar():
+            key = next(waiting, None)
+            if key is None:
+                raise EOFError
+            return key
+
+        monkeypatch.setattr("typer.getchar", getchar)
+
+    return press
+
+
+def test_each_claim_is_asked_about_once_and_its_label_kept(ragaliq, results, press, tmp_path):
+    press("scn")
+    done = ragaliq("label", results, "-o", "labels.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "3 of 3 claims are labelled" in done.stdout
+    claims = list(read_labelled_claims(tmp_path / "labels.jsonl"))
+    assert [claim.verdict for claim in claims] == ["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
+    assert {claim.claim for claim in claims} == {
+        "The shop opens at 9.",
+        "It has seven doors.",
+        "Parrots juggle lanterns.",
+    }
+    assert claims[0].context == tuple(CASE["context"])
+    assert claims[0].question == CASE["query"]
+
+
+def test_the_judges_verdict_is_not_shown_and_hostile_text_stays_text(ragaliq, results, press):
+    press("q")
+    done = ragaliq("label", results, "-o", "labels.jsonl")
+    assert "The shop opens at 9." in done.stdout
+    assert "[red]two[/red]" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "SUPPORTED" not in done.stdout
+    assert "NOT_ENOUGH_INFO" not in done.stdout
+
+
+def test_labelling_goes_on_where_it_stopped_and_other_keys_do_nothing(
+    ragaliq, results, press, tmp_path
+):
+    press(["x", "\x1b[A", "s", "q"])
+    assert "1 of 3" in ragaliq("label", results, "-o", "labels.jsonl").stdout
+    first = (tmp_path / "labels.jsonl").read_text()
+    press(" c")
+    assert "2 of 3" in ragaliq("label", results, "-o", "labels.jsonl").stdout
+    assert (tmp_path / "labels.jsonl").read_text().startswith(first)
+    press("n")
+    assert "3 of 3" in ragaliq("label", results, "-o", "labels.jsonl").stdout
+
+
+def test_two_people_are_compared_by_kappa(ragaliq, results, press, tmp_path):
+    for name, keys in (("a.jsonl", "scn"), ("b.jsonl", "snn")):
+        press(keys)
+        ragaliq("label", results, "-o", name)
+    done = ragaliq("label", "--compare", "a.jsonl", "b.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "3 claims in common, the same label on 2 (67%), over 3 classes" in done.stdout
+    assert "kappa 0.500 [" in done.stdout
+    second = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[1])
+    assert f"apart: {second['id']}" in done.stdout
+
+
+def test_results_without_texts_cannot_be_labelled(ragaliq, write_cases):
+    ragaliq("evaluate", write_cases(CASE), "--no-text", "--out", "results.jsonl")
+    done = ragaliq("label", "results.jsonl", "-o", "labels.jsonl")
+    assert done.returncode == 3
+    assert "it holds no texts; evaluate without --no-text" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "name a results file"),
+        (("results.jsonl",), 2, "with --out where the labels go"),
+        (("results.jsonl", "-o", "labels.csv"), 2, "labels go to a .jsonl file"),
+        (("results.jsonl", "--compare", "a", "b"), 2, "two files of labels and nothing else"),
+        (("results.jsonl", "-o", "results.jsonl"), 3, "no claim was found"),
+        (("--compare", "missing.jsonl", "b.jsonl"), 3, "no such file"),
+    ],
+)
+def test_wrong_arguments_are_named(ragaliq, results, arguments, code, said):
+    done = ragaliq("label", *arguments)
+    assert done.returncode == code
+    assert said in done.stderr
+
+
+def test_keys_come_from_a_real_terminal_without_enter(results, tmp_path):
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ragaliq.cli", "label", results, "-o", "labels.jsonl"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        # What is typed before a claim is on the screen is thrown away: type until all is done.
+        while process.poll() is None:
+            os.write(master, b"s")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+        assert "3 of 3 claims are labelled" in process.stdout.read()
+    os.close(master)
+    os.close(slave)
+    assert process.returncode == 0
