@@ -94,6 +94,7 @@ def _claim(claim: ClaimRecord) -> dict[str, Any]:
     return {
         "verdict": claim.verdict,
         "confidence": claim.confidence,
+        "calibration": claim.calibration,
         "by": claim.decided_by,
         "verified": claim.evidence_verified,
         "chunk_ids": [str(chunk_id) for chunk_id in claim.supporting_chunk_ids],

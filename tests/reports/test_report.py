@@ -110,6 +110,12 @@ def test_claims_judged_once_for_two_metrics_are_shown_and_counted_once(record_of
     assert sum(data_of(page)["rows"][0][4]) == len(record.metrics[0].claims)
 
 
+def test_each_claim_says_whether_its_confidence_is_a_probability(museum, page):
+    write_report(museum(5), page)
+    assert '"calibration":"uncalibrated"' in page.read_text(encoding="utf-8")
+    assert "(uncalibrated)" in page.read_text(encoding="utf-8")
+
+
 def test_evidence_is_cut_out_of_its_own_chunk(record_of, page):
     write_report([record_of(number) for number in range(20)], page)
     shown = [each for full in data_of(page)["answers"].values() for each in full["sets"]]

@@ -120,10 +120,16 @@ function claimList(full, set) {
     el("div", { class: "why", hidden: "" }, claimReasons(claim)))));
 }
 
+// An uncalibrated confidence is no probability, and must not read like one.
+function certainty(claim) {
+  const figure = claim.confidence.toFixed(2);
+  return claim.calibration === "uncalibrated" ? `confidence ${figure} (uncalibrated)` : `probability ${figure} (calibration ${claim.calibration})`;
+}
+
 function claimReasons(claim) {
   const evidence = claim.evidence ? `${claim.evidence}${claim.verified ? "" : "  (not found in the context word for word)"}` : "";
   const pairs = [
-    ["Verdict", `${verdictOf(claim).words}, confidence ${claim.confidence.toFixed(2)}`], ["Decided by", claim.by],
+    ["Verdict", `${verdictOf(claim).words}, ${certainty(claim)}`], ["Decided by", claim.by],
     ["Reason", claim.reason], ["Evidence", evidence], ["Chunks", claim.chunk_ids.join(", ")],
   ];
   return el("dl", {}, pairs.filter(([, value]) => value).map(([name, value]) => [el("dt", {}, name), el("dd", { class: "text", dir: "auto" }, value)]));
