@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from ragaliq.core.run import EvaluatedRun, SpanTarget
     from ragaliq.core.test_case import ContextChunk, RAGTestCase
-    from ragaliq.estimate import CostEstimate, estimate, estimate_async
+    from ragaliq.cost_estimate import CostEstimate, estimate, estimate_async
     from ragaliq.evaluators import (
         ChunkUtilityEvaluator,
         ContextPrecisionEvaluator,
@@ -202,7 +202,7 @@ _NAMES = {
     "ragaliq.core.results": "ClaimDetail EvaluationResult EvidenceSpan JudgeUsage Status Verdict",
     "ragaliq.core.run": "EvaluatedRun SpanTarget",
     "ragaliq.core.test_case": "ContextChunk RAGTestCase",
-    "ragaliq.estimate": "CostEstimate estimate estimate_async",
+    "ragaliq.cost_estimate": "CostEstimate estimate estimate_async",
     "ragaliq.evaluators": (
         "ChunkUtilityEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "
         "FaithfulnessEvaluator HallucinationEvaluator RelevanceEvaluator get_evaluator "

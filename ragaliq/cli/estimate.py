@@ -19,7 +19,7 @@ from ragaliq.cli.options import (
     policy_of,
     reader_of,
 )
-from ragaliq.estimate import estimate as estimate_cost
+from ragaliq.cost_estimate import estimate as estimate_cost
 
 __all__ = ["estimate"]
 

@@ -6,7 +6,7 @@ the share of traffic that can be scored. A judge that failed says nothing about 
 enter neither figure, and `judge_failures` counts them. The figures are unbiased where judges fail,
 and queues and budgets drop, without regard to the quality of the answer.
 
-What a judge *costs* is estimated elsewhere, by `ragaliq.estimate`.
+What a judge *costs* is estimated elsewhere, by `ragaliq.cost_estimate`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import ragaliq
+
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "ragaliq"
 ADAPTERS = {
@@ -114,3 +116,11 @@ def test_a_module_behind_the_door_is_told_from_the_door():
     assert not imports_behind_the_door("from ragaliq import Monitor")
     assert not imports_behind_the_door("from ragaliq.errors import JudgeError")
     assert not imports_behind_the_door("from ragaliqx import anything")
+
+
+def test_no_module_takes_the_place_of_a_public_name():
+    """Importing `ragaliq.x` sets the attribute `x` of the package, whatever that was before."""
+    modules = {path.stem for path in LIBRARY.iterdir() if path.stem != "__init__"}
+    functions = set(ragaliq.__all__) - {"telemetry"}  # which is a module by design
+
+    assert not modules & functions

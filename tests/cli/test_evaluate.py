@@ -184,7 +184,7 @@ def test_bad_rows_can_be_left_out_and_are_said(ragaliq, write_cases, records):
         (["--judge", "openai"], 2, "needs --model and --base-url"),
         (["--fail-under", "relevance=2"], 2, "with a mean within [0, 1]"),
         (["--fail-under", "hallucination=0.5"], 2, "hallucination is not measured"),
-        (["--out", "results.pdf"], 2, "end the name in one of .jsonl, .csv, .xml"),
+        (["--out", "results.pdf"], 2, "end the name in one of .jsonl, .csv"),
         (["--resume"], 2, "--resume needs --out"),
         (["--field", "query"], 2, "write it as FIELD=NAME"),
         (["--concurrency", "0"], 2, "greater than or equal to 1"),
