@@ -95,6 +95,17 @@ METRIC_TOKENS = "ragaliq.judge.tokens"
 METRIC_COST = "ragaliq.judge.cost"
 METRIC_SINK_ERRORS = "ragaliq.sink.errors"
 
+# Every value of `RUN_OUTCOME`.
+RUN_OUTCOMES = (
+    "evaluated",
+    "no_context",
+    "sampled_out",
+    "over_budget",
+    "queue_full",
+    "shutdown",
+    "incomplete_run",
+)
+
 # What stands for every value beyond the first `MAX_METRIC_VALUES` of a metric attribute.
 OTHER = "_OTHER"
 

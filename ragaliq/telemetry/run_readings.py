@@ -84,7 +84,10 @@ class RunReadings:
             self._start_afresh()
         with self._lock:
             self._keep_ended()
-            total = self._kept.copy()
+            # From zero on: a count that begins with its first event shows no increase by it, and
+            # an alert on the first dropped runs would never fire.
+            total = Counter(dict.fromkeys(names.RUN_OUTCOMES, 0))
+            total.update(self._kept)
             for counts in list(self._counts.values()):
                 total.update(counts.snapshot().outcomes)
         for outcome, runs in total.items():

@@ -47,7 +47,8 @@ def spans(phoenix):
         return fetch(f"{phoenix}/v1/projects/{PROJECT}/spans?limit=1000")["data"]
     except HTTPError as error:
         # A project begins with its first span, which Phoenix stores in its own time.
-        assert error.code == 404
+        if error.code != 404:
+            raise
         return []
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from typing import get_args
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 
 from ragaliq import Monitor, RAGTestCase
 from ragaliq.live.queue import RunQueue
-from ragaliq.live.stats import Tally
+from ragaliq.live.stats import Outcome, Tally
 from ragaliq.live.worker import Worker
 from ragaliq.telemetry.run_readings import RunReadings
 from ragaliq.testing import ScriptedJudge
@@ -40,7 +41,8 @@ def outcomes(sdk):
     def outcomes():
         metric = sdk.metrics().get("ragaliq.run.count")
         points = metric.data.data_points if metric else []
-        return {point.attributes["ragaliq.run.outcome"]: point.value for point in points}
+        found = {point.attributes["ragaliq.run.outcome"]: point.value for point in points}
+        return {outcome: runs for outcome, runs in found.items() if runs}
 
     return outcomes
 
@@ -57,6 +59,14 @@ def queued(sdk):
 def build(sdk, **options):
     options.setdefault("judge", ScriptedJudge())
     return Monitor(telemetry=sdk.options, evaluators=["faithfulness"], **options)
+
+
+def test_every_outcome_is_read_from_the_beginning_so_that_its_first_run_is_an_increase(sdk):
+    with build(sdk):
+        points = sdk.metrics()["ragaliq.run.count"].data.data_points
+    assert {point.attributes["ragaliq.run.outcome"]: point.value for point in points} == (
+        dict.fromkeys(get_args(Outcome), 0)
+    )
 
 
 def test_after_mixed_outcomes_the_metric_and_the_stats_agree(sdk, outcomes):

@@ -1,0 +1,99 @@
+"""Every metric of the catalogue, with every value its attributes can have, for Prometheus.
+
+What is named how is OpenTelemetry's own Prometheus exporter's business, so it is asked.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import get_args
+
+from opentelemetry import metrics
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.sdk.metrics import MeterProvider
+from prometheus_client import REGISTRY
+from prometheus_client.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ragaliq import Status, list_evaluators
+from ragaliq.core.results import Verdict
+from ragaliq.telemetry import instruments, names
+from ragaliq.telemetry.catalogue import METRICS
+
+# Attributes whose values are a closed list.
+VALUES = {
+    names.EVALUATION_NAME: tuple(list_evaluators()),
+    names.STATUS: tuple(status.value for status in Status),
+    names.EVALUATION_LABEL: ("pass", "fail"),
+    names.CLAIM_VERDICT: (*get_args(Verdict), "UNVERIFIED"),
+    names.RUN_OUTCOME: names.RUN_OUTCOMES,
+    names.TOKEN_TYPE: ("input", "output", "cache_read", "cache_write", "unsplit"),
+}
+
+# The same by Prometheus label: what a query says about one must be on the list.
+LABEL_VALUES = {name.replace(".", "_"): values for name, values in VALUES.items()}
+
+
+def attribute_sets(metric):
+    choices = [VALUES.get(name, ("x",)) for name in metric.attributes]
+    return [
+        dict(zip(metric.attributes, chosen, strict=True)) for chosen in itertools.product(*choices)
+    ]
+
+
+class Exposition:
+    """An application's meter provider, read by Prometheus."""
+
+    def __init__(self):
+        self._provider = MeterProvider([PrometheusMetricReader()], shutdown_on_exit=False)
+        self._meter = instruments.meter(self._provider)
+        self._writers = {}
+        self._total = 0
+        for metric in METRICS:
+            self._add(metric)
+
+    def _add(self, metric):
+        def readings(_):
+            return [metrics.Observation(self._total, each) for each in attribute_sets(metric)]
+
+        if metric.instrument == "histogram":
+            self._writers[metric] = instruments.histogram(self._meter, metric.name).record
+        elif metric.instrument == "counter":
+            self._writers[metric] = instruments.counter(self._meter, metric.name).add
+        elif metric.instrument == "observable counter":
+            instruments.observe_count(self._meter, metric.name, readings)
+        else:
+            instruments.observe_size(self._meter, metric.name, readings)
+
+    def record(self):
+        """Let something happen to every metric."""
+        self._total += 1
+        for metric, write in self._writers.items():
+            for attributes in attribute_sets(metric):
+                write(1, attributes)
+
+    @property
+    def labels(self):
+        """By the name of a sample, its labels."""
+        return {
+            sample.name: set(sample.labels)
+            for family in self._parsed()
+            for sample in family.samples
+            if sample.name.startswith("ragaliq_")
+        }
+
+    @property
+    def types(self):
+        """By the name of a sample, the type of its family."""
+        return {s.name: family.type for family in self._parsed() for s in family.samples}
+
+    def samples_of(self, metric):
+        """The names of a catalogue metric's samples."""
+        stem = metric.name.replace(".", "_")
+        return {name for name in self.labels if name == stem or name.startswith(f"{stem}_")}
+
+    def close(self):
+        self._provider.shutdown()
+
+    def _parsed(self):
+        return list(text_string_to_metric_families(generate_latest(REGISTRY).decode()))

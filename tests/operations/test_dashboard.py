@@ -1,0 +1,81 @@
+"""The Grafana dashboard asks for what is there, and shows all of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from files import dashboard, panels, targets, variables
+from promql import GRAFANA, problems, read
+
+from ragaliq.telemetry.catalogue import METRICS
+
+
+@pytest.mark.parametrize(("title", "expression", "legend"), targets())
+def test_a_panel_asks_for_metrics_that_are_there(exposition, title, expression, legend):
+    assert problems(expression, exposition) == []
+
+
+@pytest.mark.parametrize(("title", "expression", "legend"), targets())
+def test_a_legend_names_labels_that_the_result_has(title, expression, legend):
+    named = set(re.findall(r"{{(\w+)}}", legend))
+    assert named <= read(expression).result_labels
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_every_metric_is_on_the_dashboard(exposition, metric):
+    asked = set().union(*(read(expression).names for _, expression, _ in targets()))
+    assert exposition.samples_of(metric)
+    assert exposition.samples_of(metric) & asked, f"{metric.name} is shown nowhere"
+
+
+def test_a_variable_offers_values_of_a_label_that_is_there(exposition):
+    for variable in variables().values():
+        if variable["type"] == "query":
+            query = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
+            selector, label = query.groups()
+            assert problems(f"sum(rate({selector}[5m])) by ({label})", exposition) == []
+
+
+def test_every_variable_that_is_used_is_there_and_every_one_there_is_used():
+    text = str(panels())
+    used = set(re.findall(r"\$\{?(\w+)", text)) - {name[1:] for name in GRAFANA}
+    assert used == variables().keys()
+
+
+def test_panels_have_their_own_ids_and_places():
+    taken = set()
+    for panel in dashboard()["panels"]:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    ids = [panel["id"] for panel in dashboard()["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        ("rate(ragaliq_evaluations_total[5m])", "there is no ragaliq_evaluations_total"),
+        ('rate(ragaliq_run_count_total{outcome="x"}[5m])', "has no label outcome"),
+        ('rate(ragaliq_run_count_total{ragaliq_run_outcome="lost"}[5m])', "is never lost"),
+        ("ragaliq_run_count_total", "in the wrong way"),
+        ("rate(ragaliq_queue_size[5m])", "in the wrong way"),
+        ("sum by (verdict) (rate(ragaliq_run_count_total[5m]))", "has a label verdict"),
+        ("sum by (job) (rate(ragaliq_evaluation_score_sum[5m]))", "judges are mixed"),
+        ("sum by (job) (rate(ragaliq_claim_count_total[5m]))", "judges are mixed"),
+    ],
+)
+def test_a_mistake_in_an_expression_is_found(exposition, expression, complaint):
+    assert complaint in " ".join(problems(expression, exposition))
+
+
+def test_what_is_no_expression_is_refused():
+    with pytest.raises(ValueError, match="parenthesis"):
+        read("sum by (job) (rate(x[5m])")
