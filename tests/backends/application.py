@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from langchain_core.documents import Document
-from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -24,19 +22,21 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import EvaluationRecord, Monitor, Status, TelemetryOptions
 
-PIPELINE = "shop-answers"
-HANDBOOK = [
-    "The shop is open from nine to five on weekdays. It is closed on Sundays.",
-    "Bicycles can be returned within 30 days. The warranty on frames is five years.",
+EXAMPLES = Path(__file__).parents[2] / "examples/backends"
+sys.path.insert(0, str(EXAMPLES))
+
+from shop import ANSWERS, PIPELINE, chain  # noqa: E402 - beside the example
+
+__all__ = [
+    "ANSWERS",
+    "PIPELINE",
+    "answer_all",
+    "eventually",
+    "failed",
+    "fetch",
+    "tracing",
+    "try_it",
 ]
-# Question and answer; the second answer says a number that the handbook does not.
-ANSWERS = {
-    "When is the shop open?": "The shop is open from nine to five on weekdays.",
-    "What about returns?": (
-        "Bicycles can be returned within 30 days. The warranty on frames is five years. "
-        "A return costs 45 euros."
-    ),
-}
 
 
 class Kept:
@@ -52,22 +52,6 @@ class Kept:
 
     async def aclose(self) -> None:
         pass
-
-
-class Handbook(BaseRetriever):
-    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        return [Document(page_content=text) for text in HANDBOOK]
-
-
-def chain() -> Any:
-    def answer(prompt: Any) -> str:
-        question = prompt.to_messages()[-1].content
-        model = GenericFakeChatModel(messages=iter([AIMessage(ANSWERS[question])]))
-        return str(model.invoke(prompt).content)
-
-    prompt = ChatPromptTemplate.from_messages([("system", "{context}"), ("human", "{question}")])
-    parts = {"context": Handbook(), "question": RunnablePassthrough()}
-    return (parts | prompt | RunnableLambda(answer)).with_config(run_name=PIPELINE)
 
 
 @contextmanager
@@ -108,6 +92,17 @@ def answer_all(provider: TracerProvider, sink: object) -> list[EvaluationRecord]
     for counts in stats.sinks.values():
         assert (counts.written, counts.failed, counts.dropped) == (len(ANSWERS), 0, 0), stats
     return kept.records
+
+
+def try_it(backend: str, environment: dict[str, str]) -> str:
+    """Run the example that the documentation tells users to run; what it prints."""
+    command = [sys.executable, str(EXAMPLES / "try_backend.py"), backend]
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), **environment}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def failed(record: EvaluationRecord) -> EvaluationRecord:

@@ -6,7 +6,7 @@ import asyncio
 import base64
 
 import pytest
-from application import ANSWERS, answer_all, eventually, failed, fetch, tracing
+from application import ANSWERS, answer_all, eventually, failed, fetch, tracing, try_it
 from servers import free_port, installed, serving
 
 from ragaliq import MLflowSink
@@ -111,3 +111,8 @@ def test_a_failed_evaluation_is_an_error_and_no_value(mlflow, records):
     ]
     assert feedback["feedback"].get("value") is None
     assert feedback["feedback"]["error"]["error_code"] == "JUDGE_TIMEOUT"
+
+
+def test_the_example_ends_with_verdicts_in_mlflow(mlflow):
+    said = try_it("mlflow", {"MLFLOW_TRACKING_URI": mlflow})
+    assert "mlflow: 2 written, 0 failed" in said

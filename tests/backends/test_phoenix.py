@@ -7,7 +7,7 @@ import shutil
 from urllib.error import HTTPError
 
 import pytest
-from application import ANSWERS, PIPELINE, answer_all, eventually, failed, fetch, tracing
+from application import ANSWERS, PIPELINE, answer_all, eventually, failed, fetch, tracing, try_it
 from browser import content, picture
 from servers import ROOT, free_port, installed, serving
 
@@ -162,3 +162,8 @@ def test_a_failed_evaluation_has_its_status_as_label_and_no_score(phoenix, recor
     assert annotation["identifier"] == record.metrics[0].metric_id
     assert annotation["result"]["label"] == "judge_timeout"
     assert annotation["result"].get("score") is None
+
+
+def test_the_example_ends_with_verdicts_in_phoenix(phoenix):
+    said = try_it("phoenix", {"PHOENIX_BASE_URL": phoenix})
+    assert "phoenix: 2 written, 0 failed" in said

@@ -59,7 +59,9 @@ def test_memory_is_limited_first_and_spans_are_batched_after_the_decision(collec
 
 def test_the_first_policy_keeps_evaluations_and_nothing_else(policies, spans):
     policy = policies["evaluations"]["string_attribute"]
-    kept = {s.context.trace_id for s in spans if s.attributes.get(policy["key"]) in policy["values"]}
+    kept = {
+        s.context.trace_id for s in spans if s.attributes.get(policy["key"]) in policy["values"]
+    }
     by_name = {span.name: span.context.trace_id for span in spans}
     assert kept == {by_name["evaluation"]}
     assert by_name["request"] not in kept

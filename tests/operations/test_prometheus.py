@@ -20,7 +20,7 @@ from prometheus_client import start_http_server
 
 sys.path.insert(0, str(ROOT / "tests/backends"))
 
-from servers import free_port, installed, serving  # noqa: E402 - beside the other backends
+from servers import free_port, installed, serving
 
 pytestmark = pytest.mark.backends
 HERE = Path(__file__).parent
