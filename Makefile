@@ -65,7 +65,7 @@ test-backends: $(READY) $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(B
 		echo "Installing Chromium, for a picture of Phoenix's page ..." >&2; \
 		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }; } || { \
 		echo "ragaliq: install Debian's package 'chromium' first (as root)" >&2; exit 1; }
-	@$(PY) -m pytest tests/backends tests/operations -m backends $(ARGS)
+	@$(PY) -m pytest tests/backends tests/dashboards -m backends $(ARGS)
 
 .PHONY: test-wheels
 test-wheels: $(READY) ## Build the three distributions and test what is in them

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs/pages/operations"
+FOLDER = ROOT / "docs/pages/dashboards"
 
 
 def dashboard():
