@@ -161,7 +161,7 @@ $(BACKENDS)/phoenix/.ready: PRODUCT := arize-phoenix==20.26.1
 $(BACKENDS)/mlflow/.ready: PRODUCT := mlflow==3.17.2
 
 $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready:
-	@echo "Installing $(PRODUCT) into $(@D) (once; a minute or two) ..." >&2
+	@echo "Installing $(PRODUCT) into $(@D) (once; it takes minutes) ..." >&2
 	@$(PYTHON312) -m venv $(@D)
 	@$(@D)/bin/python -m pip --disable-pip-version-check --no-input install -qq '$(PRODUCT)'
 	@touch $@

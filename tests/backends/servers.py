@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".venv-backends"
-STARTING = 180.0
+STARTING = 100.0
 
 
 def installed(*parts: str) -> str:
