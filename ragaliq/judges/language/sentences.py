@@ -81,15 +81,17 @@ def detect_language(text: str) -> str:
         text: Any text; the first 2,000 characters decide.
     """
     sample = text[:_SAMPLE]
-    if any(character > _LAST_LATIN and character.isalpha() for character in set(sample)):
+    if not sample.isascii() and any(
+        character > _LAST_LATIN and character.isalpha() for character in set(sample)
+    ):
         letters = sum(map(str.isalpha, sample))
         for language, script in _SCRIPTS:
             # Japanese kana may be few among Han characters: a tenth of the letters is enough.
             if len(script.findall(sample)) * 10 >= letters:
                 return language
     counts = dict.fromkeys(_LATIN, 0)
-    for word in sample.lower().split():
-        for language in _MARKERS.get(word, ()):
+    for word in filter(_MARKERS.__contains__, sample.lower().split()):
+        for language in _MARKERS[word]:
             counts[language] += 1
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] > counts["en"] + 1 else "en"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ragaliq.judges.language.phrases import CONTEXT
 from ragaliq.judges.local.frequencies import WordFrequencies
 from ragaliq.judges.local.numbers import Number
-from ragaliq.judges.local.words import FUNCTION_WORDS, read_words
+from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stems_of
 
 __all__ = ["ABSOLUTES", "ClaimWords", "clauses", "denies", "names_in", "read_claim"]
 
@@ -66,7 +66,8 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
         weights=weights,
         numbers=[number for number in numbers if number.certain],
         names=names_in(text, frequencies),
-        negated=any(
+        negated=denies(stems)
+        and any(
             denies(clause) and len(set(clause) - FUNCTION_WORDS) >= _CLAUSE_WORDS
             for clause in clauses(text)
         ),
@@ -80,7 +81,10 @@ def clauses(text: str) -> Iterator[list[str]]:
 
 def denies(stems: Iterable[str]) -> bool:
     """Whether a negation is among the words."""
-    return any(word in _NEGATIONS or not _NEGATIVE_SIGNS.isdisjoint(word) for word in stems)
+    return any(
+        word in _NEGATIONS or not (word.isascii() or _NEGATIVE_SIGNS.isdisjoint(word))
+        for word in stems
+    )
 
 
 def names_in(text: str, frequencies: WordFrequencies) -> frozenset[str]:
@@ -89,7 +93,7 @@ def names_in(text: str, frequencies: WordFrequencies) -> frozenset[str]:
     first = True
     for match in _WORD.finditer(text):
         if match.group()[0].isupper():
-            stems = read_words(match.group()).stems
+            stems = stems_of(match.group())
             words = [word for word in stems if word not in FUNCTION_WORDS]
             if words and (not first or frequencies.is_name(words[0])):
                 names.update(word for word in words if word[0] != "#")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ragaliq.judges.language.sentences import Span, split_sentences
 from ragaliq.judges.local.numbers import MONTHS, spans_of_time
-from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem
+from ragaliq.judges.local.words import FUNCTION_WORDS, Words, read_words, stem
 
 __all__ = ["ContextIndex", "Sentence"]
 
@@ -40,6 +40,7 @@ class ContextIndex:
             numbers stand under each of their readings.
         stubs: First letters -> the words that begin so.
         shingles: Runs of three words, of function words too.
+        words: All words and numbers of each sentence.
     """
 
     def __init__(self, chunks: Sequence[str]) -> None:
@@ -47,6 +48,7 @@ class ContextIndex:
         self.sentences: list[Sentence] = []
         self.postings: dict[str, list[int]] = {}
         self.shingles: set[tuple[str, str, str]] = set()
+        self.words: list[Words] = []
         for position, chunk in enumerate(self.chunks):
             for span in split_sentences(chunk):
                 for part in _parts(chunk, span):
@@ -65,17 +67,24 @@ class ContextIndex:
         at = len(self.sentences)
         self.sentences.append(sentence)
         text = self.text(at)
-        stems, numbers = read_words(text)
+        words = read_words(text)
+        self.words.append(words)
+        stems, numbers = words
         found = set(stems)
         for number in numbers:
             found.update(number.values)
             if number.year:
                 found.update(spans_of_time(number.values[0]))
-        found.update(_MONTHS[word] for word in stems if word in _MONTHS)
-        for month in _ISO_DATE.findall(text):
-            found.add(_MONTH_STEMS.get(f"#{int(month)}", "#0"))
+        found.update(_MONTHS[word] for word in _MONTHS.keys() & found)
+        if numbers:
+            for month in _ISO_DATE.findall(text):
+                found.add(_MONTH_STEMS.get(f"#{int(month)}", "#0"))
+        postings = self.postings
         for word in found - FUNCTION_WORDS:
-            self.postings.setdefault(word, []).append(at)
+            if word in postings:
+                postings[word].append(at)
+            else:
+                postings[word] = [at]
         self.shingles.update(zip(stems, stems[1:], stems[2:], strict=False))
 
     def related(self, word: str) -> list[str]:

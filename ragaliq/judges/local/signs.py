@@ -14,7 +14,6 @@ from ragaliq.judges.local.context import ContextIndex
 from ragaliq.judges.local.frequencies import WordFrequencies
 from ragaliq.judges.local.matching import Match
 from ragaliq.judges.local.numbers import Number
-from ragaliq.judges.local.words import read_words
 
 __all__ = ["Sign", "find_sign"]
 
@@ -44,11 +43,10 @@ def find_sign(
     """The first sign of a contradiction between a claim and the sentence that matches it best."""
     if match.sentence < 0:
         return None
-    sentence = context.text(match.sentence)
     return (
-        _other_number(claim, match, sentence)
-        or _other_name(claim, match, sentence, frequencies)
-        or _negation(claim, match, [context.text(at) for at in match.near])
+        _other_number(claim, match, context)
+        or _other_name(claim, match, context, frequencies)
+        or _negation(claim, match, context)
     )
 
 
@@ -60,12 +58,14 @@ def _rest(claim: ClaimWords, match: Match, without: Sequence[str]) -> tuple[floa
     return (sum(rest[word] for word in found) / total if total else 0.0), len(found)
 
 
-def _other_number(claim: ClaimWords, match: Match, sentence: str) -> Sign | None:
+def _other_number(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
     if not match.missing_numbers:
         return None
     claimed = {value for number in claim.numbers for value in number.values}
     stated = [
-        number for number in read_words(sentence).numbers if claimed.isdisjoint(number.values)
+        number
+        for number in context.words[match.sentence].numbers
+        if claimed.isdisjoint(number.values)
     ]
     missing = match.missing_numbers
     same_kind = [number for number in stated if number.year == missing[0].year and number.certain]
@@ -80,13 +80,15 @@ def _shown(numbers: Sequence[Number]) -> tuple[str, ...]:
 
 
 def _other_name(
-    claim: ClaimWords, match: Match, sentence: str, frequencies: WordFrequencies
+    claim: ClaimWords, match: Match, context: ContextIndex, frequencies: WordFrequencies
 ) -> Sign | None:
-    cover, words = _rest(claim, match, match.missing_names)
-    if not match.missing_names or cover < _NAME_COVER or words < _LEAST_WORDS:
+    if not match.missing_names:
         return None
-    theirs = read_words(sentence).stems
-    others = names_in(sentence, frequencies) - claim.weights.keys()
+    cover, words = _rest(claim, match, match.missing_names)
+    if cover < _NAME_COVER or words < _LEAST_WORDS:
+        return None
+    theirs = context.words[match.sentence].stems
+    others = names_in(context.text(match.sentence), frequencies) - claim.weights.keys()
     stated_in = _framed(theirs, others)
     for frame, run in _framed(claim.stems, claim.names):
         claimed = claim.stems[run.start : run.stop]
@@ -130,20 +132,21 @@ def _same_place(one: Frame, other: Frame) -> bool:
     return before or after or one[1:3] == other[1:3]
 
 
-def _negation(claim: ClaimWords, match: Match, sentences: Sequence[str]) -> Sign | None:
+def _negation(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
     cover, words = _rest(claim, match, ())
     if cover < _NEGATION_COVER or words < _LEAST_WORDS:
         return None
     # Another sentence that matches as well may agree.
-    differs = all(claim.negated != _denied(claim, match, sentence) for sentence in sentences)
-    return Sign("negation") if differs and sentences else None
+    differs = all(claim.negated != _denied(claim, match, context, at) for at in match.near)
+    return Sign("negation") if differs and match.near else None
 
 
-def _denied(claim: ClaimWords, match: Match, sentence: str) -> bool:
+def _denied(claim: ClaimWords, match: Match, context: ContextIndex, sentence: int) -> bool:
     """Whether a sentence denies what the claim is about."""
-    if claim.negated:  # any negation in it may be the one the claim repeats
-        return denies(read_words(sentence).stems)
+    denied = denies(context.words[sentence].stems)
+    if claim.negated or not denied:  # any negation in it may be the one the claim repeats
+        return denied
     return any(
         denies(clause) and len(match.found.intersection(clause)) >= _LEAST_WORDS
-        for clause in clauses(sentence)
+        for clause in clauses(context.text(sentence))
     )

@@ -14,7 +14,7 @@ from ragaliq.judges.local.frequencies import WordFrequencies
 from ragaliq.judges.local.matching import Match, match_claim
 from ragaliq.judges.local.parameters import load_frequencies, load_model
 from ragaliq.judges.local.signs import Sign, find_sign
-from ragaliq.judges.local.words import is_pair, read_words
+from ragaliq.judges.local.words import is_pair, read_words, stems_of
 
 __all__ = ["Decision", "Verifier", "examine"]
 
@@ -39,9 +39,8 @@ def examine(
     """Everything the verdict on a claim rests on; the training recipe starts here too."""
     parts = read_claim(claim, frequencies)
     match = match_claim(parts, context)
-    sentence = context.text(match.sentence) if match.sentence >= 0 else ""
     sign = find_sign(parts, match, context, frequencies)
-    stems = read_words(sentence).stems
+    stems = context.words[match.sentence].stems if match.sentence >= 0 else []
     return match, sign, measure(parts, match, context, sentence=stems, sign=sign)
 
 
@@ -107,7 +106,7 @@ def _as_written(text: str, stems: Sequence[str]) -> list[str]:
     """The words of a text behind some stems; where they cannot be told, the stems."""
     forms: dict[str, str] = {}
     for word in _SURFACE.findall(text):
-        for stem in read_words(word).stems:
+        for stem in stems_of(word):
             forms.setdefault(stem, word)
     shown = (stem if is_pair(stem) else forms.get(stem, stem.lstrip("#")) for stem in stems)
     return list(dict.fromkeys(shown))

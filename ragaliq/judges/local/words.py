@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from ragaliq.judges.local.numbers import NUMBER_WORDS, Number, number_at
 
-__all__ = ["FUNCTION_WORDS", "Words", "is_pair", "read_words", "stem"]
+__all__ = ["FUNCTION_WORDS", "Words", "is_pair", "read_words", "stem", "stems_of"]
 
 
 class Words(NamedTuple):
@@ -38,6 +38,7 @@ _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u096
 _TOKEN = re.compile(
     rf"[{_UNSPACED}]+|\d+(?:[.,:]\d+)*|[^\W\d_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_MARKS}])*"
 )
+_ASCII_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[a-z][a-z0-9]*")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _NOT_SAID = re.compile(
     r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【[^】]{1,20}】"
@@ -137,24 +138,58 @@ _OTHER_SCRIPT_STEM = 5  # letters kept of a word in Cyrillic, Greek, Arabic, ...
 
 def read_words(text: str) -> Words:
     """Find the words and numbers of a text; links and citation markers are left out."""
-    normal = unicodedata.normalize("NFKC", _NOT_SAID.sub(" ", _DIGIT_GAP.sub("", text))).casefold()
-    tokens = _TOKEN.findall(_NEGATIVE.sub(" not", normal))
+    tokens = _tokens(text)
+    words = [_plain(token) for token in tokens]
+    if None not in words:
+        return Words(cast("list[str]", words), [])
     stems: list[str] = []
     numbers: list[Number] = []
     at = 0
     while at < len(tokens):
-        token = tokens[at]
-        if token in NUMBER_WORDS or token[0].isdigit():
+        word = words[at]
+        if word is not None:
+            stems.append(word)
+            at += 1
+        elif _is_number(tokens[at]):
             found, at = number_at(tokens, at)
             numbers += found
             stems += [number.values[0] for number in found]
-            continue
-        if token.isascii() or not is_pair(token):
-            stems.append(stem(token))
         else:
-            stems += _pairs(token)
-        at += 1
+            stems += _pairs(tokens[at])
+            at += 1
     return Words(stems, numbers)
+
+
+@lru_cache(maxsize=16_384)
+def stems_of(word: str) -> tuple[str, ...]:
+    """The stems of one word as it is written: several where it has hyphens."""
+    return tuple(read_words(word).stems)
+
+
+def _tokens(text: str) -> list[str]:
+    """Words, numbers and runs of unspaced characters, in lower case."""
+    # Most text needs none of the rules: looking for their characters first is twice as fast.
+    if "'" in text or not text.isascii():
+        text = _DIGIT_GAP.sub("", text)
+    if "[" in text or "]" in text or "http" in text or "www." in text or "【" in text:
+        text = _NOT_SAID.sub(" ", text)
+    plain = text.isascii()
+    normal = text.lower() if plain else unicodedata.normalize("NFKC", text).casefold()
+    if "n'" in normal or "n’" in normal or "cannot" in normal:
+        normal = _NEGATIVE.sub(" not", normal)
+    return (_ASCII_TOKEN if plain else _TOKEN).findall(normal)
+
+
+@lru_cache(maxsize=65_536)
+def _plain(token: str) -> str | None:
+    """The stem of a token; None where its neighbours matter, or where it has no spaces."""
+    if _is_number(token) or not (token.isascii() or not is_pair(token)):
+        return None
+    return stem(token)
+
+
+def _is_number(token: str) -> bool:
+    return token in NUMBER_WORDS or token[0].isdigit()
 
 
 def is_pair(word: str) -> bool:
@@ -166,7 +201,6 @@ def _pairs(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
 
 
-@lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """Cut the endings off a lower-case word; function words stay as they are."""
     if word in FUNCTION_WORDS:
