@@ -75,7 +75,8 @@ class ContextIndex:
             found.update(number.values)
             if number.year:
                 found.update(spans_of_time(number.values[0]))
-        found.update(_MONTHS[word] for word in _MONTHS.keys() & found)
+        if not _MONTHS.keys().isdisjoint(found):
+            found.update(_MONTHS[word] for word in stems if word in _MONTHS)
         if numbers:
             for month in _ISO_DATE.findall(text):
                 found.add(_MONTH_STEMS.get(f"#{int(month)}", "#0"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ragaliq.core.results import Verdict
@@ -19,6 +20,7 @@ from ragaliq.judges.local.words import is_pair, read_words, stems_of
 __all__ = ["Decision", "Verifier", "examine"]
 
 _THRESHOLD = 0.5
+_KEPT = 4  # contexts
 _MOST_NAMED = 5  # missing words a reason names
 _SURFACE = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 
@@ -44,6 +46,12 @@ def examine(
     return match, sign, measure(parts, match, context, sentence=stems, sign=sign)
 
 
+@lru_cache(maxsize=_KEPT)
+def _read(chunks: tuple[str, ...]) -> ContextIndex:
+    """The index of a context; the last few are kept, as claims are often asked one by one."""
+    return ContextIndex(chunks)
+
+
 class Verifier:
     """Decides claims against one context, which is read once.
 
@@ -52,7 +60,7 @@ class Verifier:
     """
 
     def __init__(self, chunks: Sequence[str]) -> None:
-        self._context = ContextIndex(chunks)
+        self._context = _read(tuple(chunks))
         self._frequencies = load_frequencies()
         self._model = load_model()
 

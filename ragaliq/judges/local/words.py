@@ -139,7 +139,7 @@ _OTHER_SCRIPT_STEM = 5  # letters kept of a word in Cyrillic, Greek, Arabic, ...
 def read_words(text: str) -> Words:
     """Find the words and numbers of a text; links and citation markers are left out."""
     tokens = _tokens(text)
-    words = [_plain(token) for token in tokens]
+    words = list(map(_plain, tokens))
     if None not in words:
         return Words(cast("list[str]", words), [])
     stems: list[str] = []
