@@ -16,6 +16,7 @@ _LONGEST = 600  # characters of a sentence; longer ones are lists or tables, and
 _MONTHS = {stem(name): number for name, number in MONTHS.items()}
 _MONTH_STEMS = {number: name for name, number in reversed(_MONTHS.items())}
 _ISO_DATE = re.compile(r"\b\d{4}-(\d{2})-\d{2}\b")
+_ENDS = ".!?:;。！？।؟…”\"')"
 _STUB = 5  # letters two words must share to count as related
 
 
@@ -41,6 +42,8 @@ class ContextIndex:
         stubs: First letters -> the words that begin so.
         shingles: Runs of three words, of function words too.
         words: All words and numbers of each sentence.
+        passages: The first chunk of the text each chunk belongs to: a chunk that goes on in the
+            middle of the sentence before belongs to the one it continues.
     """
 
     def __init__(self, chunks: Sequence[str]) -> None:
@@ -49,7 +52,9 @@ class ContextIndex:
         self.postings: dict[str, list[int]] = {}
         self.shingles: set[tuple[str, str, str]] = set()
         self.words: list[Words] = []
+        self.passages: list[int] = []
         for position, chunk in enumerate(self.chunks):
+            self.passages.append(self._passage(position))
             for span in split_sentences(chunk):
                 for part in _parts(chunk, span):
                     self._add(Sentence(position, part.start, part.end))
@@ -62,6 +67,13 @@ class ContextIndex:
         """A sentence, word for word."""
         chunk, start, end = self.sentences[sentence]
         return self.chunks[chunk][start:end]
+
+    def _passage(self, position: int) -> int:
+        if position == 0:
+            return 0
+        before, chunk = self.chunks[position - 1].rstrip(), self.chunks[position].lstrip()
+        goes_on = before and chunk and chunk[0].islower() and before[-1] not in _ENDS
+        return self.passages[-1] if goes_on else position
 
     def _add(self, sentence: Sentence) -> None:
         at = len(self.sentences)

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragaliq.judges.local.claim_words import ABSOLUTES, ClaimWords, denies
+from ragaliq.judges.local.claim_words import ABSOLUTES, ClaimWords
 from ragaliq.judges.local.context import ContextIndex
 from ragaliq.judges.local.matching import Match
+from ragaliq.judges.local.negation import denies
 from ragaliq.judges.local.signs import Sign
 
 __all__ = ["Features", "measure"]
@@ -18,7 +19,8 @@ class Features(NamedTuple):
     """One claim against one context.
 
     Attributes:
-        cover: Share of the claim's weight found close together: mean of window and chunk.
+        cover: Share of the claim's weight found, the nearer together the better: half of it counts
+            in the best window, a quarter in the best chunk, a quarter in the whole context.
         run: Longest run of words shared with a sentence, as a share of the claim's words.
         missing_number: 1 where a number of the claim stands nowhere in the context.
         missing_name: 1 where a name stands nowhere.
@@ -59,7 +61,7 @@ def measure(
     best = set(sentence)
     absent = sum(word in ABSOLUTES and word not in best for word in claim.stems)
     return Features(
-        cover=(match.window_cover + match.chunk_cover) / 2,
+        cover=match.window_cover / 2 + match.chunk_cover / 4 + match.context_cover / 4,
         run=_longest_run(claim.stems, context),
         missing_number=float(bool(match.missing_numbers)),
         missing_name=float(bool(match.missing_names)),

@@ -26,8 +26,9 @@ class Match:
         sentence: Position of the sentence that covers most; -1 in an empty context.
         near: The first sentences that cover about as much, the best among them.
         sentence_cover: Its share.
-        window_cover: Share covered by the best three neighbouring sentences of a chunk.
-        chunk_cover: Share covered by the best chunk.
+        window_cover: Share covered by the best three neighbouring sentences of a passage.
+        chunk_cover: Share covered by the best passage: a chunk and what continues it.
+        context_cover: Share covered by the whole context.
         chunk_ids: Chunks with a sentence about as good as the best.
         found: Words of the claim that stand in the best sentence, in any form.
         missing: Content words that stand nowhere in the context, the most telling first.
@@ -40,6 +41,7 @@ class Match:
     sentence_cover: float
     window_cover: float
     chunk_cover: float
+    context_cover: float
     chunk_ids: list[int]
     found: frozenset[str]
     missing: list[str]
@@ -61,6 +63,8 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         sentence_cover=sentences[best] / total if sentences else 0.0,
         window_cover=max(windows, default=0.0) / total,
         chunk_cover=max(chunks, default=0.0) / total,
+        context_cover=sum(claim.weights[word] * credit for word, (credit, _) in places.items())
+        / total,
         chunk_ids=sorted({context.sentences[at].chunk for at in near}),
         found=frozenset(word for word, (_, where) in places.items() if best in where),
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
@@ -93,7 +97,7 @@ def _merged(postings: Iterable[list[int]]) -> list[int]:
 def _covers(
     claim: ClaimWords, context: ContextIndex, places: dict[str, tuple[float, list[int]]]
 ) -> tuple[list[float], list[float], list[float]]:
-    """Weight found in each sentence, in each window (by its first sentence), in each chunk."""
+    """Weight found in each sentence, each window (by its first sentence), each passage."""
     sentences = [0.0] * len(context.sentences)
     windows = [0.0] * len(context.sentences)
     chunks = [0.0] * len(context.chunks)
@@ -106,9 +110,9 @@ def _covers(
         window_done, chunk_done = -1, -1
         for at in where:
             sentences[at] += gain
-            chunk = context.sentences[at].chunk
+            chunk = context.passages[context.sentences[at].chunk]
             for start in range(max(at - _WINDOW + 1, window_done + 1, 0), at + 1):
-                if context.sentences[start].chunk == chunk:
+                if context.passages[context.sentences[start].chunk] == chunk:
                     windows[start] += gain
             window_done = at
             if chunk != chunk_done:

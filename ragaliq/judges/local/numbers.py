@@ -121,6 +121,7 @@ _COMMA_GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DOT_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _DECIMAL = re.compile(r"\d+[.,]\d+")
 _DATE = re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}")
+_AND_A_HALF = ["and", "a", "half"]
 _LONGEST = 24  # digits; more is an identifier, kept as it is written
 
 
@@ -129,7 +130,7 @@ def canonical(value: float) -> str:
     return f"#{value:.12g}"
 
 
-def number_at(tokens: Sequence[str], at: int) -> tuple[list[Number], int]:
+def number_at(tokens: list[str], at: int) -> tuple[list[Number], int]:
     """Read the number that begins at a token.
 
     Args:
@@ -144,9 +145,15 @@ def number_at(tokens: Sequence[str], at: int) -> tuple[list[Number], int]:
     return _spelled_out(tokens, at)
 
 
-def _written_in_digits(tokens: Sequence[str], at: int) -> tuple[list[Number], int]:
+def _written_in_digits(tokens: list[str], at: int) -> tuple[list[Number], int]:
     token = tokens[at]
     following = tokens[at + 1] if at + 1 < len(tokens) else ""
+    if " " in token:  # 1 200 is one number, or two that happen to stand together
+        whole, *rest = token.replace(" ", "").split(",")
+        parts = map(canonical, map(int, token.partition(",")[0].split()))
+        return [Number((canonical(float(".".join([whole, *rest]))), *parts))], at + 1
+    if following in ("am", "pm") and (clock := _clock(token, following)):
+        return [Number((clock, *map(canonical, _readings(token))))], at + 1
     scale = _SCALES.get(following) or _SHORT_SCALES.get(following)
     readings = _readings(token)
     if not readings:
@@ -180,6 +187,14 @@ def _whole(digits: str) -> Number:
     return Number((canonical(int(digits)),), year=year)
 
 
+def _clock(token: str, half: str) -> str:
+    """A time of day such as 3:30 with "pm" as `#15:30`; empty where it is none."""
+    hour, _, minute = token.partition(":")
+    if not (hour.isdecimal() and len(hour) <= 2 and 1 <= int(hour) <= 12):
+        return ""
+    return f"#{int(hour) % 12 + 12 * (half == 'pm'):02}:{minute or '00'}"
+
+
 def _readings(token: str) -> list[float]:
     """Values a digit group may stand for; none for versions, times and long identifiers."""
     if len(token) > _LONGEST:
@@ -196,9 +211,9 @@ def _readings(token: str) -> list[float]:
     return readings
 
 
-def _spelled_out(tokens: Sequence[str], at: int) -> tuple[list[Number], int]:
+def _spelled_out(tokens: list[str], at: int) -> tuple[list[Number], int]:
     """Read "two hundred and fifty", "twenty-fifth", "five million"."""
-    total, current, last = 0, 0, ""
+    total, current, last = 0.0, 0.0, ""
     position = at
     while position < len(tokens):
         token = tokens[position]
@@ -220,6 +235,9 @@ def _spelled_out(tokens: Sequence[str], at: int) -> tuple[list[Number], int]:
                 total += max(current, 1) * _SCALES[token]
                 current = 0
             last = "scale"
+        elif last in ("small", "scale") and tokens[position : position + 3] == _AND_A_HALF:
+            current += 0.5
+            position += 2
         elif not (token == "and" and last == "scale" and _continues(tokens, position + 1)):
             break
         position += 1

@@ -9,17 +9,27 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ragaliq.judges.local.claim_words import ClaimWords, clauses, denies, names_in
+from ragaliq.judges.local.claim_words import ClaimWords, names_in
 from ragaliq.judges.local.context import ContextIndex
 from ragaliq.judges.local.frequencies import WordFrequencies
 from ragaliq.judges.local.matching import Match
+from ragaliq.judges.local.negation import (
+    clauses,
+    denied_words,
+    denies,
+    denies_all,
+    says_no_otherwise,
+)
 from ragaliq.judges.local.numbers import Number
+from ragaliq.judges.local.units import UNITS, other_unit
+from ragaliq.judges.local.words import stem
 
 __all__ = ["Sign", "find_sign"]
 
 _NUMBER_COVER = 0.6  # share of the rest of the claim the sentence must cover
 _NAME_COVER = 0.9
 _NEGATION_COVER = 0.85
+_UNITS = {stem(unit): unit for unit in UNITS}
 _LEAST_WORDS = 2  # content words of the rest; with fewer, agreement is chance
 
 
@@ -27,7 +37,7 @@ class Sign(NamedTuple):
     """Why a claim counts as contradicted.
 
     Attributes:
-        kind: `number`, `name` or `negation`.
+        kind: `number`, `measure`, `name` or `negation`.
         claimed: What the claim has, as stems; empty for a negation.
         stated: What the sentence has instead.
     """
@@ -45,6 +55,7 @@ def find_sign(
         return None
     return (
         _other_number(claim, match, context)
+        or _other_unit(claim, match, context)
         or _other_name(claim, match, context, frequencies)
         or _negation(claim, match, context)
     )
@@ -132,21 +143,40 @@ def _same_place(one: Frame, other: Frame) -> bool:
     return before or after or one[1:3] == other[1:3]
 
 
+def _other_unit(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
+    """The same number with another unit: five days against five weeks."""
+    found = other_unit(claim.stems, context.words[match.sentence].stems, _UNITS)
+    if found is None:
+        return None
+    claimed, stated = found
+    cover, words = _rest(claim, match, claimed)
+    if cover >= _NUMBER_COVER and words >= _LEAST_WORDS:
+        return Sign("measure", claimed, stated)
+    return None
+
+
 def _negation(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
     cover, words = _rest(claim, match, ())
-    if cover < _NEGATION_COVER or words < _LEAST_WORDS:
+    if cover < _NEGATION_COVER or not words:
         return None
     # Another sentence that matches as well may agree.
-    differs = all(claim.negated != _denied(claim, match, context, at) for at in match.near)
+    differs = all(_opposed(claim, match, context, at) for at in match.near)
     return Sign("negation") if differs and match.near else None
 
 
-def _denied(claim: ClaimWords, match: Match, context: ContextIndex, sentence: int) -> bool:
-    """Whether a sentence denies what the claim is about."""
-    denied = denies(context.words[sentence].stems)
-    if claim.negated or not denied:  # any negation in it may be the one the claim repeats
-        return denied
-    return any(
-        denies(clause) and len(match.found.intersection(clause)) >= _LEAST_WORDS
-        for clause in clauses(context.text(sentence))
-    )
+def _opposed(claim: ClaimWords, match: Match, context: ContextIndex, sentence: int) -> bool:
+    """Whether one side denies what the other says."""
+    stems = context.words[sentence].stems
+    if claim.negated:  # any negation in the sentence may be the one the claim repeats
+        told = len(match.found) >= _LEAST_WORDS or not claim.denied.isdisjoint(stems)
+        return told and not denies(stems) and not says_no_otherwise(stems)
+    if not denies(stems) or says_no_otherwise(set(claim.stems).difference(stems)):
+        return False
+    return any(_denied(clause, match.found) for clause in clauses(context.text(sentence)))
+
+
+def _denied(clause: Sequence[str], found: frozenset[str]) -> bool:
+    """Whether a clause denies the words it shares with the claim."""
+    if not found.isdisjoint(denied_words(clause, any_negation=len(found) < _LEAST_WORDS)):
+        return True
+    return denies_all(clause) and len(found & set(clause)) >= _LEAST_WORDS

@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import NamedTuple, cast
 
 from ragaliq.judges.local.numbers import NUMBER_WORDS, Number, number_at
+from ragaliq.judges.local.symbols import spell_symbols
+from ragaliq.judges.local.units import SPELLINGS
 
 __all__ = ["FUNCTION_WORDS", "Words", "is_pair", "read_words", "stem", "stems_of"]
 
@@ -35,10 +37,12 @@ _UNSPACED = (
 )
 # Combining marks are no word characters to `re`, yet part of the word.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0dff"
+# Groups of three digits may be set apart by blanks: 1 200 000.
+_DIGITS = r"[1-9]\d{0,2}(?: \d{3})+(?:,\d{1,2})?(?![\d.,:]?\d)|\d+(?:[.,:]\d+)*"
 _TOKEN = re.compile(
-    rf"[{_UNSPACED}]+|\d+(?:[.,:]\d+)*|[^\W\d_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_MARKS}])*"
+    rf"[{_UNSPACED}]+|{_DIGITS}|[^\W\d_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_MARKS}])*"
 )
-_ASCII_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[a-z][a-z0-9]*")
+_ASCII_TOKEN = re.compile(rf"{_DIGITS}|[a-z][a-z0-9]*")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _NOT_SAID = re.compile(
     r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【[^】]{1,20}】"
@@ -173,6 +177,7 @@ def _tokens(text: str) -> list[str]:
         text = _DIGIT_GAP.sub("", text)
     if "[" in text or "]" in text or "http" in text or "www." in text or "【" in text:
         text = _NOT_SAID.sub(" ", text)
+    text = spell_symbols(text)
     plain = text.isascii()
     normal = text.lower() if plain else unicodedata.normalize("NFKC", text).casefold()
     if "n'" in normal or "n’" in normal or "cannot" in normal:
@@ -205,11 +210,11 @@ def stem(word: str) -> str:
     """Cut the endings off a lower-case word; function words stay as they are."""
     if word in FUNCTION_WORDS:
         return word
-    if not word.isascii():
+    if not word.isascii() and word not in SPELLINGS:
         word = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
         if not word.isascii():
             return unicodedata.normalize("NFC", word)[:_OTHER_SCRIPT_STEM]
-    word = _IRREGULAR.get(word, word)
+    word = SPELLINGS.get(word) or _IRREGULAR.get(word, word)
     return _without_e(_without_suffix(_without_plural(word)))
 
 
