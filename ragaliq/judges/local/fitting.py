@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 __all__ = ["Sample", "auroc", "balanced_accuracy", "best_threshold", "fit_logistic"]
 
-_RIDGE = 0.1
+_RIDGE = 0.07
 _STEPS = 25
 _CUTS = 200  # thresholds tried
 _SOFTNESS = 0.005  # balanced accuracy by which a threshold may fall short and still count

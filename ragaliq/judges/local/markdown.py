@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from ragaliq.judges.language.sentences import Span
@@ -19,7 +20,9 @@ class Block(NamedTuple):
 
 
 _LINE = re.compile(r"[^\n\r]+|\r\n|\n|\r")
-_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+_FENCE = re.compile(r"\s{0,3}(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)")
+# A line of a sentence, and none of code, after a fence that is never closed.
+_SENTENCE = re.compile(r"[^{}=;<>\\`]*[^\W\d_][^{}=;<>\\`]*[.!?。！？।]['\")*_]*")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
 # "**Summary**" heads what follows; "**It grew.**" is a sentence.
 _BOLD_LINE = re.compile(r"(?:\*\*|__)[^*_]{0,119}[^*_.!?。！？](?:\*\*|__)\s*:?")
@@ -31,31 +34,54 @@ _NOTE = re.compile(r"\s{0,3}\[\^?[\w-]{1,20}\]:\s")
 
 def prose(text: str) -> Iterator[Block]:
     """The blocks of prose in `text`, in order; code, headings and rules are left out."""
-    fenced = False
     pending: Block | None = None
-    for line in _LINE.finditer(text):
-        content = line.group()
-        if _FENCE.match(content):
-            fenced = not fenced
+    for line in _outside_code(text):
+        content = line.group() if line else ""
+        block = _block(content, line.start()) if line else None
+        if _makes_heading(content, pending):
+            pending = None
+        elif block and pending and _joins(content, block, pending):
+            pending = Block(Span(pending.span.start, block.span.end))
+        elif line and content in ("\n", "\r", "\r\n"):
+            if pending and text[line.start() - 1 : line.start()] in ("\n", "\r"):
+                yield pending
+                pending = None
+        else:
             if pending:
                 yield pending
-            pending = None
-        elif not fenced:
-            block = _block(content, line.start())
-            if _makes_heading(content, pending):
-                pending = None
-            elif block and pending and _joins(content, block, pending):
-                pending = Block(Span(pending.span.start, block.span.end))
-            elif content in ("\n", "\r", "\r\n"):
-                if pending and text[line.start() - 1 : line.start()] in ("\n", "\r"):
-                    yield pending
-                    pending = None
-            else:
-                if pending:
-                    yield pending
-                pending = block
+            pending = block
     if pending:
         yield pending
+
+
+def _outside_code(text: str) -> Iterator[re.Match[str] | None]:
+    """Lines and line ends that are no code; None where code begins or ends."""
+    lines = list(_LINE.finditer(text))
+    fence, ends = "", False
+    for at, line in enumerate(lines):
+        content = line.group()
+        if mark := _fence(content):
+            if not fence:
+                fence = mark
+                # An answer that was cut off, or forgot to close its code, may go on with prose.
+                ends = any(_closes(later.group(), mark) for later in islice(lines, at + 1, None))
+            elif _closes(content, fence):
+                fence = ""
+            yield None
+        elif not fence or (not ends and _SENTENCE.fullmatch(content.strip())):
+            yield line
+
+
+def _fence(content: str) -> str:
+    """The marks a line of code begins or ends with; empty where it is another line."""
+    match = _FENCE.fullmatch(content)
+    return match["marks"] if match else ""
+
+
+def _closes(content: str, fence: str) -> bool:
+    """Whether a line ends the code a fence began: the same mark, as long, and nothing after it."""
+    marks = _fence(content)
+    return marks.startswith(fence) and marks == content.strip()
 
 
 def _block(content: str, offset: int) -> Block | None:
@@ -77,7 +103,7 @@ def _block(content: str, offset: int) -> Block | None:
 
 def _makes_heading(content: str, pending: Block | None) -> bool:
     """Whether a line underlines the one before, as a heading or as the head of a table."""
-    if pending is None:
+    if pending is None or not content.strip():
         return False
     if pending.is_row:
         return _TABLE_RULE.fullmatch(content.strip()) is not None

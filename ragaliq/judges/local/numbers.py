@@ -148,17 +148,13 @@ def number_at(tokens: list[str], at: int) -> tuple[list[Number], int]:
 def _written_in_digits(tokens: list[str], at: int) -> tuple[list[Number], int]:
     token = tokens[at]
     following = tokens[at + 1] if at + 1 < len(tokens) else ""
-    if " " in token:  # 1 200 is one number, or two that happen to stand together
-        whole, *rest = token.replace(" ", "").split(",")
-        parts = map(canonical, map(int, token.partition(",")[0].split()))
-        return [Number((canonical(float(".".join([whole, *rest]))), *parts))], at + 1
-    if following in ("am", "pm") and (clock := _clock(token, following)):
-        return [Number((clock, *map(canonical, _readings(token))))], at + 1
-    scale = _SCALES.get(following) or _SHORT_SCALES.get(following)
     readings = _readings(token)
+    if following in ("am", "pm") and (clock := _clock(token, following)):
+        return [Number((clock, *map(canonical, readings)))], at + 1
     if not readings:
         parts = token.split(".") if _DATE.fullmatch(token) else [f"#{token}"]
         return [_whole(part) for part in parts], at + 1
+    scale = _SCALES.get(following) or _SHORT_SCALES.get(following)
     if scale:
         values = tuple(canonical(reading * scale) for reading in readings)
         if following in _SHORT_SCALES:  # "330 m" may be metres
@@ -170,7 +166,7 @@ def _written_in_digits(tokens: list[str], at: int) -> tuple[list[Number], int]:
     if whole.year and token.endswith("0") and following == "s":
         return [Number((f"{whole.values[0]}s",))], at + 2
     if "century" in tokens[at + 1 : at + 3]:
-        return [Number((*whole.values, f"{whole.values[0]}c"))], at + 1
+        whole = Number((*whole.values, f"{whole.values[0]}c"))
     return [whole], at + 1
 
 
@@ -201,6 +197,9 @@ def _readings(token: str) -> list[float]:
         return []
     if token.isdecimal():
         return [int(token)]
+    if " " in token:  # 1 200 is one number, or two that happen to stand together
+        whole, _, decimals = token.partition(",")
+        return [float(f"{whole.replace(' ', '')}.{decimals or 0}"), *map(int, whole.split())]
     readings = []
     if _COMMA_GROUPS.fullmatch(token):
         readings.append(float(token.replace(",", "")))

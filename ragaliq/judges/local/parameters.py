@@ -12,10 +12,19 @@ from typing import NamedTuple
 from ragaliq.judges.local.features import Features
 from ragaliq.judges.local.frequencies import WordFrequencies
 
-__all__ = ["FOLDER", "MODEL_FILE", "WORDS_FILE", "SupportModel", "load_frequencies", "load_model"]
+__all__ = [
+    "FIGURES_FILE",
+    "FOLDER",
+    "MODEL_FILE",
+    "WORDS_FILE",
+    "SupportModel",
+    "load_frequencies",
+    "load_model",
+]
 
 WORDS_FILE = "words.json.gz"
 MODEL_FILE = "model.json"
+FIGURES_FILE = "figures.json"
 FOLDER = "parameters"
 
 

@@ -4,8 +4,8 @@
 
 reads `DATA_DIR/<set>.jsonl.gz` (context, claim, label), prints AUROC and balanced accuracy of each
 set with its family left out of word frequencies, weights and threshold, next to plain idf-weighted
-recall, and writes the parameters used by `LocalJudge` (`--dry-run` does not). The same data give
-the same files, byte for byte.
+recall, and writes the parameters used by `LocalJudge` with these figures (`--dry-run` does not),
+and the tables of the model card (`--card`). The same data give the same files, byte for byte.
 """
 
 from __future__ import annotations
@@ -15,30 +15,25 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from ragaliq.judges.local.features import Features
-from ragaliq.judges.local.fitting import (
-    Sample,
-    auroc,
-    balanced_accuracy,
-    best_threshold,
-    fit_logistic,
-)
+from ragaliq.judges.local.fitting import Sample, best_threshold, fit_logistic
 from ragaliq.judges.local.frequencies import WordFrequencies
-from ragaliq.judges.local.parameters import FOLDER, MODEL_FILE, WORDS_FILE, SupportModel
-from ragaliq.judges.local.training_data import (
-    FAMILIES,
-    Data,
-    Labelled,
-    Vocabulary,
-    count_words,
-    read_data,
+from ragaliq.judges.local.measuring import Trained, measure_families
+from ragaliq.judges.local.model_card import record, tables, write_tables
+from ragaliq.judges.local.parameters import (
+    FIGURES_FILE,
+    FOLDER,
+    MODEL_FILE,
+    WORDS_FILE,
+    SupportModel,
 )
+from ragaliq.judges.local.training_data import FAMILIES, Data, Vocabulary, count_words, read_data
 from ragaliq.judges.local.verification import examine
 
-__all__ = ["Figures", "main", "measure_families", "read_data", "train"]
+__all__ = ["main", "train", "write_parameters"]
 
 # Summaries with a word changed: wording hardly tells them apart, so they have no say in where the
 # threshold is put.
@@ -54,32 +49,6 @@ _SIGNS = Features(
     length=1,
 )
 _DIGITS = 4  # decimals of the weights in the file
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """How well one set is told apart by what was trained without its family.
-
-    Attributes:
-        claims: Their number.
-        recall_auroc: Of idf-weighted recall in the best window of three sentences, alone.
-        recall_accuracy: Its balanced accuracy, with a threshold from the other families.
-        model_auroc: Of the support score.
-        model_accuracy: Balanced accuracy of the verdict SUPPORTED.
-        contradicted: Claims with the verdict CONTRADICTED.
-        contradicted_right: Those of them that are labelled unsupported.
-    """
-
-    claims: int
-    recall_auroc: float
-    recall_accuracy: float
-    model_auroc: float
-    model_accuracy: float
-    contradicted: int
-    contradicted_right: int
-
-
-Trained = tuple[SupportModel, float]
 
 
 def train(data: Data, sets: Sequence[str], frequencies: WordFrequencies) -> Trained:
@@ -108,13 +77,16 @@ def train(data: Data, sets: Sequence[str], frequencies: WordFrequencies) -> Trai
 
 
 def _threshold(data: Data, scores: Mapping[str, Sequence[float]]) -> float:
-    """The mean of what suits each set best: one for all pooled hangs on which set is steepest."""
+    """The median of what suits each set best.
+
+    One for all pooled hangs on which set is steepest, and their mean on the set that differs most.
+    """
     votes = [
         best_threshold(values, [row.label for row in data[name]])
         for name, values in scores.items()
         if name not in _NO_VOTE
     ]
-    return sum(votes) / len(votes)
+    return median(votes)
 
 
 def _weights(data: Data, name: str, sets: Sequence[str]) -> Iterator[float]:
@@ -129,40 +101,6 @@ def _weights(data: Data, name: str, sets: Sequence[str]) -> Iterator[float]:
     positive = sum(row.label for row in data[name])
     for row in data[name]:
         yield share / 2 / (positive if row.label else len(data[name]) - positive)
-
-
-def measure_families(data: Data) -> dict[str, Figures]:
-    """Leave each family out in turn, train on the others, and test on its sets."""
-    figures = {}
-    for names in FAMILIES.values():
-        others = [name for name in data if name not in names]
-        frequencies = count_words(data, others).frequencies()
-        model, threshold = train(data, others, frequencies)
-        for name in names:
-            figures[name] = _test(data[name], frequencies, model, threshold)
-    return figures
-
-
-def _test(
-    rows: Sequence[Labelled], frequencies: WordFrequencies, model: SupportModel, threshold: float
-) -> Figures:
-    examined = [examine(row.claim, row.context, frequencies) for row in rows]
-    labels = [row.label for row in rows]
-    recalls = [match.window_cover for match, _, _ in examined]
-    scores = [model.support(features) for _, _, features in examined]
-    signed = [row.label for row, (_, sign, _) in zip(rows, examined, strict=True) if sign]
-    accepted = [
-        score >= 0.5 and sign is None for score, (_, sign, _) in zip(scores, examined, strict=True)
-    ]
-    return Figures(
-        claims=len(rows),
-        recall_auroc=auroc(recalls, labels),
-        recall_accuracy=balanced_accuracy([value > threshold for value in recalls], labels),
-        model_auroc=auroc(scores, labels),
-        model_accuracy=balanced_accuracy(accepted, labels),
-        contradicted=len(signed),
-        contradicted_right=signed.count(0),
-    )
 
 
 def write_parameters(folder: Path, vocabulary: Vocabulary, model: SupportModel) -> None:
@@ -183,34 +121,26 @@ def write_parameters(folder: Path, vocabulary: Vocabulary, model: SupportModel) 
     (folder / MODEL_FILE).write_text(json.dumps(weights, indent=2) + "\n", encoding="utf-8")
 
 
-def _table(figures: Mapping[str, Figures]) -> str:
-    lines = ["set                claims  idf recall     LocalJudge     contradicted (right)"]
-    for name, row in figures.items():
-        lines.append(
-            f"{name:<18} {row.claims:>6}  {row.recall_auroc:.3f} / {100 * row.recall_accuracy:.1f}"
-            f"   {row.model_auroc:.3f} / {100 * row.model_accuracy:.1f}"
-            f"   {row.contradicted:>4} {row.contradicted_right:>4}"
-        )
-    six = [row for name, row in figures.items() if name not in FAMILIES["fever"]]
-    recall = sum(row.recall_accuracy for row in six) / len(six)
-    model = sum(row.model_accuracy for row in six) / len(six)
-    lines.append(f"mean without fever: balanced accuracy {100 * recall:.1f}, {100 * model:.1f}")
-    return "\n".join(lines)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the recipe from the command line."""
     parser = argparse.ArgumentParser(prog="python -m ragaliq.judges.local.training")
     parser.add_argument("data", type=Path, help="folder with <set>.jsonl.gz")
     parser.add_argument("--dry-run", action="store_true", help="measure only, write nothing")
+    parser.add_argument("--card", type=Path, help="Markdown file whose tables are written too")
     options = parser.parse_args(arguments)
     data = read_data(options.data)
-    sys.stdout.write(_table(measure_families(data)) + "\n")
+    figures = measure_families(data, train)
+    sys.stdout.write(tables(figures))
     vocabulary = count_words(data, tuple(data))
     model, _ = train(data, tuple(data), vocabulary.frequencies())
     sys.stdout.write(f"intercept {model.intercept}  {model.weights}\n")
     if not options.dry_run:
-        write_parameters(Path(__file__).parent / FOLDER, vocabulary, model)
+        folder = Path(__file__).parent / FOLDER
+        write_parameters(folder, vocabulary, model)
+        text = json.dumps(record(figures, folder), indent=1) + "\n"
+        (folder / FIGURES_FILE).write_text(text, encoding="utf-8")
+        if options.card:
+            write_tables(options.card, tables(figures))
     return 0
 
 
