@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 __all__ = ["Sample", "auroc", "balanced_accuracy", "best_threshold", "fit_logistic"]
 
-_RIDGE = 0.07
+_RIDGE = 0.05
 _STEPS = 25
 _CUTS = 200  # thresholds tried
 _SOFTNESS = 0.005  # balanced accuracy by which a threshold may fall short and still count
@@ -39,7 +39,7 @@ def fit_logistic(samples: Sequence[Sample], *, signs: Sequence[float]) -> tuple[
 
     Args:
         samples: Labelled claims; their weights add up to about 1.
-        signs: +1 or -1 a feature: the sign its weight may have.
+        signs: +1 or -1 a feature: the sign its weight may have; 0 for either.
 
     Returns:
         Intercept and a weight a feature; a feature whose weight would have the wrong sign gets 0.

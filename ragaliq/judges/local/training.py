@@ -38,6 +38,7 @@ __all__ = ["main", "train", "write_parameters"]
 # Summaries with a word changed: wording hardly tells them apart, so they have no say in where the
 # threshold is put.
 _NO_VOTE = ("summedits",)
+# The sign a weight may have; 0 where either makes sense.
 _SIGNS = Features(
     cover=1,
     run=1,
@@ -46,7 +47,7 @@ _SIGNS = Features(
     negation=-1,
     absolutes=-1,
     contradiction=-1,
-    length=1,
+    length=0,
 )
 _DIGITS = 4  # decimals of the weights in the file
 
