@@ -6,6 +6,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+DATA ?=
 MINUTES ?= 20
 
 VENV := .venv
@@ -82,6 +83,12 @@ bench-peers: $(PEERS)/.ready ## Measure other tools' LangChain handlers beside o
 .PHONY: soak
 soak: $(READY) ## Run under overload for MINUTES (20) and watch the memory
 	@RAGALIQ_SOAK_MINUTES=$(MINUTES) $(PY) -m pytest tests/benchmarks -m soak --timeout=0 -s $(ARGS)
+
+.PHONY: train-local-judge
+train-local-judge: $(READY) ## Train the embedded judge on DATA and write its card, e.g. DATA=../shared/data
+	@test -n "$(DATA)" || { \
+		echo "ragaliq: name the folder with the labelled claims: make train-local-judge DATA=../shared/data" >&2; exit 1; }
+	@$(PY) -m ragaliq.judges.local.training "$(DATA)" --card docs/pages/embedded-judge.md $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## Check style and formatting

@@ -36,6 +36,8 @@ def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
     screen = judge.judge if type(judge) is CalibratedJudge else judge
     if type(screen) is not LocalJudge:
         return f"the judge is a {type(screen).__name__}, not the embedded judge"
+    if screen.embed:
+        return "the embedded judge was given an embedding function"
     for evaluator in evaluators:
         kind = type(evaluator)
         registered = kind.name in list_evaluators() and get_evaluator(kind.name) is kind

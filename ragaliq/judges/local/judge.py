@@ -15,6 +15,11 @@ from ragaliq.judges.base import (
     StatementVerdict,
     VerdictsResult,
 )
+from ragaliq.judges.local.embedding import (
+    Embed,
+    embedded_answer_relevance,
+    embedded_chunk_relevance,
+)
 from ragaliq.judges.local.fingerprint import local_fingerprint
 from ragaliq.judges.local.relevance import Relevance, answer_relevance, chunk_relevance
 from ragaliq.judges.local.segmentation import find_claims
@@ -37,10 +42,18 @@ class LocalJudge(BatchingJudge):
     judged texts are words like any others.
 
     A judge has no state; one may serve any number of threads.
+
+    Args:
+        embed: For relevance by meaning instead of by words: a function that turns texts into
+            vectors, such as the `encode` of a sentence-embedding model. Called in a thread, with
+            the question and one text at a time. Verdicts on claims never use it.
     """
 
     name = "local"
     model = None
+
+    def __init__(self, *, embed: Embed | None = None) -> None:
+        self.embed = embed
 
     def fingerprint(self) -> str:
         """Changes with the parameters and with how texts are read."""
@@ -103,11 +116,20 @@ class LocalJudge(BatchingJudge):
         )
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
-        """Score by wording how well the answer addresses the question; a refusal scores 0."""
+        """Score how well the answer addresses the question; a refusal scores 0.
+
+        Raises:
+            JudgeAPIError: The embedding function failed.
+            JudgeResponseError: It gave something else than two vectors.
+        """
+        if self.embed:
+            return _result(await embedded_answer_relevance(self.embed, query, response))
         return _result(answer_relevance(query, response))
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
-        """Score by wording how well one chunk addresses the question."""
+        """Score how well one chunk addresses the question; raises as `evaluate_relevance`."""
+        if self.embed:
+            return _result(await embedded_chunk_relevance(self.embed, query, chunk))
         return _result(chunk_relevance(query, chunk))
 
 

@@ -7,12 +7,21 @@ from dataclasses import dataclass
 
 from ragaliq.judges.local.fitting import auroc, balanced_accuracy
 from ragaliq.judges.local.frequencies import WordFrequencies
-from ragaliq.judges.local.parameters import SupportModel
+from ragaliq.judges.local.parameters import SupportModel, load_frequencies, load_model
 from ragaliq.judges.local.training_data import FAMILIES, Data, Labelled, count_words
 from ragaliq.judges.local.verification import examine
 from ragaliq.statistics.bootstrap import percentile_interval
 
-__all__ = ["SIX", "Figures", "Score", "Trained", "means", "measure", "measure_families"]
+__all__ = [
+    "SIX",
+    "Figures",
+    "Score",
+    "Trained",
+    "means",
+    "measure",
+    "measure_families",
+    "reproduce",
+]
 
 SIX = tuple(name for family, names in FAMILIES.items() if family != "fever" for name in names)
 """The sets whose mean is reported."""
@@ -104,6 +113,21 @@ def measure(
         contradicted=len(signed),
         contradicted_right=signed.count(0),
     )
+
+
+def reproduce(rows: Sequence[Labelled]) -> tuple[float, float]:
+    """AUROC and balanced accuracy of the parameters in the package on one set.
+
+    They were trained on it: this is no accuracy to expect, but tells whether they are the ones the
+    figures belong to.
+    """
+    frequencies, model = load_frequencies(), load_model()
+    judged: list[Judged] = []
+    for row in rows:
+        _, sign, features = examine(row.claim, row.context, frequencies)
+        score = model.support(features)
+        judged.append((score, score >= 0.5 and sign is None, row.label))
+    return round(_area(judged), 4), round(_accuracy(judged), 4)
 
 
 def _score(judged: Sequence[Judged], contexts: Sequence[int]) -> Score:

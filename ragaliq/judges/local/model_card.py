@@ -29,10 +29,22 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def record(figures: Mapping[str, Figures], folder: Path) -> dict[str, object]:
-    """The figures as they are stored beside the parameters."""
-    sets = {name: asdict(row) for name, row in figures.items()}
-    return {"parameters": fingerprint(folder), "tables": tables(figures), "sets": _short(sets)}
+def record(
+    figures: Mapping[str, Figures], shipped: Mapping[str, tuple[float, float]], folder: Path
+) -> dict[str, object]:
+    """The figures as they are stored beside the parameters.
+
+    Args:
+        figures: By set, each with its family left out.
+        shipped: AUROC and balanced accuracy by set, of the parameters in `folder`.
+        folder: Where the parameters are.
+    """
+    return {
+        "parameters": fingerprint(folder),
+        "shipped": shipped,
+        "left_out": _short({name: asdict(row) for name, row in figures.items()}),
+        "tables": tables(figures),
+    }
 
 
 def _short(value: object) -> object:

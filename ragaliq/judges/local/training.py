@@ -21,7 +21,7 @@ from statistics import median
 from ragaliq.judges.local.features import Features
 from ragaliq.judges.local.fitting import Sample, best_threshold, fit_logistic
 from ragaliq.judges.local.frequencies import WordFrequencies
-from ragaliq.judges.local.measuring import Trained, measure_families
+from ragaliq.judges.local.measuring import Trained, measure_families, reproduce
 from ragaliq.judges.local.model_card import record, tables, write_tables
 from ragaliq.judges.local.parameters import (
     FIGURES_FILE,
@@ -29,6 +29,8 @@ from ragaliq.judges.local.parameters import (
     MODEL_FILE,
     WORDS_FILE,
     SupportModel,
+    load_frequencies,
+    load_model,
 )
 from ragaliq.judges.local.training_data import FAMILIES, Data, Vocabulary, count_words, read_data
 from ragaliq.judges.local.verification import examine
@@ -138,7 +140,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.dry_run:
         folder = Path(__file__).parent / FOLDER
         write_parameters(folder, vocabulary, model)
-        text = json.dumps(record(figures, folder), indent=1) + "\n"
+        load_frequencies.cache_clear()
+        load_model.cache_clear()
+        shipped = {name: reproduce(rows) for name, rows in data.items()}
+        text = json.dumps(record(figures, shipped, folder), indent=1) + "\n"
         (folder / FIGURES_FILE).write_text(text, encoding="utf-8")
         if options.card:
             write_tables(options.card, tables(figures))
