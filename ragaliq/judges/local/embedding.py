@@ -35,8 +35,9 @@ async def _nearness(embed: Embed, question: str, text: str) -> Relevance:
     try:
         # It may be a model or a request: other evaluations go on meanwhile.
         vectors = await asyncio.to_thread(embed, [question, text])
-    except Exception as error:
-        raise JudgeAPIError(f"the embedding function failed: {type(error).__name__}") from error
+    except Exception as error:  # noqa: BLE001 - whatever the function fails with
+        # Its message, and so the chain of causes, may hold the texts.
+        raise JudgeAPIError(f"the embedding function failed: {type(error).__name__}") from None
     cosine = _cosine(*_pair(vectors))
     return Relevance(
         round((1.0 + cosine) / 2.0, 4), f"The cosine of question and text is {cosine:.2f}."

@@ -44,7 +44,6 @@ _UNITS = {
         "yuan cny rmb",
     ),
     "data": ("kilobyte kb", "megabyte megabytes mb", "gigabyte gigabytes gb", "terabyte tb"),
-    "half of the day": ("am", "pm"),
     "temperature": ("celsius", "fahrenheit"),
 }
 SPELLINGS = {

@@ -22,7 +22,7 @@ __all__ = ["Decision", "Verifier", "examine"]
 _THRESHOLD = 0.5
 _KEPT = 4  # contexts
 _MOST_NAMED = 5  # missing words a reason names
-_SURFACE = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_SURFACE = re.compile(r"[1-9]\d{0,2}(?: \d{3})+|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
 class Decision(NamedTuple):
@@ -93,8 +93,9 @@ def _found(claim: str, match: Match) -> str:
 def _told(claim: str, sentence: str, sign: Sign) -> str:
     if sign.kind == "negation":
         return "A sentence with the same wording differs in negation."
-    claimed = ", ".join(_as_written(claim, sign.claimed))
-    stated = ", ".join(_as_written(sentence, sign.stated))
+    between = " " if sign.kind == "measure" else ", "  # a measure is a number and its unit
+    claimed = between.join(_as_written(claim, sign.claimed))
+    stated = between.join(_as_written(sentence, sign.stated))
     return f"The claim has the {sign.kind} {claimed} where a matching sentence has {stated}."
 
 

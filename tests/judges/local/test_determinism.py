@@ -1,51 +1,89 @@
-"""The same verdicts in every process."""
+"""The same verdicts in every process, with any hash seed, on every Python.
+
+`RAGALIQ_PYTHONS` may name more interpreters, set apart by colons, that have ragaliq's dependencies.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from ragaliq.judges.local.verification import Verifier
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = [
+    json.loads(line)
+    for line in Path(__file__).with_name("examples.jsonl").read_text("utf-8").splitlines()
+]
 SCRIPT = """
-import asyncio, json
+import asyncio, json, sys
 from ragaliq.judges.local import LocalJudge
 
-context = [
-    "Refunds are processed within five days by Maria Lopez in Madrid or Ann Berg in Oslo.",
-    "Refunding processors process refundable refunds; business is business. 退货期限为30天。",
-]
-claims = [
-    "Refunds are processed within 10 days.",
-    "The refund processing was done by Carlos Ruiz in Madrid.",
-    "Refunded processes are refundable by Zoe, Yan, Xu and Wei in Utopia, Vienna and Turin.",
-    "Business refunds take five days.",
-    "退货期限为60天。",
-]
+examples = json.load(sys.stdin)
+context = list(dict.fromkeys(example["context"] for example in examples))
 
 async def main():
     judge = LocalJudge()
-    verdicts = await judge.verify_claims(claims, context)
-    relevance = [await judge.evaluate_relevance("How long do refunds take?", c) for c in claims]
-    return verdicts.model_dump(), [r.model_dump() for r in relevance]
+    alone = [await judge.verify_claim(e["claim"], [e["context"]]) for e in examples]
+    among = await judge.verify_claims([e["claim"] for e in examples], context)
+    relevance = [await judge.evaluate_relevance("How long is it?", e["claim"]) for e in examples]
+    claims = await judge.extract_claims("\\n".join(e["context"] for e in examples))
+    replies = [*alone, among, *relevance, claims]
+    return [reply.model_dump() for reply in replies]
 
-print(json.dumps(asyncio.run(main())))
+json.dump(asyncio.run(main()), sys.stdout)
 """
 
 
-def verdicts(seed: str) -> object:
+@functools.cache
+def reply(python: str, seed: str) -> str:
+    own = ":".join(sys.path) if python == sys.executable else str(ROOT)
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+        [python, "-c", SCRIPT],
+        env={"PYTHONHASHSEED": seed, "PYTHONPATH": own, "PATH": os.environ["PATH"]},
+        input=json.dumps(EXAMPLES),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=True,
     )
-    return json.loads(done.stdout)
+    return done.stdout
+
+
+def other_pythons() -> list[str]:
+    named = [path for path in os.environ.get("RAGALIQ_PYTHONS", "").split(":") if path]
+    found = [shutil.which(f"python3.{minor}") for minor in (11, 12, 13, 14)]
+    return [path for path in (*named, *found) if path and able(path)]
+
+
+def able(python: str) -> bool:
+    needed = "import sys, pydantic, rapidfuzz, sentencex; sys.exit(sys.version_info < (3, 11))"
+    done = subprocess.run([python, "-c", needed], capture_output=True, timeout=60, check=False)
+    return done.returncode == 0
 
 
 @pytest.mark.parametrize("seed", ["1", "4242"])
 def test_the_hash_seed_changes_nothing(seed):
-    assert verdicts(seed) == verdicts("0")
+    assert reply(sys.executable, seed) == reply(sys.executable, "0")
+
+
+def test_every_python_that_is_here_says_the_same():
+    others = other_pythons()
+    if not others:
+        pytest.skip("no other Python here has the dependencies; name some in RAGALIQ_PYTHONS")
+    for python in others:
+        assert reply(python, "7") == reply(sys.executable, "0"), python
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["claim"][:40])
+def test_the_parameters_give_the_recorded_verdicts(example):
+    """Written by `record_examples.py`, from claims and contexts made for it."""
+    decision = Verifier([example["context"]]).decide(example["claim"])
+    assert (decision.verdict, decision.confidence) == (example["verdict"], example["confidence"])

@@ -130,3 +130,19 @@ def test_a_line_that_is_only_wrapped_goes_on():
         "It grew.",
         "Lyon too.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("```python\nx = 1\nprint(x)\nParis is big.\nIt grew.", ["Paris is big.", "It grew."]),
+        ("Paris is big.\n```\nThis is code.\n```\nIt grew.", ["Paris is big.", "It grew."]),
+        ("```python\nThis is code.\n~~~\nStill code.\n```\nIt grew.", ["It grew."]),
+        ("````\nThis is code.\n```\nStill code.\n````\nIt grew.", ["It grew."]),
+        ("`````\nParis is big.\n```\nIt grew.", ["Paris is big.", "It grew."]),
+        ("Paris is big.\n\n```sql\nSELECT 1;\nWHERE a = 'b.';\n", ["Paris is big."]),
+    ],
+    ids=["never closed", "closed", "other mark", "shorter", "too short", "code to the end"],
+)
+def test_code_is_left_out_but_a_fence_that_is_never_closed_hides_no_claims(answer, expected):
+    assert claims(answer) == expected

@@ -21,7 +21,6 @@ from ragaliq.judges.local.fitting import (
 )
 from ragaliq.judges.local.parameters import load_frequencies, load_model
 from ragaliq.judges.local.training_data import FAMILIES, count_words, read_data
-from ragaliq.judges.local.verification import examine
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("RAGALIQ_DATA", ROOT.parent / "shared" / "data"))
@@ -59,7 +58,7 @@ def test_the_recipe_prints_figures_and_writes_the_same_files_each_time(
         assert training.main([str(tiny)]) == 0
         files = sorted((folder / "parameters").iterdir())
         written.append({path.name: path.read_bytes() for path in files})
-    assert sorted(written[0]) == ["model.json", "words.json.gz"]
+    assert sorted(written[0]) == ["figures.json", "model.json", "words.json.gz"]
     assert written[0] == written[1]
     assert "wice_claim_dev" in capsys.readouterr().out
 
@@ -106,22 +105,6 @@ def test_every_shipped_weight_has_the_sign_that_makes_sense():
 
 
 @needs_data
-def test_the_shipped_parameters_tell_the_sets_apart_as_well_as_the_model_card_says():
-    expected = {"q2_wow": (0.75, 0.69), "wice_claim_dev": (0.81, 0.69), "begin_dev": (0.93, 0.83)}
-    data = read_data(DATA, sets=tuple(expected))
-    for name, (area, accuracy) in expected.items():
-        examined = [examine(row.claim, row.context, load_frequencies()) for row in data[name]]
-        labels = [row.label for row in data[name]]
-        scores = [load_model().support(features) for _, _, features in examined]
-        accepted = [
-            score >= 0.5 and sign is None
-            for score, (_, sign, _) in zip(scores, examined, strict=True)
-        ]
-        assert auroc(scores, labels) >= area
-        assert balanced_accuracy(accepted, labels) >= accuracy
-
-
-@needs_data
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_the_shipped_files_come_out_of_the_recipe_byte_for_byte(tmp_path):
@@ -130,5 +113,5 @@ def test_the_shipped_files_come_out_of_the_recipe_byte_for_byte(tmp_path):
     model, _ = training.train(data, tuple(data), vocabulary.frequencies())
     training.write_parameters(tmp_path / "parameters", vocabulary, model)
     shipped = ROOT / "ragaliq/judges/local/parameters"
-    for path in (tmp_path / "parameters").iterdir():
+    for path in sorted((tmp_path / "parameters").iterdir()):
         assert path.read_bytes() == (shipped / path.name).read_bytes()
