@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragaliq.judges.language.sentences import Span, split_sentences
-from ragaliq.judges.local.numbers import MONTHS, spans_of_time
-from ragaliq.judges.local.words import FUNCTION_WORDS, Words, read_words, stem
+from ragaliq.judges.local.chunks import ReadSentence, read_chunk
+from ragaliq.judges.local.words import Words
 
 __all__ = ["ContextIndex", "Sentence"]
 
-_LONGEST = 600  # characters of a sentence; longer ones are lists or tables, and no evidence
-_MONTHS = {stem(name): number for name, number in MONTHS.items()}
-_MONTH_STEMS = {number: name for name, number in reversed(_MONTHS.items())}
-_ISO_DATE = re.compile(r"\b\d{4}-(\d{2})-\d{2}\b")
 _ENDS = ".!?:;。！？।؟…”\"')"
 _STUB = 5  # letters two words must share to count as related
 
@@ -55,9 +49,8 @@ class ContextIndex:
         self.passages: list[int] = []
         for position, chunk in enumerate(self.chunks):
             self.passages.append(self._passage(position))
-            for span in split_sentences(chunk):
-                for part in _parts(chunk, span):
-                    self._add(Sentence(position, part.start, part.end))
+            for sentence in read_chunk(chunk):
+                self._add(position, sentence)
         self.stubs: dict[str, list[str]] = {}
         for word in self.postings:
             if len(word) > _STUB - 1 and word[0] != "#":
@@ -75,29 +68,17 @@ class ContextIndex:
         goes_on = before and chunk and chunk[0].islower() and before[-1] not in _ENDS
         return self.passages[-1] if goes_on else position
 
-    def _add(self, sentence: Sentence) -> None:
+    def _add(self, chunk: int, sentence: ReadSentence) -> None:
         at = len(self.sentences)
-        self.sentences.append(sentence)
-        text = self.text(at)
-        words = read_words(text)
-        self.words.append(words)
-        stems, numbers = words
-        found = set(stems)
-        for number in numbers:
-            found.update(number.values)
-            if number.year:
-                found.update(spans_of_time(number.values[0]))
-        if not _MONTHS.keys().isdisjoint(found):
-            found.update(_MONTHS[word] for word in stems if word in _MONTHS)
-        if numbers:
-            for month in _ISO_DATE.findall(text):
-                found.add(_MONTH_STEMS.get(f"#{int(month)}", "#0"))
+        self.sentences.append(Sentence(chunk, *sentence.span))
+        self.words.append(sentence.words)
         postings = self.postings
-        for word in found - FUNCTION_WORDS:
+        for word in sentence.found_by:
             if word in postings:
                 postings[word].append(at)
             else:
                 postings[word] = [at]
+        stems = sentence.words.stems
         self.shingles.update(zip(stems, stems[1:], stems[2:], strict=False))
 
     def related(self, word: str) -> list[str]:
@@ -114,15 +95,3 @@ def _shared(one: str, other: str) -> int:
             break
         length += 1
     return length
-
-
-def _parts(text: str, span: Span) -> list[Span]:
-    """A sentence in parts short enough to be quoted."""
-    parts = []
-    start, end = span
-    while end - start > _LONGEST:
-        space = text.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
-        cut = space if space > 0 else start + _LONGEST
-        parts.append(Span(start, cut))
-        start = cut + (space > 0)
-    return [*parts, Span(start, end)]
