@@ -42,7 +42,7 @@ _DIGITS = r"[1-9]\d{0,2}(?: \d{3})+(?:,\d{1,2})?(?![\d.,:]?\d)|\d+(?:[.,:]\d+)*"
 _TOKEN = re.compile(
     rf"[{_UNSPACED}]+|{_DIGITS}|[^\W\d_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_MARKS}])*"
 )
-_ASCII_TOKEN = re.compile(rf"{_DIGITS}|[a-z][a-z0-9]*")
+_ASCII_TOKEN = re.compile(rf"[a-z][a-z0-9]*|{_DIGITS}")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _NOT_SAID = re.compile(
     r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【[^】]{1,20}】"
