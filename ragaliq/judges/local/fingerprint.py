@@ -6,7 +6,7 @@ from functools import cache
 from importlib import resources
 
 from ragaliq.judges.digest import digest_of
-from ragaliq.judges.local.parameters import FOLDER
+from ragaliq.judges.local.parameters import FOLDER, MODEL_FILE, WORDS_FILE
 from ragaliq.judges.local.verification import Verifier
 
 __all__ = ["local_fingerprint"]
@@ -32,12 +32,9 @@ def local_fingerprint() -> str:
     The parameters alone would not do: a change to how words are read changes the scores too.
     """
     folder = resources.files(__package__) / FOLDER
-    files = sorted(
-        (file for file in folder.iterdir() if file.is_file()), key=lambda file: file.name
-    )
     verifier = Verifier(_CONTEXT)
     decided = (verifier.decide(claim) for claim in _CLAIMS)
     return digest_of(
-        *(file.read_bytes() for file in files),
+        *((folder / name).read_bytes() for name in (MODEL_FILE, WORDS_FILE)),
         *(f"{decision.verdict} {decision.confidence:.3f}" for decision in decided),
     )
