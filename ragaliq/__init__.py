@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         LLMJudge,
     )
     from ragaliq.judges.calibration import CalibratedJudge, Calibration
+    from ragaliq.judges.cascade import CascadeJudge
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
@@ -104,6 +105,7 @@ __all__ = [
     "BudgetLine",
     "CalibratedJudge",
     "Calibration",
+    "CascadeJudge",
     "CaseDraft",
     "ChunkUtilityEvaluator",
     "CircuitBreaker",
@@ -211,6 +213,7 @@ _NAMES = {
     "ragaliq.guards": "Guard GuardResult",
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",
     "ragaliq.judges.calibration": "CalibratedJudge Calibration",
+    "ragaliq.judges.cascade": "CascadeJudge",
     "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
     "ragaliq.judges.local": "LocalJudge",
     "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",

@@ -13,6 +13,7 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import CalibratedJudge
+from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.rehearsal import Rehearsal
@@ -58,7 +59,8 @@ async def estimate_async(
 
     The number of requests follows from the answers' claims as the embedded judge finds them;
     tokens are counted at four characters each. What a model spends on thinking before it replies
-    is not included: with thinking on, expect more output tokens than this.
+    is not included: with thinking on, expect more output tokens than this. A cascade's estimate is
+    of what its screen would really escalate where that is the embedded judge, else of everything.
 
     Args:
         cases: What would be evaluated.
@@ -84,6 +86,8 @@ async def estimate_async(
 
 
 def _rehearse(judge: LLMJudge) -> LLMJudge:
+    if isinstance(judge, CascadeJudge):
+        return judge.with_stages(*map(_rehearse_stage, judge.stages))
     if isinstance(judge, CalibratedJudge):
         judge = judge.judge  # the curve changes verdicts and not what is asked
     if isinstance(judge, LocalJudge):
@@ -91,6 +95,14 @@ def _rehearse(judge: LLMJudge) -> LLMJudge:
     if isinstance(judge, PromptedJudge):
         return Rehearsal(judge, LocalJudge())
     raise ConfigurationError(
-        f"what {type(judge).__name__} costs cannot be estimated; it can for 'local', 'claude' and "
-        "judges derived from PromptedJudge"
+        f"what {type(judge).__name__} costs cannot be estimated; it can for 'local', 'claude', "
+        "judges derived from PromptedJudge, and cascades of these"
     )
+
+
+def _rehearse_stage(judge: LLMJudge) -> LLMJudge:
+    # The embedded judge screens as it will, so that what it leaves to the next judge is what will
+    # be asked. What any other would be sure of nobody knows: it escalates everything.
+    if isinstance(judge, CalibratedJudge) and isinstance(judge.judge, LocalJudge):
+        return judge
+    return _rehearse(judge)

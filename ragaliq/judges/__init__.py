@@ -19,6 +19,7 @@ from ragaliq.judges.base import (
 )
 
 if TYPE_CHECKING:
+    from ragaliq.judges.cascade import CascadeJudge, StageAgreement
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
     "BatchingJudge",
+    "CascadeJudge",
     "ClaimVerdict",
     "ClaimsResult",
     "ClaudeJudge",
@@ -36,6 +38,7 @@ __all__ = [
     "LocalJudge",
     "NumberedVerdict",
     "OpenAICompatibleJudge",
+    "StageAgreement",
     "StatementVerdict",
     "VerdictsResult",
     "parse_json_reply",
@@ -44,9 +47,11 @@ __all__ = [
 
 _LAZY = {
     "DEFAULT_JUDGE_MODEL": "ragaliq.judges.claude",
+    "CascadeJudge": "ragaliq.judges.cascade",
     "ClaudeJudge": "ragaliq.judges.claude",
     "LocalJudge": "ragaliq.judges.local",
     "OpenAICompatibleJudge": "ragaliq.judges.openai_compatible",
+    "StageAgreement": "ragaliq.judges.cascade",
     "parse_json_reply": "ragaliq.judges.parsing",
     "parse_verdicts": "ragaliq.judges.parsing",
 }

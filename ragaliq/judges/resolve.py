@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CalibrationSpec", "JudgeSpec", "resolve_judge"]
 
-JudgeSpec = LLMJudge | Literal["local", "claude"]
+JudgeSpec = LLMJudge | Literal["local", "claude", "cascade"]
 CalibrationSpec: TypeAlias = "Calibration | str | Path"
 """A calibration, or the file it is in."""
+
+_CASCADE = "local>claude"
 
 
 def resolve_judge(
@@ -27,20 +29,36 @@ def resolve_judge(
     """The judge that `judge` names.
 
     Args:
-        judge: `local`, `claude`, or a judge, which is returned as it is.
+        judge: `local`, `claude`, a cascade of them such as `local>claude` (`cascade` for short),
+            or a judge, which is returned as it is.
         model: Claude's model; by default the one named in `DEFAULT_JUDGE_MODEL`.
-        calibration: What makes the judge's confidence a probability, or the file it is in.
+        calibration: What makes the judge's confidence a probability, or the file it is in; of a
+            cascade that is named, the first judge's.
 
     Raises:
         ConfigurationError: No such judge, Claude without credentials, or a calibration that was
             made for another judge.
     """
+    if judge == "cascade" or (isinstance(judge, str) and ">" in judge):
+        return _cascade(_CASCADE if judge == "cascade" else judge, model, calibration)
     chosen = _named(judge, model)
     if calibration is None:
         return chosen
     from ragaliq.judges.calibration import CalibratedJudge
 
     return CalibratedJudge(chosen, calibration)
+
+
+def _cascade(spec: str, model: str | None, calibration: CalibrationSpec | None) -> LLMJudge:
+    names = [name.strip() for name in spec.split(">")]
+    if not all(names):
+        raise ConfigurationError(f"no judge {spec!r}; a cascade is written such as 'local>claude'")
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"the cascade {spec!r} names a judge twice")
+    from ragaliq.judges.cascade import CascadeJudge
+
+    first, second, *more = (_named(name, model) for name in names)
+    return CascadeJudge(first, second, *more, calibration=calibration)
 
 
 def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
@@ -57,4 +75,6 @@ def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
     if isinstance(judge, LLMJudge):
         return judge
     what = f"{judge!r}" if isinstance(judge, str) else type(judge).__name__
-    raise ConfigurationError(f"no judge {what}; use 'local', 'claude' or an LLMJudge")
+    raise ConfigurationError(
+        f"no judge {what}; use 'local', 'claude', 'local>claude' or an LLMJudge"
+    )

@@ -50,7 +50,7 @@ class Monitor(DirectEvaluation):
     `exit_timeout` seconds for what is queued.
 
     Args:
-        judge: `local` (embedded, no key, no network), `claude`, or a judge of your own; by default
+        judge: `local` (embedded, without a key), `claude`, `local>claude` or a judge; by default
             from `RAGALIQ_JUDGE`, else `local`.
         calibration: What makes the judge's confidence a probability, or the file it is in; by
             default from `RAGALIQ_CALIBRATION`, else none.

@@ -13,6 +13,7 @@ from ragaliq.core.results import EvaluationResult, Status
 from ragaliq.errors import CircuitOpenError
 from ragaliq.execution import CaseScorer
 from ragaliq.judges.base import LLMJudge
+from ragaliq.live.agreement import AgreementWatch
 from ragaliq.live.complaints import Complaints
 from ragaliq.live.job import Job, LiveResult, Submission
 from ragaliq.live.protection import Judging, Protection
@@ -52,6 +53,7 @@ class LiveScorer:
         self._judged_by = judge
         self._emitter = emitter
         self._sinks = sinks
+        self._agreement = AgreementWatch(judge, emitter.metrics)
         self._deadline = deadline
         self._complaints = Complaints(logger)
 
@@ -102,6 +104,7 @@ class LiveScorer:
         with self._emitter.evaluation(job.run, lag=lag) as emission:
             judging.results = results = await self._judge(job)
             emission.record(results)
+        self._agreement.record()
         self._sinks.record(job.case, results, job.run, lag=lag)
         return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
 

@@ -21,7 +21,9 @@ __all__ = [
 ]
 
 AttributeType = Literal["string", "double", "int", "boolean", "string[]", "double[]"]
-Instrument = Literal["histogram", "counter", "observable counter", "observable up-down counter"]
+Instrument = Literal[
+    "histogram", "counter", "gauge", "observable counter", "observable up-down counter"
+]
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,14 @@ METRICS = (
         "{USD}",
         "What the judge cost at list price, where the price is known.",
         _JUDGE,
+    ),
+    Metric(
+        names.METRIC_AGREEMENT,
+        "gauge",
+        "1",
+        "Share of a cascade's last claims on which two judges agree: of `accepted` ones that were "
+        "audited, or of `escalated` ones.",
+        (names.JUDGE_FIRST, names.JUDGE_SECOND, names.CLAIM_ROUTE),
     ),
     Metric(
         names.METRIC_SINK_ERRORS,

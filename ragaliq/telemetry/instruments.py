@@ -10,7 +10,7 @@ from ragaliq._version import __version__
 from ragaliq.telemetry import names
 from ragaliq.telemetry.catalogue import METRICS
 
-__all__ = ["counter", "histogram", "meter", "observe_count", "observe_size"]
+__all__ = ["counter", "gauge", "histogram", "meter", "observe_count", "observe_size"]
 
 Readings = Callable[[metrics.CallbackOptions], Iterable[metrics.Observation]]
 
@@ -26,6 +26,12 @@ def counter(meter: metrics.Meter, name: str) -> metrics.Counter:
     """The counter with this name."""
     metric = _METRICS[name]
     return meter.create_counter(name, unit=metric.unit, description=metric.description)
+
+
+def gauge(meter: metrics.Meter, name: str) -> metrics._Gauge:
+    """The gauge with this name."""
+    metric = _METRICS[name]
+    return meter.create_gauge(name, unit=metric.unit, description=metric.description)
 
 
 def histogram(meter: metrics.Meter, name: str) -> metrics.Histogram:

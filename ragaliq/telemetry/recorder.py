@@ -13,7 +13,7 @@ from ragaliq.core.run import EvaluatedRun
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import Attributes, distinct_claims, label, score, verdict
 from ragaliq.telemetry.cardinality import BoundedValues
-from ragaliq.telemetry.instruments import counter, histogram, meter
+from ragaliq.telemetry.instruments import counter, gauge, histogram, meter
 
 __all__ = ["MetricsRecorder"]
 
@@ -34,6 +34,7 @@ class MetricsRecorder:
         self._claims = counter(own, names.METRIC_CLAIMS)
         self._tokens = counter(own, names.METRIC_TOKENS)
         self._cost = counter(own, names.METRIC_COST)
+        self._agreement = gauge(own, names.METRIC_AGREEMENT)
         self._sink_errors = counter(own, names.METRIC_SINK_ERRORS)
         self._values = BoundedValues()
 
@@ -79,6 +80,23 @@ class MetricsRecorder:
                     self._tokens.add(tokens, {names.TOKEN_TYPE: kind, **attributes})
             if result.usage.cost_usd:
                 self._cost.add(result.usage.cost_usd, attributes)
+
+    def agreed(self, first: str, second: str, *, route: str, share: float) -> None:
+        """Record how often two judges of a cascade agree; never raises.
+
+        Args:
+            first: Name of the judge that screens.
+            second: Name of the judge that decides the rest.
+            route: `accepted` for verdicts of the first that were audited, or `escalated`.
+            share: Of the last claims, 0 to 1.
+        """
+        attributes = {
+            names.JUDGE_FIRST: first,
+            names.JUDGE_SECOND: second,
+            names.CLAIM_ROUTE: route,
+        }
+        with suppress(Exception):  # another library's provider may do anything
+            self._agreement.set(share, self._bounded(attributes))
 
     def sink_failed(self, sink: str, error_type: str) -> None:
         """Count a failed attempt of a sink to store results; never raises.

@@ -1,0 +1,197 @@
+"""Who decides which claim."""
+
+from __future__ import annotations
+
+from unittest.mock import AsyncMock, MagicMock
+
+import pytest
+
+from ragaliq import (
+    CalibratedJudge,
+    CascadeJudge,
+    ClaimVerdict,
+    ConfigurationError,
+    LLMJudge,
+    LocalJudge,
+)
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
+
+CONTEXT = ["A context."]
+
+
+def deciders(reply):
+    return {verdict.claim_index: verdict.decided_by for verdict in reply.verdicts}
+
+
+async def test_without_a_calibration_the_next_judge_decides_everything(
+    screen, better, claims, asked
+):
+    judge = CascadeJudge(screen, better, escalate=0.1)
+    reply = await judge.verify_claims(claims, CONTEXT)
+    assert asked(better) == [claims]
+    assert set(deciders(reply).values()) == {"better"}
+    assert {verdict.verdict for verdict in reply.verdicts} == {"CONTRADICTED"}
+    assert judge.calibration == "uncalibrated"
+
+
+async def test_with_one_the_least_certain_go_on_in_one_call(
+    screen, better, claims, asked, calibration
+):
+    judge = CascadeJudge(screen, better, escalate=0.4, audit=0.0, calibration=calibration)
+    reply = await judge.verify_claims(claims, CONTEXT)
+    assert [v.claim_index for v in reply.verdicts] == list(range(len(claims)))
+    (batch,) = asked(better)
+    assert len(batch) == pytest.approx(0.4 * len(claims), abs=3)
+    kept = {v.claim_index for v in reply.verdicts if v.decided_by == "screen"}
+    sure = {claims.index(claim) for claim in claims if claim not in batch}
+    assert kept == sure
+    distance = [abs(float(claim.split()[-1]) - 0.5) for claim in claims]
+    assert min(distance[i] for i in sure) >= max(distance[claims.index(c)] for c in batch) - 0.02
+
+
+async def test_accepted_verdicts_are_the_screens_with_a_calibrated_confidence(
+    screen, better, claims, calibration
+):
+    judge = CascadeJudge(screen, better, escalate=0.4, audit=0.0, calibration=calibration)
+    alone = await CalibratedJudge(screen, calibration).verify_claims(claims, CONTEXT)
+    reply = await judge.verify_claims(claims, CONTEXT)
+    accepted = [verdict for verdict in reply.verdicts if verdict.decided_by == "screen"]
+    assert accepted
+    for verdict in accepted:
+        own = alone.verdicts[verdict.claim_index]
+        assert (verdict.verdict, verdict.confidence) == (own.verdict, own.confidence)
+        assert verdict.calibration == calibration.id
+    escalated = [verdict for verdict in reply.verdicts if verdict.decided_by == "better"]
+    assert {verdict.calibration for verdict in escalated} == {"uncalibrated"}
+
+
+async def test_a_share_of_the_accepted_is_audited_and_the_better_verdict_wins(
+    screen, better, claims, calibration
+):
+    judge = CascadeJudge(screen, better, escalate=0.0, audit=0.2, calibration=calibration)
+    reply = await judge.verify_claims(claims, CONTEXT)
+    audited = [verdict for verdict in reply.verdicts if verdict.decided_by == "better"]
+    assert len(audited) / len(claims) == pytest.approx(0.2, abs=0.1)
+    assert {verdict.verdict for verdict in audited} == {"CONTRADICTED"}
+    assert (await judge.verify_claims(claims, CONTEXT)).verdicts == reply.verdicts
+    other = CascadeJudge(screen, better, escalate=0.0, audit=0.2, calibration=calibration, seed=1)
+    assert deciders(await other.verify_claims(claims, CONTEXT)) != deciders(reply)
+    elsewhere = await judge.verify_claims(claims, ["Another context."])
+    assert deciders(elsewhere) != deciders(reply)
+
+
+async def test_a_claim_is_treated_alike_whatever_stands_beside_it(
+    screen, better, claims, calibration
+):
+    judge = CascadeJudge(screen, better, escalate=0.3, audit=0.1, calibration=calibration)
+    together = deciders(await judge.verify_claims(claims, CONTEXT))
+    backwards = deciders(await judge.verify_claims(claims[::-1], CONTEXT))
+    assert {len(claims) - 1 - i: name for i, name in backwards.items()} == together
+    alone = [(await judge.verify_claim(claim, CONTEXT)).decided_by for claim in claims[:20]]
+    assert alone == [together[i] for i in range(20)]
+
+
+async def test_a_band_escalates_what_lies_in_it(screen, better, claims, asked, calibration):
+    judge = CascadeJudge(screen, better, band=(0.4, 0.7), audit=0.0, calibration=calibration)
+    await judge.verify_claims(claims, CONTEXT)
+    (batch,) = asked(better)
+    for claim in claims:
+        support = round(calibration.support(float(claim.split()[-1])), 4)
+        assert (claim in batch) == (0.4 <= support < 0.7)
+
+
+async def test_without_any_text_to_read_nobody_is_asked(better):
+    judge = CascadeJudge(LocalJudge(), better)
+    reply = await judge.verify_claims(["It weighs 3 kg."], [" "])
+    assert (reply.verdicts[0].verdict, reply.verdicts[0].decided_by) == ("NOT_ENOUGH_INFO", "local")
+    assert better.calls == []
+
+
+async def test_three_judges_hand_on_what_they_are_not_sure_of(calibration, screen, claims):
+    middle, last = ScriptedJudge(verdicts="SUPPORTED"), ScriptedJudge(verdicts="CONTRADICTED")
+    middle.name, last.name = "middle", "last"
+    judge = CascadeJudge(screen, middle, last, escalate=0.5, calibration=calibration)
+    reply = await judge.verify_claims(claims, CONTEXT)
+    assert judge.name == "screen>middle>last"
+    assert judge.stages[1:] == (middle, last)
+    # The one in the middle has no calibration, so nobody takes its word.
+    assert set(deciders(reply).values()) == {"screen", "last"}
+    assert [(pair.first, pair.second) for pair in judge.agreement()] == [
+        ("screen", "middle>last"),
+        ("middle", "last"),
+    ]
+
+
+async def test_plain_judges_and_test_doubles_take_part(claims):
+    double = MagicMock(spec=LLMJudge)
+    double.verify_claim = AsyncMock(return_value=ClaimVerdict(verdict="SUPPORTED"))
+    judge = CascadeJudge(PlainScriptedJudge(), double)
+    reply = await judge.verify_claims(claims[:3], CONTEXT)
+    assert double.verify_claim.await_count == 3
+    assert set(deciders(reply).values()) == {"MagicMock"}
+
+
+async def test_more_claims_than_a_call_may_hold_are_asked_in_several(screen, claims, asked):
+    small = ScriptedJudge(verdicts="SUPPORTED")
+    small.max_claims, small.max_context_chars = 80, 500
+    judge = CascadeJudge(screen, small)
+    reply = await judge.verify_claims(claims, CONTEXT)
+    assert [len(batch) for batch in asked(small)] == [80, 80, 39]
+    assert len(reply.verdicts) == len(claims)
+    assert judge.max_context_chars == 500
+
+
+async def test_extraction_and_relevance_are_asked_of_the_chosen_judge(screen, better):
+    judge = CascadeJudge(screen, better)
+    await judge.extract_statements("q", "One. Two.")
+    await judge.evaluate_relevance("q", "One.")
+    assert screen.call_counts == {"extract_statements": 1}
+    assert better.call_counts == {"evaluate_relevance": 1}
+    judge = CascadeJudge(screen, better, extract_with="last", relevance_with="first")
+    await judge.extract_claims("One. Two.")
+    await judge.evaluate_context_relevance("q", "One.")
+    assert better.call_counts == {"evaluate_relevance": 1, "extract_claims": 1}
+
+
+async def test_one_pass_is_extraction_and_verification(screen, better):
+    graded = await CascadeJudge(LocalJudge(), better).grade_statements(
+        "How heavy?", "It weighs 3 kg. It is red.", CONTEXT
+    )
+    assert [s.statement for s in graded.statements] == ["It weighs 3 kg.", "It is red."]
+    assert {s.decided_by for s in graded.statements} == {"better"}
+    assert graded.usage.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"escalate": 1.5}, "escalate"),
+        ({"escalate": float("nan")}, "escalate"),
+        ({"audit": -0.1}, "audit"),
+        ({"escalate": 0.5, "band": (0.2, 0.8)}, "not both"),
+        ({"band": (0.8, 0.2)}, "low < high"),
+        ({"band": (0.2, 0.8)}, "calibration"),
+        ({"window": 0}, "window"),
+        ({"least_agreement": 2}, "least_agreement"),
+        ({"extract_with": "second"}, "extract_with"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_named(screen, better, settings, says):
+    with pytest.raises(ConfigurationError, match=says):
+        CascadeJudge(screen, better, **settings)
+
+
+def test_judges_nobody_could_tell_apart_are_refused(screen):
+    with pytest.raises(ConfigurationError, match="another name"):
+        CascadeJudge(screen, type(screen)())
+
+
+def test_the_fingerprint_changes_with_settings_and_calibration(screen, better, calibration):
+    prints = {
+        CascadeJudge(screen, better).fingerprint(),
+        CascadeJudge(screen, better, audit=0.5).fingerprint(),
+        CascadeJudge(screen, better, calibration=calibration).fingerprint(),
+        CascadeJudge(LocalJudge(), better).fingerprint(),
+    }
+    assert len(prints) == 4
+    assert CascadeJudge(screen, better).fingerprint() in prints
