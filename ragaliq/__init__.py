@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from ragaliq.judges.calibration import CalibratedJudge, Calibration
     from ragaliq.judges.cascade import CascadeJudge
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+    from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
     from ragaliq.judges.resolve import JudgeSpec, resolve_judge
@@ -120,6 +121,7 @@ __all__ = [
     "ContextRecallEvaluator",
     "CostEstimate",
     "DatasetError",
+    "EntailmentJudge",
     "EvaluatedRun",
     "EvaluationRecord",
     "EvaluationResult",
@@ -215,6 +217,7 @@ _NAMES = {
     "ragaliq.judges.calibration": "CalibratedJudge Calibration",
     "ragaliq.judges.cascade": "CascadeJudge",
     "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
+    "ragaliq.judges.entailment": "EntailmentJudge",
     "ragaliq.judges.local": "LocalJudge",
     "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",
     "ragaliq.judges.resolve": "JudgeSpec resolve_judge",

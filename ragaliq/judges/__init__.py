@@ -21,6 +21,7 @@ from ragaliq.judges.base import (
 if TYPE_CHECKING:
     from ragaliq.judges.cascade import CascadeJudge, StageAgreement
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+    from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
     from ragaliq.judges.parsing import parse_json_reply, parse_verdicts
@@ -32,6 +33,7 @@ __all__ = [
     "ClaimVerdict",
     "ClaimsResult",
     "ClaudeJudge",
+    "EntailmentJudge",
     "GradedStatements",
     "JudgeResult",
     "LLMJudge",
@@ -49,6 +51,7 @@ _LAZY = {
     "DEFAULT_JUDGE_MODEL": "ragaliq.judges.claude",
     "CascadeJudge": "ragaliq.judges.cascade",
     "ClaudeJudge": "ragaliq.judges.claude",
+    "EntailmentJudge": "ragaliq.judges.entailment",
     "LocalJudge": "ragaliq.judges.local",
     "OpenAICompatibleJudge": "ragaliq.judges.openai_compatible",
     "StageAgreement": "ragaliq.judges.cascade",

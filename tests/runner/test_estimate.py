@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq import ClaudeJudge, ConfigurationError, RAGTestCase, estimate, evaluate
+from ragaliq import (
+    CascadeJudge,
+    ClaudeJudge,
+    ConfigurationError,
+    LocalJudge,
+    RAGTestCase,
+    estimate,
+    evaluate,
+)
+from ragaliq.judges.calibration import fit_calibration
 from ragaliq.testing import MessagesServer, PlainScriptedJudge
 
 LAMP = "The Aurora lamp weighs 310 grams. Its battery lasts twelve hours on the low setting. " * 8
@@ -26,6 +35,13 @@ def cases():
         )
         for i in range(12)
     ]
+
+
+@pytest.fixture
+def calibration():
+    support = [(i + 0.5) / 200 for i in range(200)]
+    labels = [(i * 0.6180339887) % 1.0 < share for i, share in enumerate(support)]
+    return fit_calibration(LocalJudge(), support, labels)
 
 
 @pytest.fixture
@@ -64,6 +80,32 @@ def test_an_unpriced_model_has_requests_and_tokens_but_no_price(cases, server):
     usage = estimate(cases, judge=judge).usage
     assert usage.requests > 0
     assert usage.cost_usd is None
+
+
+def test_a_cascade_costs_what_its_screen_escalates(cases, calibration):
+    claude = ClaudeJudge(api_key="not-a-key")
+    alone = estimate(cases, evaluators=["faithfulness"], judge=claude).usage
+    screened = [
+        estimate(
+            cases,
+            evaluators=["faithfulness"],
+            judge=CascadeJudge(
+                LocalJudge(), claude, escalate=share, audit=0.0, calibration=calibration
+            ),
+        ).usage
+        for share in (0.2, 1.0)
+    ]
+    assert screened[0].cost_usd < screened[1].cost_usd < alone.cost_usd
+    # Claims are found by the embedded judge, so one request an answer is left.
+    assert screened[1].requests == len(cases)
+    assert screened[0].requests < len(cases)
+
+
+def test_a_screen_that_cannot_be_rehearsed_is_taken_to_escalate_everything(cases):
+    cheap = ClaudeJudge("claude-haiku-4-5", api_key="not-a-key")
+    dear = ClaudeJudge(api_key="not-a-key")
+    usage = estimate(cases, evaluators=["faithfulness"], judge=CascadeJudge(cheap, dear)).usage
+    assert usage.requests == 3 * len(cases)
 
 
 def test_a_judge_of_the_users_own_cannot_be_estimated(cases):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import Histogram, InMemoryMetricReader, Sum
+from opentelemetry.sdk.metrics.export import Gauge, Histogram, InMemoryMetricReader, Sum
 from opentelemetry.trace import format_span_id, format_trace_id
 
 from ragaliq import JudgeUsage, Monitor, SinkError, Status, TelemetryOptions
@@ -152,6 +152,7 @@ def test_scores_fall_into_twentieths(emit):
 def test_instruments_are_as_the_catalogue_says(emit, results, sdk):
     emitter = Emitter(options=sdk.options)
     emitter.metrics.sink_failed("phoenix", "TimeoutError")
+    emitter.metrics.agreed("local", "claude", route="escalated", share=0.8)
     emitter.watch(_Queue(), _Counts({"evaluated": 1}))
     usage = JudgeUsage(input_tokens=1, cost_usd=0.1)
     spent = results["faithfulness"].model_copy(update={"usage": usage})
@@ -161,8 +162,9 @@ def test_instruments_are_as_the_catalogue_says(emit, results, sdk):
         got = measured[metric.name]
         assert (got.unit, got.description) == (metric.unit, metric.description)
         is_histogram = metric.instrument == "histogram"
-        assert isinstance(got.data, Histogram if is_histogram else Sum)
-        if not is_histogram:
+        kinds = {"histogram": Histogram, "gauge": Gauge}
+        assert isinstance(got.data, kinds.get(metric.instrument, Sum))
+        if isinstance(got.data, Sum):
             assert got.data.is_monotonic is ("up-down" not in metric.instrument)
         for point in got.data.data_points:
             assert set(point.attributes) <= set(metric.attributes)

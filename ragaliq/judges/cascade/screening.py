@@ -19,6 +19,7 @@ __all__ = ["Screening"]
 
 _DIGITS = 4  # decimals a calibrated judge gives its probabilities
 _CHANCE = 0.5
+_FEW = 20  # labelled claims; what fewer stand for is too small a part to refuse all for
 
 
 class _Labelled(NamedTuple):
@@ -117,7 +118,7 @@ class Screening:
             )
         accuracy = min(1.0, right / accepted)
         low, high = wilson(accuracy, n=accepted)
-        if low <= _CHANCE:
+        if low <= _CHANCE and accepted >= _FEW:
             raise ConfigurationError(
                 f"calibration {calibration.id}: of the {accepted:.0f} labelled claims this cascade "
                 f"would take the first judge's word for, {accuracy:.0%} are right [{low:.0%}, "

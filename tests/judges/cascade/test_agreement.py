@@ -1,0 +1,105 @@
+"""How often the judges agree, and the warning when that drops."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from ragaliq import CascadeJudge
+from ragaliq.judges import StageAgreement
+from ragaliq.judges.cascade.agreement import AgreementWindow
+from ragaliq.testing import ScriptedJudge
+
+CONTEXT = ["A context."]
+
+
+def window(size=100, least=0.8):
+    return AgreementWindow("screen", "better", size=size, least=least)
+
+
+def fill(counted, *, agreed, times, audited=True):
+    for _ in range(times):
+        counted.compared(agreed=agreed, audited=audited)
+
+
+async def test_a_cascade_counts_what_both_judged(screen, claims, calibration):
+    same = ScriptedJudge(verdicts=screen._verdicts)
+    same.name = "same"
+    judge = CascadeJudge(screen, same, escalate=0.4, audit=0.3, calibration=calibration)
+    await judge.verify_claims(claims, CONTEXT)
+    (pair,) = judge.agreement()
+    assert (pair.first, pair.second, pair.claims) == ("screen", "same", len(claims))
+    assert pair.escalated_share == pytest.approx(0.4, abs=0.02)
+    assert pair.escalated == round(pair.escalated_share * len(claims))
+    assert 0 < pair.audited < len(claims) - pair.escalated
+    assert pair.accepted_rate == 1.0
+    assert pair.rate == pytest.approx(1.0, abs=0.1)
+
+
+async def test_contradicted_and_not_enough_information_agree(screen, better, calibration):
+    judge = CascadeJudge(screen, better, escalate=1.0, calibration=calibration)
+    await judge.verify_claims(["claim 0.1", "claim 0.9"], CONTEXT)
+    (pair,) = judge.agreement()
+    assert (pair.escalated, pair.escalated_agreed) == (2, 1)
+    assert pair.rate == 0.5
+
+
+def test_audited_claims_stand_for_all_accepted_ones():
+    pair = StageAgreement(
+        first="a",
+        second="b",
+        claims=100,
+        escalated_share=0.4,
+        audited=10,
+        audited_agreed=9,
+        escalated=40,
+        escalated_agreed=20,
+    )
+    assert pair.rate == pytest.approx(0.4 * 0.5 + 0.6 * 0.9)
+
+
+def test_without_an_audit_there_is_no_figure_for_all_claims():
+    assert StageAgreement(first="a", second="b").rate is None
+    pair = StageAgreement(
+        first="a", second="b", claims=4, escalated_share=0.5, escalated=2, escalated_agreed=2
+    )
+    assert (pair.rate, pair.accepted_rate, pair.escalated_rate) == (None, None, 1.0)
+
+
+def test_a_drop_is_told_once_and_the_next_drop_again(caplog):
+    counted = window(size=40)
+    with caplog.at_level(logging.WARNING, logger="ragaliq"):
+        fill(counted, agreed=True, times=40)
+        assert caplog.messages == []
+        fill(counted, agreed=False, times=40)
+        assert len(caplog.messages) == 1
+        assert "better agrees with only 78% of the last 40" in caplog.messages[0]
+        fill(counted, agreed=True, times=40)
+        fill(counted, agreed=False, times=40)
+    assert len(caplog.messages) == 2
+
+
+def test_few_audits_and_escalated_claims_raise_no_warning(caplog):
+    counted = window()
+    fill(counted, agreed=False, times=29)
+    fill(counted, agreed=False, times=500, audited=False)
+    assert caplog.messages == []
+    fill(counted, agreed=False, times=1)
+    assert len(caplog.messages) == 1
+
+
+def test_only_the_last_claims_count():
+    counted = window(size=10)
+    fill(counted, agreed=False, times=10)
+    fill(counted, agreed=True, times=10)
+    assert counted.snapshot().accepted_rate == 1.0
+    assert counted.snapshot().audited == 10
+
+
+def test_a_lock_the_parent_held_at_a_fork_does_not_stop_the_child(monkeypatch):
+    counted = window()
+    counted._lock.acquire()
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    counted.routed(escalated=True)
+    assert counted.snapshot().claims == 1

@@ -1,0 +1,85 @@
+"""Which verdicts are accepted follows from the calibration alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq import ClaimVerdict, ConfigurationError
+from ragaliq.judges.calibration import fit_calibration
+from ragaliq.judges.cascade import Screening
+from ragaliq.testing import ScriptedJudge
+
+
+def verdict(support, supported_from=0.5):
+    if support >= supported_from:
+        return ClaimVerdict(verdict="SUPPORTED", confidence=support)
+    return ClaimVerdict(verdict="NOT_ENOUGH_INFO", confidence=1.0 - support)
+
+
+def share_of(screening, calibration, draws=20):
+    """The share of the labelled claims that is escalated, counted verdict by verdict."""
+    points = calibration.points
+    after = [point.claims for point in points[1:]] + [0]
+    escalated = 0.0
+    for point, rest in zip(points, after, strict=True):
+        tried = [
+            screening.accepts(verdict(point.at, calibration.supported_from), (i + 0.5) / draws)
+            for i in range(draws)
+        ]
+        escalated += (point.claims - rest) * tried.count(False) / draws
+    return escalated / calibration.labels
+
+
+@given(share=st.floats(0.2, 1.0))
+def test_the_target_share_is_met_on_the_labelled_claims(calibration, share):
+    screening = Screening.by_share(calibration, share)
+    assert screening.escalated == pytest.approx(share, abs=0.01)
+    assert share_of(screening, calibration) == pytest.approx(share, abs=0.02)
+
+
+@given(share=st.floats(0.0, 1.0), support=st.floats(0.0, 1.0))
+def test_more_certain_than_an_accepted_claim_is_accepted_too(calibration, share, support):
+    screening = Screening.by_share(calibration, share)
+    further = support / 2 if support < 0.5 else (1.0 + support) / 2
+    if screening.accepts(verdict(support), 0.5):
+        assert screening.accepts(verdict(further), 0.5)
+
+
+def test_claims_that_are_equally_certain_are_divided_by_their_draw():
+    coarse = [0.1, 0.3, 0.7, 0.9]
+    support = [coarse[i % 4] for i in range(400)]
+    labels = [(i * 0.6180339887) % 1.0 < share for i, share in enumerate(support)]
+    calibration = fit_calibration(ScriptedJudge(), support, labels)
+    screening = Screening.by_share(calibration, 0.3)
+    assert 0.0 < screening.share_at < 1.0
+    assert share_of(screening, calibration, draws=100) == pytest.approx(0.3, abs=0.02)
+
+
+def test_what_the_labels_promise_for_the_accepted_is_told(calibration):
+    half, most = (Screening.by_share(calibration, share) for share in (0.5, 0.8))
+    accuracy, low, high = half.accuracy
+    assert low < accuracy < high
+    assert most.accuracy[0] > accuracy > 0.75
+    assert Screening.by_share(calibration, 1.0).accuracy is None
+    assert Screening.everything().escalated == 1.0
+
+
+def test_what_may_be_a_guess_is_not_accepted():
+    # It knows which claims are wrong; of those it calls right, every other one is.
+    support = [(i + 0.5) / 400 for i in range(400)]
+    labels = [(i * 0.6180339887) % 1.0 < (0.1 if x < 0.3 else 0.5) for i, x in enumerate(support)]
+    calibration = fit_calibration(ScriptedJudge(), support, labels)
+    with pytest.raises(ConfigurationError, match=r"50% are right .* may be a guess"):
+        Screening.by_band(calibration, 0.0, 0.4)
+    assert Screening.by_band(calibration, 0.4, 1.0).accuracy[0] > 0.85
+
+
+def test_with_a_threshold_for_precision_doubtful_rejections_are_the_least_certain(calibration):
+    strict = calibration.model_copy(update={"supported_from": 0.8, "precision": 0.9})
+    screening = Screening.by_share(strict, 0.3)
+    # 0.75 is not called supported, although it mostly is.
+    assert not screening.accepts(verdict(0.75, 0.8), 0.5)
+    assert screening.accepts(verdict(0.95, 0.8), 0.5)
+    assert screening.accepts(verdict(0.05, 0.8), 0.5)

@@ -1,0 +1,171 @@
+"""An entailment judge around a function; models are tried in tests/entailment."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+
+import pytest
+
+from ragaliq import (
+    CalibratedJudge,
+    ConfigurationError,
+    EntailmentJudge,
+    FaithfulnessEvaluator,
+    JudgeAPIError,
+    JudgeResponseError,
+    RAGTestCase,
+    ScoringPolicy,
+    Status,
+)
+from ragaliq.judges.calibration import fit_calibration, raw_support
+from ragaliq.judges.entailment.scoring import probabilities
+
+CHUNKS = ["The lamp weighs 3 kg.", "Refunds take five days.", "The shop is in Graz."]
+
+
+def contains(pairs):
+    return [0.9 if claim.strip(".") in premise else 0.1 for premise, claim in pairs]
+
+
+async def test_the_clearest_chunk_is_named():
+    reply = await EntailmentJudge(contains).verify_claims(
+        ["The shop is in Graz.", "The lamp is red."], CHUNKS
+    )
+    first, second = reply.verdicts
+    assert (first.verdict, first.confidence) == ("SUPPORTED", 0.9)
+    assert first.supporting_chunk_ids == [2]
+    assert (second.verdict, second.confidence) == ("NOT_ENOUGH_INFO", 0.9)
+    assert second.supporting_chunk_ids == []
+    assert reply.usage.cost_usd == 0.0
+
+
+async def test_the_best_window_counts():
+    long = [" ".join(f"Sentence number {i} says nothing." for i in range(30)) + " Ada won."]
+    seen = []
+
+    def watched(pairs):
+        seen.extend(pairs)
+        return contains(pairs)
+
+    verdict = await EntailmentJudge(watched, max_tokens=40).verify_claim("Ada won.", long)
+    assert verdict.verdict == "SUPPORTED"
+    assert len(seen) > 3
+    assert all(len(f"{premise} {claim}".split()) <= 40 for premise, claim in seen)
+
+
+async def test_a_claim_that_leaves_no_room_has_no_verdict():
+    judge = EntailmentJudge(contains, max_tokens=40)
+    claims = ["Ada won.", "word " * 30]
+    reply = await judge.verify_claims(claims, CHUNKS)
+    assert [verdict.claim_index for verdict in reply.verdicts] == [0]
+    with pytest.raises(JudgeResponseError, match="1 of 1 claims"):
+        await judge.verify_claim(claims[1], CHUNKS)
+    with pytest.raises(JudgeResponseError, match="1 of 2 claims"):
+        await judge.grade_statements("q", f"Ada won. The {claims[1]}.", CHUNKS)
+
+
+async def test_an_empty_context_asks_no_model():
+    judge = EntailmentJudge(lambda pairs: 1 / 0)
+    verdict = await judge.verify_claim("Ada won.", ["", " "])
+    assert (verdict.verdict, verdict.confidence) == ("NOT_ENOUGH_INFO", 1.0)
+
+
+async def test_an_answer_is_scored_claim_by_claim():
+    case = RAGTestCase(
+        query="How heavy is it?",
+        context=CHUNKS,
+        response="The lamp weighs 3 kg. The lamp is made of gold.",
+    )
+    result = await FaithfulnessEvaluator().evaluate(case, EntailmentJudge(contains))
+    assert result.score == 0.5
+    assert [claim.decided_by for claim in result.claims] == ["entailment"] * 2
+    one_pass = FaithfulnessEvaluator(strategy="single_pass")
+    assert (await one_pass.evaluate(case, EntailmentJudge(contains))).score == 0.5
+
+
+async def test_a_model_that_fails_is_a_failure_and_quotes_nothing():
+    def broken(pairs):
+        raise RuntimeError(f"out of memory for {pairs}")
+
+    case = RAGTestCase(query="q", context=CHUNKS, response="Zanzibar is far away.")
+    result = await FaithfulnessEvaluator(policy=ScoringPolicy.LIVE).evaluate(
+        case, EntailmentJudge(broken)
+    )
+    assert result.status is Status.JUDGE_ERROR
+    assert "RuntimeError" in result.error
+    assert "Zanzibar" not in result.error
+    with pytest.raises(JudgeAPIError) as raised:
+        await EntailmentJudge(broken).verify_claim("Zanzibar.", CHUNKS)
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize("scores", [[0.5], [1.5, 0.5], [float("nan"), 0.5]])
+async def test_scores_that_cannot_be_right_are_an_error(scores):
+    with pytest.raises(JudgeResponseError):
+        await EntailmentJudge(lambda pairs: scores).verify_claims(["A.", "B."], ["Text."])
+
+
+async def test_the_model_works_off_the_event_loop_and_on_one_thread_at_a_time():
+    loop_thread, threads, active, most = threading.get_ident(), set(), [], []
+    started = threading.Barrier(1)
+
+    def model(pairs):
+        threads.add(threading.get_ident())
+        active.append(1)
+        most.append(len(active))
+        started.wait()
+        active.pop()
+        return [0.9] * len(pairs)
+
+    judge = EntailmentJudge(model)
+    await asyncio.gather(*(judge.verify_claim(f"Claim {i}.", ["Text."]) for i in range(8)))
+    assert loop_thread not in threads
+    assert max(most) == 1
+
+
+async def test_its_confidence_can_be_calibrated():
+    judge = EntailmentJudge(contains)
+    support = [raw_support(v) for v in [await judge.verify_claim(c, [c]) for c in ["A b."]]]
+    assert support == [0.9]
+    scores = [(i + 0.5) / 200 for i in range(200)]
+    calibration = fit_calibration(judge, scores, [x > 0.4 for x in scores])
+    verdict = await CalibratedJudge(judge, calibration).verify_claim("Graz.", CHUNKS)
+    assert verdict.calibration == calibration.id
+
+
+def test_outputs_become_chances():
+    three = probabilities([0.0, 0.0, 0.0], ("CONTRADICTED", "NOT_ENOUGH_INFO", "SUPPORTED"), "m")
+    assert three == pytest.approx((1 / 3, 1 / 3))
+    assert probabilities([0.0], ("SUPPORTED",), "m").supported == 0.5
+    assert probabilities([-1e9, 1e9], ("NOT_ENOUGH_INFO", "SUPPORTED"), "m").supported == 1.0
+    with pytest.raises(JudgeResponseError, match="no number"):
+        probabilities([float("nan"), 0.0], ("NOT_ENOUGH_INFO", "SUPPORTED"), "m")
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "says"),
+    [
+        (contains, {"threshold": 1.0}, "threshold"),
+        (contains, {"batch_size": 0}, "batch_size"),
+        (contains, {"labels": ["SUPPORTED"]}, "not for a function"),
+        (7, {}, "got int"),
+        ("", {}, "takes a folder"),
+        ("nowhere/model.onnx", {}, "no file"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_named(model, settings, says):
+    with pytest.raises(ConfigurationError, match=says):
+        EntailmentJudge(model, **settings)
+
+
+def test_a_missing_extra_is_named_with_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ConfigurationError, match=r"needs torch.*ragaliq\[entailment\]"):
+        EntailmentJudge(tmp_path)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    file = tmp_path / "model.onnx"
+    file.write_bytes(b"")
+    with pytest.raises(ConfigurationError, match=r"needs onnxruntime.*\[entailment-onnx\]"):
+        EntailmentJudge(file)

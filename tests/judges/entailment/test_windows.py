@@ -1,0 +1,56 @@
+"""A context that is too long is read in windows, and all of it is read."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq.judges.entailment.windows import windows_of
+
+
+def words(text):
+    return len(text.split())
+
+
+def test_what_fits_is_one_window():
+    (window,) = windows_of(["One two.", "Three four."], words, budget=20)
+    assert window == ("One two. Three four.", (0, 1))
+
+
+def test_windows_hold_whole_sentences_and_repeat_one_within_a_chunk():
+    chunk = "Ada has a cat. It is old. Bob has a dog. It is new."
+    windows = windows_of([chunk], words, budget=12)
+    assert [window.text for window in windows] == [
+        "Ada has a cat. It is old.",
+        "It is old. Bob has a dog.",
+        "Bob has a dog. It is new.",
+    ]
+    assert {window.chunks for window in windows} == {(0,)}
+
+
+def test_nothing_is_repeated_from_another_chunk():
+    windows = windows_of(["Ada has a cat.", "Bob has a dog.", "Eve has a cow."], words, budget=10)
+    assert [window.chunks for window in windows] == [(0, 1), (2,)]
+
+
+def test_a_sentence_that_is_too_long_is_cut_between_words():
+    chunk = " ".join(f"word{i}" for i in range(50))
+    windows = windows_of([chunk], words, budget=10)
+    assert all(words(window.text) <= 10 for window in windows)
+    assert " ".join(window.text for window in windows).split() == chunk.split()
+
+
+@given(
+    chunks=st.lists(st.text(alphabet="ab .\n!?é漢", max_size=120), max_size=5),
+    budget=st.integers(3, 15),
+)
+def test_every_letter_is_in_a_window_that_fits(chunks, budget):
+    def letters(text):
+        return len(text.replace(" ", ""))
+
+    windows = windows_of(chunks, letters, budget=budget)
+    assert all(letters(window.text) <= budget for window in windows)
+    for position, chunk in enumerate(chunks):
+        read = "".join(w.text for w in windows if position in w.chunks)
+        for letter in set(chunk) - set(" .\n!?"):
+            assert read.count(letter) >= chunk.count(letter)

@@ -1,0 +1,60 @@
+"""From what a user writes to the judge."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragaliq import (
+    CascadeJudge,
+    ClaudeJudge,
+    ConfigurationError,
+    LocalJudge,
+    Monitor,
+    resolve_judge,
+)
+from ragaliq.judges.calibration import fit_calibration
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
+
+
+@pytest.mark.parametrize("spec", ["cascade", "local>claude", " local > claude "])
+def test_a_cascade_is_named_by_its_judges(spec):
+    judge = resolve_judge(spec, model="claude-haiku-4-5")
+    assert isinstance(judge, CascadeJudge)
+    first, second = judge.stages
+    assert isinstance(first, LocalJudge)
+    assert isinstance(second, ClaudeJudge)
+    assert second.model == "claude-haiku-4-5"
+
+
+def test_a_calibration_is_the_first_judges(tmp_path):
+    support = [(i + 0.5) / 200 for i in range(200)]
+    calibration = fit_calibration(LocalJudge(), support, [x > 0.4 for x in support])
+    calibration.save(tmp_path / "cal.json")
+    judge = resolve_judge("local>claude", calibration=tmp_path / "cal.json")
+    assert judge.calibration == calibration.id
+    assert judge.screening.escalated == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_monitor_takes_it_from_the_environment(monkeypatch):
+    monkeypatch.setenv("RAGALIQ_JUDGE", "local>claude")
+    with Monitor() as monitor:
+        assert monitor.judge.name == "local>claude"
+        assert monitor.stats().executor == "thread"  # a key must not travel to a process
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("local>", "written such as"),
+        (">", "written such as"),
+        ("local>local", "twice"),
+        ("local>gpt", "no judge 'gpt'"),
+    ],
+)
+def test_what_names_no_cascade_is_refused(spec, says):
+    with pytest.raises(ConfigurationError, match=says):
+        resolve_judge(spec)
