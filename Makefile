@@ -24,6 +24,8 @@ PEERS := .venv-peers
 BACKENDS := .venv-backends
 PYTHON312 ?= $(shell for python in python3.12 $(PYTHON); do \
 	$$python -c '' 2>/dev/null && echo $$python && break; done)
+# Only for `make test-entailment`: torch with what it brings takes gigabytes.
+ENTAILMENT := .venv-entailment
 PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's own environment may stand in for what is installed in .venv.
@@ -67,6 +69,15 @@ test-backends: $(READY) $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(B
 		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }; } || { \
 		echo "ragaliq: install Debian's package 'chromium' first (as root)" >&2; exit 1; }
 	@$(PY) -m pytest tests/backends tests/dashboards -m backends $(ARGS)
+
+.PHONY: test-entailment
+test-entailment: $(ENTAILMENT)/.ready ## Try the entailment judge on tiny models of its own (installs torch once: gigabytes)
+	@$(ENTAILMENT)/bin/python -m pytest tests/entailment -m entailment $(ARGS)
+
+.PHONY: cascade-curves
+cascade-curves: $(READY) ## Print a cascade's accuracy against its cost on labelled claims: make cascade-curves DATA=folder
+	@test -n "$(DATA)" || { echo "ragaliq: name the folder with the labelled sets: make cascade-curves DATA=..." >&2; exit 1; }
+	@$(PY) -m ragaliq.judges.cascade.simulation $(DATA) $(ARGS)
 
 .PHONY: test-wheels
 test-wheels: $(READY) ## Build the three distributions and test what is in them
@@ -121,7 +132,7 @@ build: $(READY) ## Build wheels and source archives into dist/
 
 .PHONY: clean
 clean: ## Remove .venv and everything that was built
-	@rm -rf $(VENV) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(BACKENDS) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(ENTAILMENT) $(BACKENDS) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \
@@ -184,4 +195,11 @@ $(BACKENDS)/prometheus/.ready:
 	@cd $(@D) && { apt-get $(AS_ROOT) download -qq prometheus 2>/dev/null || { \
 		apt-get update -qq && apt-get $(AS_ROOT) download -qq prometheus; }; }
 	@cd $(@D) && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
+$(ENTAILMENT)/.ready: pyproject.toml constraints.txt
+	@echo "Installing into $(ENTAILMENT) (once; torch takes minutes and gigabytes) ..." >&2
+	@test -x $(ENTAILMENT)/bin/python || $(PYTHON) -m venv $(ENTAILMENT)
+	@$(ENTAILMENT)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
+		-c constraints.txt --upgrade pip
+	@$(ENTAILMENT)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
+		-c constraints.txt --group entailment -e '.[entailment]'
 	@touch $@
