@@ -14,6 +14,7 @@ from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import CalibratedJudge
 from ragaliq.judges.cascade import CascadeJudge
+from ragaliq.judges.entailment import EntailmentJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.rehearsal import Rehearsal
@@ -92,6 +93,10 @@ def _rehearse(judge: LLMJudge) -> LLMJudge:
         judge = judge.judge  # the curve changes verdicts and not what is asked
     if isinstance(judge, LocalJudge):
         return judge
+    if isinstance(judge, EntailmentJudge):
+        free = LocalJudge()  # stands in: the model itself would take its time, and costs nothing
+        free.name = judge.name
+        return free
     if isinstance(judge, PromptedJudge):
         return Rehearsal(judge, LocalJudge())
     raise ConfigurationError(

@@ -6,6 +6,7 @@ from ragaliq import (
     CascadeJudge,
     ClaudeJudge,
     ConfigurationError,
+    EntailmentJudge,
     LocalJudge,
     RAGTestCase,
     estimate,
@@ -106,6 +107,15 @@ def test_a_screen_that_cannot_be_rehearsed_is_taken_to_escalate_everything(cases
     dear = ClaudeJudge(api_key="not-a-key")
     usage = estimate(cases, evaluators=["faithfulness"], judge=CascadeJudge(cheap, dear)).usage
     assert usage.requests == 3 * len(cases)
+
+
+def test_an_entailment_model_costs_nothing_and_is_not_run(cases, calibration):
+    model = EntailmentJudge(lambda pairs: 1 / 0)
+    assert estimate(cases, judge=model).usage.cost_usd == 0.0
+    three = CascadeJudge(
+        LocalJudge(), model, ClaudeJudge(api_key="not-a-key"), calibration=calibration
+    )
+    assert estimate(cases, judge=three).usage.cost_usd > 0.0
 
 
 def test_a_judge_of_the_users_own_cannot_be_estimated(cases):

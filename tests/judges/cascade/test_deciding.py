@@ -11,8 +11,10 @@ from ragaliq import (
     CascadeJudge,
     ClaimVerdict,
     ConfigurationError,
+    FaithfulnessEvaluator,
     LLMJudge,
     LocalJudge,
+    RAGTestCase,
 )
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
@@ -195,3 +197,15 @@ def test_the_fingerprint_changes_with_settings_and_calibration(screen, better, c
     }
     assert len(prints) == 4
     assert CascadeJudge(screen, better).fingerprint() in prints
+
+
+async def test_a_long_context_is_one_call_for_each_part(screen, asked):
+    better = ScriptedJudge(verdicts="SUPPORTED")
+    better.name, better.max_context_chars = "better", 400
+    screen = type(screen)(claims=["claim 0.5", "claim 0.6"])
+    chunks = [f"Chunk {i}. " + "It says nothing at all. " * 12 for i in range(3)]
+    case = RAGTestCase(query="q", context=chunks, response="An answer.")
+    result = await FaithfulnessEvaluator().evaluate(case, CascadeJudge(screen, better))
+    assert result.raw_response["context_parts"] == 3
+    assert asked(better) == [["claim 0.5", "claim 0.6"]] * 3
+    assert [claim.decided_by for claim in result.claims] == ["better"] * 2
