@@ -16,7 +16,8 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.claim_based import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.resolve import resolve_judge
+from ragaliq.judges.cascade import CascadeJudge
+from ragaliq.judges.resolve import cascade_names, resolve_judge
 
 __all__ = [
     "BaseUrl",
@@ -60,9 +61,18 @@ Data = Annotated[
     Path, typer.Argument(help="Cases: .jsonl, .json, .csv, .tsv, .yaml, .parquet; also .gz.")
 ]
 Judge = Annotated[
-    str, typer.Option(help="local (embedded, no key), claude, or openai (any compatible server).")
+    str,
+    typer.Option(
+        help="local (embedded, no key), claude, openai (any compatible server), entailment "
+        "(a model of yours), or a cascade such as 'local>claude'."
+    ),
 ]
-Model = Annotated[str | None, typer.Option(help="The judge's model; needed for openai.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        help="The judge's model; needed for openai and entailment (a folder or an .onnx file)."
+    ),
+]
 BaseUrl = Annotated[str | None, typer.Option(help="Where an openai-compatible server listens.")]
 CalibrationFile = Annotated[
     Path | None,
@@ -95,7 +105,20 @@ def judge_of(
         ConfigurationError: There is none, it lacks a model, an address or a key, or the
             calibration was made for another judge.
     """
-    return resolve_judge(_plain_judge(name, model, base_url), calibration=calibration)
+    stages = cascade_names(name)
+    if stages is None:
+        return resolve_judge(_plain_judge(name, model, base_url), calibration=calibration)
+    if len([stage for stage in stages if stage != "local"]) > 1 and model is not None:
+        raise ConfigurationError(f"--model: which judge of {name} is it for? Use the Python API")
+    first, second, *more = (
+        _plain_judge(
+            stage,
+            model if stage != "local" else None,
+            base_url if stage == "openai" or "openai" not in stages else None,
+        )
+        for stage in stages
+    )
+    return CascadeJudge(first, second, *more, calibration=calibration)
 
 
 def _plain_judge(name: str, model: str | None, base_url: str | None) -> LLMJudge:
@@ -103,13 +126,23 @@ def _plain_judge(name: str, model: str | None, base_url: str | None) -> LLMJudge
         if base_url is not None:
             raise ConfigurationError("--base-url goes with --judge openai")
         if name == "local" and model is not None:
-            raise ConfigurationError("--model goes with --judge claude or openai")
+            raise ConfigurationError("--model goes with --judge claude, openai or entailment")
+        if name == "entailment":
+            return _entailment_judge(model)
         return resolve_judge(name, model=model)
     if model is None or base_url is None:
         raise ConfigurationError("--judge openai needs --model and --base-url")
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
 
     return OpenAICompatibleJudge(base_url=base_url, model=model)
+
+
+def _entailment_judge(model: str | None) -> LLMJudge:
+    if model is None:
+        raise ConfigurationError("--judge entailment needs --model: a folder or an .onnx file")
+    from ragaliq.judges.entailment import EntailmentJudge
+
+    return EntailmentJudge(model)
 
 
 def evaluators_of(

@@ -11,7 +11,7 @@ from ragaliq.judges.base import LLMJudge
 if TYPE_CHECKING:
     from ragaliq.judges.calibration import Calibration
 
-__all__ = ["CalibrationSpec", "JudgeSpec", "resolve_judge"]
+__all__ = ["CalibrationSpec", "JudgeSpec", "cascade_names", "resolve_judge"]
 
 JudgeSpec = LLMJudge | Literal["local", "claude", "cascade"]
 CalibrationSpec: TypeAlias = "Calibration | str | Path"
@@ -39,8 +39,12 @@ def resolve_judge(
         ConfigurationError: No such judge, Claude without credentials, or a calibration that was
             made for another judge.
     """
-    if judge == "cascade" or (isinstance(judge, str) and ">" in judge):
-        return _cascade(_CASCADE if judge == "cascade" else judge, model, calibration)
+    names = cascade_names(judge) if isinstance(judge, str) else None
+    if names is not None:
+        from ragaliq.judges.cascade import CascadeJudge
+
+        first, second, *more = (_named(name, model) for name in names)
+        return CascadeJudge(first, second, *more, calibration=calibration)
     chosen = _named(judge, model)
     if calibration is None:
         return chosen
@@ -49,16 +53,22 @@ def resolve_judge(
     return CalibratedJudge(chosen, calibration)
 
 
-def _cascade(spec: str, model: str | None, calibration: CalibrationSpec | None) -> LLMJudge:
+def cascade_names(spec: str) -> list[str] | None:
+    """The judges that a cascade such as `local>claude` names; None for anything else.
+
+    Raises:
+        ConfigurationError: One is missing or named twice.
+    """
+    if spec == "cascade":
+        spec = _CASCADE
+    if ">" not in spec:
+        return None
     names = [name.strip() for name in spec.split(">")]
     if not all(names):
         raise ConfigurationError(f"no judge {spec!r}; a cascade is written such as 'local>claude'")
     if len(set(names)) < len(names):
         raise ConfigurationError(f"the cascade {spec!r} names a judge twice")
-    from ragaliq.judges.cascade import CascadeJudge
-
-    first, second, *more = (_named(name, model) for name in names)
-    return CascadeJudge(first, second, *more, calibration=calibration)
+    return names
 
 
 def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
