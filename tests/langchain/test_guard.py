@@ -255,3 +255,17 @@ def test_a_monitor_may_be_shared_with_direct_calls(guard_of):
     guard.invoke(QUESTION)
     guard.guard.monitor.evaluate(RAGTestCase(query="q", context=["a"], response="a"))
     assert guard.guard.monitor.stats().outcomes == {"evaluated": 2}
+
+
+def test_the_names_of_keys_and_of_the_conversation_reach_a_guard(guard_of, invoke, caplog):
+    got = []
+    chain = RunnableLambda(lambda given: {"reply": ANSWER})
+    keys = {"question_key": "wish", "context_key": "cites", "answer_key": "reply"}
+    guard = guard_of(chain, on_result=got.append, handler_options=keys)
+    given = {"wish": QUESTION, "other": "thing", "cites": list(REFUNDS)}
+    invoke(guard.with_config(metadata={"session_id": "conversation 7"}), given)
+    assert guard.guard.monitor.flush(5)
+    (result,) = got
+    assert (result.case.query, result.case.context_texts) == (QUESTION, list(REFUNDS))
+    assert result.run.session_id == "conversation 7"
+    assert not caplog.records
