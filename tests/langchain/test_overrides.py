@@ -238,3 +238,13 @@ async def later(inputs, outputs):
 def test_options_that_cannot_work_are_refused(watch, option):
     with pytest.raises(ConfigurationError, match=next(iter(option))):
         RagaliqCallbackHandler(watch.monitor, **option)
+
+
+def test_an_interrupt_inside_the_function_passes_and_the_run_still_ends(new_watch):
+    def interrupted(inputs, outputs):
+        raise KeyboardInterrupt
+
+    watch = new_watch(handler={"extract": interrupted})
+    with pytest.raises(KeyboardInterrupt):
+        RunnableLambda(unusual).invoke(UNUSUAL, watch.config)
+    assert watch.incomplete == {"interrupted": 1}

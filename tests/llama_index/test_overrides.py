@@ -146,3 +146,12 @@ async def later(inputs, outputs):
 def test_what_is_no_plain_function_is_refused(monitor, extract):
     with pytest.raises(ConfigurationError, match="extract"):
         attach(monitor, extract=extract)
+
+
+def test_an_interrupt_inside_the_function_ends_the_run(monitor, engine):
+    def interrupted(inputs, outputs):
+        raise KeyboardInterrupt
+
+    attach(monitor, extract=interrupted)
+    engine().query(QUESTION)  # LlamaIndex drops whatever a handler raises
+    assert (monitor.outcomes, monitor.open) == ({"interrupted": 1}, 0)

@@ -170,8 +170,10 @@ class RunTracker:
         try:
             found = conclude(root, outputs, inputs, is_stream=is_stream)
             target = root.target.at_end()
-        except Exception:
-            root.ticket.discard("internal_error")
+        except BaseException as error:
+            # Not only our own: Ctrl-C may come in the middle of the application's `extract`.
+            is_ours = isinstance(error, Exception)
+            root.ticket.discard("internal_error" if is_ours else "interrupted")
             raise
         if isinstance(found, str):
             root.ticket.discard(found)

@@ -109,6 +109,10 @@ class Finisher:
         except Exception as error:  # noqa: BLE001 - the application's own code may do anything
             self._faults.extract_failed(error)
             return None
+        except BaseException:
+            # Something from outside, such as Ctrl-C, while the function ran: the run ends with it.
+            run.ticket.discard("interrupted")
+            raise
 
     def listener(self, run: Run, payload: Any) -> StreamListener:
         """Ends the run with a streamed answer; reads the context off `payload` now."""
