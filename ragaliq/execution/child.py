@@ -35,11 +35,13 @@ class ChildLostError(Exception):
 
     Args:
         hung: It was ended, because nothing had come from it for too long.
+        was_asked: Whether it may have had the whole question.
     """
 
-    def __init__(self, *, hung: bool) -> None:
+    def __init__(self, *, hung: bool, was_asked: bool = True) -> None:
         super().__init__()
         self.hung = hung
+        self.was_asked = was_asked
 
 
 class Child:
@@ -51,6 +53,7 @@ class Child:
         self._waiting: dict[int, asyncio.Future[Message | None]] = {}
         self._numbers = itertools.count(1)
         self._heard = asyncio.get_running_loop().time()
+        self._is_lost = False  # nothing can be sent any more
         self._ready: asyncio.Future[Message | None] = self._expect(0)
         self._listening = asyncio.create_task(self._listen())
 
@@ -84,7 +87,9 @@ class Child:
     @property
     def is_alive(self) -> bool:
         """Whether it may be asked."""
-        return not self._listening.done()
+        # Its end is heard of through the loop, some time after it: asked before, the loop could
+        # send it one case after the other in vain.
+        return not (self._is_lost or self._listening.done()) and self._process.poll() is None
 
     @property
     def exit_code(self) -> int | None:
@@ -111,7 +116,8 @@ class Child:
             self._process.kill()
             raise ChildLostError(hung=True) from None
         except OSError:
-            raise ChildLostError(hung=False) from None
+            self._is_lost = True
+            raise ChildLostError(hung=False, was_asked=False) from None
         finally:
             self._waiting.pop(number, None)
 

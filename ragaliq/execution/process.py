@@ -66,16 +66,15 @@ class ProcessScorer:
         Raises:
             RagaliqError: The evaluation itself raised; the message names the error's class.
         """
-        child = await self._running_child()
-        if child is None:
-            return await self._thread.score(case, evaluators, deadline=deadline)
         names = [evaluator.name for evaluator in evaluators]
         job = {"case": case_data(case), "evaluators": names, "deadline": deadline}
         try:
-            reply = await child.ask(job, patience=deadline + _GRACE)
+            reply = await self._ask(job, patience=deadline + _GRACE)
         except ChildLostError as lost:
             error = _failure(lost, deadline + _GRACE)
             return {each.name: each.failure_result(error, self._judge) for each in evaluators}
+        if reply is None:
+            return await self._thread.score(case, evaluators, deadline=deadline)
         self._failures = 0
         if "failed" in reply:
             raise RagaliqError(f"the process that judges met {reply['failed']}")
@@ -93,6 +92,23 @@ class ProcessScorer:
         if self._child is not None:
             self._child.disown()
         return ProcessScorer(self._evaluators, self._judge, niceness=self._niceness)
+
+    async def _ask(self, job: Message, *, patience: float) -> Message | None:
+        """The process's reply; None where there is no process.
+
+        Raises:
+            ChildLostError: It ended with the case, or several before they could be given it.
+        """
+        attempt = 1
+        while (child := await self._running_child()) is not None:
+            try:
+                return await child.ask(job, patience=patience)
+            except ChildLostError as lost:
+                # A process that never had the case did not die of it.
+                if lost.was_asked or attempt == _STARTS_TRIED:
+                    raise
+                attempt += 1
+        return None
 
     async def _running_child(self) -> Child | None:
         if self._child is not None and self._child.is_alive:

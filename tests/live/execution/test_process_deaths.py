@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from contextlib import contextmanager
 
 import pytest
 
@@ -58,6 +59,45 @@ def test_a_process_that_dies_idle_costs_no_run(judging, claims, child_of, has_en
     assert monitor.stats().restarts == 2
     assert [record.levelno for record in caplog.records] == [logging.WARNING]  # said once
     assert "exit code -9" in caplog.text
+
+
+@contextmanager
+def deaf(monitor):
+    """Keeps the worker from hearing of anything."""
+    is_held, may_go_on = threading.Event(), threading.Event()
+    monitor.call_later(0.0, lambda: (is_held.set(), may_go_on.wait(60.0)))
+    assert is_held.wait(60.0)
+    yield
+    may_go_on.set()
+
+
+def test_no_run_is_given_to_a_process_that_has_just_died(judging, claims, child_of, has_ended):
+    monitor, _ = judging
+    pid = child_of(monitor).pid
+    with deaf(monitor):
+        os.kill(pid, signal.SIGKILL)
+        assert has_ended(pid)
+        for _ in range(40):
+            monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert monitor.stats().evaluations["faithfulness"] == {"scored": 41}
+    assert monitor.stats().restarts == 1
+
+
+def test_a_run_that_could_not_be_handed_over_is_given_to_the_next_process(
+    judging, claims, child_of, has_ended
+):
+    monitor, _ = judging
+    child = child_of(monitor)
+    with deaf(monitor):
+        os.kill(child.pid, signal.SIGSTOP)
+        child._channel.hang_up()
+        for _ in range(40):
+            monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert has_ended(child.pid)
+    assert monitor.stats().evaluations["faithfulness"] == {"scored": 41}
+    assert monitor.stats().restarts == 1
 
 
 def test_a_process_that_hangs_is_ended_after_the_deadline(
