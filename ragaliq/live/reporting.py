@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
 import threading
@@ -43,7 +44,8 @@ class Reporter:
 
     def prepare(self) -> None:
         """Start the thread while threads can still be started."""
-        self._thread.loop()
+        with contextlib.suppress(RuntimeError):  # counted once there is something to report
+            self._thread.loop()
 
     def is_own_thread(self) -> bool:
         """Whether the caller is the user's function."""
@@ -55,18 +57,17 @@ class Reporter:
         if since is not None and time.monotonic() - since > self._timeout:
             tally.callback_timed_out()
             return
-        given_up = threading.Event()
-        call = self._call(result, given_up)
+        given_up, limit = threading.Event(), None
         try:
+            loop = self._thread.loop()  # first: a call that is made must also be run
             async with asyncio.timeout(self._timeout) as limit:
-                await asyncio.wrap_future(
-                    asyncio.run_coroutine_threadsafe(call, self._thread.loop())
-                )
+                call = self._call(result, given_up)
+                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, loop))
         except BaseException as error:
             if is_being_cancelled():
                 raise
             given_up.set()
-            if limit.expired():
+            if limit is not None and limit.expired():
                 tally.callback_timed_out()
                 self._complaints.add(f"on_result took longer than {self._timeout:g} s", error)
             else:

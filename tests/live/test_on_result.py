@@ -103,3 +103,21 @@ def test_closing_ends_its_thread(monitor_of, case):
 def test_wrong_settings_are_refused(monitor_of, wrong):
     with pytest.raises(ConfigurationError, match=next(iter(wrong))):
         monitor_of(**wrong)
+
+
+def test_where_its_thread_cannot_be_started_runs_are_judged_and_counted(
+    monitor_of, case, monkeypatch
+):
+    start = threading.Thread.start
+
+    def only_the_worker(thread):
+        if thread.name == "ragaliq-on-result":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", only_the_worker)
+    monitor = monitor_of(on_result=lambda _: None)
+    monitor.submit(case)
+    assert monitor.flush(5.0)
+    stats = monitor.stats()
+    assert (stats.outcomes, stats.pending, stats.callback_errors) == ({"evaluated": 1}, 0, 1)
