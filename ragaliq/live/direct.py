@@ -122,7 +122,7 @@ class DirectEvaluation(Handle):
 
     async def result(
         self,
-        run_id: str | None = None,
+        run_id: object = None,
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - as in evaluate
     ) -> LiveResult | None:
@@ -137,7 +137,7 @@ class DirectEvaluation(Handle):
             ago), could not be evaluated, or takes too long.
         """
         inline = self._engine.inline
-        receipt = None if inline is None else inline.find(run_id)
+        receipt = None if inline is None else inline.find(None if run_id is None else str(run_id))
         if inline is None or receipt is None:
             return None
         try:

@@ -88,8 +88,12 @@ class Engine:
             is_callback_thread=self._reporter.is_own_thread if self._reporter else lambda: False,
         )
 
-    def submit(self, submission: Submission) -> bool:
+    def submit(self, submission: Submission, *, is_late: bool = False) -> bool:
         """Queue a run whose start was counted; whether it was taken. The reason is counted.
+
+        Args:
+            submission: The run.
+            is_late: Whether its answer went out long ago, so that nobody waits for its result.
 
         Raises:
             RuntimeError: The worker cannot be started; nothing is counted.
@@ -101,7 +105,7 @@ class Engine:
         if refused is not None:
             self.tally.end(refused)
             submission.settle(refused)
-        elif awaited is not None and not self.worker.is_current_thread:
+        elif awaited is not None and not is_late and not self.worker.is_current_thread:
             awaited.wait(submission)
         return refused is None
 

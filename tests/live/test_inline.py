@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import uuid
 
 import pytest
 
-from ragaliq import ConfigurationError, EvaluationTimeout, NotEvaluated, suppress
+from ragaliq import (
+    ConfigurationError,
+    EvaluationTimeout,
+    NotEvaluated,
+    OnFeedback,
+    Sampling,
+    suppress,
+)
 from ragaliq.testing import ScriptedJudge
 
 FAITHFULNESS = ["faithfulness"]
@@ -270,3 +278,24 @@ def test_a_withdrawn_run_leaves_no_trace_in_the_counts(monitor_of, case):
 def test_a_wrong_mode_or_limit_is_named(monitor_of, wrong):
     with pytest.raises(ConfigurationError, match=list(wrong)[-1]):
         monitor_of(**wrong)
+
+
+def test_a_complaint_about_an_old_answer_is_not_waited_for(inline, case):
+    judge = Waiting()
+    sampling = Sampling(rate=0.0, rules=[OnFeedback()])
+    monitor = inline(judge=judge, sampling=sampling, inline_timeout=3600.0)
+    assert not run(monitor, case)
+    complaining = threading.Thread(target=monitor.feedback, args=("r", False), daemon=True)
+    complaining.start()
+    complaining.join(5.0)
+    was_waiting = complaining.is_alive()
+    judge.may_answer.set()
+    assert monitor.flush(5.0)
+    assert not was_waiting
+    assert score(monitor.last_result) == 0.5
+
+
+async def test_a_run_is_found_by_the_id_object_its_framework_has(inline, case):
+    monitor, run_id = inline(), uuid.uuid4()
+    run(monitor, case, str(run_id))
+    assert score(await monitor.result(run_id)) == 0.5

@@ -241,7 +241,7 @@ class Sampler:
             )
         )
         try:
-            return held.engine.submit(held.submission)
+            return held.engine.submit(held.submission, is_late=True)
         except Exception as error:  # noqa: BLE001 - as above
             logger.debug("a run could not be handed over: %s", type(error).__name__)
             held.engine.tally.end("incomplete_run", "internal_error")
