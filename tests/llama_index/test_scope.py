@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -142,3 +143,13 @@ def test_one_monitor_may_follow_several_sets_of_tags(engine, monitor, dispatcher
     assert len(listening(dispatcher)) == 2
     detach(again)
     assert len(listening(dispatcher)) == 1
+
+
+def test_blocks_leave_nothing_with_the_interpreter(engine, monitor, monkeypatch):
+    hooks = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **given: hooks.append(given), raising=False)
+    for _ in range(3):
+        with attached(monitor):
+            engine().query(QUESTION)
+    assert len(monitor.cases) == 3
+    assert hooks == []  # such a hook can never be taken back

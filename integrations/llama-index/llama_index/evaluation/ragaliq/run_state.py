@@ -112,10 +112,8 @@ class RunRegistry:
         self._max_age = max_age
         self._call_later = call_later
         self._clock = clock
-        self._restart()
-        if hasattr(os, "register_at_fork"):
-            restart = weakref.WeakMethod(self._restart)
-            os.register_at_fork(after_in_child=lambda: (hook := restart()) and hook())
+        self.restart()
+        _REGISTRIES.add(self)
 
     def __len__(self) -> int:
         return len(self._live)
@@ -225,10 +223,24 @@ class RunRegistry:
         if run.stream is not None:
             self._by_stream.pop(id(run.stream), None)
 
-    def _restart(self) -> None:
-        # In a forked child the parent's runs are the parent's, and its lock may be held.
+    def restart(self) -> None:
+        """Forget everything, in a forked child: what was running runs in the parent."""
+        # The parent's lock may be held.
         self._lock = threading.RLock()
         self._live: OrderedDict[str, Run] = OrderedDict()
         self._by_stream: dict[int, Run] = {}
         self._is_watched = False
         self.frames.clear()
+
+
+_REGISTRIES: weakref.WeakSet[RunRegistry] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for registry in list(_REGISTRIES):
+        registry.restart()
+
+
+# Once for all of them: a hook cannot be taken back, and `attached` makes a registry each time.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
