@@ -175,11 +175,16 @@ def test_nothing_remains_of_unsampled_runs_and_bare_retrievers(new_watch):
 
 def test_what_is_remembered_of_ended_runs_is_bounded():
     ended = EndedRuns()
-    for root in range(10_000):
-        ended.add_tree({3 * root: None, 3 * root + 1: 3 * root})
+    for root in range(20_000):
+        ended.add_tree([3 * root, 3 * root + 1])
         ended.add(3 * root + 2)
-    assert all(run in ended for run in range(29_950, 30_000))
+    assert all(run in ended for run in range(59_950, 60_000))
     assert not any(run in ended for run in range(50))
-    sizes = {n: len(v) for n, v in vars(ended).items() if isinstance(v, Collection)}
-    assert len(sizes) == 2
-    assert max(sizes.values()) < 5_000
+    assert len(ended) < 40_000
+
+
+def test_the_size_of_ended_runs_is_bounded_too():
+    ended = EndedRuns()
+    for root in range(100):
+        ended.add_tree(range(root * 1_000, (root + 1) * 1_000))
+    assert len(ended) < 40_000

@@ -118,6 +118,7 @@ class RunTracker:
         self._runs[run] = root
         if root.closed:
             self._runs.pop(run, None)  # it ended in another thread just now
+            self._ended.add(run)
         elif not root.has_child:
             root.first_child_started()
         return root
@@ -249,9 +250,10 @@ class RunTracker:
 
     def _forget(self, root: RootRun) -> None:
         root.closed = True
-        for run in list(root.parents):
+        runs = list(root.parents)
+        for run in runs:
             self._runs.pop(run, None)
-        self._ended.add_tree(root.parents)
+        self._ended.add_tree(runs)
 
     def _overdue(self) -> list[tuple[str, RootRun]]:
         given_up = []
