@@ -134,7 +134,7 @@ class DirectEvaluation(Handle):
 
         Returns:
             The result; None for a run that is unknown (sampled out, or one of more than 1,000 runs
-            ago), could not be evaluated, or takes too long.
+            or 64 MiB of text ago), could not be evaluated, or takes too long.
         """
         inline = self._engine.inline
         receipt = None if inline is None else inline.find(None if run_id is None else str(run_id))

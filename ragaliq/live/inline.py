@@ -14,6 +14,7 @@ from ragaliq.live.receipt import Receipt
 __all__ = ["InlineMode"]
 
 _KEPT = 1000
+_KEPT_BYTES = 64 * 2**20
 
 
 class InlineMode:
@@ -28,7 +29,8 @@ class InlineMode:
         self._timeout = timeout
         # Re-entrant: a stream that is dropped may end its run from the garbage collector.
         self._lock = threading.RLock()
-        self._receipts: OrderedDict[str, Receipt] = OrderedDict()
+        self._receipts: OrderedDict[str, tuple[Receipt, int]] = OrderedDict()
+        self._size = 0
         # What a request looks for is its own run: tasks and threads have a context each.
         self._latest: ContextVar[str | None] = ContextVar("ragaliq_latest_run", default=None)
 
@@ -42,12 +44,17 @@ class InlineMode:
         self._latest.set(run_id)
 
     def expect(self, submission: Submission) -> None:
-        """Have the result of a run kept; the oldest of many are forgotten."""
-        receipt = submission.receipt = Receipt()
+        """Have the result of a run kept; the oldest of many, or of large ones, are forgotten."""
+        receipt, size = Receipt(), submission.size  # the result will hold the texts
+        submission.receipt = receipt
         with self._lock:
-            self._receipts[submission.run_id] = receipt
-            while len(self._receipts) > _KEPT:
-                self._receipts.popitem(last=False)
+            _, before = self._receipts.pop(submission.run_id, (None, 0))
+            self._receipts[submission.run_id] = receipt, size
+            self._size += size - before
+            while len(self._receipts) > _KEPT or (
+                self._size > _KEPT_BYTES and len(self._receipts) > 1
+            ):
+                self._size -= self._receipts.popitem(last=False)[1][1]
 
     def wait(self, submission: Submission) -> None:
         """Wait for a run's result, unless an event loop runs in this thread; does not raise.
@@ -67,7 +74,8 @@ class InlineMode:
         """The receipt of a run, by default of the latest one in this context."""
         run_id = self._latest.get() if run_id is None else run_id
         with self._lock:
-            return None if run_id is None else self._receipts.get(run_id)
+            kept = None if run_id is None else self._receipts.get(run_id)
+        return None if kept is None else kept[0]
 
     def after_fork(self) -> InlineMode:
         """A new one for a forked child, where nobody will deliver the parent's results."""
