@@ -15,6 +15,7 @@ from ragaliq.live.reporting import Reporter, ResultCallback
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import require_positive
 from ragaliq.live.stats import MonitorStats, Tally
+from ragaliq.live.sweeps import Sweeps
 from ragaliq.live.worker import Refusal, Worker
 
 __all__ = ["Engine", "EngineSettings"]
@@ -87,6 +88,7 @@ class Engine:
             queue=RunQueue(max_runs=settings.max_queue, max_bytes=settings.max_queue_bytes),
             is_callback_thread=self._reporter.is_own_thread if self._reporter else lambda: False,
         )
+        self.sweeps = Sweeps(self.worker.call_later)
 
     def submit(self, submission: Submission, *, is_late: bool = False) -> bool:
         """Queue a run whose start was counted; whether it was taken. The reason is counted.

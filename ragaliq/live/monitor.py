@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
@@ -28,6 +28,7 @@ from ragaliq.live.sampling import Sampler, Sampling
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import chosen_judge, read_settings, require_choice, require_positive
 from ragaliq.live.stats import MonitorStats
+from ragaliq.live.sweeps import Sweepable
 from ragaliq.live.ticket import RunTicket
 from ragaliq.sinks.resolve import SinkSpec
 from ragaliq.sinks.sink_set import SinkSet, in_turn
@@ -267,13 +268,13 @@ class Monitor(DirectEvaluation):
         self._sampler.close()
         return self._engine.close(timeout)
 
-    def call_later(self, delay: float, callback: Callable[[], object]) -> bool:
-        """Call something quick on the worker's thread in `delay` seconds; for adapters.
+    def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
+        """Sweep something on the worker's thread, in `delay` seconds or sooner; for adapters.
 
         Returns:
-            False when it will not be called: the monitor is off or closed.
+            False when it will not be done: the monitor is off or closed.
         """
-        return self._enabled and self._engine.worker.call_later(delay, callback)
+        return self._enabled and self._engine.sweeps.add(delay, sweepable)
 
     def flush_at_exit(self) -> None:
         """Wait for what is queued; called when the main thread has ended."""

@@ -81,7 +81,7 @@ class RecordingMonitor:
         self.sessions: list[str | None] = []
         self.reasons: list[str] = []
 
-    def call_later(self, delay: float, callback: Callable[[], object]) -> bool:
+    def sweep_later(self, delay: float, sweepable: object) -> bool:
         return False
 
     def begin(

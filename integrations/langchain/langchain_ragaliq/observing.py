@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -40,7 +40,7 @@ class Observation:
         """A call has begun; the handler keeps a ticket for it."""
         return self
 
-    def call_later(self, delay: float, callback: Callable[[], object]) -> bool:
+    def sweep_later(self, delay: float, sweepable: object) -> bool:
         """Refuses: a call that never ends is given up with whoever waits for it."""
         return False
 

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
-from weakref import WeakMethod, WeakSet
+from weakref import WeakSet
 
 from langchain_core.runnables.config import var_child_runnable_config
 
@@ -237,8 +237,7 @@ class RunTracker:
     def _watch(self, delay: float) -> None:
         # Runs that never end are given up when another one starts; in a process that has become
         # idle, by the worker.
-        sweep = WeakMethod(self.sweep)
-        self._is_watched = self.monitor.call_later(delay, lambda: (now := sweep()) and now())
+        self._is_watched = self.monitor.sweep_later(delay, self)
 
     def _close(self, root: RootRun) -> bool:
         with self._lock:

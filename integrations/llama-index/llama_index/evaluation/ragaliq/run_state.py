@@ -95,7 +95,8 @@ class RunRegistry:
     Args:
         max_runs: Captured runs kept; beyond, the oldest is given up.
         max_age: Seconds after which a run is given up.
-        call_later: Has something called in so many seconds, on another thread; False if it cannot.
+        sweep_later: Has this swept in so many seconds, or sooner, on another thread; False if it
+            cannot.
         clock: Seconds, monotonic.
     """
 
@@ -104,13 +105,13 @@ class RunRegistry:
         *,
         max_runs: int,
         max_age: float,
-        call_later: Callable[[float, Callable[[], object]], bool] | None = None,
+        sweep_later: Callable[[float, RunRegistry], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.frames: dict[str, Frame] = {}
         self._max_runs = max_runs
         self._max_age = max_age
-        self._call_later = call_later
+        self._sweep_later = sweep_later
         self._clock = clock
         self.restart()
         _REGISTRIES.add(self)
@@ -191,10 +192,7 @@ class RunRegistry:
     def _watch(self, delay: float) -> None:
         # Runs that never end are given up when another one starts; in a process that has become
         # idle, by the worker.
-        sweep = weakref.WeakMethod(self.sweep)
-        self._is_watched = self._call_later is not None and self._call_later(
-            delay, lambda: (now := sweep()) and now()
-        )
+        self._is_watched = self._sweep_later is not None and self._sweep_later(delay, self)
 
     def _give_up(self, runs: list[tuple[Run, str]]) -> None:
         for run, reason in runs:

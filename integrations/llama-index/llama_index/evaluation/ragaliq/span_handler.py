@@ -65,7 +65,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
     ) -> None:
         require_function(extract)
         super().__init__()
-        runs = RunRegistry(max_runs=max_runs, max_age=max_age, call_later=monitor.call_later)
+        runs = RunRegistry(max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later)
         faults = FaultLog()
         # Past pydantic, whose private attributes take a detour that every span would pay for.
         vars(self).update(
