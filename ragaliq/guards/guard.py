@@ -21,6 +21,7 @@ from ragaliq.guards.outcome import GuardResult
 from ragaliq.live.direct import RunDetails
 from ragaliq.live.job import LiveResult
 from ragaliq.live.monitor import Monitor
+from ragaliq.live.settings import require_positive
 
 __all__ = ["Action", "Guard", "Step"]
 
@@ -84,10 +85,10 @@ class Guard:
         _require("on_timeout", on_timeout, Otherwise)
         _require("on_failure", on_failure, Otherwise)
         _require("on_no_context", on_no_context, Literal["pass", "reject"])
-        if not timeout > 0 or max_retries < 0:
+        require_positive("Guard", timeout=timeout)
+        if not isinstance(max_retries, int) or max_retries < 0:
             raise ConfigurationError(
-                f"Guard: timeout must be positive and max_retries not negative, "
-                f"got {timeout} and {max_retries}"
+                f"Guard: max_retries must be a whole number, 0 or more, got {max_retries!r}"
             )
         if monitor is not None and (monitor_options or evaluators is not None):
             raise ConfigurationError("Guard: give a monitor or what to build one from, not both")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ragaliq.errors import ConfigurationError
 from ragaliq.live.breaker import CircuitBreaker
 from ragaliq.live.budget import Budget
 from ragaliq.live.inline import InlineMode
@@ -13,7 +14,7 @@ from ragaliq.live.queue import RunQueue
 from ragaliq.live.rate_limits import RateLimits
 from ragaliq.live.reporting import Reporter, ResultCallback
 from ragaliq.live.scoring import LiveScorer
-from ragaliq.live.settings import require_positive
+from ragaliq.live.settings import require_kind, require_positive
 from ragaliq.live.stats import MonitorStats, Tally
 from ragaliq.live.sweeps import Sweeps
 from ragaliq.live.worker import Refusal, Worker
@@ -38,7 +39,7 @@ class EngineSettings:
         inline: Has each run's caller wait for its result; None for a background monitor.
 
     Raises:
-        ConfigurationError: A limit is not positive.
+        ConfigurationError: A limit is not positive, or something is of the wrong kind.
     """
 
     scorer: LiveScorer
@@ -59,6 +60,13 @@ class EngineSettings:
             max_queue_bytes=self.max_queue_bytes,
             on_result_timeout=self.on_result_timeout,
         )
+        require_kind(Budget, budget=self.budget)
+        require_kind(RateLimits, judge_limits=self.judge_limits)
+        require_kind(CircuitBreaker, breaker=self.breaker)
+        if self.on_result is not None and not callable(self.on_result):
+            raise ConfigurationError(
+                f"Monitor: on_result must be a function, got {type(self.on_result).__name__}"
+            )
 
 
 class Engine:

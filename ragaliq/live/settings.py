@@ -23,7 +23,13 @@ if TYPE_CHECKING:
         calibration: str | None
 
 
-__all__ = ["chosen_judge", "read_settings", "require_choice", "require_positive"]
+__all__ = [
+    "chosen_judge",
+    "read_settings",
+    "require_choice",
+    "require_kind",
+    "require_positive",
+]
 
 
 @cache
@@ -79,15 +85,33 @@ def chosen_judge(
     )
 
 
-def require_positive(**settings: float) -> None:
-    """Refuse settings that are not above zero.
+def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
+    """Refuse settings that are not numbers above zero.
+
+    Args:
+        owner: Whose settings they are.
+        **settings: By name.
 
     Raises:
         ConfigurationError: One is not; the message names it.
     """
     for name, value in settings.items():
-        if not value > 0:  # neither is NaN
-            raise ConfigurationError(f"Monitor: {name} must be positive, got {value}")
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not value > 0:  # type: ignore[operator]  # neither is NaN
+            raise ConfigurationError(f"{owner}: {name} must be a positive number, got {value!r}")
+
+
+def require_kind(kind: type, **settings: object) -> None:
+    """Refuse settings that are there and of another kind.
+
+    Raises:
+        ConfigurationError: One is; the message names it.
+    """
+    for name, value in settings.items():
+        if value is not None and not isinstance(value, kind):
+            raise ConfigurationError(
+                f"Monitor: {name} must be a {kind.__name__}, got {type(value).__name__}"
+            )
 
 
 def require_choice(value: str, *choices: str, name: str) -> None:

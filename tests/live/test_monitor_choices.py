@@ -5,8 +5,11 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
 from ragaliq import (
+    Budget,
     ConfigurationError,
+    Guard,
     Monitor,
+    OnFeedback,
     is_suppressed,
     suppress,
 )
@@ -118,3 +121,30 @@ class TestEnvironment:
         monkeypatch.setenv("RAGALIQ_SAMPLE_RATE", "plenty")
         with pytest.raises(ConfigurationError, match="RAGALIQ_SAMPLE_RATE"):
             Monitor(judge=ScriptedJudge())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"on_result": "print"},
+        {"concurrency": "8"},
+        {"deadline": None},
+        {"max_queue": True},
+        {"budget": 5.0},
+        {"judge_limits": 60},
+        {"breaker": 3},
+    ],
+)
+def test_a_setting_of_the_wrong_kind_is_named(monitor_of, wrong):
+    (name,) = wrong
+    with pytest.raises(ConfigurationError, match=name):
+        monitor_of(**wrong)
+
+
+def test_so_is_one_of_a_part():
+    with pytest.raises(ConfigurationError, match="tokens_per_hour"):
+        Budget(tokens_per_hour="5")
+    with pytest.raises(ConfigurationError, match="OnFeedback: hold"):
+        OnFeedback(hold="1 h")
+    with pytest.raises(ConfigurationError, match="Guard: timeout"):
+        Guard(judge="local", timeout="10 s")

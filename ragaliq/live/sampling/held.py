@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import OrderedDict
@@ -10,12 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragaliq.core.draft import CaseDraft
 from ragaliq.live.sampling.counts import SamplingCounts
 from ragaliq.live.sampling.rules import OnFeedback
 
 if TYPE_CHECKING:
-    from ragaliq.core.test_case import RAGTestCase
     from ragaliq.live.engine import Engine
     from ragaliq.live.job import Submission
     from ragaliq.live.sampling.sampler import Chance
@@ -82,7 +79,7 @@ class HeldRuns:
             chance=chance,
             engine=engine,
             rules=rules,
-            size=_bytes_of(submission.case),
+            size=submission.size,
             until=self._clock() + self._rule.hold,
         )
         with self._lock:
@@ -154,12 +151,3 @@ class HeldRuns:
 def _let_go(gone: list[Held]) -> None:
     for held in gone:
         held.engine.tally.end("sampled_out")
-
-
-def _bytes_of(case: RAGTestCase | CaseDraft) -> int:
-    # What a string really takes, which is up to four bytes a character; getsizeof only reads it.
-    if isinstance(case, CaseDraft):
-        texts = [passage.text for passage in case.passages]
-    else:
-        texts = case.context_texts
-    return sum(map(sys.getsizeof, (case.query, case.response, *texts)))

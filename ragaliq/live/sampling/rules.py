@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.sampling.finished import FinishedRun
+from ragaliq.live.settings import require_positive
 
 __all__ = ["OnCondition", "OnError", "OnFeedback", "OnLowScore", "OnTag", "SamplingRule"]
 
@@ -140,11 +141,9 @@ class OnFeedback:
 
     def __post_init__(self) -> None:
         _require_number("OnFeedback", self.below)
-        for name in ("hold", "max_runs", "max_bytes"):
-            if not getattr(self, name) > 0:  # neither is NaN
-                raise ConfigurationError(
-                    f"OnFeedback: {name} must be positive, got {getattr(self, name)!r}"
-                )
+        require_positive(
+            "OnFeedback", hold=self.hold, max_runs=self.max_runs, max_bytes=self.max_bytes
+        )
 
     def matches(self, run: FinishedRun) -> bool:  # noqa: ARG002 - as of every rule
         """False: when a run ends, nobody has said anything about it yet."""
