@@ -143,7 +143,7 @@ def test_runs_submitted_from_many_threads_are_all_evaluated(monitor_of):
         thread.start()
     for thread in threads:
         thread.join()
-    assert monitor.flush(20.0)
+    assert monitor.flush(120.0)
     assert len({result.case.id for result in got}) == 800
     assert all(result.case.context == [result.case.query] for result in got)
     assert monitor.stats().outcomes == {"evaluated": 800}
