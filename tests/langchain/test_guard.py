@@ -269,3 +269,8 @@ def test_the_names_of_keys_and_of_the_conversation_reach_a_guard(guard_of, invok
     assert (result.case.query, result.case.context_texts) == (QUESTION, list(REFUNDS))
     assert result.run.session_id == "conversation 7"
     assert not caplog.records
+
+
+def test_following_a_guarded_chain_meets_no_error(guard_of, invoke, caplog):
+    invoke(guard_of(rag_chain()), QUESTION)
+    assert [record.getMessage() for record in caplog.records] == []
