@@ -20,11 +20,11 @@ def answer(case: RAGTestCase) -> RAGTestCase:
 
 
 @pytest.mark.parametrize("name", ["opening"])
-def test_the_answer_keeps_to_its_context(name):
+def test_the_answer_keeps_to_its_context(name: str) -> None:
     assert_rag(answer(CASES[name]), faithfulness=0.8)
 
 
 @pytest.mark.parametrize("name", ["refunds", "weight"])
-def test_a_made_up_claim_is_found(name):
-    with pytest.raises(RagAssertionError, match="NOT_ENOUGH_INFO|CONTRADICTED"):
+def test_a_made_up_claim_is_found(name: str) -> None:
+    with pytest.raises(RagAssertionError, match=r"NOT_ENOUGH_INFO|CONTRADICTED"):
         assert_rag(answer(CASES[name]), faithfulness=0.8)

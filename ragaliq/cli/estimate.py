@@ -20,6 +20,7 @@ from ragaliq.cli.options import (
     reader_of,
 )
 from ragaliq.cost_estimate import estimate as estimate_cost
+from ragaliq.judges.base import LLMJudge
 
 __all__ = ["estimate"]
 
@@ -41,7 +42,7 @@ def estimate(
     reader = reader_of(data, field, skip_bad_rows=skip_bad_rows)
     expected = estimate_cost(
         reader,
-        judge=judge_of(judge, model=model, base_url=base_url),
+        judge=_priced(judge, model=model, base_url=base_url),
         evaluators=evaluators_of(metrics, policy=scoring, strategy=strategy),
         policy=scoring,
     )
@@ -53,3 +54,12 @@ def estimate(
     )
     if reader.skipped:
         errors.print(f"{reader.skipped} bad rows were left out")
+
+
+def _priced(name: str, *, model: str | None, base_url: str | None) -> LLMJudge:
+    if name != "claude" or base_url is not None:
+        return judge_of(name, model=model, base_url=base_url)
+    from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+
+    # Nothing is asked of it: the price should be known before there is a key.
+    return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")

@@ -134,6 +134,8 @@ def evaluate(
         if tally.records:
             show_summary(tally)
             _write(journal, others)
+            if journal is None:
+                errors.print("claim by claim: add --out report.html or --out results.csv")
     return _code(tally, goals)
 
 

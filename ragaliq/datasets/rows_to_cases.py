@@ -71,7 +71,10 @@ def _metadata(values: Mapping[str, Any], rest: dict[str, Any], where: str) -> di
 
 def _advice(field: str, row: Row) -> str:
     known = ", ".join(FIELDS[field])
-    advice = f"name it one of {known}, or say what it is called with fields={{{field!r}: ...}}"
+    advice = (
+        f"name it one of {known}, or say what it is called with fields={{{field!r}: ...}} "
+        f"(on the command line --field {field}=...)"
+    )
     # A table without a header would be quoted here: names are shown where some are known.
     if any(recognised(str(name)) for name in row.data):
         present = ", ".join(repr(str(name)[:40]) for name in list(row.data)[:12])

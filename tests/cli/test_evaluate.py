@@ -28,6 +28,7 @@ def test_without_out_only_the_summary_is_given(ragaliq, write_cases, tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["cases.jsonl"]
+    assert "claim by claim: add --out report.html" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,14 @@ def test_estimate_names_requests_tokens_and_dollars_and_calls_nobody(ragaliq, wr
     assert "$0." in done.stdout
 
 
+def test_what_claude_would_cost_is_known_before_there_is_a_key(ragaliq, write_cases):
+    done = ragaliq("estimate", write_cases(GOOD), ANTHROPIC_API_KEY="", ANTHROPIC_AUTH_TOKEN="")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 cases" in done.stdout
+    assert "$0." in done.stdout
+
+
 def test_metrics_are_listed_with_their_thresholds(ragaliq):
     done = ragaliq("metrics")
 
