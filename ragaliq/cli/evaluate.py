@@ -183,7 +183,8 @@ def _require_a_choice(journal: Path | None, *, resume: bool) -> None:
             raise ConfigurationError("--resume needs --out with the results file to go on with")
     elif journal.exists() and journal.stat().st_size and not resume:
         raise ConfigurationError(
-            f"{journal} is there already; go on with it by --resume, or write to another file"
+            f"{journal} is there already, with the results of an earlier run; go on with it by "
+            "--resume, delete it, or write to another file"
         )
 
 

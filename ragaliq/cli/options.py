@@ -178,7 +178,7 @@ def reader_of(data: Path, fields: Sequence[str] | None, *, skip_bad_rows: bool) 
     """The cases of a file.
 
     Raises:
-        ConfigurationError: A `--field` is not FIELD=NAME.
+        ConfigurationError: A `--field` is not FIELD=NAME, or is given twice.
         DatasetError: The file is missing or of no known format.
     """
     named: dict[str, str] = {}
@@ -186,5 +186,10 @@ def reader_of(data: Path, fields: Sequence[str] | None, *, skip_bad_rows: bool) 
         field, equals, name = option.partition("=")
         if not (equals and field and name):
             raise ConfigurationError(f"--field {option!r}: write it as FIELD=NAME")
+        if field.strip() in named:
+            raise ConfigurationError(
+                f"--field {field.strip()}: given twice; columns that belong together are found "
+                "when they are called context_1, context_2 and so on"
+            )
         named[field.strip()] = name.strip()
     return read_cases(data, fields=named, on_error="skip" if skip_bad_rows else "raise")

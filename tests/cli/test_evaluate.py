@@ -212,3 +212,12 @@ def test_the_settings_stand_in_the_first_line(ragaliq, write_cases, tmp_path):
     header = json.loads((tmp_path / "results.jsonl").read_text().splitlines()[0])
     assert header["settings"]["judge"] == "local"
     assert header["settings"]["metrics"] == {"faithfulness": 0.7}
+
+
+def test_a_field_that_is_named_twice_is_refused(ragaliq, write_cases):
+    fields = ("--field", "context=first", "--field", "context=second")
+    done = ragaliq("evaluate", write_cases(GOOD), *fields)
+
+    assert done.returncode == 2
+    assert "--field context: given twice" in done.stderr
+    assert "context_1, context_2" in done.stderr
