@@ -65,7 +65,8 @@ def test_results_are_not_written_over(ragaliq, write_cases, records):
     done = ragaliq("evaluate", cases, "--out", "results.jsonl")
 
     assert done.returncode == 2
-    assert "results.jsonl is there already; go on with it by --resume" in done.stderr
+    assert "results.jsonl is there already, with the results of an earlier run" in done.stderr
+    assert "--resume" in done.stderr
     assert len(records()) == 1
 
 
