@@ -52,7 +52,8 @@ def test_the_blocks_of_a_page_run(page, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     # What goes wrong off the request path is logged, not raised: it must not hide here either.
-    assert "Error" not in done.stderr
+    # A collector that is not there may be complained of.
+    assert not re.search(r"could not be handled|\braised\b", done.stderr), done.stderr
 
 
 def test_the_readme_shows_what_its_first_block_prints():
