@@ -94,7 +94,7 @@ class MetricRecord(_Record):
     status: Status
     score: float | None = Field(default=None, ge=0.0, le=1.0, allow_inf_nan=False)
     passed: bool | None = None
-    threshold: float = 0.0
+    threshold: float = Field(default=0.0, allow_inf_nan=False)
     higher_is_better: bool = True
     judge: str = ""
     model: str | None = None

@@ -70,10 +70,10 @@ def _storable(run: EvaluatedRun) -> EvaluatedRun:
     texts = {"run_id", "pipeline", "sampling_reason", "session_id", "response_id"}
     return run.model_copy(
         update={
-            name: sendable(value[:MAX_NAME]) if value else value
+            name: _name(value) if value else value
             for name, value in run.model_dump(include=texts).items()
         }
-        | {"sampling_rules": tuple(sendable(rule[:MAX_NAME]) for rule in run.sampling_rules)}
+        | {"sampling_rules": tuple(_name(rule) for rule in run.sampling_rules)}
     )
 
 
@@ -99,18 +99,18 @@ def _metric_record(
     value = score(result)
     return MetricRecord(
         metric_id=deterministic_id(["metric", *_run_key(run), *_scorer_key(result)]),
-        name=result.evaluator_name,
+        name=_name(result.evaluator_name),
         status=result.status,
         score=value,
         passed=None if value is None else result.passed,
         threshold=result.threshold,
         higher_is_better=result.higher_is_better,
-        judge=result.judge,
-        model=result.model,
+        judge=_name(result.judge),
+        model=_name(result.model) if result.model else None,
         calibration=result.calibration,
         version=__version__,
         duration=result.duration,
-        error_type=result.error_type if is_failure(result) else None,
+        error_type=_name(result.error_type) if result.error_type and is_failure(result) else None,
         usage=result.usage,
         claims=tuple(
             _claim_record(index, claim, places, content)
@@ -128,7 +128,7 @@ def _claim_record(
         index=index,
         verdict=claim.verdict,
         confidence=claim.confidence,
-        decided_by=claim.decided_by,
+        decided_by=_name(claim.decided_by),
         calibration=claim.calibration,
         evidence_verified=claim.evidence_verified,
         supporting_chunk_ids=tuple(_short(i) for i in claim.supporting_chunk_ids[:MAX_CHUNKS]),
@@ -161,7 +161,7 @@ def _case_record(case: RAGTestCase, content: ContentPolicy) -> CaseRecord:
             )
             for chunk_id, text, value in chunks
         ),
-        tags=tuple(sendable(tag[:MAX_ID]) for tag in case.tags[:32]),
+        tags=tuple(filter(None, (content.text(tag, "question", MAX_ID) for tag in case.tags[:32]))),
     )
 
 
@@ -201,6 +201,10 @@ class _Places:
 
 def _same(original: str, stored: str | None, start: int, end: int) -> bool:
     return stored is not None and stored[:end] == original[:end] and start < end
+
+
+def _name(text: str) -> str:
+    return sendable(text[:MAX_NAME])
 
 
 def _short(chunk_id: ChunkId) -> ChunkId:

@@ -82,6 +82,11 @@ def run_of(number=0, **fields):
     )
 
 
+@pytest.fixture(name="run_of")
+def run_of_fixture():
+    return run_of
+
+
 @pytest.fixture
 def record_of(case):
     def build(number=0, results=None, *, content=NOTHING, created_at=None, **run):

@@ -11,6 +11,7 @@ from typing import Final
 
 from ragaliq.core.sync import LoopThread
 from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.sinks.base import SinkError
 from ragaliq.sinks.record import EvaluationRecord
 from ragaliq.sinks.sqlite.connection import WriterConnection
 from ragaliq.sinks.sqlite.failures import sink_error
@@ -78,10 +79,10 @@ class SQLiteStore:
         return f"SQLiteStore({str(self.path)!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Store the records, all or none.
+        """Store the records, all or none; but one that SQLite cannot hold keeps out no other.
 
         Raises:
-            SinkError: They were not stored.
+            SinkError: They were not stored, or some cannot be.
         """
         writing = asyncio.run_coroutine_threadsafe(self._write(records), self._thread.loop())
         await asyncio.wrap_future(writing)
@@ -95,14 +96,24 @@ class SQLiteStore:
     # --- on the writer thread -----------------------------------------------------------------
 
     async def _write(self, records: Sequence[EvaluationRecord]) -> None:
-        texts = [record.model_dump_json() for record in records]
+        texts = [_text_of(record) for record in records]  # before the file is locked
         try:
             with self._connection.transaction() as connection:
-                for record, text in zip(records, texts, strict=True):
-                    upsert(connection, record, text)
+                unfit = [
+                    record
+                    for record, text in zip(records, texts, strict=True)
+                    if text is None or not _stored(connection, record, text)
+                ]
                 self._prune(connection, len(records))
         except (sqlite3.Error, OSError, DatasetError) as error:
             raise sink_error(error, self.path) from error
+        if unfit:
+            raise SinkError(
+                f"{self.path}: a record holds what SQLite cannot",
+                kind="unstorable",
+                permanent=True,
+                undelivered=unfit,
+            )
 
     async def _close(self) -> None:
         self._connection.close()
@@ -121,6 +132,25 @@ class SQLiteStore:
         if deleted:
             _give_back(connection)
             logger.info("the store deleted %d records beyond its limits", deleted)
+
+
+def _text_of(record: EvaluationRecord) -> str | None:
+    try:
+        return record.model_dump_json()
+    except ValueError:  # half a surrogate pair, such as in a judge's name
+        return None
+
+
+def _stored(connection: sqlite3.Connection, record: EvaluationRecord, text: str) -> bool:
+    """Store a record; False, and nothing of it is stored, where a value does not fit a column."""
+    connection.execute("SAVEPOINT record")
+    try:
+        upsert(connection, record, text)
+    except (ValueError, OverflowError, sqlite3.IntegrityError):
+        connection.execute("ROLLBACK TO record")
+        return False
+    connection.execute("RELEASE record")  # not after a full disk, which ends the transaction
+    return True
 
 
 def _give_back(connection: sqlite3.Connection) -> None:
