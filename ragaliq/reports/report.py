@@ -68,6 +68,9 @@ def write_report(
     """
     if worst < 0:
         raise ConfigurationError(f"worst must not be negative, got {worst}")
+    target = Path(path)
+    if not target.name:  # such as "." or "/"
+        raise ConfigurationError(f"{str(target)!r} is a folder; name the file of the page")
     gathered = Gathering(in_full=worst, in_rows=_MOST_ROWS)
     gathered.read(records_of(source, since=since, until=until, pipeline=pipeline))
     if not gathered.records:
@@ -76,7 +79,6 @@ def write_report(
     page = render(gathered, contents, title=title, source=name_of(source))
     # Lone surrogates cannot be written; everything else can.
     encoded = page.encode("utf-8", "replace")
-    target = Path(path)
     _replace(target, encoded)
     return ReportSummary(
         path=target,

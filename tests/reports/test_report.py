@@ -168,3 +168,9 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(museum, tmp_path):
 def test_a_negative_number_of_answers_is_refused(museum, page):
     with pytest.raises(ConfigurationError, match="worst"):
         write_report(museum(1), page, worst=-1)
+
+
+@pytest.mark.parametrize("folder", ["", ".", "/"])
+def test_a_page_needs_a_name(museum, folder):
+    with pytest.raises(ConfigurationError, match="name the file"):
+        write_report(museum, folder)
