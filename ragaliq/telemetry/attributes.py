@@ -160,7 +160,7 @@ def metric_attributes(
         names.EVALUATION_EXPLANATION: explanation(result, content, captured=captured),
         names.PASSED: None if score(result) is None else result.passed,
         names.REQUEST_MODEL: identifier(result.model) if result.model else None,
-        names.ERROR_TYPE: result.error_type if is_failure(result) else None,
+        names.ERROR_TYPE: _error_type(result),
     }
     attributes.update({name: value for name, value in optional.items() if value is not None})
     if result.claims:
@@ -168,6 +168,10 @@ def metric_attributes(
         if detail != "none":
             attributes.update(_claim_verdicts(result.claims, detail))
     return attributes
+
+
+def _error_type(result: EvaluationResult) -> str | None:
+    return identifier(result.error_type) if result.error_type and is_failure(result) else None
 
 
 def claim_arrays(claims: tuple[ClaimDetail, ...], content: ContentPolicy) -> Attributes:

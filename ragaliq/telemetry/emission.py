@@ -129,7 +129,7 @@ class Emission:
         )
         try:
             if is_failure(result):
-                span.set_status(StatusCode.ERROR, result.error_type)
+                span.set_status(StatusCode.ERROR, identifier(result.error_type or ""))
             if detail == "spans":
                 for index, claim in enumerate(claims[: names.MAX_CLAIM_SPANS]):
                     self._record_claim(index, claim, span, started, ended)
