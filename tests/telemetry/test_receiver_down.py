@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import subprocess
 import sys
 
@@ -36,6 +37,8 @@ def setup(url, monkeypatch):
         monkeypatch.setenv(f"{prefix}_MAX_QUEUE_SIZE", str(QUEUE))
         monkeypatch.setenv(f"{prefix}_MAX_EXPORT_BATCH_SIZE", str(BATCH))
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    # pytest keeps what is logged, and with an exporter's exceptions the batches in their frames.
+    monkeypatch.setattr(logging.getLogger("opentelemetry"), "propagate", False)
     setup = TelemetrySetup(
         Resource.create({}),
         span_exporter=otlp.spans(url),
