@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from ragaliq.sinks.base import SinkError
 from ragaliq.sinks.record import EvaluationRecord, MetricRecord
 
-__all__ = ["deliver_each", "metric_facts"]
+__all__ = ["deliver_each", "entry_id", "metric_facts"]
 
 _OF_ONE_RECORD = ("http_400", "http_404", "http_409", "http_413", "http_422", "rejected")
 
@@ -47,6 +47,15 @@ async def deliver_each(
 
 def _concerns_one_record(error: SinkError) -> bool:
     return error.kind in _OF_ONE_RECORD
+
+
+def entry_id(metric: MetricRecord) -> str:
+    """The id of a metric's entry where one entry is kept for each id.
+
+    A job that is delivered twice may fail the second time: what has no score is an entry of its
+    own, and never takes a score's place.
+    """
+    return metric.metric_id if metric.score is not None else f"{metric.metric_id}-status"
 
 
 def metric_facts(metric: MetricRecord, record: EvaluationRecord) -> dict[str, str | float]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.sinks.base import SinkError
-from ragaliq.sinks.delivery import deliver_each, metric_facts
+from ragaliq.sinks.delivery import deliver_each, entry_id, metric_facts
 from ragaliq.sinks.http import SinkClient, endpoint_of
 from ragaliq.sinks.record import EvaluationRecord, MetricRecord
 
@@ -102,7 +102,7 @@ def _scores(record: EvaluationRecord) -> list[dict[str, Any]]:
         return []
     return [
         {
-            "id": metric.metric_id,
+            "id": entry_id(metric),
             "traceId": target.trace_id,
             "observationId": target.span_id,
             **_value(metric),

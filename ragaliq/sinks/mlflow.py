@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ragaliq.sinks.delivery import deliver_each, metric_facts
+from ragaliq.sinks.delivery import deliver_each, entry_id, metric_facts
 from ragaliq.sinks.http import SinkClient, endpoint_of
 from ragaliq.sinks.record import EvaluationRecord, MetricRecord
 
@@ -15,7 +15,7 @@ __all__ = ["MLflowSink"]
 
 _TRACES = "/api/3.0/mlflow/traces"
 _VARIABLES = {"MLFLOW_TRACKING_URI": ""}
-_MARK = "ragaliq.metric_id"
+_MARK = "ragaliq.entry_id"
 
 
 class MLflowSink:
@@ -75,14 +75,15 @@ class MLflowSink:
         if record.run.target is None:
             return
         trace = f"{_TRACES}/tr-{record.run.target.trace_id}"
-        known = _marks(await self._client.get(trace))
+        known = _entries(await self._client.get(trace))
         for metric in record.metrics:
-            if metric.metric_id not in known:
+            # Neither a second time, nor a failure beside the score of an earlier delivery.
+            if known.isdisjoint((metric.metric_id, entry_id(metric))):
                 assessment = _assessment(metric, record, record.run.target.trace_id)
                 await self._client.post(f"{trace}/assessments", {"assessment": assessment})
 
 
-def _marks(answer: Any) -> set[str]:
+def _entries(answer: Any) -> set[str]:
     """The ids of what ragaliq has added to the trace already."""
     info: Any = answer
     for name in ("trace", "trace_info"):
@@ -108,7 +109,8 @@ def _assessment(metric: MetricRecord, record: EvaluationRecord, trace_id: str) -
         "feedback": _feedback(metric),
         **({"rationale": metric.reasoning} if metric.reasoning else {}),
         # Strings alone: the field is a map of them.
-        "metadata": {name: str(value) for name, value in metric_facts(metric, record).items()},
+        "metadata": {name: str(value) for name, value in metric_facts(metric, record).items()}
+        | {_MARK: entry_id(metric)},
         "valid": True,
     }
 

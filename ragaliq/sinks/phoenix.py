@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ragaliq.sinks.base import SinkError
-from ragaliq.sinks.delivery import deliver_each, metric_facts
+from ragaliq.sinks.delivery import deliver_each, entry_id, metric_facts
 from ragaliq.sinks.http import SinkClient, endpoint_of
 from ragaliq.sinks.record import EvaluationRecord, MetricRecord
 
@@ -94,7 +94,7 @@ def _annotation(span_id: str, metric: MetricRecord, record: EvaluationRecord) ->
         "span_id": span_id,
         "name": metric.name,
         "annotator_kind": "LLM" if metric.model else "CODE",
-        "identifier": metric.metric_id,
+        "identifier": entry_id(metric),
         "result": result,
         "metadata": metric_facts(metric, record),
     }

@@ -72,6 +72,25 @@ def test_every_metric_of_every_record_arrives_once_however_often_it_is_sent(
     assert len(kept(receiver)) == 6
 
 
+@pytest.mark.parametrize("failure_first", [True, False])
+def test_a_failure_never_takes_the_place_of_a_score_whichever_is_sent_first(
+    product, receiver, record_of, result_of, failure_first
+):
+    scored = record_of()
+    failed = record_of(results=[result_of(None, status=Status.JUDGE_ERROR, error_type="E")])
+    assert scored.evaluation_id == failed.evaluation_id
+    sink = sink_for(product, receiver.url)
+    for record in (failed, scored, failed) if failure_first else (scored, failed, scored):
+        send(sink, record)
+    assert [score for score in map(score_in, kept(receiver)) if score is not None] == [0.5]
+
+
+def score_in(entry):
+    value = (entry.get("result") or entry.get("feedback") or entry).get
+    found = value("score", value("value"))
+    return found if isinstance(found, float) else None
+
+
 def test_no_text_is_sent_without_content_capture(product, receiver, record_of, captured):
     send(sink_for(product, receiver.url), record_of())
     assert "zebra" not in str(receiver.requests).lower()
