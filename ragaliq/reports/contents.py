@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ragaliq.reports.answers import full_answer
-from ragaliq.reports.columns import Series
+from ragaliq.reports.columns import Series, SeriesKey
 from ragaliq.reports.embedding import embedded_json
 from ragaliq.reports.figures import METHOD_NAMES, bucket_width, estimate_of, histogram, trend
 from ragaliq.reports.gathering import VERDICTS, Gathering
@@ -85,6 +85,7 @@ def _series(gathered: Gathering, series: Series) -> dict[str, Any]:
         "metric": series.key.metric,
         "judge": series.key.judge,
         "model": series.key.model,
+        "decider": _decider(series.key, gathered.series),
         "threshold": series.threshold,
         "higher_is_better": series.higher_is_better,
         "charts": {
@@ -96,6 +97,14 @@ def _series(gathered: Gathering, series: Series) -> dict[str, Any]:
             for pipeline in [None, *several]
         },
     }
+
+
+def _decider(key: SeriesKey, keys: Iterable[SeriesKey]) -> str:
+    """What tells a series from others of its metric: two judges may ask the same model."""
+    if key.model is None:
+        return key.judge
+    asked = [other.judge for other in keys if (other.metric, other.model) == (key.metric, key.model)]
+    return f"{key.judge}, {key.model}" if len(asked) > 1 else key.model
 
 
 def _mean(estimate: Estimate | None) -> dict[str, Any] | None:
@@ -119,8 +128,7 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
         "series": [
             {
                 "metric": series.key.metric,
-                "judge": series.key.judge,
-                "model": series.key.model,
+                "decider": chart["decider"],
                 "threshold": series.threshold,
                 "higher_is_better": series.higher_is_better,
                 "mean": chart["charts"]["all"]["mean"],

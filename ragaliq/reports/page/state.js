@@ -7,7 +7,7 @@ const chosen = { metric: "", pipeline: "", verdict: "", status: "", from: "", un
 
 function seriesName(series) {
   const twins = DATA.series.filter((other) => other.metric === series.metric);
-  return twins.length > 1 ? `${series.metric} (${series.model ?? series.judge})` : series.metric;
+  return twins.length > 1 ? `${series.metric} (${series.decider})` : series.metric;
 }
 
 function fullAnswer(place) {
