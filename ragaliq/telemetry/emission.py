@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Emission"]
 
+_LONGEST = 7 * 86_400.0  # seconds; a start before 1970 would cost the exporter its whole batch
+
 
 class Emission:
     """The open telemetry of one evaluation.
@@ -116,21 +118,23 @@ class Emission:
     def _record_metric(self, result: EvaluationResult, claims: tuple[ClaimDetail, ...]) -> None:
         content, detail = self._emitter.content, self._emitter.options.claim_detail
         ended = time.time_ns()
-        started = ended - int((result.duration or 0.0) * 1e9)
+        started = _before(ended, result.duration)
         attributes = self._attributes_of(result, captured=content.on_spans)
         attributes[names.SPAN_KIND] = names.SPAN_KIND_EVALUATOR
         if detail == "arrays" and claims:
             attributes.update(claim_arrays(claims, content))
-        span = self._emitter.tracer.start_span(
-            f"{names.SPAN_EVALUATION} {identifier(result.evaluator_name)}",
-            context=self._context,
-            attributes=attributes,
-            start_time=started,
-        )
+        span: trace.Span = trace.INVALID_SPAN
+        with self._contained("starting a metric's span"):  # the event may arrive all the same
+            span = self._emitter.tracer.start_span(
+                f"{names.SPAN_EVALUATION} {identifier(result.evaluator_name)}",
+                context=self._context,
+                attributes=attributes,
+                start_time=started,
+            )
         try:
             if is_failure(result):
                 span.set_status(StatusCode.ERROR, identifier(result.error_type or ""))
-            if detail == "spans":
+            if detail == "spans" and span.get_span_context().is_valid:
                 for index, claim in enumerate(claims[: names.MAX_CLAIM_SPANS]):
                     self._record_claim(index, claim, span, started, ended)
             self._record_event(result, span)
@@ -182,3 +186,10 @@ class Emission:
                 event_name=names.EVENT_RESULT,
             )
         )
+
+
+def _before(ended: int, duration: float | None) -> int:
+    """The start in nanoseconds; an evaluator of the user's own may give any number of seconds."""
+    if duration is None or not 0.0 <= duration <= _LONGEST:
+        return ended
+    return ended - int(duration * 1e9)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
-from opentelemetry.trace import StatusCode
+from opentelemetry.trace import StatusCode, TracerProvider
 
 from ragaliq import (
     ContextChunk,
@@ -75,6 +77,28 @@ def test_a_metric_that_cannot_be_recorded_does_not_keep_the_others_back(sdk, run
     assert named(sdk, "evaluation hallucination")
     assert named(sdk, "evaluation relevance")
     assert len(sdk.events()) == 2
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 1e12])
+def test_an_impossible_duration_costs_no_span_and_no_export(sdk, run, results, seconds):
+    result = results["faithfulness"].model_copy(update={"duration": seconds})
+    with Emitter(options=sdk.options).evaluation(run) as emission:
+        emission.record({"faithfulness": result})
+    assert len(named(sdk, "evaluation faithfulness")) == len(sdk.events()) == 1
+    assert encode_spans(sdk.spans()).ByteSize() > 0
+
+
+class BrokenTracerProvider(TracerProvider):
+    def get_tracer(self, *args, **kwargs):
+        raise RuntimeError("broken")
+
+
+def test_events_arrive_where_no_span_can_be_started(sdk, run, results):
+    options = replace(sdk.options, tracer_provider=BrokenTracerProvider())
+    with Emitter(options=options).evaluation(run) as emission:
+        emission.record(results)
+    assert len(sdk.events()) == len(results)
+    assert {event.span_id for event in sdk.events()} == {int(run.target.span_id, 16)}
 
 
 def test_an_evaluation_that_comes_to_nothing_is_an_error_without_a_quote(sdk, run):
