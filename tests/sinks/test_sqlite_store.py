@@ -123,7 +123,7 @@ def test_records_that_are_too_old_are_deleted(path, record_of):
 
 
 def test_deleting_gives_the_space_back(path, record_of, captured):
-    write(SQLiteStore(path), *(record_of(number, content=captured) for number in range(2000)))
+    write(SQLiteStore(path), *(record_of(number, content=captured) for number in range(500)))
     before = path.stat().st_size
     write(SQLiteStore(path, max_rows=10), record_of(9999))
     assert path.stat().st_size < before / 2

@@ -114,7 +114,7 @@ def test_readings_keep_no_monitor_alive(sdk):
 
 def test_monitors_that_are_gone_leave_nothing_behind_where_nobody_collects():
     readings = RunReadings(MeterProvider())
-    for _ in range(50):
+    for _ in range(5):
         readings.watch(
             Worker(None, None, concurrency=1, queue=RunQueue(max_runs=1, max_bytes=1)), Tally()
         )
