@@ -200,7 +200,7 @@ class _Places:
 
 
 def _same(original: str, stored: str | None, start: int, end: int) -> bool:
-    return stored is not None and stored[:end] == original[:end] and start < end
+    return stored is not None and stored[:end] == sendable(original[:end]) and start < end
 
 
 def _name(text: str) -> str:

@@ -93,8 +93,12 @@ class ContentPolicy:
 
 
 def sendable(text: str) -> str:
-    """`text` with a sign in the place of lone surrogates, on which exporters stumble."""
-    return text.encode("utf-8", "replace").decode()
+    """`text` with a sign in the place of what receivers stumble on; as long as before.
+
+    That is half a surrogate pair, which has no UTF-8 form, and NUL, which databases behind
+    receivers refuse, and with it all that was sent along.
+    """
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def identifier(text: str) -> str:

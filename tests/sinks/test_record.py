@@ -41,6 +41,22 @@ def test_with_content_capture_the_texts_are_kept(record_of, captured, case):
     assert (claim.evidence, claim.reason) == ("striped animal", "The zebra chunk says so.")
 
 
+def test_signs_that_receivers_refuse_are_replaced_and_ranges_behind_them_hold(
+    run_of, result_of, captured
+):
+    chunk, answer = "A zebra is a striped animal.", "The zebra is striped. It flies."
+    case = RAGTestCase(
+        query="\0", context=[chunk.replace(" ", "\0")], response=answer.replace("zebra", "zebr\ud800")
+    )
+    result = result_of().model_copy(update={"reasoning": "because\0"})
+    record = evaluation_record(case, {"f": result}, run_of(pipeline="a\0b"), content=captured)
+    text = record.model_dump_json()
+    assert "\\u0000" not in text
+    first, second = record.metrics[0].claims
+    assert (first.answer_span, second.answer_span) == ((0, 21), (22, 31))
+    assert first.evidence_spans == ((0, 13, 27),)
+
+
 @pytest.mark.parametrize("on", [{"on_spans": True}, {"on_events": True}])
 def test_content_meant_for_one_signal_alone_does_not_reach_sinks(record_of, on):
     assert record_of(content=ContentPolicy(**on)).case is None
