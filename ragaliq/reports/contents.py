@@ -103,7 +103,9 @@ def _decider(key: SeriesKey, keys: Iterable[SeriesKey]) -> str:
     """What tells a series from others of its metric: two judges may ask the same model."""
     if key.model is None:
         return key.judge
-    asked = [other.judge for other in keys if (other.metric, other.model) == (key.metric, key.model)]
+    asked = [
+        other.judge for other in keys if (other.metric, other.model) == (key.metric, key.model)
+    ]
     return f"{key.judge}, {key.model}" if len(asked) > 1 else key.model
 
 

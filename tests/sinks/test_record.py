@@ -46,7 +46,9 @@ def test_signs_that_receivers_refuse_are_replaced_and_ranges_behind_them_hold(
 ):
     chunk, answer = "A zebra is a striped animal.", "The zebra is striped. It flies."
     case = RAGTestCase(
-        query="\0", context=[chunk.replace(" ", "\0")], response=answer.replace("zebra", "zebr\ud800")
+        query="\0",
+        context=[chunk.replace(" ", "\0")],
+        response=answer.replace("zebra", "zebr\ud800"),
     )
     result = result_of().model_copy(update={"reasoning": "because\0"})
     record = evaluation_record(case, {"f": result}, run_of(pipeline="a\0b"), content=captured)

@@ -37,6 +37,7 @@ def stored(tmp_path, case, run_of, result_of):
         {"judge": HALF_A_PAIR},
         {"model": HALF_A_PAIR},
         {"evaluator_name": HALF_A_PAIR},
+        {"calibration": HALF_A_PAIR},
         {"claims": (ClaimDetail(claim="c", verdict=None, decided_by=HALF_A_PAIR),)},
     ],
 )
