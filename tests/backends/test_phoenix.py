@@ -159,7 +159,7 @@ def test_a_failed_evaluation_has_its_status_as_label_and_no_score(phoenix, recor
         return [a for a in annotations(phoenix, [record]) if a["name"] == "timed_out"]
 
     (annotation,) = eventually(timed_out, bool)
-    assert annotation["identifier"] == record.metrics[0].metric_id
+    assert annotation["identifier"] == f"{record.metrics[0].metric_id}-status"
     assert annotation["result"]["label"] == "judge_timeout"
     assert annotation["result"].get("score") is None
 
