@@ -70,7 +70,7 @@ def run() -> int:
         _show_usage_error(error)
         return int(error.exit_code)
     code = int(result or 0)
-    if code == ExitCode.INTERRUPTED:
+    if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED):
         errors.print("ragaliq: interrupted; what was judged is kept")
     return code
 

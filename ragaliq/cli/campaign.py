@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import aclosing
 from typing import NamedTuple
 
@@ -68,9 +68,10 @@ class Campaign:
         self._max_cost = max_cost
         self._spent = already_spent or JudgeUsage()
         self._processes = processes
+        self._unbegun = False
 
     async def records(
-        self, cases: Iterable[RAGTestCase], *, done: frozenset[str] = frozenset()
+        self, cases: Iterable[RAGTestCase], *, done: Set[str] = frozenset()
     ) -> AsyncIterator[EvaluationRecord]:
         """Judge cases and yield a record for each as soon as it is there.
 
@@ -79,10 +80,11 @@ class Campaign:
             done: `run_id_of` of what was judged before.
 
         Raises:
-            BudgetExceeded: `max_cost` is reached; what was yielded is paid for.
+            BudgetExceeded: `max_cost` is reached. What was in work by then has been finished and
+                yielded, since it was paid for; nothing was begun after it.
             ConfigurationError: There is a `max_cost` and the judge's price is not known.
         """
-        self._require_budget()
+        self._spend(JudgeUsage())
         scorers = self._scorers()
         turn = itertools.cycle(scorers)
 
@@ -96,11 +98,15 @@ class Campaign:
             async with aclosing(score_stream(todo, score, concurrency=concurrency)) as stream:
                 async for judging, results in stream:
                     yield self._record(judging, results)
-                    self._spent += sum((r.usage for r in results.values()), JudgeUsage())
-                    self._require_budget()
+                    self._spend(sum((r.usage for r in results.values()), JudgeUsage()))
         finally:
             for scorer in scorers:
                 await scorer.aclose()
+        if self._unbegun:
+            raise BudgetExceeded(
+                f"${self._spent.cost_usd:.4f} is spent, of --max-cost {self._max_cost:g}; run "
+                "again with --resume and a higher --max-cost to go on"
+            )
 
     def _scorers(self) -> list[CaseScorer]:
         first = choose_scorer(
@@ -113,12 +119,16 @@ class Campaign:
             return [first]
         return [first, *(first.after_fork() for _ in range(self._processes - 1))]
 
-    def _todo(self, cases: Iterable[RAGTestCase], done: frozenset[str]) -> Iterator[_Judging]:
+    def _todo(self, cases: Iterable[RAGTestCase], done: Set[str]) -> Iterator[_Judging]:
         for case in cases:
             for repeat in range(self._repeats):
                 run_id = run_id_of(case.id, repeat)
-                if run_id not in done:
-                    yield _Judging(case, run_id)
+                if run_id in done:
+                    continue
+                if self._is_spent:
+                    self._unbegun = True
+                    return
+                yield _Judging(case, run_id)
 
     def _record(
         self, judging: _Judging, results: Mapping[str, EvaluationResult]
@@ -126,15 +136,14 @@ class Campaign:
         run = EvaluatedRun(run_id=judging.run_id, pipeline=self._name)
         return evaluation_record(judging.case, results, run, content=self._content)
 
-    def _require_budget(self) -> None:
-        if self._max_cost is None:
-            return
-        if self._spent.cost_usd is None:
+    def _spend(self, usage: JudgeUsage) -> None:
+        self._spent += usage
+        if self._max_cost is not None and self._spent.cost_usd is None:
             raise ConfigurationError(
                 "--max-cost cannot be held: what this judge's model costs is not known"
             )
-        if self._spent.cost_usd >= self._max_cost:
-            raise BudgetExceeded(
-                f"${self._spent.cost_usd:.4f} is spent, of --max-cost {self._max_cost:g}; run "
-                "again with --resume and a higher --max-cost to go on"
-            )
+
+    @property
+    def _is_spent(self) -> bool:
+        cost = self._spent.cost_usd
+        return self._max_cost is not None and cost is not None and cost >= self._max_cost

@@ -14,6 +14,7 @@ from ragaliq.cli.campaign import Campaign
 from ragaliq.cli.console import errors, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.cli.goals import Goal, missed
+from ragaliq.cli.journal import Outputs
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -31,14 +32,14 @@ from ragaliq.cli.options import (
     policy_of,
     reader_of,
 )
-from ragaliq.cli.outputs import Writer, writer_for
 from ragaliq.cli.progress import RunProgress
 from ragaliq.cli.summary import show_summary
 from ragaliq.cli.tally import RunTally
+from ragaliq.cli.termination import heeding_sigterm
 from ragaliq.datasets import CaseReader
 from ragaliq.errors import ConfigurationError
 from ragaliq.sinks import EvaluationRecord
-from ragaliq.sinks.record_file import RecordFile, read_record_file
+from ragaliq.sinks.record_file import RecordFile
 
 __all__ = ["evaluate"]
 
@@ -65,6 +66,10 @@ def evaluate(
     skip_bad_rows: SkipBadRows = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the results file that is there.")
+    ] = False,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="With --resume: judge again what the judge failed on."),
     ] = False,
     fail_under: Annotated[
         list[str] | None,
@@ -93,8 +98,10 @@ def evaluate(
     for evaluator in chosen:
         evaluator.require(decider)
     goals = [Goal.of(text, [each.name for each in chosen]) for text in fail_under or ()]
-    journal, others = _outputs(out or [])
-    _require_a_choice(journal, resume=resume)
+    outputs = Outputs(out or [])
+    outputs.require_a_choice(resume=resume)
+    if retry_failed and not resume:
+        raise ConfigurationError("--retry-failed goes with --resume")
 
     reader = reader_of(data, field, skip_bad_rows=skip_bad_rows)
     total = _count(reader) * repeats
@@ -109,10 +116,8 @@ def evaluate(
         "repeats": repeats,
         "text": not no_text,
     }
-    tally = RunTally()
-    if journal is not None and journal.exists() and journal.stat().st_size:
-        for record in read_record_file(journal):
-            tally.add(record)
+    tally = RunTally(repeated=repeats > 1)
+    journal = outputs.open(settings, tally, retry_failed=retry_failed)
     campaign = Campaign(
         chosen,
         decider,
@@ -125,16 +130,16 @@ def evaluate(
         max_cost=max_cost,
         already_spent=tally.usage,
     )
-    work = campaign.records(reader, done=frozenset(tally.done))
+    work = campaign.records(reader, done=tally.done)
     try:
         with RunProgress(total, tally.records) as progress:
-            asyncio.run(_run(work, _journal(journal, settings), tally, progress))
+            asyncio.run(_run(work, journal, tally, progress))
     finally:
         # Whatever ended the run, what was judged is shown and handed on.
         if tally.records:
             show_summary(tally)
-            _write(journal, others)
-            if journal is None:
+            outputs.write()
+            if outputs.journal is None:
                 errors.print("claim by claim: add --out report.html or --out results.csv")
     return _code(tally, goals)
 
@@ -144,10 +149,6 @@ def _processes(judgings: int) -> int:
     return (os.cpu_count() or 1) if judgings >= _WORTH_A_PROCESS else 0
 
 
-def _journal(path: Path | None, settings: dict[str, Any]) -> RecordFile | None:
-    return RecordFile(path, settings=settings) if path is not None else None
-
-
 async def _run(
     work: AsyncIterator[EvaluationRecord],
     file: RecordFile | None,
@@ -155,37 +156,15 @@ async def _run(
     progress: RunProgress,
 ) -> None:
     try:
-        async for record in work:
-            if file is not None:
-                file.append(record)
-            tally.add(record)
-            progress.judged(record.usage)
+        with heeding_sigterm():
+            async for record in work:
+                if file is not None:
+                    file.append(record)
+                tally.add(record)
+                progress.judged(record.usage)
     finally:
         if file is not None:
             file.close()
-
-
-def _outputs(out: list[Path]) -> tuple[Path | None, list[tuple[Path, Writer]]]:
-    """The results file, which grows as cases are judged, and what is made of it at the end."""
-    journals = [path for path in out if path.suffix.lower() == ".jsonl"]
-    others = [(path, writer_for(path)) for path in out if path not in journals]
-    if len(journals) > 1:
-        raise ConfigurationError("--out: one .jsonl file is enough")
-    if journals:
-        return journals[0], others
-    # The other forms are made from it.
-    return (others[0][0].with_suffix(".jsonl") if others else None), others
-
-
-def _require_a_choice(journal: Path | None, *, resume: bool) -> None:
-    if journal is None:
-        if resume:
-            raise ConfigurationError("--resume needs --out with the results file to go on with")
-    elif journal.exists() and journal.stat().st_size and not resume:
-        raise ConfigurationError(
-            f"{journal} is there already, with the results of an earlier run; go on with it by "
-            "--resume, delete it, or write to another file"
-        )
 
 
 def _count(reader: CaseReader) -> int:
@@ -196,12 +175,6 @@ def _count(reader: CaseReader) -> int:
     if reader.skipped > 5:
         errors.print(f"left out: {reader.skipped - 5} more rows")
     return count
-
-
-def _write(journal: Path | None, others: list[tuple[Path, Writer]]) -> None:
-    for path, write in others:
-        if journal is not None:
-            write(read_record_file(journal), path)
 
 
 def _code(tally: RunTally, goals: list[Goal]) -> int:

@@ -19,6 +19,7 @@ class ExitCode(IntEnum):
     JUDGE = 4  # some metric could not be judged for any case at all
     BUDGET = 5  # --max-cost was reached
     INTERRUPTED = 130  # Ctrl-C; what was judged is kept
+    TERMINATED = 143  # SIGTERM; likewise
 
 
 def code_of(error: RagaliqError) -> ExitCode:

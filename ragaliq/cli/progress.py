@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
@@ -65,12 +66,21 @@ class RunProgress:
         self._bar.update(self._task, completed=self._done, rate=self._rate, cost=self._cost)
         if not errors.is_terminal and time.monotonic() - self._said >= _LINE_EVERY:
             self._said = time.monotonic()
-            errors.print(f"{self._done:,} of {self._total:,}, {self._rate}/s, {self._cost}")
+            errors.print(
+                f"{self._done:,} of {self._total:,}, {self._rate}/s, {self._cost}, "
+                f"{self._left} left"
+            )
 
     @property
     def _rate(self) -> str:
         elapsed = max(time.monotonic() - self._started, 1e-9)
         return f"{(self._done - self._before) / elapsed:,.1f}"
+
+    @property
+    def _left(self) -> str:
+        elapsed = time.monotonic() - self._started
+        seconds = elapsed / (self._done - self._before) * (self._total - self._done)
+        return str(timedelta(seconds=round(seconds)))
 
     @property
     def _cost(self) -> str:

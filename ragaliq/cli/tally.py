@@ -20,12 +20,17 @@ class MetricTally:
         scores: Of the cases that have a measured one, in the order they came.
         statuses: Records by status.
         passed: Records that reached the threshold.
+
+    Args:
+        repeated: Whether cases are judged several times. Only then are scores kept by case, which
+            takes a multiple of the memory.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, repeated: bool = False) -> None:
         self.scores = array("d")
         self.statuses: Counter[str] = Counter()
         self.passed = 0
+        self._repeated = repeated
         self._by_case: dict[str, array[float]] = defaultdict(lambda: array("d"))
 
     def add(self, case: str, status: str, score: float | None, *, passed: bool) -> None:
@@ -34,7 +39,8 @@ class MetricTally:
         self.passed += passed
         if score is not None:
             self.scores.append(score)
-            self._by_case[case].append(score)
+            if self._repeated:
+                self._by_case[case].append(score)
 
     @property
     def spread(self) -> float | None:
@@ -50,10 +56,14 @@ class RunTally:
         records: How many there are.
         usage: Tokens, requests and money.
         metrics: By name.
-        done: The run id of each record.
+        done: The run id of each record of an earlier part.
+
+    Args:
+        repeated: Whether cases are judged several times.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, repeated: bool = False) -> None:
+        self._repeated = repeated
         self.records = 0
         self.usage = JudgeUsage()
         self.metrics: dict[str, MetricTally] = {}
@@ -62,12 +72,18 @@ class RunTally:
     def add(self, record: EvaluationRecord) -> None:
         """Take in a record."""
         self.records += 1
-        self.done.add(record.run.run_id)
         self.usage += record.usage
         for metric in record.metrics:
-            tally = self.metrics.setdefault(metric.name, MetricTally())
+            tally = self.metrics.get(metric.name)
+            if tally is None:
+                tally = self.metrics[metric.name] = MetricTally(repeated=self._repeated)
             score = metric.score if metric.is_measured else None
             tally.add(record.case_id, metric.status.value, score, passed=bool(metric.passed))
+
+    def add_earlier(self, record: EvaluationRecord) -> None:
+        """Take in a record that was there before this run, and remember not to judge it again."""
+        self.done.add(record.run.run_id)
+        self.add(record)
 
     def unjudged(self) -> Iterator[str]:
         """Metrics for which not one record has a score."""

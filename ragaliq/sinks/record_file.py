@@ -1,4 +1,4 @@
-"""A file of results that survives anything: one JSON object a line, appended and never rewritten.
+"""A file of results that survives anything: one JSON object a line, only ever appended.
 
 The first line says how the results were made, so that work is only continued under the same
 settings. A line that a sudden end cut short is the last one, and is dropped when the file is
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Self
 from pydantic import ValidationError
 
 from ragaliq.errors import DatasetError
+from ragaliq.sinks.file_lock import lock
 from ragaliq.sinks.record import EvaluationRecord
 
 __all__ = ["RecordFile", "read_record_file", "read_settings"]
@@ -26,15 +27,15 @@ _VERSION = 1
 
 
 class RecordFile:
-    """A results file that is being written; a context manager.
+    """A results file that is being written, by one process at a time; a context manager.
 
     Args:
         path: The file; continued when it is there.
         settings: How the results are made: JSON values by name.
 
     Raises:
-        DatasetError: The file is no results file, was made under other settings, or cannot be
-            written.
+        DatasetError: The file is no results file, was made under other settings, cannot be
+            written, or another run is writing it.
     """
 
     def __init__(self, path: str | Path, *, settings: Mapping[str, Any]) -> None:
@@ -63,30 +64,90 @@ class RecordFile:
             DatasetError: The disk is full, or the file cannot be written for another reason.
         """
         try:
-            self._file.write(record.model_dump_json().encode() + b"\n")
+            _write(self._file, record.model_dump_json().encode() + b"\n")
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
+    def leave_out(self, is_unwanted: Callable[[EvaluationRecord], bool]) -> int:
+        """Take results out of the file, all at once or, if the process ends here, not at all.
+
+        Returns:
+            How many.
+
+        Raises:
+            DatasetError: A line is broken, or the file cannot be written.
+        """
+        unwanted = sum(map(is_unwanted, read_record_file(self.path)))
+        if not unwanted:
+            return 0
+        beside = self.path.with_name(f".{self.path.name}.new")
+        try:
+            beside.unlink(missing_ok=True)
+            kept = RecordFile(beside, settings=self._settings)
+            for record in read_record_file(self.path):
+                if not is_unwanted(record):
+                    kept.append(record)
+            os.fsync(kept._file.fileno())
+            # The new file is locked already, so that nobody gets in between.
+            beside.replace(self.path)
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+        self._file.close()
+        self._file = kept._file
+        return unwanted
+
     def close(self) -> None:
-        """Close the file; what was appended outlives a loss of power too."""
-        if not self._file.closed:
-            os.fsync(self._file.fileno())
-            self._file.close()
+        """Close the file; what was appended outlives a loss of power too.
+
+        Raises:
+            DatasetError: The system could not write all of it.
+        """
+        if self._file.closed:
+            return
+        try:
+            with self._file:
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
     def _open(self) -> BinaryIO:
-        if self.path.exists() and self.path.stat().st_size:
-            found = read_settings(self.path)
-            if found != self._settings:
-                raise DatasetError(f"{self.path}: {_difference(found, self._settings)}")
-            file: BinaryIO = self.path.open("r+b", buffering=0)
-            file.truncate(_end_of_last_line(file))
-            file.seek(0, os.SEEK_END)
-            return file
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = self.path.open("wb", buffering=0)
-        header = {_HEADER: _VERSION, "settings": self._settings}
-        file.write(json.dumps(header, ensure_ascii=True).encode() + b"\n")
+        # Neither "w" nor "a": nothing may be changed before the lock is held.
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        file: BinaryIO = os.fdopen(descriptor, "r+b", buffering=0)
+        try:
+            lock(file, self.path)
+            self._begin(file)
+        except BaseException:
+            file.close()
+            raise
         return file
+
+    def _begin(self, file: BinaryIO) -> None:
+        if not os.fstat(file.fileno()).st_size:
+            header = {_HEADER: _VERSION, "settings": self._settings}
+            _write(file, json.dumps(header, ensure_ascii=True).encode() + b"\n")
+            return
+        found = read_settings(self.path)
+        if found != self._settings:
+            raise DatasetError(f"{self.path}: {_difference(found, self._settings)}")
+        file.truncate(_end_of_last_line(file))
+        file.seek(0, os.SEEK_END)
+
+
+def _write(file: BinaryIO, data: bytes) -> None:
+    """Write all of it, or take back the part that was written.
+
+    A nearly full disk takes a part of what an unbuffered file is given and reports no error.
+    """
+    start, rest = file.tell(), memoryview(data)
+    try:
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError:
+        file.truncate(start)
+        file.seek(start)
+        raise
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+from contextlib import contextmanager
+
 import pytest
 
 from ragaliq import EvaluatedRun, RAGTestCase
@@ -79,3 +82,42 @@ def test_a_file_that_cannot_be_written_is_a_clear_error(tmp_path):
         RecordFile(tmp_path, settings=SETTINGS)
     with pytest.raises(DatasetError, match="No such file"):
         list(read_record_file(tmp_path / "nowhere"))
+
+
+@contextmanager
+def room_for(size):
+    """Inside, no file may grow beyond `size` bytes: a write takes what fits, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_whole_lines_and_the_next_result_one_of_its_own(tmp_path):
+    path = tmp_path / "results.jsonl"
+    with RecordFile(path, settings=SETTINGS) as file:
+        file.append(record("one"))
+        with room_for(path.stat().st_size + 100), pytest.raises(DatasetError, match="too large"):
+            file.append(record("two"))
+        assert path.read_bytes().endswith(b"\n")
+        file.append(record("three"))
+
+    assert [each.case_id for each in read_record_file(path)] == ["one", "three"]
+
+
+def test_a_file_has_one_writer_at_a_time(tmp_path):
+    path = tmp_path / "results.jsonl"
+    with RecordFile(path, settings=SETTINGS) as file:
+        file.append(record("one"))
+        with pytest.raises(DatasetError, match="another run is writing"):
+            RecordFile(path, settings=SETTINGS)
+        # What was taken out is gone from a new file, which is held as the old one was.
+        assert file.leave_out(lambda each: each.case_id == "one") == 1
+        with pytest.raises(DatasetError, match="another run is writing"):
+            RecordFile(path, settings=SETTINGS)
+        file.append(record("two"))
+
+    assert [each.case_id for each in read_record_file(path)] == ["two"]
+    assert [each.name for each in tmp_path.iterdir()] == ["results.jsonl"]

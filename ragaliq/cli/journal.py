@@ -1,0 +1,103 @@
+"""The results file of a run, and the forms that are made of it at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ragaliq.cli.console import errors
+from ragaliq.cli.outputs import Writer, writer_for
+from ragaliq.cli.tally import RunTally
+from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.sinks import EvaluationRecord
+from ragaliq.sinks.record_file import RecordFile, read_record_file
+
+__all__ = ["Outputs"]
+
+
+class Outputs:
+    """Where the results of a run go.
+
+    Args:
+        out: What the user named.
+
+    Raises:
+        ConfigurationError: A name does not say the form, or there are two results files.
+    """
+
+    def __init__(self, out: Sequence[Path]) -> None:
+        journals = [path for path in out if path.suffix.lower() == ".jsonl"]
+        if len(journals) > 1:
+            raise ConfigurationError("--out: one .jsonl file is enough")
+        self._others: list[tuple[Path, Writer]] = [
+            (path, writer_for(path)) for path in out if path not in journals
+        ]
+        self.journal: Path | None = journals[0] if journals else None
+        if self.journal is None and self._others:
+            # The other forms are made from it.
+            self.journal = self._others[0][0].with_suffix(".jsonl")
+
+    def require_a_choice(self, *, resume: bool) -> None:
+        """Refuse to write over results, and to go on with none.
+
+        Raises:
+            ConfigurationError: What is to happen is not clear.
+        """
+        if self.journal is None:
+            if resume:
+                raise ConfigurationError("--resume needs --out with the results file to go on with")
+        elif self.journal.exists() and self.journal.stat().st_size and not resume:
+            raise ConfigurationError(
+                f"{self.journal} is there already, with the results of an earlier run; go on with "
+                "it by --resume, delete it, or write to another file"
+            )
+
+    def open(
+        self, settings: dict[str, Any], tally: RunTally, *, retry_failed: bool
+    ) -> RecordFile | None:
+        """The results file, with what is in it taken into `tally`.
+
+        Args:
+            settings: How the results are made.
+            tally: Takes in what was judged before.
+            retry_failed: Take out of the file what the judge failed on.
+
+        Raises:
+            DatasetError: The file cannot be used, or another run is writing to it.
+        """
+        if self.journal is None:
+            return None
+        # Only who holds the file may read what is left to do: another run might be doing it.
+        file = RecordFile(self.journal, settings=settings)
+        try:
+            if retry_failed:
+                file.leave_out(_is_failure)
+            failed = 0
+            for record in read_record_file(self.journal):
+                tally.add_earlier(record)
+                failed += _is_failure(record)
+        except BaseException:
+            file.close()
+            raise
+        if failed:
+            errors.print(f"the judge failed on {failed:,} earlier cases; --retry-failed for those")
+        return file
+
+    def write(self) -> None:
+        """Make the other forms of the results file.
+
+        Raises:
+            DatasetError: One cannot be written.
+        """
+        for path, write in self._others:
+            if self.journal is not None:
+                try:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    write(read_record_file(self.journal), path)
+                except OSError as error:
+                    raise DatasetError(f"{path}: {error.strerror or error}") from None
+
+
+def _is_failure(record: EvaluationRecord) -> bool:
+    return any(metric.error_type is not None for metric in record.metrics)
