@@ -1,4 +1,4 @@
-"""The command line: `ragaliq evaluate`, `estimate`, `compare`, `report`, `metrics`, `doctor`."""
+"""The command line `ragaliq`."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from ragaliq._version import __version__
 from ragaliq.cli.calibrate import calibrate
 from ragaliq.cli.compare import compare
 from ragaliq.cli.console import errors, output, plain
+from ragaliq.cli.demo import demo
 from ragaliq.cli.doctor import doctor
 from ragaliq.cli.estimate import estimate
 from ragaliq.cli.evaluate import evaluate
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (evaluate, estimate, compare, report, calibrate, label, metrics, doctor):
+for command in (evaluate, estimate, compare, report, calibrate, label, metrics, doctor, demo):
     app.command()(command)
 app.add_typer(judge, name="judge")
 

@@ -143,3 +143,31 @@ sys.argv = ["ragaliq", "metrics"]
 from ragaliq.cli import main
 main()
 """
+
+
+def test_the_demo_judges_built_in_answers_and_owns_up_to_what_it_gets_wrong(ragaliq):
+    done = ragaliq("demo", NO_COLOR="1")
+
+    assert done.returncode == 0, done.stderr
+    assert "CONTRADICTED    A ticket costs 15 euros." in done.stdout
+    assert "evidence: Tickets cost 12 euros" in done.stdout
+    assert "NOT_ENOUGH_INFO A shuttle leaves the airport hourly." in done.stdout
+    # The swapped names are the one thing it misses; should it learn that, the demo must say so.
+    assert done.stdout.count("WRONG: this is CONTRADICTED") == 2
+    assert "4 answers, 8 claims; 2 verdicts are wrong" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_the_demo_needs_no_framework_no_key_and_no_folder_of_its_own(tmp_path):
+    script = (
+        "import sys; sys.argv = ['ragaliq', 'demo']; from ragaliq.cli.app import run; code = run();"
+        "assert not {'langchain_core', 'llama_index', 'anthropic'} & set(sys.modules);"
+        "sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "verdicts are wrong" in done.stdout

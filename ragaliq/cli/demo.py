@@ -1,0 +1,103 @@
+"""`ragaliq demo`: a few answers about a museum, judged claim by claim where you sit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ragaliq.cli.console import output, plain
+from ragaliq.core.results import ClaimDetail, EvaluationResult, Verdict
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.runner import evaluate
+
+__all__ = ["demo"]
+
+_STYLES = {"SUPPORTED": "green", "CONTRADICTED": "red", "NOT_ENOUGH_INFO": "yellow"}
+
+
+class _Example(NamedTuple):
+    case: RAGTestCase
+    true_verdicts: tuple[Verdict, ...]  # what a careful reader would say, claim by claim
+
+
+_EXAMPLES = (
+    _Example(
+        RAGTestCase(
+            query="When is the museum open?",
+            context=[
+                "The museum is open from 10 to 18, Tuesday to Sunday. It is closed on Mondays."
+            ],
+            response="The museum is open from 10 to 18. It is closed on Mondays.",
+        ),
+        ("SUPPORTED", "SUPPORTED"),
+    ),
+    _Example(
+        RAGTestCase(
+            query="What does a ticket cost?",
+            context=["Tickets cost 12 euros; children under 12 enter free of charge."],
+            response="A ticket costs 15 euros. Children under 12 enter free of charge.",
+        ),
+        ("CONTRADICTED", "SUPPORTED"),
+    ),
+    _Example(
+        RAGTestCase(
+            query="How do I get there?",
+            context=["Tram 4 stops in front of the museum."],
+            response="Tram 4 stops in front of the museum. A shuttle leaves the airport hourly.",
+        ),
+        ("SUPPORTED", "NOT_ENOUGH_INFO"),
+    ),
+    _Example(
+        RAGTestCase(
+            query="Who founded the museum?",
+            context=["The museum was founded by Anna Berg. Its first director was Carl Lind."],
+            response="The museum was founded by Carl Lind. Its first director was Anna Berg.",
+        ),
+        ("CONTRADICTED", "CONTRADICTED"),
+    ),
+)
+
+
+def demo() -> None:
+    """Judge a few built-in answers with the embedded judge: no key, no network, no data."""
+    run = evaluate(
+        [example.case for example in _EXAMPLES], evaluators=["faithfulness"], judge="local"
+    )
+    wrong = claims = 0
+    for example, row in zip(_EXAMPLES, run, strict=True):
+        result = row.results["faithfulness"]
+        _show(example, result)
+        claims += len(result.claims)
+        wrong += len(_mistaken(example, result))
+    output.print(
+        f"{len(_EXAMPLES)} answers, {claims} claims; {wrong} verdicts are wrong. The embedded "
+        "judge goes by wording: where the same words say something else, it can be fooled; "
+        "--judge claude is for those. Next: ragaliq evaluate YOUR_FILE.csv"
+    )
+
+
+def _show(example: _Example, result: EvaluationResult) -> None:
+    score = "no score" if result.score is None else f"faithfulness {result.score:.2f}"
+    output.print(plain(f"Question  {example.case.query}", style="bold"))
+    output.print(plain(f"Answer    {example.case.response}"))
+    output.print(f"          {score}")
+    mistaken = _mistaken(example, result)
+    for claim in result.claims:
+        _show_claim(claim)
+        if claim in mistaken:
+            output.print(plain(f"{'':18}WRONG: this is {mistaken[claim]}", style="bold red"))
+    output.print()
+
+
+def _show_claim(claim: ClaimDetail) -> None:
+    verdict = claim.verdict or "UNVERIFIED"
+    output.print(plain(f"  {verdict:16}{claim.claim}", style=_STYLES.get(verdict, "")))
+    if claim.evidence:
+        output.print(plain(f"{'':18}evidence: {claim.evidence}", style="dim"))
+    if claim.reason:
+        output.print(plain(f"{'':18}reason: {claim.reason}", style="dim"))
+
+
+def _mistaken(example: _Example, result: EvaluationResult) -> dict[ClaimDetail, Verdict]:
+    """Claims with another verdict than the true one, with that."""
+    pairs = zip(result.claims, example.true_verdicts, strict=True)
+    return {claim: true for claim, true in pairs if claim.verdict != true}
