@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -114,8 +115,10 @@ def _only(row: Row, field: str, values: dict[str, Any]) -> Any:
     if len(values) == 1:
         return next(iter(values.values()))
     if field == "context":
-        ranked = sorted(values, key=lambda path: FIELDS["context"].index(_plain(path)))
-        return values[ranked[0]]
+        return values[min(values, key=lambda path: FIELDS["context"].index(_plain(path)))]
+    if field == "id":
+        # A LangSmith experiment names the run and the example: only that is the same next time.
+        return values[max(values, key=lambda path: FIELDS["id"].index(_plain(path)))]
     if all(value == next(iter(values.values())) for value in values.values()):
         return next(iter(values.values()))
     names = " and ".join(repr(path) for path in values)
@@ -131,4 +134,5 @@ def _plain(path: str) -> str:
 
 
 def _is_absent(value: Any) -> bool:
-    return value is None or value == ""
+    # pandas writes NaN, which is no JSON, for what is not there.
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import io
+import itertools
 import json
 import math
+import re
+import tokenize
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +19,7 @@ __all__ = ["as_chunks", "as_mapping", "as_text", "as_texts"]
 
 _TEXT_KEYS = ("text", "page_content", "content", "chunk", "passage")
 _ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
+_QUOTES_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
 _SCORE_KEYS = ("score", "similarity", "relevance_score")
 
 
@@ -22,8 +27,13 @@ def as_text(value: Any, *, where: str, field: str) -> str:
     """A text; numbers are written out, and a list of one text is that text."""
     if isinstance(value, str):
         return value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise fault(where, f"field {field!r} must be a text, not {value}")
     if isinstance(value, bool | int | float):
-        return str(value)
+        try:
+            return str(value)
+        except ValueError:  # YAML has hexadecimal numbers, which may be longer than Python writes
+            raise fault(where, f"field {field!r} is a number of too many digits") from None
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return value[0]
     raise fault(where, f"field {field!r} must be a text, not {_kind(value)}")
@@ -68,12 +78,29 @@ def _written(text: str) -> Any:
     stripped = text.strip()
     if not stripped.startswith(("[", "{")):
         return text
-    for read in (json.loads, ast.literal_eval):
+    for read in (json.loads, _as_python):
         try:
             return read(stripped)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
             continue
     return text
+
+
+def _as_python(text: str) -> Any:
+    """What Python's `str` wrote, also of a numpy array.
+
+    Such an array has no commas, and Python's grammar would make one text of all its texts.
+    """
+    if not _QUOTES_WITHOUT_COMMA.search(text):
+        return ast.literal_eval(text)
+    pieces = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    skipped = (tokenize.NL, tokenize.NEWLINE)
+    pieces = [piece for piece in pieces if piece.type not in skipped]
+    spaced = [
+        "," + piece.string if before.type == piece.type == tokenize.STRING else piece.string
+        for before, piece in itertools.pairwise(pieces)
+    ]
+    return ast.literal_eval(pieces[0].string + " ".join(spaced))
 
 
 def _chunk(item: Any, *, where: str, field: str) -> str | ContextChunk:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -68,7 +69,7 @@ def _header(cells: Sequence[str]) -> list[str]:
         if cells:
             raise DatasetError("line 1: the header is empty; name the columns there")
         return []
-    twice = sorted({name for name in names if name and names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if name and count > 1)
     if twice:
         raise DatasetError(f"line 1: two columns are called {twice[0][:40]!r}; rename one")
     return names
@@ -81,6 +82,8 @@ def _row(header: Sequence[str], cells: Sequence[str], where: str) -> Row | RowEr
             f"it has {len(cells)} cells, the header {len(header)}",
             "quote cells that hold the separator",
         )
+    if [cell.strip().removeprefix("\ufeff") for cell in cells] == header:
+        return fault(where, "it is the header again", "join files without their headers")
     data: dict[str, Any] = {}
     for name, cell in zip(header, cells, strict=True):
         numbered = _NUMBERED.match(name)
@@ -88,5 +91,14 @@ def _row(header: Sequence[str], cells: Sequence[str], where: str) -> Row | RowEr
             data[name] = cell
         elif cell.strip():
             data.setdefault(numbered[1].lower().rstrip("s") + "s", []).append(cell)
+    _join_numbered(data)
     data.pop("", None)
     return Row(where, data)
+
+
+def _join_numbered(data: dict[str, Any]) -> None:
+    """Put `context` before `context.1`, `context.2`: so pandas names columns of one name."""
+    for name in [key for key, cell in data.items() if isinstance(cell, str) and cell.strip()]:
+        numbered = data.get(name.lower().rstrip("s") + "s")
+        if isinstance(numbered, list):
+            numbered.insert(0, data.pop(name))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ragaliq.datasets.formats.text import read_text
+from ragaliq.datasets.formats.text import MAX_JSON_BYTES, read_text
 from ragaliq.datasets.row import Row, RowError, fault
 from ragaliq.errors import DatasetError
 
@@ -20,7 +20,7 @@ def json_rows(path: Path) -> Iterator[Row | RowError]:
     Raises:
         DatasetError: It is not JSON, or holds no list of objects.
     """
-    text = read_text(path)
+    text = read_text(path, at_most=MAX_JSON_BYTES)
     if not text.strip():
         return
     try:
@@ -40,16 +40,24 @@ def parse_json(text: str) -> Any:
 
     Raises:
         json.JSONDecodeError: It is not JSON.
-        DatasetError: It is nested too deeply, or holds a number no computer can.
+        DatasetError: It is nested too deeply, holds a key twice, or a number no computer can.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError:
         raise
     except RecursionError:
         raise DatasetError("it is nested too deeply") from None
     except ValueError as error:  # an integer of thousands of digits
         raise DatasetError(f"it is not JSON that can be read: {error}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        # Which of the two was meant nobody knows; json would take the last.
+        raise DatasetError("an object has a key twice")
+    return held
 
 
 def rows_in(value: Any) -> Iterator[Row | RowError]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragaliq.datasets.formats.json_document import rows_in
-from ragaliq.datasets.formats.text import read_text
+from ragaliq.datasets.formats.text import MAX_YAML_BYTES, read_text
 from ragaliq.datasets.row import Row, RowError
 from ragaliq.errors import ConfigurationError, DatasetError
 
@@ -21,7 +21,7 @@ def yaml_rows(path: Path) -> Iterator[Row | RowError]:
         ConfigurationError: PyYAML is not installed.
         DatasetError: It is not plain YAML, or holds no list of mappings.
     """
-    value = _load(read_text(path))
+    value = _load(read_text(path, at_most=MAX_YAML_BYTES))
     if value is not None:
         yield from rows_in(value)
 
