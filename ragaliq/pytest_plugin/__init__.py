@@ -43,7 +43,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known, and let `assert_rag` find the run it is in."""
-    global _config  # noqa: PLW0603 - a process runs one pytest session
+    global _config  # noqa: PLW0603 - pytest has no other way to a run from inside a test
+    # A test of tests runs pytest within pytest (`pytester`): then the outer one goes on after it.
+    config.stash[_OUTER] = _config
     _config = config
     config.addinivalue_line("markers", "rag(judge=..., model=...): who judges in this test")
 
@@ -51,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Let go of the judges."""
     global _config  # noqa: PLW0603 - as above
-    _config = None
+    _config = config.stash.get(_OUTER, None)
     session = _started(config)
     if session is not None:
         session.close()
@@ -89,7 +91,7 @@ def rag_judge(request: pytest.FixtureRequest) -> Generator[LLMJudge, None, None]
     While a test uses it, `assert_rag` asks this judge without being told.
     """
     marker = request.node.get_closest_marker("rag")
-    with _session(request.config).judging(**(marker.kwargs if marker else {})) as judge:
+    with _session(request.config).judging(**_asked(marker)) as judge:
         yield judge
 
 
@@ -99,8 +101,28 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     marker = item.get_closest_marker("rag")
     if marker is None:
         return (yield)
-    with _session(item.config).judging(**marker.kwargs):
+    with _session(item.config).judging(**_asked(marker)):
         return (yield)
+
+
+def _asked(marker: pytest.Mark | None) -> dict[str, Any]:
+    """What a `rag` marker says.
+
+    Raises:
+        ConfigurationError: It says something else than it can; another judge than was meant would
+            decide.
+    """
+    if marker is None:
+        return {}
+    if marker.args or not marker.kwargs.keys() <= {"judge", "model"}:
+        from ragaliq.errors import ConfigurationError
+
+        given = [repr(value) for value in marker.args]
+        given += [f"{name}=" for name in marker.kwargs if name not in ("judge", "model")]
+        raise ConfigurationError(
+            f"@pytest.mark.rag takes judge=... and model=..., not {', '.join(given)}"
+        )
+    return dict(marker.kwargs)
 
 
 def current_session() -> RagSession | None:
@@ -123,4 +145,5 @@ def _started(config: pytest.Config) -> RagSession | None:
 
 
 _KEY: pytest.StashKey[RagSession] = pytest.StashKey()
+_OUTER: pytest.StashKey[pytest.Config | None] = pytest.StashKey()
 _config: pytest.Config | None = None

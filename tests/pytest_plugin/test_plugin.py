@@ -155,3 +155,41 @@ def test_the_entry_point_is_what_pytest_loads():
         points = tomllib.load(file)["project"]["entry-points"]["pytest11"]
 
     assert points == {"ragaliq": "ragaliq.pytest_plugin"}
+
+
+@pytest.mark.parametrize(
+    ("marker", "said"), [('"claude"', "not 'claude'"), ('judg="claude"', "not judg=")]
+)
+def test_a_marker_that_does_not_say_who_judges_is_refused_rather_than_ignored(
+    run_pytest, marker, said
+):
+    done = run_pytest(
+        f"""
+        @pytest.mark.rag({marker})
+        def test_good():
+            assert_rag(GOOD)
+        """
+    )
+
+    assert "1 failed" in done.stdout, done.stdout
+    assert f"@pytest.mark.rag takes judge=... and model=..., {said}" in done.stdout
+
+
+def test_pytest_within_pytest_does_not_lift_the_ceiling_of_the_outer_run(run_pytest):
+    done = run_pytest(
+        """
+        def test_inner(pytester):
+            pytester.makepyfile("def test_nothing(): pass")
+            assert pytester.runpytest_inprocess("-p", "ragaliq.pytest_plugin").ret == 0
+
+        @pytest.mark.parametrize("number", range(2))
+        def test_outer(number, priced):
+            assert_rag(GOOD, faithfulness=0.9, judge=priced)
+        """,
+        "-p",
+        "pytester",
+        "--ragaliq-max-cost=0.2",
+        conftest=PRICED.format(cost="0.3"),
+    )
+
+    assert "1 failed, 2 passed" in done.stdout, done.stdout
