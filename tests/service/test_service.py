@@ -37,7 +37,6 @@ async def test_of_a_hundred_clients_every_whole_answer_is_scored_and_no_cut_one(
     check(server, asked, WORKERS[program])
     assert set(server.triples()) == set(asked.answers)
     assert server.total("incomplete") == {"cancelled": len(asked.left)}
-    assert all(counts["started"] for counts in server.counts())
 
 
 async def test_of_answers_that_threads_stream_no_cut_one_is_scored_either(serve):
