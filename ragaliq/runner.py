@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from ragaliq.core.concurrency import run_all
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import EvaluationResult, JudgeUsage
@@ -22,6 +22,7 @@ from ragaliq.sinks.base import SinkStats
 from ragaliq.sinks.offline import offline_sinks
 from ragaliq.sinks.resolve import SinkSpec
 from ragaliq.statistics.intervals import mean_estimate
+from ragaliq.streaming import score_stream
 from ragaliq.telemetry.content import Redactor
 
 __all__ = ["CaseResult", "EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
@@ -188,15 +189,14 @@ async def _evaluate_all(
     evaluated: Callable[[CaseResult, int], None],
 ) -> tuple[CaseResult, ...]:
     results: dict[int, CaseResult] = {}
-    waiting = iter(enumerate(cases))
 
-    async def lane() -> None:
-        for position, case in waiting:
-            outcome = await evaluate_case(case, evaluators, judge)
+    async def score(place: tuple[int, RAGTestCase]) -> Mapping[str, EvaluationResult]:
+        return await evaluate_case(place[1], evaluators, judge)
+
+    async with aclosing(score_stream(enumerate(cases), score, concurrency=concurrency)) as stream:
+        async for (position, case), outcome in stream:
             results[position] = CaseResult(case=case, results=outcome)
             evaluated(results[position], len(results))
-
-    await run_all(lane() for _ in range(min(concurrency, len(cases))))
     return tuple(results[position] for position in range(len(cases)))
 
 

@@ -36,6 +36,7 @@ from ragaliq.cli.progress import RunProgress
 from ragaliq.cli.summary import show_summary
 from ragaliq.cli.tally import RunTally
 from ragaliq.cli.termination import heeding_sigterm
+from ragaliq.core.results import Status
 from ragaliq.datasets import CaseReader
 from ragaliq.errors import ConfigurationError
 from ragaliq.sinks import EvaluationRecord
@@ -192,4 +193,4 @@ def _code(tally: RunTally, goals: list[Goal]) -> int:
 
 
 def _only_failures(tally: RunTally, name: str) -> bool:
-    return all(status.startswith("judge_") for status in tally.metrics[name].statuses)
+    return all(Status(status).is_failure for status in tally.metrics[name].statuses)

@@ -44,6 +44,11 @@ class Status(StrEnum):
         """Whether a score of this status belongs in means and rates."""
         return self in (Status.SCORED, Status.PARTIAL)
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether the evaluation itself failed, which says nothing about the answer."""
+        return self in (Status.JUDGE_REFUSED, Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
+
 
 class JudgeUsage(BaseModel):
     """Tokens, requests and money spent on a judge; add two with `+`.

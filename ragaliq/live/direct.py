@@ -24,7 +24,7 @@ from ragaliq.telemetry.target import current_span_target
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
     from ragaliq.sinks.sink_set import SinkSet
-    from ragaliq.telemetry.options import TelemetryOptions
+    from ragaliq.telemetry.emitter import Emitter
 
 __all__ = ["DirectEvaluation", "RunDetails"]
 
@@ -58,7 +58,7 @@ class DirectEvaluation(Handle):
     _exit_timeout: float
     _engine: Engine
     _sinks: SinkSet
-    _telemetry: TelemetryOptions
+    _emitter: Emitter
 
     @property
     def is_enabled(self) -> bool:
@@ -158,7 +158,7 @@ class DirectEvaluation(Handle):
         Leaving it waits up to `timeout` seconds until every run is evaluated, then has
         OpenTelemetry's providers send what they hold. It never raises.
         """
-        return Capture(self, timeout=timeout, providers=providers_in_use(self._telemetry))
+        return Capture(self, timeout=timeout, providers=providers_in_use(self._emitter.options))
 
     def lifespan(
         self,

@@ -25,20 +25,15 @@ from ragaliq.statistics.estimates import Estimate
 from ragaliq.statistics.weighted import Target, WeightedSums
 
 __all__ = [
-    "JUDGE_FAILURES",
     "OTHER_PIPELINES",
     "ScoredRun",
     "TrafficEstimate",
     "TrafficEstimator",
     "estimate_traffic",
-    "metric_probability",
 ]
 
 OTHER_PIPELINES = "(other pipelines)"
 """Where runs are counted once there are `max_pipelines` pipelines."""
-
-JUDGE_FAILURES = frozenset({Status.JUDGE_REFUSED, Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT})
-"""Statuses that say nothing about the run."""
 
 
 class ScoredRun(Protocol):
@@ -116,7 +111,7 @@ class TrafficEstimator:
     def add(self, result: ScoredRun) -> None:
         """Take in every metric of one evaluated run."""
         for metric, outcome in result.results.items():
-            probability = metric_probability(result.run, metric)
+            probability = result.run.chance(metric)
             if probability is None:
                 with self._lock:
                     self._of(result.run.pipeline, metric).left_out += 1
@@ -163,7 +158,7 @@ class TrafficEstimator:
             sums = self._of(pipeline, metric)
             sums.statuses[ended.value] += 1
             sums.traffic += 1.0 / probability
-            if ended not in JUDGE_FAILURES:
+            if not ended.is_failure:
                 sums.scorable.add(float(measured), probability)
             if measured and score is not None:
                 sums.score.add(score, probability)
@@ -211,18 +206,6 @@ def estimate_traffic(
     return estimator.estimates(target=target, confidence=confidence)
 
 
-def metric_probability(run: EvaluatedRun, metric: str) -> float | None:
-    """The chance this run had of being asked about this metric; None where it has no say.
-
-    A run chosen afterwards, for its feedback, stands for no traffic: the rate chose among runs
-    like it already.
-    """
-    if not run.represents_traffic:
-        return None
-    own = run.metric_probabilities
-    return own.get(metric) if own else run.sampling_probability
-
-
 def _estimate(
     pipeline: str, metric: str, sums: _Sums, target: Target, confidence: float
 ) -> TrafficEstimate:
@@ -237,7 +220,7 @@ def _estimate(
         scorable=figure(sums.scorable),
         statuses=dict(sums.statuses),
         sampled=sum(sums.statuses.values()),
-        judge_failures=sum(sums.statuses[status.value] for status in JUDGE_FAILURES),
+        judge_failures=sum(sums.statuses[status.value] for status in Status if status.is_failure),
         traffic=sums.traffic,
         left_out=sums.left_out,
     )

@@ -153,7 +153,6 @@ class Monitor(DirectEvaluation):
             sinks=self._sinks,
             deadline=deadline,
         )
-        self._telemetry = telemetry or TelemetryOptions()
         self._engine = Engine(
             EngineSettings(
                 scorer=scorer,

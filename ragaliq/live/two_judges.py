@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.estimate import JUDGE_FAILURES, OTHER_PIPELINES, ScoredRun, metric_probability
+from ragaliq.live.estimate import OTHER_PIPELINES, ScoredRun
 from ragaliq.statistics.checks import require_choice, require_count, require_share
 from ragaliq.statistics.paired_sums import PairedSums
 from ragaliq.statistics.prediction_powered import PredictionPowered, powered
@@ -89,7 +89,7 @@ class TwoJudgeEstimator:
         """
         for metric, outcome in result.results.items():
             key, score = _key(result, metric), outcome.score
-            probability = metric_probability(result.run, metric)
+            probability = result.run.chance(metric)
             if not outcome.is_measured or score is None or probability is None:
                 continue
             with self._lock:
@@ -109,12 +109,12 @@ class TwoJudgeEstimator:
         """
         for metric, outcome in result.results.items():
             key = _key(result, metric)
-            probability = metric_probability(result.run, metric)
+            probability = result.run.chance(metric)
             if probability is None:
                 continue
             with self._lock:
                 sides = self._of(result.run.pipeline, metric)
-                sides.expensive_failures += outcome.status in JUDGE_FAILURES
+                sides.expensive_failures += outcome.status.is_failure
                 if not outcome.is_measured or outcome.score is None:
                     self._cheap.pop(key, None)
                     continue

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from opentelemetry.util.types import AttributeValue
 
 from ragaliq._version import __version__
-from ragaliq.core.results import ClaimDetail, EvaluationResult, Status
+from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.run import EvaluatedRun
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy, identifier, sendable
@@ -32,12 +32,10 @@ __all__ = [
 
 Attributes = dict[str, AttributeValue]
 
-_FAILURES = (Status.JUDGE_REFUSED, Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
-
 
 def is_failure(result: EvaluationResult) -> bool:
     """Whether the evaluation itself failed; a low score is no failure."""
-    return result.status in _FAILURES
+    return result.status.is_failure
 
 
 def label(result: EvaluationResult) -> str | None:
