@@ -1,5 +1,6 @@
 """A real Redis server for every test that asks for one."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from redis_server import PROGRAM, RedisServer  # noqa: E402 - found through the 
 @pytest.fixture
 def redis_server(tmp_path):
     if PROGRAM is None:
-        pytest.fail("redis-server is missing; `make redis` installs Debian's package (as root)")
+        # In CI a test that did not run must not look like one that passed.
+        refuse = pytest.fail if os.environ.get("CI") else pytest.skip
+        refuse("redis-server is missing; `make redis` installs Debian's package (as root)")
     folder = tmp_path / "redis"
     folder.mkdir()
     server = RedisServer(folder)
