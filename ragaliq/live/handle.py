@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 __all__ = ["Handle"]
 
@@ -33,3 +33,10 @@ class Handle(ABC):
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
+
+    def __reduce__(self) -> NoReturn:
+        kind = type(self).__name__
+        raise TypeError(
+            f"a {kind} has a thread and a queue and cannot be pickled or sent to another process; "
+            f"build one there, for instance in the worker's initializer"
+        )

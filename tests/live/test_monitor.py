@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 
 import pytest
@@ -123,6 +124,11 @@ def test_a_copied_monitor_is_the_same_monitor(monitor_of):
 
     monitor = monitor_of()
     assert copy.copy(monitor) is copy.deepcopy(monitor) is monitor
+
+
+def test_a_monitor_sent_to_another_process_says_to_build_one_there(monitor_of):
+    with pytest.raises(TypeError, match=r"a Monitor .* cannot be pickled .*; build one there"):
+        pickle.dumps(monitor_of())
 
 
 def test_no_text_of_the_application_reaches_the_log(monitor_of, caplog):
