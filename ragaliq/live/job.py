@@ -22,6 +22,8 @@ __all__ = ["Framework", "Job", "LiveResult", "Submission"]
 
 Framework = Literal["", "langchain", "llama_index"]
 _UNSAMPLED = Choice()
+# The plain class first: asking a pydantic one takes longer than making the submission.
+_CASES = (CaseDraft, RAGTestCase)
 
 
 class Job(BaseModel):
@@ -64,7 +66,7 @@ class Submission:
     priority: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.case, RAGTestCase | CaseDraft):
+        if not isinstance(self.case, _CASES):
             raise TypeError(
                 f"a case is a RAGTestCase or a CaseDraft, not {type(self.case).__name__}"
             )

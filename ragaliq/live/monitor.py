@@ -195,16 +195,18 @@ class Monitor(DirectEvaluation):
             return None
         if self._engine.inline is not None:
             self._engine.inline.began(run_id)
-        self._engine.tally.start()
+        tally = self._engine.tally
         try:
             chance = self._sampler.begin(run_id, pipeline)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
-            self._engine.tally.end("incomplete_run", "internal_error")
+            tally.start()
+            tally.end("incomplete_run", "internal_error")
             return None
         if chance is None:
-            self._engine.tally.end("sampled_out")
+            tally.sampled_out()
             return None
+        tally.start()
         return RunTicket(
             run_id,
             pipeline=pipeline,

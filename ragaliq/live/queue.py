@@ -60,20 +60,15 @@ class RunQueue:
         Returns:
             The runs that lost their place to it, or None when there is no room for it.
         """
-        displaced: list[WaitingRun] = []
+        priority = run.submission.priority
+        displaced: list[WaitingRun] | None = []
         if not self._fits(run, self._count, self.size):
-            priority = run.submission.priority
-            below = sorted(level for level in self._levels if level < priority)
-            count = self._count - sum(len(self._levels[level].runs) for level in below)
-            size = self.size - sum(self._levels[level].size for level in below)
-            if not self._fits(run, count, size):
+            displaced = self._make_room(run, priority)
+            if displaced is None:
                 return None
-            while not self._fits(run, self._count, self.size):
-                lowest = next(level for level in below if level in self._levels)
-                displaced.append(self._remove(lowest, newest=True))
-        level = self._levels.get(run.submission.priority)
+        level = self._levels.get(priority)
         if level is None:
-            level = self._levels[run.submission.priority] = _Level()
+            level = self._levels[priority] = _Level()
         level.runs.append(run)
         level.size += run.size
         self._count += 1
@@ -90,6 +85,18 @@ class RunQueue:
         while (run := self.take()) is not None:
             taken.append(run)
         return taken
+
+    def _make_room(self, run: WaitingRun, priority: int) -> list[WaitingRun] | None:
+        below = sorted(level for level in self._levels if level < priority)
+        count = self._count - sum(len(self._levels[level].runs) for level in below)
+        size = self.size - sum(self._levels[level].size for level in below)
+        if not self._fits(run, count, size):
+            return None
+        displaced = []
+        while not self._fits(run, self._count, self.size):
+            lowest = next(level for level in below if level in self._levels)
+            displaced.append(self._remove(lowest, newest=True))
+        return displaced
 
     def _fits(self, run: WaitingRun, count: int, size: int) -> bool:
         return count < self._max_runs and size + run.size <= self._max_bytes

@@ -94,6 +94,12 @@ class Tally:
         with self._lock:
             self._started += 1
 
+    def sampled_out(self) -> None:
+        """A run has begun that will not be evaluated; the same as its start and its end."""
+        with self._lock:
+            self._started += 1
+            self._outcomes["sampled_out"] += 1
+
     def withdraw(self) -> None:
         """A run that has begun is counted elsewhere."""
         with self._lock:

@@ -50,7 +50,9 @@ class Worker:
         self._is_callback_thread = is_callback_thread
         self._thread = LoopThread("ragaliq-worker")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._changed = threading.Condition()
+        # Where nobody is notified the lock alone is taken, which costs a request less.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._lanes: set[asyncio.Task[None]] = set()
         self._active = 0
         # Jobs that are not done, by the epoch they came in. Each `flush` ends an epoch and waits
@@ -66,7 +68,7 @@ class Worker:
             RuntimeError: The thread cannot be started; the job is not queued.
         """
         size = job.size
-        with self._changed:
+        with self._lock:
             if self._closed:
                 return "shutdown"
             # The loop is woken only for a new lane: a busy lane takes the next job by itself. Woken
@@ -162,7 +164,8 @@ class Worker:
 
         The parent may have held the lock at the moment of the fork.
         """
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._closed = True
 
     def stop(self, last: Callable[[], Coroutine[Any, Any, None]], timeout: float) -> None:

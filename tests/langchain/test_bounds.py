@@ -32,7 +32,7 @@ def sizes_of_containers(handler):
         for name, value in kept.items()
         if isinstance(value, Collection) and not isinstance(value, str)
     }
-    assert {"_roots", "_runs"} <= sizes.keys()
+    assert {"_roots", "runs"} <= sizes.keys()
     return set(sizes.values())
 
 

@@ -42,7 +42,7 @@ def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> Ca
         return "no_answer"
     passages = said.passages if said.passages is not None else _passages(root, outputs)
     return CaseDraft(
-        id=str(root.run_id),
+        id=root.name,
         query=question,
         passages=passages,
         response=answer,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Collection
 
 __all__ = ["EndedRuns"]
 
@@ -14,23 +15,32 @@ class EndedRuns:
     """A bounded memory of runs whose children are nobody's business.
 
     It remembers the latest `_RUNS` of them at least and about twice as many at most. Every root
-    inside a traced function asks, so asking must not take longer the more there is.
+    inside a traced function asks, so asking must not take longer the more there is. Most processes
+    never ask: until the first question runs are only kept in line, which costs a request less than
+    putting each of them into a set.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # as in the tracker
+        self._unread: deque[Collection[int]] | None = deque()
+        self._unread_runs = 0
         self._latest: set[int] = set()
         self._before: set[int] = set()
 
     def __contains__(self, run: int | None) -> bool:
+        if self._unread is not None:
+            self._read()
         return run in self._latest or run in self._before
 
     def __len__(self) -> int:
-        return len(self._latest) + len(self._before)
+        return self._unread_runs + len(self._latest) + len(self._before)
 
-    def add_tree(self, runs: Iterable[int]) -> None:
-        """Remember a root with everything below it."""
+    def add_tree(self, runs: Collection[int]) -> None:
+        """Remember a root with everything below it; `runs` is kept and must not change."""
         with self._lock:
+            if self._unread is not None:
+                self._keep(self._unread, runs)
+                return
             self._latest.update(runs)
             if len(self._latest) >= _RUNS:
                 self._latest, self._before = set(), self._latest
@@ -38,3 +48,14 @@ class EndedRuns:
     def add(self, run: int) -> None:
         """Remember a single run."""
         self.add_tree((run,))
+
+    def _keep(self, unread: deque[Collection[int]], runs: Collection[int]) -> None:
+        unread.append(runs)
+        self._unread_runs += len(runs)
+        while self._unread_runs - len(unread[0]) >= _RUNS:
+            self._unread_runs -= len(unread.popleft())
+
+    def _read(self) -> None:
+        with self._lock:
+            self._latest.update(*(self._unread or ()))
+            self._unread, self._unread_runs = None, 0

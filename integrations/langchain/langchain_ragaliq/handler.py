@@ -14,7 +14,7 @@ from langchain_ragaliq.containment import contained
 from langchain_ragaliq.model_events import ModelEvents
 from langchain_ragaliq.overrides import Extract, Overrides
 from langchain_ragaliq.source_events import SourceEvents
-from langchain_ragaliq.tracker import RunTracker
+from langchain_ragaliq.tracker import RunTracker, run_in_force
 from ragaliq import Monitor
 
 __all__ = ["RagaliqCallbackHandler"]
@@ -136,14 +136,16 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
         if tracker is None:
             return
         try:
-            root = tracker.child_started(run_id, parent_run_id)
+            run = run_id.int
+            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+            root = tracker.child_started(run, parent)
             if root is None:
                 if run_type is None or run_type == "chain":
                     tracker.root_started(
-                        run_id, parent_run_id, inputs, name=name, metadata=metadata, tags=tags
+                        run_id, parent, inputs, name=name, metadata=metadata, tags=tags
                     )
             elif root.ticket is not None:
-                root.step_started(run_id.int, inputs, run_type)
+                root.step_started(run, parent, inputs, run_type)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             tracker.complain(error)
 
@@ -161,16 +163,17 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
         if tracker is None:
             return
         try:
-            root = tracker.root_of(run_id)
+            run = run_id.int
+            root = tracker.runs.get(run)
             if root is None:
                 return
-            if root.key == run_id.int:
+            if root.key == run:
                 is_stream = "inputs" in kwargs
                 tracker.root_ended(root, outputs, kwargs.get("inputs"), is_stream=is_stream)
             elif root.ticket is not None:
                 if "inputs" in kwargs:
-                    root.sources.given(run_id.int, kwargs["inputs"])
-                root.step_ended(run_id.int, outputs, tags)
+                    root.sources.given(run, kwargs["inputs"])
+                root.step_ended(run, outputs, tags)
         except Exception as error:  # noqa: BLE001 - as above
             tracker.complain(error)
 

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
 from langchain_ragaliq.containment import Contained, contained
-from langchain_ragaliq.tracker import RunTracker
+from langchain_ragaliq.tracker import RunTracker, run_in_force
 
 __all__ = ["ModelEvents"]
 
@@ -18,11 +18,10 @@ __all__ = ["ModelEvents"]
 class ModelEvents(Contained, BaseCallbackHandler):
     """The events of chat and completion models; tokens are not listened to."""
 
-    @contained
+    # The two events of every chat contain their errors themselves, as a chain's steps do.
+
     def on_chat_model_start(
         self,
-        tracker: RunTracker,
-        /,
         serialized: dict[str, Any],
         messages: list[list[BaseMessage]],
         *,
@@ -31,7 +30,13 @@ class ModelEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A chat model was called."""
-        _started(tracker, run_id, parent_run_id)
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            _started(tracker, run_id, parent_run_id)
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            tracker.complain(error)
 
     @contained
     def on_llm_start(
@@ -48,11 +53,8 @@ class ModelEvents(Contained, BaseCallbackHandler):
         """A completion model was called."""
         _started(tracker, run_id, parent_run_id)
 
-    @contained
     def on_llm_end(
         self,
-        tracker: RunTracker,
-        /,
         response: LLMResult,
         *,
         run_id: UUID,
@@ -60,9 +62,16 @@ class ModelEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A model answered."""
-        root = tracker.evaluated_root(run_id)
-        if root is not None:
-            root.replied(run_id.int, response)
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            run = run_id.int
+            root = tracker.runs.get(run)
+            if root is not None and root.ticket is not None:
+                root.replied(run, response)
+        except Exception as error:  # noqa: BLE001 - as above
+            tracker.complain(error)
 
     @contained
     def on_llm_error(
@@ -83,6 +92,8 @@ class ModelEvents(Contained, BaseCallbackHandler):
 
 
 def _started(tracker: RunTracker, run_id: UUID, parent_run_id: UUID | None) -> None:
-    root = tracker.child_started(run_id, parent_run_id)
+    run = run_id.int
+    parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+    root = tracker.child_started(run, parent)
     if root is not None and root.ticket is not None:
-        root.open_models.add(run_id.int)
+        root.open_models.add(run)

@@ -41,7 +41,7 @@ class RootRun:
 
     A run that is not evaluated has no ticket and little else: it is remembered only so that its
     children are not taken for roots. Runs go by the integer of their id, which a dictionary finds
-    several times faster than a `UUID`.
+    several times faster than a `UUID`; `name` is the id as text.
     """
 
     __slots__ = (
@@ -55,6 +55,7 @@ class RootRun:
         "is_resumable",
         "key",
         "keyed_passages",
+        "name",
         "open_models",
         "open_steps",
         "overrides",
@@ -63,7 +64,6 @@ class RootRun:
         "prompt_question",
         "question",
         "replied_last",
-        "run_id",
         "said",
         "session_id",
         "sources",
@@ -74,7 +74,11 @@ class RootRun:
     )
 
     def __init__(
-        self, run_id: UUID, ticket: RunTicket | None, overrides: Overrides | None = None
+        self,
+        run_id: UUID,
+        name: str,
+        ticket: RunTicket | None,
+        overrides: Overrides | None = None,
     ) -> None:
         self.key = run_id.int
         self.ticket = ticket
@@ -84,7 +88,7 @@ class RootRun:
         self.has_child = ticket is None  # of a run that is not evaluated nothing is looked at
         if ticket is None:
             return
-        self.run_id = run_id
+        self.name = name
         self.guarded: set[str] | None = None
         self.question: str | None = None
         self.session_id: str | None = None
@@ -117,7 +121,8 @@ class RootRun:
             self.keyed_passages = overrides.passages(inputs)
             if overrides.extract is not None:
                 self.inputs = inputs
-        self.known_by(metadata)
+        if metadata:
+            self.known_by(metadata)
 
     def known_by(self, names: Mapping[str, Any]) -> None:
         """Find the conversation's name among metadata or configurable values."""
@@ -132,11 +137,15 @@ class RootRun:
         self.has_child = True
         self.target.at_child()
         config = var_child_runnable_config.get()
-        self.known_by((config and config.get("configurable")) or {})
+        configurable = config.get("configurable") if config else None
+        if configurable:
+            self.known_by(configurable)
 
-    def step_started(self, run: int, inputs: Any, run_type: str | None) -> None:
+    def step_started(
+        self, run: int, parent: int | None, inputs: Any, run_type: str | None
+    ) -> None:
         """A step of the chain began."""
-        if self.parents.get(run) == self.key:
+        if parent == self.key:
             self.open_steps.add(run)
         if run_type == "prompt":
             if self.overrides is not None and self.keyed_passages is None:

@@ -10,7 +10,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 
 from langchain_ragaliq.containment import Contained, contained
-from langchain_ragaliq.tracker import RunTracker
+from langchain_ragaliq.tracker import RunTracker, run_in_force
 
 __all__ = ["SourceEvents"]
 
@@ -24,11 +24,10 @@ _EVENTS = {
 class SourceEvents(Contained, BaseCallbackHandler):
     """The events of retrievers and tools, and the event by which an application names contexts."""
 
-    @contained
+    # These two contain their errors themselves, as the events of a chain's steps do.
+
     def on_retriever_start(
         self,
-        tracker: RunTracker,
-        /,
         serialized: dict[str, Any],
         query: str,
         *,
@@ -37,17 +36,22 @@ class SourceEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A retriever was asked."""
-        root = tracker.child_started(run_id, parent_run_id)
-        if root is None:
-            tracker.leave_out(run_id)  # a chain inside it writes queries, not answers
-        elif root.ticket is not None:
-            root.retriever_started(run_id.int)
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            run = run_id.int
+            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+            root = tracker.child_started(run, parent)
+            if root is None:
+                tracker.leave_out(run_id)  # a chain inside it writes queries, not answers
+            elif root.ticket is not None:
+                root.retriever_started(run)
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            tracker.complain(error)
 
-    @contained
     def on_retriever_end(
         self,
-        tracker: RunTracker,
-        /,
         documents: Sequence[Document],
         *,
         run_id: UUID,
@@ -55,9 +59,16 @@ class SourceEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A retriever returned documents."""
-        root = tracker.evaluated_root(run_id)
-        if root is not None:
-            root.sources.retrieved(run_id.int, documents)
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            run = run_id.int
+            root = tracker.runs.get(run)
+            if root is not None and root.ticket is not None:
+                root.sources.retrieved(run, documents)
+        except Exception as error:  # noqa: BLE001 - as above
+            tracker.complain(error)
 
     @contained
     def on_retriever_error(
@@ -88,7 +99,8 @@ class SourceEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A tool was called."""
-        tracker.child_started(run_id, parent_run_id)
+        parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+        tracker.child_started(run_id.int, parent)
 
     @contained
     def on_tool_end(

@@ -37,7 +37,8 @@ class Sources:
     def __iter__(self) -> Iterator[Passage]:
         """Every text once, in the order in which the steps that fetched them started."""
         first: dict[str, Passage] = {}
-        for step in list(self._parents):
+        held = list(self._held)
+        for step in held if len(held) == 1 else list(self._parents):
             for passage in self._held.get(step, ()):
                 first.setdefault(passage[0], passage)
         return iter(first.values())
@@ -99,7 +100,8 @@ class Sources:
 
     def _replace(self, step: int, documents: Iterable[Document], *, inside: int | None) -> None:
         passages = passages_of(documents)
-        self._drop(self._inside(inside))
+        if self._held:
+            self._drop(self._inside(inside))
         self._held[step] = passages
 
     def _drop(self, sources: Iterable[int]) -> None:

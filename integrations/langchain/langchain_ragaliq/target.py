@@ -31,21 +31,24 @@ class TargetFinder:
 
     def __init__(self, root_id: UUID) -> None:
         self._root_id = root_id
-        self._ambient = trace.INVALID_SPAN_CONTEXT
+        self._ambient: trace.Span = trace.INVALID_SPAN
         self._source = "ambient"
         self._found: trace.SpanContext | None = None
 
     def at_start(self) -> None:
         """Look at the start of the run."""
-        self._ambient = trace.get_current_span().get_span_context()
+        self._ambient = trace.get_current_span()
         self._ask()
 
     def at_child(self) -> None:
         """Look at the start of the first child."""
         if self._found is not None or self._ask():
             return
-        current = trace.get_current_span().get_span_context()
-        if current.is_valid and current.span_id != self._ambient.span_id:
+        span = trace.get_current_span()
+        if span is self._ambient:
+            return
+        current = span.get_span_context()
+        if current.is_valid and current.span_id != self._ambient.get_span_context().span_id:
             self._source, self._found = "current", current
 
     def at_end(self) -> SpanTarget | None:
@@ -55,10 +58,12 @@ class TargetFinder:
             self._ask()
         if self._found is not None:
             return span_target(self._found, source=self._source)
-        return span_target(self._ambient, source="ambient")
+        return span_target(self._ambient.get_span_context(), source="ambient")
 
     def _ask(self) -> bool:
         """Ask those who know a run's span by its id."""
+        if _OPENINFERENCE not in sys.modules and _TRACELOOP not in sys.modules:
+            return False
         for source, span_of in (
             ("openinference", _openinference_span),
             ("traceloop", _traceloop_span),

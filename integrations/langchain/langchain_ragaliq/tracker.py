@@ -60,6 +60,7 @@ class RunTracker:
 
     Attributes:
         errors: Events that could not be handled.
+        runs: The root of every run in progress. Every event asks, and asks the dictionary itself.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class RunTracker:
         self._overrides = overrides
         self._max_runs = max_runs
         self._max_age = max_age
+        self._sweep_every = min(_SWEEP_SECONDS, max_age)
         self._forget_everything()
         _TRACKERS.add(self)
 
@@ -94,11 +96,11 @@ class RunTracker:
 
     def root_of(self, run_id: UUID) -> RootRun | None:
         """The root a run belongs to; without a ticket it will not be evaluated."""
-        return self._runs.get(run_id.int)
+        return self.runs.get(run_id.int)
 
     def evaluated_root(self, run_id: UUID) -> RootRun | None:
         """The root a run belongs to, if it will be evaluated."""
-        root = self._runs.get(run_id.int)
+        root = self.runs.get(run_id.int)
         return root if root is not None and root.ticket is not None else None
 
     def scored_by_guard(self, run_id: UUID, answer: str) -> None:
@@ -107,17 +109,15 @@ class RunTracker:
         if root is not None:
             root.guarded = (root.guarded or set()) | {answer.strip()}
 
-    def child_started(self, run_id: UUID, parent_id: UUID | None) -> RootRun | None:
+    def child_started(self, run: int, parent: int | None) -> RootRun | None:
         """Note a run below a known one and return its root; None where there is none."""
-        parent = parent_id.int if parent_id is not None else run_in_force()
-        root = self._runs.get(parent)  # type: ignore[arg-type]  # no run has the key None
+        root = self.runs.get(parent)  # type: ignore[arg-type]  # no run has the key None
         if root is None or (root.ticket is not None and is_suppressed()):
             return None
-        run = run_id.int
         root.parents[run] = parent
-        self._runs[run] = root
+        self.runs[run] = root
         if root.closed:
-            self._runs.pop(run, None)  # it ended in another thread just now
+            self.runs.pop(run, None)  # it ended in another thread just now
             self._ended.add(run)
         elif not root.has_child:
             root.first_child_started()
@@ -130,7 +130,7 @@ class RunTracker:
     def root_started(
         self,
         run_id: UUID,
-        parent_id: UUID | None,
+        parent: int | None,
         inputs: Any,
         *,
         name: str | None,
@@ -142,21 +142,21 @@ class RunTracker:
         Its parent may still be given: inside a traced function, or with callbacks on a sub-chain,
         the parent is somebody we never heard of.
         """
-        if run_id.int in self._runs:
+        if run_id.int in self.runs:
             return  # the same handler was given in two places
-        parent = parent_id.int if parent_id is not None else run_in_force()
         is_below_left_out = parent is not None and parent in self._ended
         if is_below_left_out or (name is not None and name.endswith(_EVALUATORS)):
             self.leave_out(run_id)
             return
+        id_ = str(run_id)
         ticket = self.monitor.begin(
-            str(run_id), pipeline=self._pipeline or name or "", framework="langchain"
+            id_, pipeline=self._pipeline or name or "", framework="langchain"
         )
         # Followed before anything is looked at: should that fail, the run still ends.
-        root = RootRun(run_id, ticket, self._overrides)
+        root = RootRun(run_id, id_, ticket, self._overrides)
         with self._lock:
-            self._roots[root.key] = self._runs[root.key] = root
-            given_up = self._overdue()
+            self._roots[root.key] = self.runs[root.key] = root
+            given_up = self._overdue(root.started)
         if not self._is_watched:
             self._watch(self._max_age)
         for reason, old in given_up:
@@ -211,7 +211,7 @@ class RunTracker:
         """Give up what is overdue, and come back when more will be; called by a timer."""
         with self._lock:
             self._swept = -math.inf
-            given_up = self._overdue()
+            given_up = self._overdue(time.monotonic())
             oldest = next(iter(self._roots.values()), None)
         for reason, root in given_up:
             self._discard(root, reason)
@@ -229,7 +229,7 @@ class RunTracker:
         # which may run on this thread while it holds the lock.
         self._lock = threading.RLock()
         self._roots: OrderedDict[int, RootRun] = OrderedDict()
-        self._runs: dict[int, RootRun] = {}
+        self.runs: dict[int, RootRun] = {}
         self._ended = EndedRuns()
         self._swept = time.monotonic()
         self._is_watched = False
@@ -249,17 +249,19 @@ class RunTracker:
 
     def _forget(self, root: RootRun) -> None:
         root.closed = True
-        runs = list(root.parents)
+        runs = tuple(root.parents)  # a snapshot: steps may start in other threads
         for run in runs:
-            self._runs.pop(run, None)
+            self.runs.pop(run, None)
         self._ended.add_tree(runs)
 
-    def _overdue(self) -> list[tuple[str, RootRun]]:
+    def _overdue(self, now: float) -> Sequence[tuple[str, RootRun]]:
+        is_time = now - self._swept > self._sweep_every
+        if not is_time and len(self._roots) <= self._max_runs:
+            return ()
         given_up = []
         while len(self._roots) > self._max_runs:
             given_up.append(("evicted", self._roots.popitem(last=False)[1]))
-        now = time.monotonic()
-        if now - self._swept > min(_SWEEP_SECONDS, self._max_age):
+        if is_time:
             self._swept = now
             while self._roots:
                 oldest = next(iter(self._roots.values()))
