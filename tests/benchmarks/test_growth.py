@@ -33,7 +33,7 @@ def held_by(*roots):
         if id(each) in seen or isinstance(each, NOT_STATE):
             continue
         seen.add(id(each))
-        # What is over is remembered in two sets of a fixed size, which fill in their own time.
+        # What is over is remembered up to a fixed number, which is reached in its own time.
         if isinstance(each, EndedRuns | asyncio.AbstractEventLoop):
             continue
         if hasattr(each, "__len__") and not isinstance(each, str | bytes):

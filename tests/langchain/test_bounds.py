@@ -173,18 +173,39 @@ def test_nothing_remains_of_unsampled_runs_and_bare_retrievers(new_watch):
     assert sizes_of_containers(watch.handler) == {0}
 
 
-def test_what_is_remembered_of_ended_runs_is_bounded():
+ASKED_OR_NOT = pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "never asked"])
+
+
+def ended_runs(*, is_asked):
     ended = EndedRuns()
+    assert not is_asked or 1 not in ended
+    return ended
+
+
+@ASKED_OR_NOT
+def test_what_is_remembered_of_ended_runs_is_bounded(is_asked):
+    ended = ended_runs(is_asked=is_asked)
     for root in range(20_000):
         ended.add_tree([3 * root, 3 * root + 1])
         ended.add(3 * root + 2)
-    assert all(run in ended for run in range(59_950, 60_000))
+        assert len(ended) < 40_000
+    assert all(run in ended for run in range(60_000 - 16_384, 60_000))
     assert not any(run in ended for run in range(50))
-    assert len(ended) < 40_000
 
 
-def test_the_size_of_ended_runs_is_bounded_too():
-    ended = EndedRuns()
+@ASKED_OR_NOT
+def test_the_size_of_ended_runs_is_bounded_too(is_asked):
+    ended = ended_runs(is_asked=is_asked)
     for root in range(100):
         ended.add_tree(range(root * 1_000, (root + 1) * 1_000))
-    assert len(ended) < 40_000
+        assert len(ended) < 40_000
+        assert root * 1_000 in ended or not is_asked
+
+
+def test_runs_that_ended_before_the_first_question_are_known_after_it():
+    ended = EndedRuns()
+    ended.add_tree((1, 2))
+    assert 3 not in ended
+    ended.add(3)
+    assert {run for run in range(10) if run in ended} == {1, 2, 3}
+    assert len(ended) == 3

@@ -34,7 +34,7 @@ def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> Ca
     said = _said(root, outputs, inputs)
     if said is None:
         return "extract_failed"
-    question = said.question or _question(root, outputs, inputs)
+    question = said.question or root.question or _question(root, outputs, inputs)
     if not question:
         return "no_question"
     answer = said.answer or answer
@@ -73,7 +73,7 @@ def _said(root: RootRun, outputs: Any, inputs: Any) -> Facts | None:
 
 
 def _question(root: RootRun, outputs: Any, inputs: Any) -> str | None:
-    return root.question or question_of(inputs) or _echo(outputs) or root.prompt_question
+    return question_of(inputs) or _echo(outputs) or root.prompt_question
 
 
 def _is_cut(root: RootRun, answer: str | None, *, is_stream: bool) -> bool:

@@ -38,8 +38,12 @@ class EndedRuns:
     def add_tree(self, runs: Collection[int]) -> None:
         """Remember a root with everything below it; `runs` is kept and must not change."""
         with self._lock:
-            if self._unread is not None:
-                self._keep(self._unread, runs)
+            unread = self._unread
+            if unread is not None:
+                unread.append(runs)
+                self._unread_runs += len(runs)
+                while self._unread_runs - len(unread[0]) >= _RUNS:
+                    self._unread_runs -= len(unread.popleft())
                 return
             self._latest.update(runs)
             if len(self._latest) >= _RUNS:
@@ -48,12 +52,6 @@ class EndedRuns:
     def add(self, run: int) -> None:
         """Remember a single run."""
         self.add_tree((run,))
-
-    def _keep(self, unread: deque[Collection[int]], runs: Collection[int]) -> None:
-        unread.append(runs)
-        self._unread_runs += len(runs)
-        while self._unread_runs - len(unread[0]) >= _RUNS:
-            self._unread_runs -= len(unread.popleft())
 
     def _read(self) -> None:
         with self._lock:

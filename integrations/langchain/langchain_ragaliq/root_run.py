@@ -141,9 +141,7 @@ class RootRun:
         if configurable:
             self.known_by(configurable)
 
-    def step_started(
-        self, run: int, parent: int | None, inputs: Any, run_type: str | None
-    ) -> None:
+    def step_started(self, run: int, parent: int | None, inputs: Any, run_type: str | None) -> None:
         """A step of the chain began."""
         if parent == self.key:
             self.open_steps.add(run)

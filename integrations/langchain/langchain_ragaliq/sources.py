@@ -59,7 +59,7 @@ class Sources:
         given = self._given.pop(step, None)
         if isinstance(outputs, dict):
             self._returned_state(step, outputs, given or {})
-        elif _is_documents(outputs, may_be_empty=given is not None):
+        elif isinstance(outputs, list) and _is_documents(outputs, may_be_empty=given is not None):
             after = given is not None and any(tag.startswith(_SEQUENCE_STEP) for tag in tags or ())
             self._replace(step, outputs, inside=self._parents.get(step) if after else step)
 
@@ -123,6 +123,6 @@ def _known_as(passages: Iterable[Passage]) -> list[tuple[str, str | None]]:
 
 
 def _is_documents(value: Any, *, may_be_empty: bool) -> bool:
-    if isinstance(value, list) and not value:
-        return may_be_empty
-    return documents_of(value) is not None
+    if not isinstance(value, list):
+        return False
+    return documents_of(value) is not None if value else may_be_empty

@@ -27,22 +27,26 @@ _TRACELOOP = "opentelemetry.instrumentation.langchain"
 class TargetFinder:
     """Keeps the best span found so far for one root run."""
 
-    __slots__ = ("_ambient", "_found", "_root_id", "_source")
+    __slots__ = ("_ambient", "_can_ask", "_found", "_root_id", "_source")
 
     def __init__(self, root_id: UUID) -> None:
         self._root_id = root_id
         self._ambient: trace.Span = trace.INVALID_SPAN
+        self._can_ask = False
         self._source = "ambient"
         self._found: trace.SpanContext | None = None
 
     def at_start(self) -> None:
         """Look at the start of the run."""
         self._ambient = trace.get_current_span()
-        self._ask()
+        # Looked up once: who is to trace a run has been loaded before it.
+        self._can_ask = _OPENINFERENCE in sys.modules or _TRACELOOP in sys.modules
+        if self._can_ask:
+            self._ask()
 
     def at_child(self) -> None:
         """Look at the start of the first child."""
-        if self._found is not None or self._ask():
+        if self._found is not None or (self._can_ask and self._ask()):
             return
         span = trace.get_current_span()
         if span is self._ambient:
@@ -54,16 +58,16 @@ class TargetFinder:
     def at_end(self) -> SpanTarget | None:
         """The run's span, else the ambient one, else None."""
         # A span that is current in children is only a guess: an answer by run id is better.
-        if self._found is None or self._source == "current":
+        if self._can_ask and (self._found is None or self._source == "current"):
             self._ask()
         if self._found is not None:
             return span_target(self._found, source=self._source)
+        if self._ambient is trace.INVALID_SPAN:
+            return None
         return span_target(self._ambient.get_span_context(), source="ambient")
 
     def _ask(self) -> bool:
         """Ask those who know a run's span by its id."""
-        if _OPENINFERENCE not in sys.modules and _TRACELOOP not in sys.modules:
-            return False
         for source, span_of in (
             ("openinference", _openinference_span),
             ("traceloop", _traceloop_span),

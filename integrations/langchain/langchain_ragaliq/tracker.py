@@ -156,7 +156,8 @@ class RunTracker:
         root = RootRun(run_id, id_, ticket, self._overrides)
         with self._lock:
             self._roots[root.key] = self.runs[root.key] = root
-            given_up = self._overdue(root.started)
+            is_due = root.started >= self._next_sweep or len(self._roots) > self._max_runs
+            given_up = self._overdue(root.started) if is_due else ()
         if not self._is_watched:
             self._watch(self._max_age)
         for reason, old in given_up:
@@ -210,7 +211,7 @@ class RunTracker:
     def sweep(self) -> None:
         """Give up what is overdue, and come back when more will be; called by a timer."""
         with self._lock:
-            self._swept = -math.inf
+            self._next_sweep = -math.inf
             given_up = self._overdue(time.monotonic())
             oldest = next(iter(self._roots.values()), None)
         for reason, root in given_up:
@@ -231,7 +232,7 @@ class RunTracker:
         self._roots: OrderedDict[int, RootRun] = OrderedDict()
         self.runs: dict[int, RootRun] = {}
         self._ended = EndedRuns()
-        self._swept = time.monotonic()
+        self._next_sweep = time.monotonic() + self._sweep_every
         self._is_watched = False
 
     def _watch(self, delay: float) -> None:
@@ -254,15 +255,12 @@ class RunTracker:
             self.runs.pop(run, None)
         self._ended.add_tree(runs)
 
-    def _overdue(self, now: float) -> Sequence[tuple[str, RootRun]]:
-        is_time = now - self._swept > self._sweep_every
-        if not is_time and len(self._roots) <= self._max_runs:
-            return ()
+    def _overdue(self, now: float) -> list[tuple[str, RootRun]]:
         given_up = []
         while len(self._roots) > self._max_runs:
             given_up.append(("evicted", self._roots.popitem(last=False)[1]))
-        if is_time:
-            self._swept = now
+        if now >= self._next_sweep:
+            self._next_sweep = now + self._sweep_every
             while self._roots:
                 oldest = next(iter(self._roots.values()))
                 if now - oldest.started <= self._max_age:
