@@ -28,6 +28,7 @@ from ragaliq.errors import (
 
 if TYPE_CHECKING:
     from ragaliq import telemetry
+    from ragaliq.backfill import score_batch, score_batch_schema
     from ragaliq.core.draft import CaseDraft, Passage, context_chunks
     from ragaliq.core.evaluator import Evaluator
     from ragaliq.core.policy import Fallback, ScoringPolicy
@@ -193,6 +194,8 @@ __all__ = [
     "read_records",
     "register_evaluator",
     "resolve_judge",
+    "score_batch",
+    "score_batch_schema",
     "span_target",
     "suppress",
     "telemetry",
@@ -200,6 +203,7 @@ __all__ = [
 
 
 _NAMES = {
+    "ragaliq.backfill": "score_batch score_batch_schema",
     "ragaliq.core.draft": "CaseDraft Passage context_chunks",
     "ragaliq.core.evaluator": "Evaluator",
     "ragaliq.core.policy": "Fallback ScoringPolicy",

@@ -9,7 +9,7 @@ from typing import Any
 from ragaliq.datasets.row import Row, fault
 from ragaliq.errors import ConfigurationError
 
-__all__ = ["FIELDS", "recognised", "require_known", "sort_fields"]
+__all__ = ["FIELDS", "is_absent", "plain_name", "recognised", "require_known", "sort_fields"]
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "case_id", "example_id", "sample_id"),
@@ -67,7 +67,7 @@ def require_known(fields: Mapping[str, str]) -> None:
 
 def recognised(name: str) -> str | None:
     """The field a name stands for."""
-    return _FIELD_OF.get(_plain(name))
+    return _FIELD_OF.get(plain_name(name))
 
 
 def sort_fields(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -85,8 +85,8 @@ def sort_fields(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any],
     owned = {name: field for field, name in own_names.items()}
     for path, name, value in _values(row.data):
         field = owned.get(path) or owned.get(name) or _field(path, name, own_names)
-        if field is None or _is_absent(value):
-            rest.update({} if _is_absent(value) else {path: value})
+        if field is None or is_absent(value):
+            rest.update({} if is_absent(value) else {path: value})
         else:
             found.setdefault(field, {})[path] = value
     return {field: _only(row, field, values) for field, values in found.items()}, rest
@@ -115,10 +115,10 @@ def _only(row: Row, field: str, values: dict[str, Any]) -> Any:
     if len(values) == 1:
         return next(iter(values.values()))
     if field == "context":
-        return values[min(values, key=lambda path: FIELDS["context"].index(_plain(path)))]
+        return values[min(values, key=lambda path: FIELDS["context"].index(plain_name(path)))]
     if field == "id":
         # A LangSmith experiment names the run and the example: only that is the same next time.
-        return values[max(values, key=lambda path: FIELDS["id"].index(_plain(path)))]
+        return values[max(values, key=lambda path: FIELDS["id"].index(plain_name(path)))]
     if all(value == next(iter(values.values())) for value in values.values()):
         return next(iter(values.values()))
     names = " and ".join(repr(path) for path in values)
@@ -129,10 +129,19 @@ def _only(row: Row, field: str, values: dict[str, Any]) -> Any:
     )
 
 
-def _plain(path: str) -> str:
+def plain_name(path: str) -> str:
+    """A column's name as `FIELDS` would write it."""
     return path.rpartition(".")[2].lower().replace(" ", "_").replace("-", "_")
 
 
-def _is_absent(value: Any) -> bool:
-    # pandas writes NaN, which is no JSON, for what is not there.
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+def is_absent(value: Any) -> bool:
+    """Whether a row holds nothing there: no value, an empty text, or NaN.
+
+    pandas writes NaN, which is no JSON, for what is not there.
+    """
+    # A value may be an array, which `==` would compare item by item.
+    return (
+        value is None
+        or (isinstance(value, str) and not value)
+        or (isinstance(value, float) and math.isnan(value))
+    )
