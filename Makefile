@@ -26,6 +26,8 @@ PYTHON312 ?= $(shell for python in python3.12 $(PYTHON); do \
 	$$python -c '' 2>/dev/null && echo $$python && break; done)
 # Only for `make test-entailment`: torch with what it brings takes gigabytes.
 ENTAILMENT := .venv-entailment
+# Only for `make test-backfill`: Ray and Spark are large. Spark needs Java 17 or later.
+BACKFILL := .venv-backfill
 PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's own environment may stand in for what is installed in .venv.
@@ -89,6 +91,12 @@ test-backends: $(READY) $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(B
 test-entailment: $(ENTAILMENT)/.ready ## Try the entailment judge on tiny models of its own (installs torch once: gigabytes)
 	@$(ENTAILMENT)/bin/python -m pytest tests/entailment -m entailment $(ARGS)
 
+.PHONY: test-backfill
+test-backfill: $(BACKFILL)/.ready ## Try score_batch on real Ray and Spark (installs them once: a minute, a gigabyte)
+	@command -v java >/dev/null || { \
+		echo "ragaliq: Spark needs Java 17 or later (Debian's package openjdk-17-jre-headless)" >&2; exit 1; }
+	@$(BACKFILL)/bin/python -m pytest tests/backfill -m backfill $(ARGS)
+
 .PHONY: cascade-curves
 cascade-curves: $(READY) ## Print a cascade's accuracy against its cost on labelled claims: make cascade-curves DATA=folder
 	@test -n "$(DATA)" || { echo "ragaliq: name the folder with the labelled sets: make cascade-curves DATA=..." >&2; exit 1; }
@@ -147,7 +155,7 @@ build: $(READY) ## Build wheels and source archives into dist/
 
 .PHONY: clean
 clean: ## Remove .venv and everything that was built
-	@rm -rf $(VENV) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(ENTAILMENT) $(BACKENDS) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(ENTAILMENT) $(BACKENDS) $(BACKFILL) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \
@@ -217,4 +225,13 @@ $(ENTAILMENT)/.ready: pyproject.toml constraints.txt
 		-c constraints.txt --upgrade pip
 	@$(ENTAILMENT)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
 		-c constraints.txt --group entailment -e '.[entailment]'
+	@touch $@
+
+$(BACKFILL)/.ready: pyproject.toml constraints.txt
+	@echo "Installing into $(BACKFILL) (once; a minute, a gigabyte) ..." >&2
+	@test -x $(BACKFILL)/bin/python || $(PYTHON) -m venv $(BACKFILL)
+	@$(BACKFILL)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
+		-c constraints.txt --upgrade pip
+	@$(BACKFILL)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
+		-c constraints.txt --group backfill -e '.[parquet]'
 	@touch $@
