@@ -31,6 +31,25 @@ schema = StructType([*rows.schema.fields, *from_arrow_schema(score_batch_schema(
 rows.mapInArrow(lambda batches: map(score_batch, batches), schema=schema).write.parquet(sys.argv[2])
 """
 
+IN_ACTORS = """
+import sys
+import ray
+from ragaliq import LocalJudge, score_batch
+
+class Score:
+    def __init__(self):
+        self.judge = LocalJudge()
+
+    def __call__(self, batch):
+        return score_batch(batch, judge=self.judge)
+
+ray.init(num_cpus=2)  # one for the actor, one for reading
+rows = ray.data.read_parquet(sys.argv[1])
+one = ray.data.ActorPoolStrategy(size=1)
+scored = rows.map_batches(Score, batch_format="pandas", batch_size=64, compute=one)
+scored.write_parquet(sys.argv[2])
+"""
+
 
 @pytest.fixture
 def table(rows):
@@ -84,6 +103,7 @@ def test_an_engine_scores_every_row_once_as_one_call_would(recipe, source, table
     assert written(tmp_path / "target") == score_batch(table).to_pylist()
 
 
-def test_spark_may_hand_over_arrow_batches_too(source, table, tmp_path):
-    run("-c", OVER_ARROW, source, tmp_path / "target", cwd=tmp_path)
+@pytest.mark.parametrize("script", [OVER_ARROW, IN_ACTORS], ids=["arrow on spark", "actors of ray"])
+def test_other_ways_of_handing_over_batches_give_the_same(script, source, table, tmp_path):
+    run("-c", script, source, tmp_path / "target", cwd=tmp_path)
     assert written(tmp_path / "target") == score_batch(table).to_pylist()
