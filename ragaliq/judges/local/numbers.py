@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["MONTHS", "NUMBER_WORDS", "Number", "canonical", "number_at", "spans_of_time"]
@@ -115,6 +116,8 @@ _SCALES = {
     "trillion": 10**12,
 }
 _SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "bn": 10**9, "b": 10**9}
+_HALVES_OF_DAY = ("am", "pm")
+_GO_WITH_DIGITS = _SCALES.keys() | _SHORT_SCALES.keys() | {*_HALVES_OF_DAY, "s"}
 NUMBER_WORDS = _SMALL.keys() | _TENS.keys() | _ORDINALS.keys()
 
 _COMMA_GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -148,28 +151,40 @@ def number_at(tokens: list[str], at: int) -> tuple[list[Number], int]:
 def _written_in_digits(tokens: list[str], at: int) -> tuple[list[Number], int]:
     token = tokens[at]
     following = tokens[at + 1] if at + 1 < len(tokens) else ""
+    found, length = (_digits if len(token) <= _LONGEST else _digits.__wrapped__)(
+        token,
+        following if following in _GO_WITH_DIGITS else "",
+        in_century="century" in tokens[at + 1 : at + 3],
+    )
+    return list(found), at + length
+
+
+@lru_cache(maxsize=8_192)
+def _digits(token: str, following: str, *, in_century: bool) -> tuple[tuple[Number, ...], int]:
+    """The numbers of a digit group, and how many tokens they take."""
     readings = _readings(token)
-    if following in ("am", "pm") and (clock := _clock(token, following)):
-        return [Number((clock, *map(canonical, readings)))], at + 1
+    if following in _HALVES_OF_DAY and (clock := _clock(token, following)):
+        return (Number((clock, *map(canonical, readings))),), 1
     if not readings:
         parts = token.split(".") if _DATE.fullmatch(token) else [f"#{token}"]
-        return [_whole(part) for part in parts], at + 1
+        return tuple(map(_whole, parts)), 1
     scale = _SCALES.get(following) or _SHORT_SCALES.get(following)
     if scale:
         values = tuple(canonical(reading * scale) for reading in readings)
         if following in _SHORT_SCALES:  # "330 m" may be metres
             values = (*map(canonical, readings), *values)
-        return [Number(values)], at + 2
+        return (Number(values),), 2
     if not token.isdecimal():
-        return [Number(tuple(map(canonical, readings)))], at + 1
+        return (Number(tuple(map(canonical, readings))),), 1
     whole = _whole(token)
     if whole.year and token.endswith("0") and following == "s":
-        return [Number((f"{whole.values[0]}s",))], at + 2
-    if "century" in tokens[at + 1 : at + 3]:
+        return (Number((f"{whole.values[0]}s",)),), 2
+    if in_century:
         whole = Number((*whole.values, f"{whole.values[0]}c"))
-    return [whole], at + 1
+    return (whole,), 1
 
 
+@lru_cache(maxsize=8_192)
 def spans_of_time(year: str) -> tuple[str, str]:
     """The decade and the century of a canonical year, as "the 1970s" and "20th century" read."""
     value = int(year[1:])

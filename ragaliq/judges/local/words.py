@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple, cast
 
+from ragaliq.judges.local.known import KnownWords
 from ragaliq.judges.local.numbers import NUMBER_WORDS, Number, number_at
-from ragaliq.judges.local.symbols import spell_symbols
+from ragaliq.judges.local.tokens import is_pair, tokens_alone, tokens_of
 from ragaliq.judges.local.units import SPELLINGS
 
 __all__ = ["FUNCTION_WORDS", "Words", "is_pair", "read_words", "stem", "stems_of"]
@@ -30,25 +32,6 @@ class Words(NamedTuple):
     numbers: list[Number]
 
 
-# Scripts written without spaces between words, and Korean, whose particles stick to the word.
-_UNSPACED = (
-    "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3\u3005\u3040-\u30ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-)
-# Combining marks are no word characters to `re`, yet part of the word.
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0dff"
-# Groups of three digits may be set apart by blanks: 1 200 000.
-_DIGITS = r"[1-9]\d{0,2}(?: \d{3})+(?:,\d{1,2})?(?![\d.,:]?\d)|\d+(?:[.,:]\d+)*"
-_TOKEN = re.compile(
-    rf"[{_UNSPACED}]+|{_DIGITS}|[^\W\d_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_MARKS}])*"
-)
-_ASCII_TOKEN = re.compile(rf"[a-z][a-z0-9]*|{_DIGITS}")
-_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
-_NOT_SAID = re.compile(
-    r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【[^】]{1,20}】"
-)
-_DIGIT_GAP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f'’](?=\d{3}(?!\d))")
-_NEGATIVE = re.compile(r"n['’]t\b|(?<=\bcan)not\b")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 
 FUNCTION_WORDS = frozenset(
@@ -142,25 +125,29 @@ _OTHER_SCRIPT_STEM = 5  # letters kept of a word in Cyrillic, Greek, Arabic, ...
 
 def read_words(text: str) -> Words:
     """Find the words and numbers of a text; links and citation markers are left out."""
-    tokens = _tokens(text)
-    words = list(map(_plain, tokens))
-    if None not in words:
-        return Words(cast("list[str]", words), [])
+    words = list(map(_STEMS.__getitem__, text.split()))
+    if None in words:
+        return _with_numbers(tokens_of(text))
+    return Words(list(chain.from_iterable(cast("list[tuple[str, ...]]", words))), [])
+
+
+def _with_numbers(tokens: list[str]) -> Words:
+    words = list(map(_TOKEN_STEM.__getitem__, tokens))
     stems: list[str] = []
     numbers: list[Number] = []
     at = 0
-    while at < len(tokens):
-        word = words[at]
-        if word is not None:
-            stems.append(word)
-            at += 1
-        elif _is_number(tokens[at]):
-            found, at = number_at(tokens, at)
+    for place in [place for place, word in enumerate(words) if word is None]:
+        if place < at:  # part of the number before
+            continue
+        stems += cast("list[str]", words[at:place])
+        if _is_number(tokens[place]):
+            found, at = number_at(tokens, place)
             numbers += found
             stems += [number.values[0] for number in found]
         else:
-            stems += _pairs(tokens[at])
-            at += 1
+            stems += _pairs(tokens[place])
+            at = place + 1
+    stems += cast("list[str]", words[at:])
     return Words(stems, numbers)
 
 
@@ -170,23 +157,15 @@ def stems_of(word: str) -> tuple[str, ...]:
     return tuple(read_words(word).stems)
 
 
-def _tokens(text: str) -> list[str]:
-    """Words, numbers and runs of unspaced characters, in lower case."""
-    # Most text needs none of the rules: looking for their characters first is twice as fast.
-    if "'" in text or not text.isascii():
-        text = _DIGIT_GAP.sub("", text)
-    if "[" in text or "]" in text or "http" in text or "www." in text or "【" in text:
-        text = _NOT_SAID.sub(" ", text)
-    text = spell_symbols(text)
-    plain = text.isascii()
-    normal = text.lower() if plain else unicodedata.normalize("NFKC", text).casefold()
-    if "n'" in normal or "n’" in normal or "cannot" in normal:
-        normal = _NEGATIVE.sub(" not", normal)
-    return (_ASCII_TOKEN if plain else _TOKEN).findall(normal)
+def _stems_alone(word: str) -> tuple[str, ...] | None:
+    """The stems of text without white space; None where its neighbours matter."""
+    tokens = tokens_alone(word)
+    if tokens is None or any(map(_is_number, tokens)):
+        return None
+    return tuple(_with_numbers(list(tokens)).stems)
 
 
-@lru_cache(maxsize=65_536)
-def _plain(token: str) -> str | None:
+def _token_stem(token: str) -> str | None:
     """The stem of a token; None where its neighbours matter, or where it has no spaces."""
     if _is_number(token) or not (token.isascii() or not is_pair(token)):
         return None
@@ -195,11 +174,6 @@ def _plain(token: str) -> str | None:
 
 def _is_number(token: str) -> bool:
     return token in NUMBER_WORDS or token[0].isdigit()
-
-
-def is_pair(word: str) -> bool:
-    """Whether a stem is (or a token holds) characters of a script written without spaces."""
-    return _UNSPACED_CHARACTER.match(word) is not None
 
 
 def _pairs(run: str) -> list[str]:
@@ -241,3 +215,7 @@ def _without_e(word: str) -> str:
     if len(word) > _SHORTEST and word.endswith("e"):
         return word[:-1]
     return word[:-1] + "i" if len(word) > _SHORTEST and word.endswith("y") else word
+
+
+_STEMS = KnownWords(_stems_alone)
+_TOKEN_STEM = KnownWords(_token_stem)
