@@ -7,7 +7,8 @@ finds out which rules apply, keeps the ranges exact, and bounds the work on host
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 import sentencex
@@ -63,6 +64,7 @@ for _language, _words in _LATIN.items():
     for _word in _words.split():
         _MARKERS.setdefault(_word, []).append(_language)
 
+_FOREIGN = frozenset(_MARKERS).difference(_LATIN["en"].split())
 _LAST_LATIN = "\u024f"
 _SAMPLE = 2_000  # characters looked at to find the language
 _PIECE = 2_000  # sentencex is quadratic in unclosed quotes: bound what it sees at once
@@ -71,7 +73,8 @@ _LINE = re.compile(r"[^\n\r\u2028\u2029\x0b\x0c\x85]+")
 _ENDS_SENTENCE = re.compile(r"[.!?:;。！？।։؟…][\"'”’»)\]*_]*\s*$")
 _CITATIONS = re.compile(r"\s*(?:\[[\d\s,;^–-]{1,20}\]|【[^】]{1,20}】)+")
 _SAYS = re.compile(r"[^\W_]")
-_LEADING_NUMBER = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])[.)]\s*$")
+_LEADING_NUMBER = re.compile(r"(?:\d{1,3}|[A-Za-z])[.)]")
+_LONGEST_NUMBER = 4  # characters of it
 
 
 def detect_language(text: str) -> str:
@@ -89,8 +92,11 @@ def detect_language(text: str) -> str:
             # Japanese kana may be few among Han characters: a tenth of the letters is enough.
             if len(script.findall(sample)) * 10 >= letters:
                 return language
+    words = sample.lower().split()
+    if _FOREIGN.isdisjoint(words):  # as in most English: no other language can have more
+        return "en"
     counts = dict.fromkeys(_LATIN, 0)
-    for word in filter(_MARKERS.__contains__, sample.lower().split()):
+    for word in filter(_MARKERS.__contains__, words):
         for language in _MARKERS[word]:
             counts[language] += 1
     best = max(counts, key=counts.__getitem__)
@@ -110,12 +116,12 @@ def split_sentences(text: str, *, language: str | None = None) -> list[Span]:
     Returns:
         Ranges in `text`, in order, none of them empty.
     """
-    safe = _SURROGATE.sub("\ufffd", text)
+    safe = text if text.isascii() else _SURROGATE.sub("\ufffd", text)
     code = language or detect_language(safe)
     spans = []
     for block in _blocks(safe):
-        cuts = [cut for piece in _pieces(safe, block) for cut in _cuts(safe, piece, code)]
-        spans += _rejoin(safe, cuts)
+        ends = [end for piece in _pieces(safe, block) for end in _ends(safe, piece, code)]
+        spans += _rejoin(safe, block.start, ends)
     return spans
 
 
@@ -154,35 +160,48 @@ def _pieces(text: str, block: Span) -> Iterator[Span]:
     yield Span(start, block.end)
 
 
-def _cuts(text: str, piece: Span, language: str) -> Iterator[Span]:
+def _ends(text: str, piece: Span, language: str) -> Iterable[int]:
+    """Where the sentences of a piece end; each begins where the one before ends."""
     part = text[piece.start : piece.end]
     sentences = sentencex.segment(language, part)
     if sum(map(len, sentences)) != len(part):  # ranges would be wrong; keep the piece whole
-        sentences = [part]
-    start = piece.start
-    for sentence in sentences:
-        yield Span(start, start + len(sentence))
-        start += len(sentence)
+        return [piece.end]
+    ends = accumulate(map(len, sentences), initial=piece.start)
+    return islice(ends, 1, None)
 
 
-def _rejoin(text: str, cuts: list[Span]) -> list[Span]:
+def _rejoin(text: str, start: int, ends: Iterable[int]) -> list[Span]:
     """Give back to a sentence its citation marker and to a list item its number."""
     spans: list[Span] = []
-    for cut in cuts:
-        start = cut.start
-        if spans and _LEADING_NUMBER.fullmatch(text, *spans[-1]):
-            start = spans.pop().start
-        elif spans and (marker := _CITATIONS.match(text, *cut)):
-            spans[-1] = Span(spans[-1].start, marker.end())
-            start = marker.end()
-        if _SAYS.search(text, start, cut.end) or not spans:
-            spans.append(Span(start, cut.end))
-        elif text[start : cut.end].strip():  # a closing quotation mark, the end of emphasis
-            spans[-1] = Span(spans[-1].start, cut.end)
-    return [_strip(text, span) for span in spans if text[span.start : span.end].strip()]
+    for end in ends:
+        before = spans[-1] if spans else None
+        if before and _is_number(text, before):
+            spans[-1] = _strip(text, before.start, end)
+        elif before and not text[start:end][:1].isalnum():  # may belong to the one before
+            _give_back(text, spans, start, end)
+        else:
+            spans.append(_strip(text, start, end))
+        start = end
+    return [span for span in spans if span.end > span.start]
 
 
-def _strip(text: str, span: Span) -> Span:
-    part = text[span.start : span.end]
-    start = span.start + len(part) - len(part.lstrip())
-    return Span(start, start + len(part.strip()))
+def _is_number(text: str, span: Span) -> bool:
+    short = span.end - span.start <= _LONGEST_NUMBER  # asked first, as it is far cheaper
+    return short and _LEADING_NUMBER.fullmatch(text, *span) is not None
+
+
+def _give_back(text: str, spans: list[Span], start: int, end: int) -> None:
+    """Add a sentence to others, and what of it belongs to the last one to that."""
+    if marker := _CITATIONS.match(text, start, end):
+        start = marker.end()
+        spans[-1] = _strip(text, spans[-1].start, start)
+    if _SAYS.search(text, start, end):
+        spans.append(_strip(text, start, end))
+    elif text[start:end].strip():  # a closing quotation mark, the end of emphasis
+        spans[-1] = _strip(text, spans[-1].start, end)
+
+
+def _strip(text: str, start: int, end: int) -> Span:
+    part = text[start:end].lstrip()
+    start = end - len(part)
+    return Span(start, start + len(part.rstrip()))

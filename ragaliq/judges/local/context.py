@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
-from ragaliq.judges.local.chunks import ReadSentence, read_chunk
-from ragaliq.judges.local.words import Words
+from ragaliq.judges.local.chunks import read_chunk
+from ragaliq.judges.local.words import FUNCTION_WORDS, Words
 
-__all__ = ["ContextIndex", "Sentence"]
+__all__ = ["ContextIndex"]
 
 _ENDS = ".!?:;。！？।؟…”\"')"
 _STUB = 5  # letters two words must share to count as related
-
-
-class Sentence(NamedTuple):
-    """Where a sentence stands: `chunk` is the 0-based position of its chunk."""
-
-    chunk: int
-    start: int
-    end: int
 
 
 class ContextIndex:
@@ -30,61 +21,86 @@ class ContextIndex:
 
     Attributes:
         chunks: The same.
-        sentences: All sentences, chunk by chunk.
-        postings: Word -> positions in `sentences`, ascending. Function words are left out;
-            numbers stand under each of their readings.
-        stubs: First letters -> the words that begin so.
-        shingles: Runs of three words, of function words too.
-        words: All words and numbers of each sentence.
+        words: All words and numbers of each sentence, chunk by chunk.
+        chunk_of: The position of each sentence's chunk.
         passages: The first chunk of the text each chunk belongs to: a chunk that goes on in the
             middle of the sentence before belongs to the one it continues.
+        passage_of: The same for each sentence.
     """
 
     def __init__(self, chunks: Sequence[str]) -> None:
         self.chunks = list(chunks)
-        self.sentences: list[Sentence] = []
-        self.postings: dict[str, list[int]] = {}
-        self.shingles: set[tuple[str, str, str]] = set()
         self.words: list[Words] = []
+        self.chunk_of: list[int] = []
         self.passages: list[int] = []
-        for position, chunk in enumerate(self.chunks):
-            self.passages.append(self._passage(position))
-            for sentence in read_chunk(chunk):
-                self._add(position, sentence)
-        self.stubs: dict[str, list[str]] = {}
-        for word in self.postings:
-            if len(word) > _STUB - 1 and word[0] != "#":
-                self.stubs.setdefault(word[:_STUB], []).append(word)
+        self.passage_of: list[int] = []
+        self._read = list(map(read_chunk, self.chunks))
+        self._firsts: list[int] = []  # positions of each chunk's first sentence
+        self._found: dict[str, list[int]] = {}
+        for position, read in enumerate(self._read):
+            self.passages.append(self.passages[-1] if self._goes_on(position) else position)
+            self._firsts.append(len(self.words))
+            self.words += read.words
+            self.chunk_of += [position] * len(read.words)
+            self.passage_of += self.passages[-1:] * len(read.words)
 
     def text(self, sentence: int) -> str:
         """A sentence, word for word."""
-        chunk, start, end = self.sentences[sentence]
+        chunk = self.chunk_of[sentence]
+        start, end = self._read[chunk].spans[sentence - self._firsts[chunk]]
         return self.chunks[chunk][start:end]
 
-    def _passage(self, position: int) -> int:
-        if position == 0:
-            return 0
-        before, chunk = self.chunks[position - 1].rstrip(), self.chunks[position].lstrip()
-        goes_on = before and chunk and chunk[0].islower() and before[-1] not in _ENDS
-        return self.passages[-1] if goes_on else position
+    def places(self, word: str) -> Sequence[int]:
+        """Positions of the sentences with a word, ascending; none for function words.
 
-    def _add(self, chunk: int, sentence: ReadSentence) -> None:
-        at = len(self.sentences)
-        self.sentences.append(Sentence(chunk, *sentence.span))
-        self.words.append(sentence.words)
-        postings = self.postings
-        for word in sentence.found_by:
-            if word in postings:
-                postings[word].append(at)
-            else:
-                postings[word] = [at]
-        stems = sentence.words.stems
-        self.shingles.update(zip(stems, stems[1:], stems[2:], strict=False))
+        Numbers are found under each of their readings.
+        """
+        found = self._found.get(word)
+        if found is None:
+            found = [
+                first + at
+                for read, first in zip(self._read, self._firsts, strict=True)
+                if word in read.postings
+                for at in read.postings[word]
+            ]
+            if found:  # at most the words of the context are kept
+                self._found[word] = found
+        return found
 
-    def related(self, word: str) -> list[str]:
+    def says(self, *words: str) -> bool:
+        """Whether words, function words too, follow one another in a sentence."""
+        run = "\n".join(("", *words, ""))
+        content = set(words).difference(FUNCTION_WORDS)
+        return any(run in read.said for read in self._read if content <= read.postings.keys())
+
+    def related(self, word: str) -> set[str]:
         """Words of the context that look like other forms of `word`."""
-        candidates = self.stubs.get(word[:_STUB], ()) if len(word) >= _STUB else ()
-        return [other for other in candidates if _shared(word, other) * 3 >= len(word) * 2]
+        if len(word) < _STUB or word[0] == "#":
+            return set()
+        begins = "\n" + word[:_STUB]
+        candidates = {
+            other
+            for read in self._read
+            if begins in read.found_by
+            for other in _lines(read.found_by, begins)
+        }
+        return {other for other in candidates if _shared(word, other) * 3 >= len(word) * 2}
+
+    def _goes_on(self, position: int) -> bool:
+        """Whether a chunk goes on in the middle of a sentence of the chunk before."""
+        if position == 0:
+            return False
+        before, chunk = self.chunks[position - 1].rstrip(), self.chunks[position].lstrip()
+        return bool(before and chunk and chunk[0].islower() and before[-1] not in _ENDS)
+
+
+def _lines(text: str, begins: str) -> Iterator[str]:
+    """The lines that begin in some way."""
+    at = text.find(begins)
+    while at >= 0:
+        end = text.index("\n", at + 1)
+        yield text[at + 1 : end]
+        at = text.find(begins, end)
 
 
 def _shared(one: str, other: str) -> int:

@@ -76,6 +76,6 @@ def _longest_run(stems: list[str], context: ContextIndex) -> float:
     """Words in the longest chain of shared three-word runs, as a share of the claim."""
     longest = run = 0
     for shingle in zip(stems, stems[1:], stems[2:], strict=False):
-        run = run + 1 if shingle in context.shingles else 0
+        run = run + 1 if context.says(*shingle) else 0
         longest = max(longest, run)
     return (longest + 2) / len(stems) if longest else 0.0

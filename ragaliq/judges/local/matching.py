@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ragaliq.judges.local.claim_words import ClaimWords
@@ -65,41 +65,41 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         chunk_cover=max(chunks, default=0.0) / total,
         context_cover=sum(claim.weights[word] * credit for word, (credit, _) in places.items())
         / total,
-        chunk_ids=sorted({context.sentences[at].chunk for at in near}),
+        chunk_ids=sorted({context.chunk_of[at] for at in near}),
         found=frozenset(word for word, (_, where) in places.items() if best in where),
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
         missing_numbers=[
             number
             for number in claim.numbers
-            if not any(value in context.postings for value in number.values)
+            if not any(map(context.places, number.values))
         ],
         missing_names=sorted(claim.names.intersection(missing)),
     )
 
 
-def _places(claim: ClaimWords, context: ContextIndex) -> dict[str, tuple[float, list[int]]]:
+def _places(claim: ClaimWords, context: ContextIndex) -> dict[str, tuple[float, Sequence[int]]]:
     """Content word -> credit and the sentences it stands in, for the words that are there."""
     readings = {number.values[0]: number.values for number in claim.numbers}
-    places = {}
+    places: dict[str, tuple[float, Sequence[int]]] = {}
     for word in claim.weights:
-        exact = [value for value in readings.get(word, (word,)) if value in context.postings]
+        exact = next(filter(None, map(context.places, readings.get(word, (word,)))), None)
         if exact:
-            places[word] = 1.0, context.postings[exact[0]]
+            places[word] = 1.0, exact
         elif related := context.related(word):
-            places[word] = _RELATED, _merged(context.postings[other] for other in related)
+            places[word] = _RELATED, _merged(map(context.places, related))
     return places
 
 
-def _merged(postings: Iterable[list[int]]) -> list[int]:
+def _merged(postings: Iterable[Sequence[int]]) -> list[int]:
     return sorted({sentence for posting in postings for sentence in posting})
 
 
 def _covers(
-    claim: ClaimWords, context: ContextIndex, places: dict[str, tuple[float, list[int]]]
+    claim: ClaimWords, context: ContextIndex, places: dict[str, tuple[float, Sequence[int]]]
 ) -> tuple[list[float], list[float], list[float]]:
     """Weight found in each sentence, each window (by its first sentence), each passage."""
-    sentences = [0.0] * len(context.sentences)
-    windows = [0.0] * len(context.sentences)
+    sentences = [0.0] * len(context.words)
+    windows = [0.0] * len(context.words)
     chunks = [0.0] * len(context.chunks)
     everywhere = 0.0
     for word, (credit, where) in places.items():
@@ -110,9 +110,9 @@ def _covers(
         window_done, chunk_done = -1, -1
         for at in where:
             sentences[at] += gain
-            chunk = context.passages[context.sentences[at].chunk]
+            chunk = context.passage_of[at]
             for start in range(max(at - _WINDOW + 1, window_done + 1, 0), at + 1):
-                if context.passages[context.sentences[start].chunk] == chunk:
+                if context.passage_of[start] == chunk:
                     windows[start] += gain
             window_done = at
             if chunk != chunk_done:

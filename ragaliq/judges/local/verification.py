@@ -66,7 +66,7 @@ class Verifier:
 
     def decide(self, claim: str) -> Decision:
         """Decide one claim. The confidence is a score, not a calibrated probability."""
-        if not self._context.sentences:
+        if not self._context.words:
             return Decision("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
         match, sign, features = examine(claim, self._context, self._frequencies)
         support = round(self._model.support(features), 4)
@@ -76,7 +76,7 @@ class Verifier:
             )
         evidence = self._context.text(match.sentence)
         if sign is not None:
-            chunk = self._context.sentences[match.sentence].chunk
+            chunk = self._context.chunk_of[match.sentence]
             doubt = round(max(1.0 - support, 1.0 - _THRESHOLD), 4)
             return Decision("CONTRADICTED", doubt, _told(claim, evidence, sign), evidence, [chunk])
         return Decision("SUPPORTED", support, _found(claim, match), evidence, match.chunk_ids)
