@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect, insort
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from ragaliq.judges.language.sentences import Span, split_sentences
 from ragaliq.judges.local.numbers import MONTHS, Number, spans_of_time
-from ragaliq.judges.local.words import FUNCTION_WORDS, Words, read_words, stem
+from ragaliq.judges.local.words import END, Words, read_all, read_words, stem
 
 __all__ = ["ReadChunk", "read_chunk"]
 
@@ -27,16 +29,14 @@ class ReadChunk(NamedTuple):
 
     Attributes:
         spans: Where its sentences stand, in order; none is longer than can be quoted.
-        words: All words and numbers of each sentence.
-        postings: What a claim finds sentences by -> their positions, ascending: content words,
-            every reading of the numbers, and what dates imply.
-        said: Every word in order, a line each, with an empty line after each sentence: a run of
-            words is found in it faster than a set of all runs is made.
+        postings: What sentences are found by -> their positions, ascending: words, every reading
+            of the numbers, and what dates imply.
+        said: Every word in order, a line each, with a line for the end of each sentence: runs of
+            words are found in it without a set of all runs.
         found_by: The keys of `postings`, a line each, to look for words that begin alike.
     """
 
     spans: list[Span]
-    words: list[Words]
     postings: Postings
     said: str
     found_by: str
@@ -50,39 +50,61 @@ def read_chunk(chunk: str) -> ReadChunk:
 def _read(chunk: str) -> ReadChunk:
     spans = [part for span in split_sentences(chunk) for part in _parts(chunk, span)]
     texts = [chunk[start:end] for start, end in spans]
-    words = list(map(read_words, texts))
-    postings = _postings(texts, words)
-    said = "\n\n".join(["\n".join(stems) for stems, _ in words])
-    return ReadChunk(spans, words, postings, f"\n{said}\n", "\n".join(["", *postings, ""]))
+    words = read_all(texts)
+    postings = _postings(words, texts)
+    return ReadChunk(spans, postings, _lines(words.stems), _lines(postings))
 
 
 _kept = lru_cache(maxsize=_KEPT)(_read)
 
 
-def _postings(texts: list[str], words: list[Words]) -> Postings:
+def _postings(words: Words, texts: list[str]) -> Postings:
     postings: Postings = {}
-    for at, (stems, numbers) in enumerate(words):
-        found = {*stems, *_readings(numbers)} if numbers else set(stems)
-        if not _MONTHS.keys().isdisjoint(found):
-            found.update([_MONTHS[word] for word in stems if word in _MONTHS])
-        if numbers and "-" in texts[at]:
-            months = _ISO_DATE.findall(texts[at])
-            found.update([_MONTH_STEMS.get(f"#{int(month)}", "#0") for month in months])
-        for word in found.difference(FUNCTION_WORDS):
-            if word in postings:
-                postings[word].append(at)
-            else:
-                postings[word] = [at]
+    ends: list[int] = []
+    at = 0
+    for place, word in enumerate(words.stems):
+        if word == END:
+            ends.append(place)
+            at += 1
+        elif word not in postings:
+            postings[word] = [at]
+        elif postings[word][-1] != at:
+            postings[word].append(at)
+    for number, place in zip(words.numbers, words.places, strict=True):
+        _add(postings, _readings(number), bisect(ends, place))
+    for month in _MONTHS.keys() & postings.keys():
+        for at in postings[month]:
+            _add(postings, [_MONTHS[month]], at)
+    for at, text in enumerate(texts):
+        if "-" in text:
+            _add(postings, _iso_months(text), at)
     return postings
 
 
-def _readings(numbers: list[Number]) -> list[str]:
-    """What the numbers may mean, and the decade and century of the years among them."""
-    readings = [value for number in numbers for value in number.values]
-    for number in numbers:
-        if number.year:
-            readings += spans_of_time(number.values[0])
-    return readings
+def _add(postings: Postings, words: Iterable[str], at: int) -> None:
+    """Add what a sentence is found by besides its words."""
+    for word in words:
+        places = postings.setdefault(word, [])
+        if at not in places:
+            insort(places, at)
+
+
+def _readings(number: Number) -> tuple[str, ...]:
+    """What a number may mean besides what it stands for in the words."""
+    others = number.values[1:]
+    return (*others, *spans_of_time(number.values[0])) if number.year else others
+
+
+def _iso_months(text: str) -> list[str]:
+    """The names of the months of dates such as 2021-03-12, if any number is said at all."""
+    months = _ISO_DATE.findall(text)
+    if not months or not read_words(text).numbers:
+        return []
+    return [_MONTH_STEMS.get(f"#{int(month)}", "#0") for month in months]
+
+
+def _lines(words: Iterable[str]) -> str:
+    return "\n".join(["", *words, ""])
 
 
 def _parts(text: str, span: Span) -> list[Span]:

@@ -53,7 +53,7 @@ class ClaimWords:
 def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
     """Take a claim apart."""
     text = _ATTRIBUTION.sub("", text)
-    stems, numbers = read_words(text)
+    stems, numbers, _ = read_words(text)
     weights = {word: frequencies.weight(word) for word in stems if word not in _NO_CONTENT}
     if not weights:  # "He was there.": the small words are all there is to go by
         weights = dict.fromkeys(stems, 1.0)

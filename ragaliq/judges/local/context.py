@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ragaliq.judges.local.chunks import read_chunk
-from ragaliq.judges.local.words import FUNCTION_WORDS, Words
+from ragaliq.judges.local.words import FUNCTION_WORDS, Words, read_words
 
 __all__ = ["ContextIndex"]
 
@@ -21,7 +21,6 @@ class ContextIndex:
 
     Attributes:
         chunks: The same.
-        words: All words and numbers of each sentence, chunk by chunk.
         chunk_of: The position of each sentence's chunk.
         passages: The first chunk of the text each chunk belongs to: a chunk that goes on in the
             middle of the sentence before belongs to the one it continues.
@@ -30,19 +29,18 @@ class ContextIndex:
 
     def __init__(self, chunks: Sequence[str]) -> None:
         self.chunks = list(chunks)
-        self.words: list[Words] = []
         self.chunk_of: list[int] = []
         self.passages: list[int] = []
         self.passage_of: list[int] = []
         self._read = list(map(read_chunk, self.chunks))
         self._firsts: list[int] = []  # positions of each chunk's first sentence
         self._found: dict[str, list[int]] = {}
+        self._words: dict[int, Words] = {}
         for position, read in enumerate(self._read):
             self.passages.append(self.passages[-1] if self._goes_on(position) else position)
-            self._firsts.append(len(self.words))
-            self.words += read.words
-            self.chunk_of += [position] * len(read.words)
-            self.passage_of += self.passages[-1:] * len(read.words)
+            self._firsts.append(len(self.chunk_of))
+            self.chunk_of += [position] * len(read.spans)
+            self.passage_of += self.passages[-1:] * len(read.spans)
 
     def text(self, sentence: int) -> str:
         """A sentence, word for word."""
@@ -50,11 +48,19 @@ class ContextIndex:
         start, end = self._read[chunk].spans[sentence - self._firsts[chunk]]
         return self.chunks[chunk][start:end]
 
+    def words(self, sentence: int) -> Words:
+        """All words and numbers of a sentence."""
+        if sentence not in self._words:
+            self._words[sentence] = read_words(self.text(sentence))
+        return self._words[sentence]
+
     def places(self, word: str) -> Sequence[int]:
         """Positions of the sentences with a word, ascending; none for function words.
 
         Numbers are found under each of their readings.
         """
+        if word in FUNCTION_WORDS:
+            return ()
         found = self._found.get(word)
         if found is None:
             found = [
@@ -70,8 +76,7 @@ class ContextIndex:
     def says(self, *words: str) -> bool:
         """Whether words, function words too, follow one another in a sentence."""
         run = "\n".join(("", *words, ""))
-        content = set(words).difference(FUNCTION_WORDS)
-        return any(run in read.said for read in self._read if content <= read.postings.keys())
+        return any(run in read.said for read in self._read if words[1] in read.postings)
 
     def related(self, word: str) -> set[str]:
         """Words of the context that look like other forms of `word`."""
@@ -83,7 +88,7 @@ class ContextIndex:
             for read in self._read
             if begins in read.found_by
             for other in _lines(read.found_by, begins)
-        }
+        }.difference(FUNCTION_WORDS)
         return {other for other in candidates if _shared(word, other) * 3 >= len(word) * 2}
 
     def _goes_on(self, position: int) -> bool:

@@ -98,8 +98,8 @@ def _covers(
     claim: ClaimWords, context: ContextIndex, places: dict[str, tuple[float, Sequence[int]]]
 ) -> tuple[list[float], list[float], list[float]]:
     """Weight found in each sentence, each window (by its first sentence), each passage."""
-    sentences = [0.0] * len(context.words)
-    windows = [0.0] * len(context.words)
+    sentences = [0.0] * len(context.chunk_of)
+    windows = [0.0] * len(context.chunk_of)
     chunks = [0.0] * len(context.chunks)
     everywhere = 0.0
     for word, (credit, where) in places.items():

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from ragaliq.judges.local.tokens import END
+
 __all__ = ["MONTHS", "NUMBER_WORDS", "Number", "canonical", "number_at", "spans_of_time"]
 
 
@@ -154,7 +156,8 @@ def _written_in_digits(tokens: list[str], at: int) -> tuple[list[Number], int]:
     found, length = (_digits if len(token) <= _LONGEST else _digits.__wrapped__)(
         token,
         following if following in _GO_WITH_DIGITS else "",
-        in_century="century" in tokens[at + 1 : at + 3],
+        in_century=following == "century"
+        or (following != END and tokens[at + 2 : at + 3] == ["century"]),
     )
     return list(found), at + length
 

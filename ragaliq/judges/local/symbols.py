@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["CURRENCIES", "spell_symbols"]
+__all__ = ["spell_symbols"]
 
-CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee"}
+_CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee"}
 _AMOUNT = re.compile(
     r"([$€£¥₹])\s?(\d[\d.,]*(?:\s?(?:k|mn?|bn?|thousand|million|billion|trillion)\b)?)",
     re.IGNORECASE,
 )
 _WORDS = {"%": " percent ", "°C": " celsius ", "°F": " fahrenheit "} | {
-    sign: f" {word} " for sign, word in CURRENCIES.items()
+    sign: f" {word} " for sign, word in _CURRENCIES.items()
 }
-_HALF_OF_DAY = re.compile(r"(?<=\d)\s?([ap])\.?\s?m\b\.?", re.IGNORECASE)
+_HALF_OF_DAY = re.compile(r"(\d)\s?([ap])\.?\s?m\b\.?", re.IGNORECASE)
 
 
 def spell_symbols(text: str) -> str:
     """The text with currency signs after their amounts, and signs as words."""
-    for sign in CURRENCIES:
+    for sign in _CURRENCIES:
         if sign in text:
             text = _AMOUNT.sub(_amount, text)
             break
     for sign, word in _WORDS.items():
         if sign in text:
             text = text.replace(sign, word)
-    return _HALF_OF_DAY.sub(r" \1m", text) if "m" in text or "M" in text else text
+    return _HALF_OF_DAY.sub(r"\1 \2m", text)
 
 
 def _amount(match: re.Match[str]) -> str:
-    return f"{match[2]} {CURRENCIES[match[1]]} "
+    return f"{match[2]} {_CURRENCIES[match[1]]} "

@@ -42,7 +42,7 @@ def examine(
     parts = read_claim(claim, frequencies)
     match = match_claim(parts, context)
     sign = find_sign(parts, match, context, frequencies)
-    stems = context.words[match.sentence].stems if match.sentence >= 0 else []
+    stems = context.words(match.sentence).stems if match.sentence >= 0 else []
     return match, sign, measure(parts, match, context, sentence=stems, sign=sign)
 
 
@@ -66,7 +66,7 @@ class Verifier:
 
     def decide(self, claim: str) -> Decision:
         """Decide one claim. The confidence is a score, not a calibrated probability."""
-        if not self._context.words:
+        if not self._context.chunk_of:
             return Decision("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
         match, sign, features = examine(claim, self._context, self._frequencies)
         support = round(self._model.support(features), 4)

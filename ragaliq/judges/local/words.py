@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple, cast
 
 from ragaliq.judges.local.known import KnownWords
 from ragaliq.judges.local.numbers import NUMBER_WORDS, Number, number_at
-from ragaliq.judges.local.tokens import is_pair, tokens_alone, tokens_of
+from ragaliq.judges.local.tokens import END, is_pair, tokens_of, tokens_of_all
 from ragaliq.judges.local.units import SPELLINGS
 
-__all__ = ["FUNCTION_WORDS", "Words", "is_pair", "read_words", "stem", "stems_of"]
+__all__ = ["END", "FUNCTION_WORDS", "Words", "is_pair", "read_all", "read_words", "stem", "stems_of"]
 
 
 class Words(NamedTuple):
@@ -26,10 +26,12 @@ class Words(NamedTuple):
     Attributes:
         stems: Every word in order; a number stands as its first reading (`#1000`).
         numbers: The numbers among them.
+        places: Where each number stands in `stems`.
     """
 
     stems: list[str]
     numbers: list[Number]
+    places: list[int]
 
 
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -125,16 +127,21 @@ _OTHER_SCRIPT_STEM = 5  # letters kept of a word in Cyrillic, Greek, Arabic, ...
 
 def read_words(text: str) -> Words:
     """Find the words and numbers of a text; links and citation markers are left out."""
-    words = list(map(_STEMS.__getitem__, text.split()))
-    if None in words:
-        return _with_numbers(tokens_of(text))
-    return Words(list(chain.from_iterable(cast("list[tuple[str, ...]]", words))), [])
+    return _words(tokens_of(text))
 
 
-def _with_numbers(tokens: list[str]) -> Words:
-    words = list(map(_TOKEN_STEM.__getitem__, tokens))
+def read_all(texts: Iterable[str]) -> Words:
+    """The words of several texts in one list, with `END` after each."""
+    return _words(tokens_of_all(texts))
+
+
+def _words(tokens: list[str]) -> Words:
+    words = list(map(_STEMS.__getitem__, tokens))
+    if None not in words:
+        return Words(cast("list[str]", words), [], [])
     stems: list[str] = []
     numbers: list[Number] = []
+    places: list[int] = []
     at = 0
     for place in [place for place, word in enumerate(words) if word is None]:
         if place < at:  # part of the number before
@@ -143,12 +150,13 @@ def _with_numbers(tokens: list[str]) -> Words:
         if _is_number(tokens[place]):
             found, at = number_at(tokens, place)
             numbers += found
+            places += range(len(stems), len(stems) + len(found))
             stems += [number.values[0] for number in found]
         else:
             stems += _pairs(tokens[place])
             at = place + 1
     stems += cast("list[str]", words[at:])
-    return Words(stems, numbers)
+    return Words(stems, numbers, places)
 
 
 @lru_cache(maxsize=16_384)
@@ -157,15 +165,7 @@ def stems_of(word: str) -> tuple[str, ...]:
     return tuple(read_words(word).stems)
 
 
-def _stems_alone(word: str) -> tuple[str, ...] | None:
-    """The stems of text without white space; None where its neighbours matter."""
-    tokens = tokens_alone(word)
-    if tokens is None or any(map(_is_number, tokens)):
-        return None
-    return tuple(_with_numbers(list(tokens)).stems)
-
-
-def _token_stem(token: str) -> str | None:
+def _stem_alone(token: str) -> str | None:
     """The stem of a token; None where its neighbours matter, or where it has no spaces."""
     if _is_number(token) or not (token.isascii() or not is_pair(token)):
         return None
@@ -217,5 +217,4 @@ def _without_e(word: str) -> str:
     return word[:-1] + "i" if len(word) > _SHORTEST and word.endswith("y") else word
 
 
-_STEMS = KnownWords(_stems_alone)
-_TOKEN_STEM = KnownWords(_token_stem)
+_STEMS = KnownWords(_stem_alone)
