@@ -41,6 +41,11 @@ class ReadChunk(NamedTuple):
     said: str
     found_by: str
 
+    def stems(self, sentence: int) -> list[str]:
+        """All words of a sentence, in order."""
+        words = self.said.split(END)[sentence].strip("\n")
+        return words.split("\n") if words else []
+
 
 def read_chunk(chunk: str) -> ReadChunk:
     """Read a chunk, or remember how it read."""

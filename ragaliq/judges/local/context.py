@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ragaliq.judges.local.chunks import read_chunk
-from ragaliq.judges.local.words import FUNCTION_WORDS, Words, read_words
+from ragaliq.judges.local.numbers import Number
+from ragaliq.judges.local.words import FUNCTION_WORDS, read_words
 
 __all__ = ["ContextIndex"]
 
@@ -35,7 +36,7 @@ class ContextIndex:
         self._read = list(map(read_chunk, self.chunks))
         self._firsts: list[int] = []  # positions of each chunk's first sentence
         self._found: dict[str, list[int]] = {}
-        self._words: dict[int, Words] = {}
+        self._stems: dict[int, list[str]] = {}
         for position, read in enumerate(self._read):
             self.passages.append(self.passages[-1] if self._goes_on(position) else position)
             self._firsts.append(len(self.chunk_of))
@@ -48,11 +49,17 @@ class ContextIndex:
         start, end = self._read[chunk].spans[sentence - self._firsts[chunk]]
         return self.chunks[chunk][start:end]
 
-    def words(self, sentence: int) -> Words:
-        """All words and numbers of a sentence."""
-        if sentence not in self._words:
-            self._words[sentence] = read_words(self.text(sentence))
-        return self._words[sentence]
+    def stems(self, sentence: int) -> list[str]:
+        """All words of a sentence, in order."""
+        found = self._stems.get(sentence)
+        if found is None:
+            chunk = self.chunk_of[sentence]
+            found = self._stems[sentence] = self._read[chunk].stems(sentence - self._firsts[chunk])
+        return found
+
+    def numbers(self, sentence: int) -> list[Number]:
+        """The numbers in a sentence."""
+        return read_words(self.text(sentence)).numbers
 
     def places(self, word: str) -> Sequence[int]:
         """Positions of the sentences with a word, ascending; none for function words.
@@ -75,8 +82,13 @@ class ContextIndex:
 
     def says(self, *words: str) -> bool:
         """Whether words, function words too, follow one another in a sentence."""
-        run = "\n".join(("", *words, ""))
-        return any(run in read.said for read in self._read if words[1] in read.postings)
+        run = ""
+        for read in self._read:
+            if all(map(read.postings.__contains__, words)):  # far cheaper than to search the text
+                run = run or "\n".join(("", *words, ""))
+                if run in read.said:
+                    return True
+        return False
 
     def related(self, word: str) -> set[str]:
         """Words of the context that look like other forms of `word`."""

@@ -75,7 +75,7 @@ def _other_number(claim: ClaimWords, match: Match, context: ContextIndex) -> Sig
     claimed = {value for number in claim.numbers for value in number.values}
     stated = [
         number
-        for number in context.words(match.sentence).numbers
+        for number in context.numbers(match.sentence)
         if claimed.isdisjoint(number.values)
     ]
     missing = match.missing_numbers
@@ -98,7 +98,7 @@ def _other_name(
     cover, words = _rest(claim, match, match.missing_names)
     if cover < _NAME_COVER or words < _LEAST_WORDS:
         return None
-    theirs = context.words(match.sentence).stems
+    theirs = context.stems(match.sentence)
     others = names_in(context.text(match.sentence), frequencies) - claim.weights.keys()
     stated_in = _framed(theirs, others)
     for frame, run in _framed(claim.stems, claim.names):
@@ -145,7 +145,7 @@ def _same_place(one: Frame, other: Frame) -> bool:
 
 def _other_unit(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
     """The same number with another unit: five days against five weeks."""
-    found = other_unit(claim.stems, context.words(match.sentence).stems, _UNITS)
+    found = other_unit(claim.stems, context.stems(match.sentence), _UNITS)
     if found is None:
         return None
     claimed, stated = found
@@ -166,7 +166,7 @@ def _negation(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | 
 
 def _opposed(claim: ClaimWords, match: Match, context: ContextIndex, sentence: int) -> bool:
     """Whether one side denies what the other says."""
-    stems = context.words(sentence).stems
+    stems = context.stems(sentence)
     if claim.negated:  # any negation in the sentence may be the one the claim repeats
         told = len(match.found) >= _LEAST_WORDS or not claim.denied.isdisjoint(stems)
         return told and not denies(stems) and not says_no_otherwise(stems)

@@ -46,6 +46,9 @@ def tokens_of_all(texts: Iterable[str]) -> list[str]:
 
 def tokens_of(text: str) -> list[str]:
     """The tokens of a text; links and citation markers are left out."""
+    if text.isascii() and text.isalpha():  # one word, as most texts of one word are
+        word = text.lower()
+        return [word] if word != "cannot" else ["can", "not"]
     return _tokens(text.replace(END, "\1"))
 
 

@@ -42,7 +42,7 @@ def examine(
     parts = read_claim(claim, frequencies)
     match = match_claim(parts, context)
     sign = find_sign(parts, match, context, frequencies)
-    stems = context.words(match.sentence).stems if match.sentence >= 0 else []
+    stems = context.stems(match.sentence) if match.sentence >= 0 else []
     return match, sign, measure(parts, match, context, sentence=stems, sign=sign)
 
 
