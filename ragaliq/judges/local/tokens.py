@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ragaliq.judges.local.symbols import spell_symbols
 
@@ -12,6 +12,9 @@ __all__ = ["END", "is_pair", "tokens_of", "tokens_of_all"]
 
 END = "\0"
 """Stands as a token between two texts that are read in one go."""
+
+_APART = f"\n{END}\n"  # nothing that is looked for reaches over it
+_NO_END = "\1"  # in its place, where a text has the character itself
 
 # Scripts written without spaces between words, and Korean, whose particles stick to the word.
 _UNSPACED = (
@@ -38,10 +41,12 @@ _DIGIT_GAP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f'’](?=\d{3}(?!\d))")
 _NEGATIVE = re.compile(r"n['’]t\b|(?<=\bcan)not\b")
 
 
-def tokens_of_all(texts: Iterable[str]) -> list[str]:
+def tokens_of_all(texts: Sequence[str]) -> list[str]:
     """The tokens of several texts, with `END` after each: much faster than one by one."""
-    apart = f"\n{END}\n"  # nothing that is looked for reaches over it
-    return _tokens("".join([text.replace(END, "\1") + apart for text in texts]))
+    whole = _APART.join((*texts, ""))
+    if whole.count(END) > len(texts):
+        whole = _APART.join((*(text.replace(END, _NO_END) for text in texts), ""))
+    return _tokens(whole)
 
 
 def tokens_of(text: str) -> list[str]:
@@ -49,7 +54,7 @@ def tokens_of(text: str) -> list[str]:
     if text.isascii() and text.isalpha():  # one word, as most texts of one word are
         word = text.lower()
         return [word] if word != "cannot" else ["can", "not"]
-    return _tokens(text.replace(END, "\1"))
+    return _tokens(text.replace(END, _NO_END))
 
 
 def is_pair(word: str) -> bool:

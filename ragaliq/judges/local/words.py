@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -130,7 +130,7 @@ def read_words(text: str) -> Words:
     return _words(tokens_of(text))
 
 
-def read_all(texts: Iterable[str]) -> Words:
+def read_all(texts: Sequence[str]) -> Words:
     """The words of several texts in one list, with `END` after each."""
     return _words(tokens_of_all(texts))
 
@@ -147,11 +147,12 @@ def _words(tokens: list[str]) -> Words:
         if place < at:  # part of the number before
             continue
         stems += cast("list[str]", words[at:place])
-        if _is_number(tokens[place]):
+        if tokens[place].isascii() or _is_number(tokens[place]):
             found, at = number_at(tokens, place)
-            numbers += found
-            places += range(len(stems), len(stems) + len(found))
-            stems += [number.values[0] for number in found]
+            for number in found:
+                numbers.append(number)
+                places.append(len(stems))
+                stems.append(number.values[0])
         else:
             stems += _pairs(tokens[place])
             at = place + 1
