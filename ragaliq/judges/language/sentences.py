@@ -174,17 +174,19 @@ def _rejoin(text: str, start: int, ends: Iterable[int]) -> list[Span]:
     """Give back to a sentence its citation marker and to a list item its number."""
     spans: list[Span] = []
     for end in ends:
-        before = spans[-1] if spans else None
-        # The length is asked first, as that is far cheaper.
-        short = before and before.end - before.start <= _LONGEST_NUMBER
-        if short and before and _LEADING_NUMBER.fullmatch(text, *before):
-            spans[-1] = _strip(text, before.start, end)
-        elif before and not text[start:end][:1].isalnum():  # may belong to the one before
-            _give_back(text, spans, start, end)
-        else:
+        if spans and _is_number(text, *spans[-1]):
+            spans[-1] = _strip(text, spans[-1].start, end)
+        elif text[start:end][:1].isalnum() or not spans:
             spans.append(_strip(text, start, end))
+        else:
+            _give_back(text, spans, start, end)
         start = end
     return [span for span in spans if span.end > span.start]
+
+
+def _is_number(text: str, start: int, end: int) -> bool:
+    # The length is asked first, as that is far cheaper.
+    return end - start <= _LONGEST_NUMBER and bool(_LEADING_NUMBER.fullmatch(text, start, end))
 
 
 def _give_back(text: str, spans: list[Span], start: int, end: int) -> None:

@@ -95,7 +95,9 @@ def _add(postings: Postings, words: Iterable[str], at: int) -> None:
     """Add what a sentence is found by besides its words."""
     for word in words:
         places = postings.setdefault(word, [])
-        if at not in places:
+        if not places or places[-1] < at:
+            places.append(at)
+        elif at not in places:
             insort(places, at)
 
 

@@ -1,10 +1,10 @@
-"""Signs such as %, € and a.m. as words, so that they compare with the words."""
+"""Signs such as %, € and p.m. as words, so that they compare with the words."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["spell_symbols"]
+__all__ = ["join_half_of_day", "spell_symbols"]
 
 _CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee"}
 _AMOUNT = re.compile(
@@ -15,12 +15,10 @@ _WORDS = {"%": " percent ", "°C": " celsius ", "°F": " fahrenheit "} | {
     sign: f" {word} " for sign, word in _CURRENCIES.items()
 }
 _HALF_OF_DAY = re.compile(r"(\d)\s?([ap])\.?\s?m\b\.?", re.IGNORECASE)
-# Looked for in every text; these digits are found twice as fast as those of all scripts.
-_ASCII_HALF_OF_DAY = re.compile(_HALF_OF_DAY.pattern.replace(r"\d", "[0-9]"), re.IGNORECASE)
 
 
 def spell_symbols(text: str) -> str:
-    """The text with currency signs after their amounts, and signs as words."""
+    """The text with currency signs after their amounts, and signs such as % as words."""
     for sign in _CURRENCIES:
         if sign in text:
             text = _AMOUNT.sub(_amount, text)
@@ -28,7 +26,12 @@ def spell_symbols(text: str) -> str:
     for sign, word in _WORDS.items():
         if sign in text:
             text = text.replace(sign, word)
-    return (_ASCII_HALF_OF_DAY if text.isascii() else _HALF_OF_DAY).sub(r"\1 \2m", text)
+    return text
+
+
+def join_half_of_day(text: str) -> str:
+    """The text with "3 p.m." as "3 pm"."""
+    return _HALF_OF_DAY.sub(r"\1 \2m", text)
 
 
 def _amount(match: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from ragaliq.judges.local.symbols import spell_symbols
+from ragaliq.judges.local.symbols import join_half_of_day, spell_symbols
 
 __all__ = ["END", "is_pair", "tokens_of", "tokens_of_all"]
 
@@ -32,6 +32,13 @@ _TOKEN = re.compile(
 # twice as fast again.
 _LATIN_TOKEN = re.compile(rf"[^\W\d_][^\W_]*|{_DIGITS}|{END}")
 _ASCII_TOKEN = re.compile(rf"[a-z][a-z0-9]*|{_DIGITS}|{END}")
+# Without these, ASCII tokens are what stands between other characters.
+_NUMBER_GOES_ON = re.compile(
+    r"[0-9](?:[A-Za-z]|[.,:][0-9]| [0-9]{3}(?![0-9])|\s[AaPp]\.?\s?[Mm])"
+)
+_SEPARATED = {
+    code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == END)
+}
 _NOT_LATIN = re.compile("[^\0-\u02ff\u2010-\u2027]")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _NOT_SAID = re.compile(
@@ -69,13 +76,22 @@ def _tokens(text: str) -> list[str]:
     if "[" in text or "]" in text or "http" in text or "www." in text or "【" in text:
         text = _NOT_SAID.sub(" ", text)
     text = spell_symbols(text)
-    normal = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    return _ascii_tokens(text) if text.isascii() else _other_tokens(text)
+
+
+def _ascii_tokens(text: str) -> list[str]:
+    simple = not _NUMBER_GOES_ON.search(text)
+    normal = (text if simple else join_half_of_day(text)).lower()
+    if "n'" in normal or "cannot" in normal:
+        normal = _NEGATIVE.sub(" not", normal)
+    # The same tokens, but to split takes half the time.
+    return normal.translate(_SEPARATED).split() if simple else _ASCII_TOKEN.findall(normal)
+
+
+def _other_tokens(text: str) -> list[str]:
+    normal = unicodedata.normalize("NFKC", join_half_of_day(text)).casefold()
     if "n'" in normal or "n’" in normal or "cannot" in normal:
         normal = _NEGATIVE.sub(" not", normal)
-    return _pattern(normal).findall(normal)
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    if text.isascii():
-        return _ASCII_TOKEN
-    return _TOKEN if _NOT_LATIN.search(text) else _LATIN_TOKEN
+    if normal.isascii():
+        return _ASCII_TOKEN.findall(normal)
+    return (_TOKEN if _NOT_LATIN.search(normal) else _LATIN_TOKEN).findall(normal)
