@@ -137,7 +137,7 @@ def read_all(texts: Sequence[str]) -> Words:
 
 def _words(tokens: list[str]) -> Words:
     words = list(map(_STEMS.__getitem__, tokens))
-    if None not in words:
+    if all(words):  # a stem is never empty
         return Words(cast("list[str]", words), [], [])
     stems: list[str] = []
     numbers: list[Number] = []
