@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, islice
+from itertools import chain
 from typing import NamedTuple
 
 import sentencex
@@ -120,8 +120,8 @@ def split_sentences(text: str, *, language: str | None = None) -> list[Span]:
     code = language or detect_language(safe)
     spans = []
     for block in _blocks(safe):
-        ends = [end for piece in _pieces(safe, block) for end in _ends(safe, piece, code)]
-        spans += _rejoin(safe, block.start, ends)
+        pieces = (_sentences(safe, piece, code) for piece in _pieces(safe, block))
+        spans += _rejoin(safe, block.start, chain.from_iterable(pieces))
     return spans
 
 
@@ -160,26 +160,26 @@ def _pieces(text: str, block: Span) -> Iterator[Span]:
     yield Span(start, block.end)
 
 
-def _ends(text: str, piece: Span, language: str) -> Iterable[int]:
-    """Where the sentences of a piece end; each begins where the one before ends."""
+def _sentences(text: str, piece: Span, language: str) -> list[str]:
     part = text[piece.start : piece.end]
     sentences = sentencex.segment(language, part)
-    if sum(map(len, sentences)) != len(part):  # ranges would be wrong; keep the piece whole
-        return [piece.end]
-    ends = accumulate(map(len, sentences), initial=piece.start)
-    return islice(ends, 1, None)
+    # Ranges would be wrong where something is missing; keep the piece whole.
+    return sentences if sum(map(len, sentences)) == len(part) else [part]
 
 
-def _rejoin(text: str, start: int, ends: Iterable[int]) -> list[Span]:
+def _rejoin(text: str, start: int, sentences: Iterable[str]) -> list[Span]:
     """Give back to a sentence its citation marker and to a list item its number."""
     spans: list[Span] = []
-    for end in ends:
+    for sentence in sentences:
+        end = start + len(sentence)
         if spans and _is_number(text, *spans[-1]):
             spans[-1] = _strip(text, spans[-1].start, end)
-        elif text[start:end][:1].isalnum() or not spans:
-            spans.append(_strip(text, start, end))
-        else:
+        elif sentence[:1].isalnum():
+            spans.append(Span(start, start + len(sentence.rstrip())))
+        elif spans:
             _give_back(text, spans, start, end)
+        else:
+            spans.append(_strip(text, start, end))
         start = end
     return [span for span in spans if span.end > span.start]
 

@@ -145,19 +145,17 @@ def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
     Returns:
         The numbers there (several for a dotted date) and the position after them.
     """
-    if tokens[at][0].isdigit():
-        return _written_in_digits(tokens, at)
-    return _spelled_out(tokens, at)
-
-
-def _written_in_digits(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
-    token = tokens[at]
-    following = tokens[at + 1 : at + 3]
-    in_century = "century" in following and END not in following[:1]
-    goes_on = following[0] if following and following[0] in _GO_WITH_DIGITS else ""
-    read = _read_digits if len(token) <= _LONGEST else _read_digits.__wrapped__
-    found, length = read(token, goes_on, in_century)
+    if not tokens[at][0].isdigit():
+        return _spelled_out(tokens, at)
+    found, length = _written_in_digits(tokens[at], tokens[at + 1 : at + 3])
     return found, at + length
+
+
+def _written_in_digits(token: str, following: list[str]) -> tuple[Sequence[Number], int]:
+    goes_on = following[0] if following and following[0] in _GO_WITH_DIGITS else ""
+    in_century = "century" in following and following[0] != END
+    read = _read_digits if len(token) <= _LONGEST else _read_digits.__wrapped__
+    return read(token, goes_on, in_century)
 
 
 @lru_cache(maxsize=8_192)
