@@ -69,9 +69,7 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         found=frozenset(word for word, (_, where) in places.items() if best in where),
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
         missing_numbers=[
-            number
-            for number in claim.numbers
-            if not any(map(context.places, number.values))
+            number for number in claim.numbers if not any(map(context.places, number.values))
         ],
         missing_names=sorted(claim.names.intersection(missing)),
     )

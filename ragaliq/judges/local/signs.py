@@ -74,9 +74,7 @@ def _other_number(claim: ClaimWords, match: Match, context: ContextIndex) -> Sig
         return None
     claimed = {value for number in claim.numbers for value in number.values}
     stated = [
-        number
-        for number in context.numbers(match.sentence)
-        if claimed.isdisjoint(number.values)
+        number for number in context.numbers(match.sentence) if claimed.isdisjoint(number.values)
     ]
     missing = match.missing_numbers
     same_kind = [number for number in stated if number.year == missing[0].year and number.certain]

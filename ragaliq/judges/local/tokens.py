@@ -33,18 +33,15 @@ _TOKEN = re.compile(
 _LATIN_TOKEN = re.compile(rf"[^\W\d_][^\W_]*|{_DIGITS}|{END}")
 _ASCII_TOKEN = re.compile(rf"[a-z][a-z0-9]*|{_DIGITS}|{END}")
 # Without these, ASCII tokens are what stands between other characters.
-_NUMBER_GOES_ON = re.compile(
-    r"[0-9](?:[A-Za-z]|[.,:][0-9]| [0-9]{3}(?![0-9])|\s[AaPp]\.?\s?[Mm])"
-)
-_SEPARATED = {
-    code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == END)
-}
+_NUMBER_GOES_ON = re.compile(r"[0-9](?:[A-Za-z]|[.,:][0-9]| [0-9]{3}(?![0-9])|\s[AaPp]\.?\s?[Mm])")
+_SEPARATED = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == END)}
 _NOT_LATIN = re.compile("[^\0-\u02ff\u2010-\u2027]")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _NOT_SAID = re.compile(
     r"https?://\S+|www\.\S+|\]\([^)\s]{0,500}\)|\[[\d\s,;^–-]{1,20}\]|【[^】\0]{1,20}】"
 )
-_DIGIT_GAP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f'’](?=\d{3}(?!\d))")
+# The gap is asked first, as it is rare: looking for the digit before takes ten times as long.
+_DIGIT_GAP = re.compile(r"[\u00a0\u2009\u202f'’](?<=\d.)(?=\d{3}(?!\d))")
 _NEGATIVE = re.compile(r"n['’]t\b|(?<=\bcan)not\b")
 
 

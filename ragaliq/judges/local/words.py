@@ -17,7 +17,16 @@ from ragaliq.judges.local.numbers import NUMBER_WORDS, Number, number_at
 from ragaliq.judges.local.tokens import END, is_pair, tokens_of, tokens_of_all
 from ragaliq.judges.local.units import SPELLINGS
 
-__all__ = ["END", "FUNCTION_WORDS", "Words", "is_pair", "read_all", "read_words", "stem", "stems_of"]
+__all__ = [
+    "END",
+    "FUNCTION_WORDS",
+    "Words",
+    "is_pair",
+    "read_all",
+    "read_words",
+    "stem",
+    "stems_of",
+]
 
 
 class Words(NamedTuple):

@@ -1,0 +1,110 @@
+"""Reading fast gives what reading plainly gives."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq.judges.local import known, tokens
+from ragaliq.judges.local.context import ContextIndex
+from ragaliq.judges.local.known import KnownWords
+from ragaliq.judges.local.symbols import join_half_of_day, spell_symbols
+from ragaliq.judges.local.words import END, read_all, read_words
+
+PARTS = (
+    *"a p m M . , : ' - _ [ ] % $ 0 1 2 200 1953 b2 3rd n't cannot".split(),
+    *" \n\t\0\1\x1c",
+    "the harbour",
+    "century",
+    "3 p.m.",
+    "1 200 000",
+    "http://x.y/",
+    "【4】",
+    "【",
+    "é",
+    "ß",
+    "“",
+    "–",
+    "½",
+    "東京",
+    "При",
+    "a\u0301",
+    "\u00a0",
+    "one",
+    "hundred",
+    "and a half",
+    "million",
+)
+texts = st.lists(st.sampled_from(PARTS), max_size=14).map("".join)
+texts |= st.lists(st.sampled_from(PARTS), max_size=14).map(" ".join)
+texts |= st.text(max_size=30)
+
+
+@given(st.lists(texts, max_size=5))
+def test_texts_read_in_one_go_have_the_words_each_has_alone(several):
+    alone = [read_words(text) for text in several]
+    together = read_all(several)
+    assert together.stems == [stem for words in alone for stem in (*words.stems, END)]
+    assert together.numbers == [number for words in alone for number in words.numbers]
+    stand = [together.stems[place] for place in together.places]
+    assert stand == [number.values[0] for number in together.numbers]
+
+
+@given(texts.filter(str.isascii))
+def test_ascii_text_has_the_tokens_the_expression_finds(text):
+    spelled = spell_symbols(tokens._NOT_SAID.sub(" ", tokens._DIGIT_GAP.sub("", text)))
+    normal = tokens._NEGATIVE.sub(" not", join_half_of_day(spelled).lower())
+    assert tokens.tokens_of(text) == tokens._TOKEN.findall(normal.replace(END, " "))
+
+
+@given(texts.filter(lambda text: not tokens._NOT_LATIN.search(text)))
+def test_latin_text_has_the_tokens_the_expression_for_all_scripts_finds(text):
+    assert tokens._LATIN_TOKEN.findall(text) == tokens._TOKEN.findall(text)
+
+
+def test_a_text_that_has_the_mark_between_texts_is_read_as_if_it_had_not():
+    assert read_words("two\0three").stems == read_words("two;three").stems
+    assert read_all(["Paris\0grew", "fast"]).stems == ["paris", "grow", END, "fast", END]
+
+
+def test_words_are_known_up_to_a_bound_and_long_ones_not_at_all(monkeypatch):
+    monkeypatch.setattr(known, "_MOST", 3)
+    asked = []
+    lengths = KnownWords(lambda word: asked.append(word) or len(word))
+    assert [lengths[word] for word in ("a", "bb", "a", "a", "ccc")] == [1, 2, 1, 1, 3]
+    assert asked == ["a", "bb", "ccc"]
+    assert lengths["d" * 41] == 41
+    assert len(lengths) == 3
+    assert lengths["dddd"] == 4
+    assert lengths == {"dddd": 4}
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (("the", "old", "harbour"), True),
+        (("old", "harbour", "grow"), False),  # over the end of a sentence
+        (("old", "the", "harbour"), False),
+        (("ld", "harbour", "the"), False),
+    ],
+)
+def test_a_run_of_words_is_found_within_a_sentence_only(run, said):
+    assert ContextIndex(["We saw the old harbour. It grew."]).says(*run) is said
+
+
+def test_sentences_are_found_by_words_readings_and_dates_and_by_no_function_word():
+    context = ContextIndex(["It rained on 2021-03-12.", "", "In May 1987 it may rain. The end."])
+    assert context.chunk_of == [0, 2, 2]
+    assert list(context.places("rain")) == [0, 1]
+    assert list(context.places("march")) == [0]
+    assert list(context.places("#5")) == list(context.places("#1980s")) == [1]
+    assert not context.places("may")
+    assert not context.places("ship")
+
+
+def test_words_that_begin_alike_are_related_but_function_words_are_not():
+    context = ContextIndex(["The administrator paid.", "About administrative costs."])
+    assert context.related("administration") == {"administrator", "administrativ"}
+    assert not context.related("abouts")
+    assert not context.related("paid")
