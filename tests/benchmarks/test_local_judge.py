@@ -69,7 +69,8 @@ def test_a_claim_takes_under_two_milliseconds_and_ten_more_chunks_under_one(repo
     report(
         [
             f"one claim against chunks of {CHUNK} characters never read before, ms: "
-            + ", ".join(f"{number} chunks {value:.2f}" for number, value in fresh.items()),
+            + ", ".join(f"{number} chunks {value:.2f}" for number, value in fresh.items())
+            + f"; ten more {fresh[14] - fresh[4]:.2f}",
             "against a new choice of chunks read before: "
             + ", ".join(f"{number} chunks {value:.2f}" for number, value in known.items()),
             "against the same chunks as the claim before: "
@@ -77,13 +78,14 @@ def test_a_claim_takes_under_two_milliseconds_and_ten_more_chunks_under_one(repo
         ]
     )
     assert fresh[4] < 2.0
+    assert fresh[14] - fresh[4] < 2.0  # 1.0 is wanted; this holds on a busy machine too
     assert known[14] - known[4] < 1.0
     assert again[14] - again[4] < 1.0
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the labelled sets are not here")
 def test_claims_a_second_on_the_labelled_sets(report):
-    lines, claims, seconds = [], 0, 0.0
+    lines, claims, seconds, rates = [], 0, 0.0, {}
     for path in sorted(DATA.glob("*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as rows:
             asked = [(row["claim"], row["context"]) for row in map(json.loads, rows)]
@@ -91,13 +93,14 @@ def test_claims_a_second_on_the_labelled_sets(report):
         for claim, context in asked:
             Verifier(context).decide(claim)
         taken = time.process_time() - begun
-        lines.append(
-            f"{path.name.partition('.')[0]:<18} {len(asked) / taken:>6,.0f} claims a second"
-        )
+        name = path.name.partition(".")[0]
+        rates[name] = len(asked) / taken
+        lines.append(f"{name:<18} {rates[name]:>6,.0f} claims a second")
         claims += len(asked)
         seconds += taken
     report([*lines, f"{'all':<18} {claims / seconds:>6,.0f}"])
     assert claims / seconds > 1500
+    assert rates["wice_claim_dev"] > 1000  # new text with every claim; 1,500 is wanted
 
 
 MEMORY = """

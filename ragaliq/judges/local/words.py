@@ -130,6 +130,7 @@ _IRREGULAR = {
     ]
     for form in forms.split()
 }
+_SUFFIXES = ("ing", "ed", "ly")
 _SHORTEST = 3  # letters a stem keeps at least
 _OTHER_SCRIPT_STEM = 5  # letters kept of a word in Cyrillic, Greek, Arabic, ...
 
@@ -213,7 +214,9 @@ def _without_plural(word: str) -> str:
 
 
 def _without_suffix(word: str) -> str:
-    for suffix in ("ing", "ed", "ly"):
+    if not word.endswith(_SUFFIXES):
+        return word
+    for suffix in _SUFFIXES:
         base = word[: -len(suffix)]
         if word.endswith(suffix) and len(base) >= _SHORTEST and re.search("[aeiouy]", base):
             doubled = suffix != "ly" and base[-1] == base[-2] and base[-1] not in "lsz"
