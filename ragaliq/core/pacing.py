@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Protocol
 
 from ragaliq.core.results import JudgeUsage
 
-__all__ = ["Pace", "current_pace", "paced"]
+__all__ = ["Pace", "Turn", "current_pace", "paced"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One call's turn.
+
+    Attributes:
+        tokens: What was counted for it.
+        at: When, in seconds of a monotonic clock.
+        slot: Where it was counted in a storage that processes share; 0 for nowhere.
+    """
+
+    tokens: int
+    at: float
+    slot: int = 0
 
 
 class Pace(Protocol):
@@ -19,11 +35,11 @@ class Pace(Protocol):
     def held_up(self) -> bool:
         """Whether a call waits for its turn, or did so when it was given up."""
 
-    async def turn(self) -> int:
-        """Wait until a call may be made; returns the tokens it is expected to use."""
+    async def turn(self) -> Turn:
+        """Wait until a call may be made."""
 
-    def replied(self, expected: int, usage: JudgeUsage) -> None:
-        """Note what a call used; `expected` is what `turn` returned."""
+    def replied(self, turn: Turn, usage: JudgeUsage) -> None:
+        """Note what the call used that had this turn."""
 
 
 _CURRENT: ContextVar[Pace | None] = ContextVar("ragaliq_pace", default=None)

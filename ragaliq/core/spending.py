@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
-from ragaliq.core.pacing import Pace, current_pace
+from ragaliq.core.pacing import Pace, Turn, current_pace
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeError
 
@@ -80,15 +80,15 @@ async def paid(call: Awaitable[R]) -> R:
         counted.add(used, error)
         raise
     finally:
-        if pace is not None:
+        if pace is not None and turn is not None:
             pace.replied(turn, used)
     counted.add(used)
     return reply
 
 
-async def _turn(pace: Pace | None, call: Awaitable[R]) -> int:
+async def _turn(pace: Pace | None, call: Awaitable[R]) -> Turn | None:
     if pace is None:
-        return 0
+        return None
     try:
         return await pace.turn()
     except BaseException:

@@ -130,6 +130,7 @@ class Engine:
             queued=self.worker.size,
             queued_bytes=self.worker.queued_bytes,
             budget=self._protection.budget(),
+            limits_storage=self._protection.storage,
         )
 
     def close(self, timeout: float) -> bool:
@@ -165,6 +166,7 @@ class Engine:
 
     async def aclose(self) -> None:
         """Release the judge, and the process it works in; the last thing the worker does."""
+        await self._protection.aclose()
         await self._scorer.cases.aclose()
 
     async def _score(self, submission: Submission) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from ragaliq.core.pacing import paced
@@ -11,9 +11,13 @@ from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.errors import JudgeProcessError, RateLimitedError
 from ragaliq.live.breaker import BreakerState, Circuit, CircuitBreaker
-from ragaliq.live.budget import Budget, BudgetLedger, BudgetLine
+from ragaliq.live.budget import Budget, BudgetLine
+from ragaliq.live.budget_ledger import Reservation
+from ragaliq.live.fleet import StorageState
+from ragaliq.live.fleet_budget import SharedBudget, budget_at_work
 from ragaliq.live.job import Submission
-from ragaliq.live.rate_limits import RateLimits, RunPace, Turns
+from ragaliq.live.rate_limits import RateLimits
+from ragaliq.live.turns import RunPace, Turns
 
 __all__ = ["Judging", "Protection"]
 
@@ -52,7 +56,7 @@ class Protection:
         breaker: CircuitBreaker | None = None,
     ) -> None:
         self._circuit = Circuit(breaker) if breaker else None
-        self._ledger = BudgetLedger(budget) if budget else None
+        self._ledger = budget_at_work(budget) if budget else None
         self._turns = Turns(judge_limits) if judge_limits else None
 
     @property
@@ -64,10 +68,34 @@ class Protection:
         """Where each limit of the budget stands."""
         return self._ledger.lines() if self._ledger else {}
 
-    @contextmanager
-    def judging(
+    @property
+    def storage(self) -> StorageState:
+        """Where budget and rate limits are counted, and whether that can be reached."""
+        states = [self._turns.storage] if self._turns else []
+        if isinstance(self._ledger, SharedBudget):
+            states.append(self._ledger.storage)
+        return next((s for s in ("away", "shared") if s in states), "local")
+
+    async def aclose(self) -> None:
+        """Tell the storage what is left to tell, and close the connections."""
+        if self._turns:
+            await self._turns.aclose()
+        if isinstance(self._ledger, SharedBudget):
+            await self._ledger.aclose()
+
+    async def _reserve(self) -> Reservation | None:
+        if isinstance(self._ledger, SharedBudget):
+            return await self._ledger.reserve()
+        return self._ledger.reserve() if self._ledger else Reservation()
+
+    def _settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
+        if self._ledger:
+            self._ledger.settle(reserved, usage)
+
+    @asynccontextmanager
+    async def judging(
         self, submission: Submission
-    ) -> Iterator[Judging | Literal["circuit_open", "over_budget"]]:
+    ) -> AsyncIterator[Judging | Literal["circuit_open", "over_budget"]]:
         """Have a run judged inside the block; gives the reason instead when it must not be.
 
         However the block ends, what the run cost is charged and what it says about the judge is
@@ -78,9 +106,13 @@ class Protection:
         if self._circuit and self._circuit.refuses:
             yield "circuit_open"
             return
-        reserved = self._ledger.reserve() if self._ledger else {}
+        reserved = await self._reserve()
         if reserved is None:
             yield "over_budget"
+            return
+        if self._circuit and self._circuit.refuses:  # by now: others went on while this one waited
+            self._settle(reserved, JudgeUsage())
+            yield "circuit_open"
             return
         is_probe = self._circuit.enter() if self._circuit else False
         judging, pace = Judging(), RunPace(self._turns, submission.size) if self._turns else None
@@ -91,8 +123,7 @@ class Protection:
                 if self._circuit:
                     failed = _judge_failed(judging.results)
                     self._circuit.leave(failed=failed, is_probe=is_probe)
-                if self._ledger:
-                    self._ledger.settle(reserved, _cost(judging.results, spent.usage))
+                self._settle(reserved, _cost(judging.results, spent.usage))
 
 
 def _cost(results: Mapping[str, EvaluationResult] | None, spent: JudgeUsage) -> JudgeUsage:

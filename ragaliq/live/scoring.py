@@ -77,7 +77,7 @@ class LiveScorer:
             What to tell the application, if anything.
         """
         try:
-            with protection.judging(submission) as judging:
+            async with protection.judging(submission) as judging:
                 if judging == "over_budget":
                     tally.end("over_budget")
                     submission.settle("over_budget")

@@ -12,6 +12,7 @@ from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.execution import Executor
 from ragaliq.live.breaker import BreakerState
 from ragaliq.live.budget import BudgetLine
+from ragaliq.live.fleet import StorageState
 from ragaliq.sinks.base import SinkStats
 
 __all__ = ["MonitorStats", "Outcome", "Tally"]
@@ -46,6 +47,8 @@ class MonitorStats:
         queued: Runs waiting to be evaluated.
         queued_bytes: Bytes their texts take.
         budget: Each limit of the budget, and where it stands.
+        limits_storage: Where budget and rate limits are counted: `local` in this process, `shared`
+            with other processes, or `away` when that storage cannot be reached.
         callback_errors: Times `on_result` raised.
         callback_timeouts: Times it took too long, or was not called because an earlier call still
             blocked its thread.
@@ -66,6 +69,7 @@ class MonitorStats:
     queued: int = 0
     queued_bytes: int = 0
     budget: Mapping[str, BudgetLine] = field(default_factory=dict)
+    limits_storage: StorageState = "local"
     callback_errors: int = 0
     callback_timeouts: int = 0
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)

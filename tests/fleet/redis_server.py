@@ -58,8 +58,8 @@ class RedisServer:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
-        assert self._process is not None
-        os.kill(self._process.pid, number)
+        if self._process is not None and self._process.poll() is None:
+            os.kill(self._process.pid, number)
 
     def _wait_until_it_answers(self) -> None:
         deadline = time.monotonic() + _READY_WITHIN

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq import Budget, ConfigurationError, JudgeAPIError, JudgeUsage
-from ragaliq.live.budget import BudgetLedger
+from ragaliq.live.budget_ledger import BudgetLedger
 from ragaliq.testing import ScriptedJudge
 
 HOUR, DAY = 3600.0, 86_400.0
@@ -114,7 +114,7 @@ def test_no_hour_costs_more_than_the_limit_and_the_runs_at_the_judge(runs, concu
     def settle():
         reserved, cost = open_runs.pop(0)
         book.settle(reserved, usd(cost))
-        spent.append((clock.now, cost, reserved["usd_per_hour"]))
+        spent.append((clock.now, cost, reserved.amounts["usd_per_hour"] / 1e6))
 
     for cost, seconds in runs:
         clock.now += seconds
@@ -125,7 +125,7 @@ def test_no_hour_costs_more_than_the_limit_and_the_runs_at_the_judge(runs, concu
         recent = [(c, r) for at, c, r in spent if clock.now - at < HOUR]
         beyond = sorted(max(0.0, c - r) for c, r in recent)[-concurrency:]
         # A first run into an empty window is let in, however little is left for it.
-        assert sum(c for c, _ in recent) <= 100.0 + sum(beyond) + 1e-6
+        assert sum(c for c, _ in recent) <= 100.0 + sum(beyond) + 1e-4
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,160 @@
+"""Windows that many processes count in: with the storage, without it, and back again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+from ragaliq.live.fleet.outbox import Batch, Outbox
+from ragaliq.live.fleet.storage import SharedStorage, StorageAwayError
+from ragaliq.live.windows import Window
+
+__all__ = ["FleetAccount"]
+
+logger = logging.getLogger(__name__)
+
+_PAUSE = 1.0
+"""Seconds after which a storage that failed is tried again, in the background: no call waits."""
+
+
+class FleetAccount:
+    """This process's part in windows that are counted in the shared storage.
+
+    Used on one event loop at a time. Asking may fail; what is told never does: it is gathered, and
+    delivered in the background as soon as the storage is there.
+
+    Args:
+        address: Of the storage.
+        key: Tells these windows from others in the same storage.
+        windows: By name, the fleet's limits, each with a local window of the same length.
+        local_share: Part of the limits this process keeps to while the storage is away.
+        clock: Seconds, monotonic.
+        pause: Seconds between attempts to find a storage that is away.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        key: str,
+        windows: Mapping[str, tuple[int, Window]],
+        local_share: float,
+        clock: Callable[[], float] = time.monotonic,
+        pause: float = _PAUSE,
+    ) -> None:
+        self.clock = clock
+        self.is_away = False
+        self.figures: list[int] | None = None
+        self._storage = SharedStorage(address)
+        self._key, self._local_share, self._pause = key, local_share, pause
+        self._windows = [
+            {"limit": limit, "length": round(window.length * 1000)}
+            for limit, window in windows.values()
+        ]
+        self.outbox = Outbox([window for _, window in windows.values()])
+        # Those that were told of under another number, or by another process, are other batches.
+        prefix = f"ragaliq:{{{key}}}"
+        self._keys = [f"{prefix}:seen:{uuid4().hex}", f"{prefix}:leases", f"{prefix}:expected"]
+        for name in windows:
+            self._keys += [f"{prefix}:{name}:spent", f"{prefix}:{name}:reserved"]
+        self._batch: Batch | None = None
+        self._number = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._line = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    async def ask(
+        self, script: str, windows: list[dict[str, int]], **request: object
+    ) -> list[int] | None:
+        """Run a script; None while the storage is away, which is known at once.
+
+        Args:
+            script: Its name.
+            windows: For each window, what the script wants to know besides limit and length.
+            **request: What else it wants to know.
+        """
+        self._settle_in()
+        if self.is_away:
+            self.deliver_soon()
+            return None
+        try:
+            await self._deliver()  # what was spent before counts before this
+            return await self._run(script, windows, request)
+        except StorageAwayError as error:
+            self._lost(error)
+            self.deliver_soon()
+            return None
+
+    def deliver_soon(self) -> None:
+        """Have what was gathered delivered in the background."""
+        if self._task is None or self._task.done():
+            with suppress(RuntimeError):  # no loop runs here: it goes with the next question
+                self._settle_in()
+                self._task = asyncio.ensure_future(self._deliver_in_background())
+
+    async def aclose(self) -> None:
+        """Deliver what is left, if the storage is there, and close the connections."""
+        self._settle_in()
+        if self._task is not None:
+            self._task.cancel()
+        if not self.is_away:
+            with suppress(StorageAwayError):
+                await self._deliver()
+        await self._storage.aclose()
+
+    def _settle_in(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._line, self._task = loop, asyncio.Lock(), None
+
+    async def _deliver_in_background(self) -> None:
+        while True:
+            if self.is_away:
+                await asyncio.sleep(self._pause)
+            try:
+                await self._deliver(tries=self.is_away)
+            except StorageAwayError as error:
+                self._lost(error)
+                continue
+            self._found()
+            if not self.outbox:
+                return
+
+    async def _deliver(self, *, tries: bool = False) -> None:
+        async with self._line:
+            if self._batch is None:
+                if not (self.outbox or tries):
+                    return
+                self._batch, self._number = self.outbox.take(), self._number + 1
+            # Sent again it is the same batch under the same number, which counts once.
+            request = self._batch.request(self.clock())
+            self.figures = await self._run("settle", [], {"number": self._number, **request})
+            self._batch = None
+
+    async def _run(
+        self, script: str, windows: list[dict[str, int]], request: Mapping[str, Any]
+    ) -> list[int]:
+        more = windows or [{} for _ in self._windows]
+        described = [{**a, **b} for a, b in zip(self._windows, more, strict=True)]
+        return await self._storage.run(script, self._keys, {"windows": described, **request})
+
+    def _lost(self, error: StorageAwayError) -> None:
+        if not self.is_away:
+            self.is_away = True
+            logger.warning(
+                "the storage of the limits %s is away (%s): this process keeps to its local share "
+                "of %g until it is back",
+                self._key,
+                error,
+                self._local_share,
+            )
+
+    def _found(self) -> None:
+        if self.is_away:
+            self.is_away = False
+            logger.warning("the storage of the limits %s is back", self._key)

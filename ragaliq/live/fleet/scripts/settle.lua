@@ -1,0 +1,27 @@
+-- Count what was really spent; once, however often the same batch arrives. Replies the figures of
+-- each window.
+local DAY = 86400000
+
+local function learn(i, amount)
+  local known = tonumber(redis.call('HGET', EXPECTED, i)) or 0
+  if amount > known then
+    known = amount
+  else
+    known = known - math.floor((known - amount) / FORGET)
+  end
+  redis.call('HSET', EXPECTED, i, known)
+  redis.call('PEXPIRE', EXPECTED, 2 * DAY)
+end
+
+if request.number > (tonumber(redis.call('GET', SEEN)) or 0) then
+  redis.call('SET', SEEN, request.number, 'PX', 2 * DAY)
+  for _, id in ipairs(request.released) do release(id) end
+  for _, learnt in ipairs(request.learnt) do learn(learnt[1], learnt[2]) end
+  for _, entry in ipairs(request.spent) do
+    local i, slot, age, amount = unpack(entry)
+    local length = request.windows[i].length
+    if slot == 0 then slot = slot_at(now - age, length) end
+    spend(i, length, slot, amount)
+  end
+end
+return figures({})

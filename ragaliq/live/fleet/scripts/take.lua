@@ -1,0 +1,24 @@
+-- Spend `cost` in every window, or in none. Replies 0 and the slots it was counted in, or the
+-- milliseconds after which there will be room.
+local function wait(i, window)
+  local total, counted = spent(i, window.length)
+  local missing = total + window.cost - window.limit
+  if missing <= 0 or window.cost == 0 then return 0 end
+  table.sort(counted, function(a, b) return a[1] < b[1] end)
+  for _, slot in ipairs(counted) do
+    missing = missing - slot[2]
+    if missing <= 0 then return math.max(1, slot[1] + window.length - now) end
+  end
+  return window.length
+end
+
+local longest = 0
+for i, window in ipairs(request.windows) do longest = math.max(longest, wait(i, window)) end
+local reply = { longest }
+if longest > 0 then return reply end
+for i, window in ipairs(request.windows) do
+  local slot = slot_at(now, window.length)
+  spend(i, window.length, slot, window.cost)
+  reply[#reply + 1] = slot
+end
+return reply

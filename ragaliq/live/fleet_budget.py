@@ -1,0 +1,107 @@
+"""A budget at work: in this process, or in all processes together."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from ragaliq.core.results import JudgeUsage
+from ragaliq.live.budget import Budget, BudgetLine
+from ragaliq.live.budget_ledger import BudgetLedger, Reservation, shown, whole
+from ragaliq.live.fleet import FleetAccount, StorageState
+from ragaliq.live.fleet.options import IN_MEMORY
+
+__all__ = ["SharedBudget", "budget_at_work"]
+
+_LEASE = 600_000
+"""Milliseconds after which what was set aside for a run of a process that died is free again. What
+a run that took longer cost is counted all the same."""
+
+
+def budget_at_work(budget: Budget) -> BudgetLedger | SharedBudget:
+    """The budget of this process, or this process's part in that of the fleet."""
+    return BudgetLedger(budget) if budget.storage == IN_MEMORY else SharedBudget(budget)
+
+
+class SharedBudget:
+    """This process's part in the budget of a fleet; used on the worker's loop, read from anywhere.
+
+    What this process spends is also counted here, so that it knows what is left of its share the
+    moment the storage is away.
+
+    Args:
+        budget: The limits.
+        hour: Seconds; a day is 24 of them.
+        pause: Seconds between attempts to find a storage that is away.
+    """
+
+    def __init__(self, budget: Budget, *, hour: float = 3600.0, pause: float = 1.0) -> None:
+        self._limits = {name: whole(name, limit) for name, limit in budget.limits().items()}
+        self._local = BudgetLedger(budget, share=budget.local_share, hour=hour)
+        self._account = FleetAccount(
+            budget.storage,
+            key=f"budget:{budget.name}",
+            windows={
+                name: (limit, self._local.windows[name]) for name, limit in self._limits.items()
+            },
+            local_share=budget.local_share,
+            pause=pause,
+        )
+
+    @property
+    def storage(self) -> StorageState:
+        """Whether the fleet's storage can be reached."""
+        return "away" if self._account.is_away else "shared"
+
+    async def reserve(self) -> Reservation | None:
+        """Set aside what one run is expected to cost; None when a limit might be exceeded."""
+        reservation, granted = uuid4().hex, None
+        expected = [
+            {"expected": window.expected if window.has_known else -1}
+            for window in self._local.windows.values()
+        ]
+        try:
+            granted = await self._account.ask("reserve", expected, id=reservation, lease=_LEASE)
+        finally:
+            if granted is None:
+                # It may have been set aside all the same, and nobody heard of it.
+                self._account.outbox.released(reservation)
+        if granted is None:
+            return self._local.reserve()
+        self._account.figures = figures = granted[1:]
+        for name, known in zip(self._limits, figures[2::3], strict=True):
+            self._local.expect(name, known)
+        if not granted[0]:
+            return None
+        return Reservation(amounts=self._local.set_aside().amounts, id=reservation)
+
+    def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
+        """Put what a run really cost in the place of what was set aside."""
+        now, outbox = self._account.clock(), self._account.outbox
+        costs = self._local.settle(reserved, usage)
+        for number, (name, cost) in enumerate(costs.items()):
+            amount = self._limits[name] if cost.amount is None else cost.amount
+            outbox.spent(number, amount, at=now)
+            if cost.is_telling:
+                outbox.learnt(number, amount)
+        if reserved.id:
+            outbox.released(reserved.id)
+        self._account.deliver_soon()
+
+    def lines(self) -> dict[str, BudgetLine]:
+        """Where each limit stands."""
+        figures = self._account.figures
+        if self._account.is_away or figures is None:
+            return self._local.lines()
+        return {
+            name: BudgetLine(
+                limit=shown(name, limit),
+                spent=shown(name, figures[3 * number]),
+                reserved=shown(name, figures[3 * number + 1]),
+                scope="fleet",
+            )
+            for number, (name, limit) in enumerate(self._limits.items())
+        }
+
+    async def aclose(self) -> None:
+        """Tell the storage what is left to tell, and close the connections."""
+        await self._account.aclose()

@@ -1,0 +1,64 @@
+"""Four processes under one limit, with the storage they share and without it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from fleet import PROCESSES, calls_of, run_fleet
+
+logger = logging.getLogger(__name__)
+
+TOLERANCE = 1.02
+SHORT = {"minute": 1.5, "requests": 60, "tokens": 60_000, "usd": 0.3, "share": 0.25}
+REAL = {"minute": 60, "requests": 300, "tokens": 300_000, "usd": 2.0, "share": 0.25}
+
+
+def limits_of(options):
+    """What may be used in five minutes."""
+    return {
+        "requests": 5 * options["requests"],
+        "tokens": 5 * options["tokens"],
+        "usd": options["usd"],
+    }
+
+
+def hold_together(processes, options):
+    for what, limit in limits_of(options).items():
+        calls = calls_of(what, *processes)
+        used = calls.within(5 * options["minute"])
+        most = calls.most_within(options["minute"])
+        logger.warning("%s: %.4g of %.4g; most in a minute %.4g", what, used, limit, most)
+        assert 0.8 * limit <= used <= TOLERANCE * limit
+
+
+def hold_their_shares(processes, options):
+    for what, limit in limits_of(options).items():
+        shares = [calls_of(what, process).within(5 * options["minute"]) for process in processes]
+        logger.warning("%s: %s of %.4g", what, [f"{share:.4g}" for share in shares], limit)
+        assert max(shares) <= TOLERANCE * limit / PROCESSES
+        assert min(shares) >= 0.8 * limit / PROCESSES
+
+
+def test_four_processes_keep_to_one_limit(redis_server, tmp_path):
+    processes = run_fleet(tmp_path, url=redis_server.url(), **SHORT)
+    assert all(set(process["states"].values()) == {"shared"} for process in processes)
+    hold_together(processes, SHORT)
+
+
+def test_without_the_storage_each_keeps_its_share(redis_server, tmp_path):
+    redis_server.kill()
+    processes = run_fleet(tmp_path, url=redis_server.url(), **SHORT)
+    assert all(set(process["states"].values()) == {"away"} for process in processes)
+    hold_their_shares(processes, SHORT)
+
+
+@pytest.mark.soak
+def test_four_processes_keep_to_one_limit_for_five_minutes(redis_server, tmp_path):
+    hold_together(run_fleet(tmp_path, url=redis_server.url(), **REAL), REAL)
+
+
+@pytest.mark.soak
+def test_without_the_storage_each_keeps_its_share_for_five_minutes(redis_server, tmp_path):
+    redis_server.kill()
+    hold_their_shares(run_fleet(tmp_path, url=redis_server.url(), **REAL), REAL)
