@@ -95,7 +95,7 @@ class SharedBudget:
         return {
             name: BudgetLine(
                 limit=shown(name, limit),
-                spent=shown(name, figures[3 * number]),
+                spent=shown(name, figures[3 * number] + self._account.untold(number)),
                 reserved=shown(name, figures[3 * number + 1]),
                 scope="fleet",
             )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -50,6 +52,7 @@ class FleetAccount:
         self.clock = clock
         self.is_away = False
         self.figures: list[int] | None = None
+        self._address = address
         self._storage = SharedStorage(address)
         self._key, self._local_share, self._pause = key, local_share, pause
         self._windows = [
@@ -67,6 +70,7 @@ class FleetAccount:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._line = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        _LIVING.add(self)
 
     async def ask(
         self, script: str, windows: list[dict[str, int]], **request: object
@@ -90,6 +94,11 @@ class FleetAccount:
             self.deliver_soon()
             return None
 
+    def untold(self, window: int) -> int:
+        """What this process spent in one window and the storage has not confirmed; any thread."""
+        batch = self._batch
+        return self.outbox.total(window) + (batch.total(window) if batch is not None else 0)
+
     def deliver_soon(self) -> None:
         """Have what was gathered delivered in the background."""
         if self._task is None or self._task.done():
@@ -106,6 +115,14 @@ class FleetAccount:
             with suppress(StorageAwayError):
                 await self._deliver()
         await self._storage.aclose()
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: begin with connections of its own."""
+        # Closed here, even by the garbage collector, a connection would be struck from what the
+        # parent's event loop waits for: a child shares that list. So it is kept, and not used.
+        _OF_THE_PARENT.append((self._storage, self._task))
+        self._storage = SharedStorage(self._address)
+        self._loop = None
 
     def _settle_in(self) -> None:
         loop = asyncio.get_running_loop()
@@ -158,3 +175,16 @@ class FleetAccount:
         if self.is_away:
             self.is_away = False
             logger.warning("the storage of the limits %s is back", self._key)
+
+
+_LIVING: weakref.WeakSet[FleetAccount] = weakref.WeakSet()
+_OF_THE_PARENT: list[object] = []
+
+
+def _after_fork() -> None:
+    for account in list(_LIVING):
+        account.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -32,6 +32,11 @@ class Batch:
     def __bool__(self) -> bool:
         return bool(self.spent or self.learnt or self.released)
 
+    def total(self, window: int) -> int:
+        """What is spent in one window, by its number from 0."""
+        # Asked from other threads, too, while it changes: hence the copy.
+        return sum(amount for (n, _, _), amount in list(self.spent.items()) if n == window + 1)
+
     def request(self, now: float) -> dict[str, Any]:
         """The batch as the script wants it; times as ages, since the clocks are different ones."""
         return {
@@ -57,6 +62,10 @@ class Outbox:
 
     def __bool__(self) -> bool:
         return bool(self._batch)
+
+    def total(self, window: int) -> int:
+        """What is to be told of one window."""
+        return self._batch.total(window)
 
     def spent(self, window: int, amount: int, *, at: float, slot: int = 0) -> None:
         """Note something spent, or given back.

@@ -1,0 +1,211 @@
+"""The storage is down, frozen, or refuses: each process keeps to its share, and nobody waits long."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+from redis import Redis
+
+from ragaliq import Budget, ConfigurationError, JudgeUsage, Monitor, RAGTestCase, RateLimits
+from ragaliq.live.fleet_budget import SharedBudget
+from ragaliq.live.turns import Turns
+from ragaliq.testing import ScriptedJudge
+
+CASE = RAGTestCase(query="q", context=["c"], response="r")
+
+
+def tokens(amount):
+    return JudgeUsage(requests=1, input_tokens=amount)
+
+
+async def state_becomes(limits, state):
+    while limits.storage != state:
+        await asyncio.sleep(0.01)
+
+
+async def granted(turns, calls, *, used=0):
+    given = 0
+    for _ in range(calls):
+        try:
+            turn = await asyncio.wait_for(turns.take(0), 0.7)
+        except TimeoutError:
+            break
+        turns.used(turn, tokens(used))
+        given += 1
+    return given
+
+
+def turns_of(url, **limits):
+    return Turns(RateLimits(storage=url, local_share=0.25, **limits), pause=0.02)
+
+
+@pytest.mark.parametrize("trouble", ["kill", "freeze"])
+async def test_calls_keep_to_the_local_share_and_come_back(redis_server, caplog, trouble):
+    turns = turns_of(redis_server.url(), requests_per_minute=20)
+    getattr(redis_server, trouble)()
+    assert await granted(turns, 10) == 5
+    assert turns.storage == "away"
+    redis_server.start() if trouble == "kill" else redis_server.thaw()
+    await state_becomes(turns, "shared")
+    # The five are known to the fleet now.
+    other = turns_of(redis_server.url(), requests_per_minute=20)
+    given = await granted(other, 30)
+    # A call that a frozen server took note of when it went on may be counted beside them.
+    assert given == 15 if trouble == "kill" else 14 <= given <= 15
+    assert caplog.text.count("is away") == caplog.text.count("default is back") == 1
+    await turns.aclose()
+    await other.aclose()
+
+
+async def test_what_a_process_has_just_used_counts_for_its_share(redis_server):
+    turns = turns_of(redis_server.url(), requests_per_minute=20)
+    assert await granted(turns, 4) == 4
+    redis_server.kill()
+    assert await granted(turns, 10) == 1
+    await turns.aclose()
+
+
+async def test_tokens_that_were_not_used_are_given_back_to_the_fleet(redis_server):
+    one, other = (turns_of(redis_server.url(), tokens_per_minute=1000) for _ in range(2))
+    first = await one.take(600)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(other.take(600), 0.05)
+    one.used(first, tokens(100))
+    turn = await asyncio.wait_for(other.take(900), 5.0)
+    assert turn.tokens == 900
+    other.used(turn, tokens(1500))
+    await asyncio.sleep(0)
+    await other._fleet._deliver(tries=True)
+    assert other._fleet.figures[0] == 1600
+    await one.aclose()
+    await other.aclose()
+
+
+async def test_what_was_spent_while_the_storage_was_away_is_added(redis_server):
+    limits = Budget(tokens_per_hour=1000, storage=redis_server.url(), local_share=0.5)
+    budget, other = SharedBudget(limits, pause=0.02), SharedBudget(limits, pause=0.02)
+    before = await budget.reserve()
+    redis_server.kill()
+    budget.settle(before, tokens(100))
+    for _ in range(3):
+        budget.settle(await budget.reserve(), tokens(100))
+    assert budget.storage == "away"
+    assert await budget.reserve() is None  # 400 and 100 that are expected: its half is used up
+    line = budget.lines()["tokens_per_hour"]
+    assert (line.scope, line.limit, line.spent) == ("process", 500, 400)
+    redis_server.start()
+    await state_becomes(budget, "shared")
+    await other.reserve()
+    line = other.lines()["tokens_per_hour"]
+    assert (line.scope, line.limit, line.spent, line.reserved) == ("fleet", 1000, 400, 100)
+    await budget.aclose()
+    await other.aclose()
+
+
+async def test_a_frozen_storage_costs_one_call_a_moment_and_the_others_nothing(redis_server):
+    limits = Budget(tokens_per_hour=10_000, storage=redis_server.url(), local_share=1.0)
+    budget = SharedBudget(limits, pause=0.02)
+    redis_server.freeze()
+    asked, run = [], budget._account._storage.run
+
+    async def asking(script, keys, request):
+        asked.append(script)
+        return await run(script, keys, request)
+
+    budget._account._storage.run = asking
+    for _ in range(50):
+        budget.settle(await budget.reserve(), tokens(1))
+    assert asked.count("reserve") == 1
+    redis_server.thaw()
+    await state_becomes(budget, "shared")
+    assert budget.lines()["tokens_per_hour"].spent == 50
+    assert budget.lines()["tokens_per_hour"].reserved == 0
+    await budget.aclose()
+
+
+async def test_a_wrong_password_is_an_absence_and_is_not_logged(redis_server, caplog):
+    with Redis.from_url(redis_server.url()) as client:
+        client.config_set("requirepass", "right")
+    turns = turns_of(f"redis://:secret@127.0.0.1:{redis_server.port}/0", requests_per_minute=4)
+    assert await granted(turns, 3) == 1
+    assert turns.storage == "away"
+    await turns.aclose()
+    assert "is away" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_limits_keep_to_themselves_where_the_address_is_wrong():
+    with pytest.raises(ConfigurationError, match="storage nowhere://") as refused:
+        Budget(usd_per_day=1.0, storage="nowhere://user:secret@host")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_monitor_says_whether_the_storage_is_there(redis_server):
+    shared = {"storage": redis_server.url(), "local_share": 0.5}
+    with Monitor(
+        judge=ScriptedJudge(usage=tokens(10)),
+        evaluators=["relevance"],
+        budget=Budget(tokens_per_day=1000, **shared),
+        judge_limits=RateLimits(requests_per_minute=100, **shared),
+    ) as monitor:
+        monitor.submit(CASE)
+        assert monitor.flush(10.0)
+        stats = monitor.stats()
+        assert stats.limits_storage == "shared"
+        redis_server.kill()
+        monitor.submit(CASE)
+        assert monitor.flush(10.0)
+        stats = monitor.stats()
+        assert stats.outcomes == {"evaluated": 2}
+        assert stats.limits_storage == "away"
+        line = stats.budget["tokens_per_day"]
+        assert (line.scope, line.limit, line.spent) == ("process", 500, 20)
+
+
+FORKING = """
+import os, sys
+from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
+from ragaliq.testing import ScriptedJudge
+
+shared = {"storage": sys.argv[1]}
+monitor = Monitor(
+    judge=ScriptedJudge(usage=JudgeUsage(requests=1, input_tokens=10)),
+    evaluators=["relevance"],
+    budget=Budget(tokens_per_day=1000, **shared),
+    judge_limits=RateLimits(requests_per_minute=100, **shared),
+)
+
+def judge_one(expected):
+    monitor.submit(RAGTestCase(query="q", context=["c"], response="r"))
+    monitor.flush(10.0)
+    stats = monitor.stats()
+    assert stats.limits_storage == "shared", stats
+    assert stats.budget["tokens_per_day"].spent == expected, stats
+
+judge_one(10)
+sys.stdout.flush()
+child = os.fork()
+if not child:
+    import gc
+    gc.collect()
+    judge_one(20)
+    monitor.close()
+    os._exit(0)
+_, code = os.waitpid(child, 0)
+assert code == 0
+judge_one(30)
+"""
+
+
+def test_a_forked_child_takes_part_with_connections_of_its_own(redis_server):
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING, redis_server.url()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "is away" not in done.stderr
