@@ -97,7 +97,7 @@ class BudgetLedger:
         hour: float = _HOUR,
     ) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._has_complained = False
         self.windows = {
             name: BudgetWindow(
@@ -110,7 +110,7 @@ class BudgetLedger:
     def reserve(self) -> Reservation | None:
         """Set aside what one run is expected to cost; None when a limit might be exceeded."""
         now = self._clock()
-        with self._lock:
+        with self.lock:
             for window in self.windows.values():
                 window.forget(now)
             if not all(window.has_room for window in self.windows.values()):
@@ -119,7 +119,7 @@ class BudgetLedger:
 
     def set_aside(self) -> Reservation:
         """Set aside what one run is expected to cost, whatever is left."""
-        with self._lock:
+        with self.lock:
             amounts = {name: window.expected for name, window in self.windows.items()}
             for name, amount in amounts.items():
                 self.windows[name].reserved += amount
@@ -142,7 +142,7 @@ class BudgetLedger:
             What it cost each limit.
         """
         now = self._clock()
-        with self._lock:
+        with self.lock:
             for name, amount in reserved.amounts.items():
                 self.windows[name].reserved -= amount
             return {
@@ -153,7 +153,7 @@ class BudgetLedger:
     def lines(self) -> dict[str, BudgetLine]:
         """Where each limit stands."""
         now = self._clock()
-        with self._lock:
+        with self.lock:
             for window in self.windows.values():
                 window.forget(now)
             return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from uuid import uuid4
 
 from ragaliq.core.results import JudgeUsage
@@ -25,8 +26,7 @@ def budget_at_work(budget: Budget) -> BudgetLedger | SharedBudget:
 class SharedBudget:
     """This process's part in the budget of a fleet; used on the worker's loop, read from anywhere.
 
-    What this process spends is also counted here, so that it knows what is left of its share the
-    moment the storage is away.
+    What this process spends is also counted here, for when the storage is away.
 
     Args:
         budget: The limits.
@@ -44,6 +44,8 @@ class SharedBudget:
                 name: (limit, self._local.windows[name]) for name, limit in self._limits.items()
             },
             local_share=budget.local_share,
+            own_reserved=lambda name: self._local.windows[name].reserved,
+            lock=self._local.lock,
             pause=pause,
         )
 
@@ -67,16 +69,15 @@ class SharedBudget:
                 self._account.outbox.released(reservation)
         if granted is None:
             return self._local.reserve()
-        self._account.figures = figures = granted[1:]
-        for name, known in zip(self._limits, figures[2::3], strict=True):
-            self._local.expect(name, known)
-        if not granted[0]:
+        for name, figures in zip(self._limits, granted.windows, strict=True):
+            self._local.expect(name, figures.expected)
+        if not granted.answer:
             return None
         return Reservation(amounts=self._local.set_aside().amounts, id=reservation)
 
     def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
         """Put what a run really cost in the place of what was set aside."""
-        now, outbox = self._account.clock(), self._account.outbox
+        now, outbox = time.monotonic(), self._account.outbox
         costs = self._local.settle(reserved, usage)
         for number, (name, cost) in enumerate(costs.items()):
             amount = self._limits[name] if cost.amount is None else cost.amount
@@ -89,14 +90,14 @@ class SharedBudget:
 
     def lines(self) -> dict[str, BudgetLine]:
         """Where each limit stands."""
-        figures = self._account.figures
-        if self._account.is_away or figures is None:
+        latest = self._account.latest
+        if self._account.is_away or latest is None:
             return self._local.lines()
         return {
             name: BudgetLine(
                 limit=shown(name, limit),
-                spent=shown(name, figures[3 * number] + self._account.untold(number)),
-                reserved=shown(name, figures[3 * number + 1]),
+                spent=shown(name, latest.windows[number].spent + self._account.untold(number)),
+                reserved=shown(name, latest.windows[number].reserved),
                 scope="fleet",
             )
             for number, (name, limit) in enumerate(self._limits.items())

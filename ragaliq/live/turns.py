@@ -94,9 +94,9 @@ class Turns:
             costs = self._costs(expected, self._limits)
             reply = await self._fleet.ask("take", [{"cost": cost} for cost in costs.values()])
             if reply is not None:
-                if reply[0] > 0:
-                    return reply[0] / 1000, None
-                return 0.0, self._taken(costs, slots=dict(zip(costs, reply[1:], strict=True)))
+                if reply.answer:
+                    return reply.answer / 1000, None
+                return 0.0, self._taken(costs, slots=dict(zip(costs, reply.taken, strict=True)))
         now = time.monotonic()
         costs = self._costs(expected, {n: window.limit for n, window in self._windows.items()})
         wait = max(self._windows[name].wait(cost, now) for name, cost in costs.items())

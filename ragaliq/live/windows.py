@@ -29,6 +29,11 @@ class Window:
         step = self.length / SLOTS
         return (at // step + 1) * step
 
+    def clear(self) -> None:
+        """Leave out everything."""
+        self.spent = 0
+        self._slots.clear()
+
     def forget(self, now: float) -> None:
         """Leave out what is too old to count."""
         for ends in [ends for ends in self._slots if ends + self.length <= now]:

@@ -144,7 +144,7 @@ LIMITS = {"usd_per_hour": 1.0, "tokens_per_day": 2000}
 
 
 def machine(url):
-    """Two processes with a common budget, and one ledger in memory to which all the same happens."""
+    """Two processes with one budget, and a ledger in memory to which all the same happens."""
 
     class Books(RuleBasedStateMachine):
         def __init__(self):
@@ -197,7 +197,7 @@ def machine(url):
 
 def test_the_shared_ledger_agrees_with_the_one_in_memory(redis_server):
     run_state_machine_as_test(
-        lambda: machine(redis_server.url())(),
+        machine(redis_server.url()),
         settings=settings(
             max_examples=25,
             stateful_step_count=20,

@@ -8,11 +8,12 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 from uuid import uuid4
 
 from ragaliq.live.fleet.outbox import Batch, Outbox
+from ragaliq.live.fleet.reply import Reply
 from ragaliq.live.fleet.storage import SharedStorage, StorageAwayError
 from ragaliq.live.windows import Window
 
@@ -35,7 +36,8 @@ class FleetAccount:
         key: Tells these windows from others in the same storage.
         windows: By name, the fleet's limits, each with a local window of the same length.
         local_share: Part of the limits this process keeps to while the storage is away.
-        clock: Seconds, monotonic.
+        own_reserved: What is set aside here, by the name of the window.
+        lock: Held while local windows are changed.
         pause: Seconds between attempts to find a storage that is away.
     """
 
@@ -46,20 +48,22 @@ class FleetAccount:
         key: str,
         windows: Mapping[str, tuple[int, Window]],
         local_share: float,
-        clock: Callable[[], float] = time.monotonic,
+        own_reserved: Callable[[str], int] = lambda _: 0,
+        lock: AbstractContextManager[object] | None = None,
         pause: float = _PAUSE,
     ) -> None:
-        self.clock = clock
         self.is_away = False
-        self.figures: list[int] | None = None
+        self.latest: Reply | None = None
         self._address = address
         self._storage = SharedStorage(address)
         self._key, self._local_share, self._pause = key, local_share, pause
+        self._own_reserved, self._lock = own_reserved, lock or nullcontext()
+        self._local = {name: window for name, (_, window) in windows.items()}
         self._windows = [
             {"limit": limit, "length": round(window.length * 1000)}
             for limit, window in windows.values()
         ]
-        self.outbox = Outbox([window for _, window in windows.values()])
+        self.outbox = Outbox(list(self._local.values()))
         # Those that were told of under another number, or by another process, are other batches.
         prefix = f"ragaliq:{{{key}}}"
         self._keys = [f"{prefix}:seen:{uuid4().hex}", f"{prefix}:leases", f"{prefix}:expected"]
@@ -74,7 +78,7 @@ class FleetAccount:
 
     async def ask(
         self, script: str, windows: list[dict[str, int]], **request: object
-    ) -> list[int] | None:
+    ) -> Reply | None:
         """Run a script; None while the storage is away, which is known at once.
 
         Args:
@@ -149,19 +153,23 @@ class FleetAccount:
                     return
                 self._batch, self._number = self.outbox.take(), self._number + 1
             # Sent again it is the same batch under the same number, which counts once.
-            request = self._batch.request(self.clock())
-            self.figures = await self._run("settle", [], {"number": self._number, **request})
+            request = self._batch.request(time.monotonic())
+            await self._run("settle", [], {"number": self._number, **request})
             self._batch = None
 
     async def _run(
         self, script: str, windows: list[dict[str, int]], request: Mapping[str, Any]
-    ) -> list[int]:
+    ) -> Reply:
         more = windows or [{} for _ in self._windows]
         described = [{**a, **b} for a, b in zip(self._windows, more, strict=True)]
-        return await self._storage.run(script, self._keys, {"windows": described, **request})
+        raw = await self._storage.run(script, self._keys, {"windows": described, **request})
+        self.latest = reply = Reply.of(raw, at=time.monotonic())
+        return reply
 
     def _lost(self, error: StorageAwayError) -> None:
         if not self.is_away:
+            with self._lock:
+                self._begin_alone()
             self.is_away = True
             logger.warning(
                 "the storage of the limits %s is away (%s): this process keeps to its local share "
@@ -170,6 +178,16 @@ class FleetAccount:
                 error,
                 self._local_share,
             )
+
+    def _begin_alone(self) -> None:
+        if self.latest is None:
+            return  # all that is known is what was spent here, which the local windows have
+        for number, (name, window) in enumerate(self._local.items()):
+            own = self._own_reserved(name)
+            self.latest.leave(number, window, share=self._local_share, own_reserved=own)
+        for untold in (self._batch, self.outbox):
+            if untold is not None:
+                untold.count_in(list(self._local.values()))
 
     def _found(self) -> None:
         if self.is_away:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,11 @@ class Batch:
         """What is spent in one window, by its number from 0."""
         # Asked from other threads, too, while it changes: hence the copy.
         return sum(amount for (n, _, _), amount in list(self.spent.items()) if n == window + 1)
+
+    def count_in(self, windows: Sequence[Window]) -> None:
+        """Count in local windows what is spent."""
+        for (number, _, at), amount in self.spent.items():
+            windows[number - 1].spend(amount, at)
 
     def request(self, now: float) -> dict[str, Any]:
         """The batch as the script wants it; times as ages, since the clocks are different ones."""
@@ -90,6 +96,10 @@ class Outbox:
     def released(self, reservation: str) -> None:
         """Note that a reservation is over."""
         self._batch.released.append(reservation)
+
+    def count_in(self, windows: Sequence[Window]) -> None:
+        """Count in local windows what was spent."""
+        self._batch.count_in(windows)
 
     def take(self) -> Batch:
         """All that was gathered."""

@@ -22,7 +22,7 @@ StorageState = Literal["local", "shared", "away"]
 """`local`: limits hold for this process. `shared`: for the fleet. `away`: for the fleet, but its
 storage cannot be reached, and this process keeps to its share."""
 
-_ANSWERS_WITHIN = 0.5
+_ANSWERS_WITHIN = 1.0
 """Seconds. A call of the judge takes longer; a server that does not answer must not be one more
 thing that holds all of them up."""
 
@@ -87,7 +87,7 @@ class SharedStorage:
             raise _unusable(owner, scheme, "it is not Redis")
         return storage
 
-    async def run(self, script: str, keys: Sequence[str], request: Mapping[str, Any]) -> list[int]:
+    async def run(self, script: str, keys: Sequence[str], request: Mapping[str, Any]) -> list[Any]:
         """Run a script of this package, as a whole and alone.
 
         Raises:
@@ -100,7 +100,7 @@ class SharedStorage:
                 if run is None:
                     connection: Any = storage.bridge.get_connection()  # type: ignore[attr-defined]
                     run = self._scripts[script] = connection.register_script(_source(script))
-                reply: list[int] = await run(keys=list(keys), args=[dumps(request)])
+                reply: list[Any] = await run(keys=list(keys), args=[dumps(request)])
                 return reply
         except _failures(storage) as error:
             raise StorageAwayError(type(error).__name__) from None

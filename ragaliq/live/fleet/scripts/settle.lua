@@ -1,6 +1,7 @@
--- Count what was really spent; once, however often the same batch arrives. Replies the figures of
--- each window.
+-- Count what was really spent; once, however often the same batch arrives. Answers 1 if
+-- it was new.
 local DAY = 86400000
+local is_new = 0
 
 local function learn(i, amount)
   local known = tonumber(redis.call('HGET', EXPECTED, i)) or 0
@@ -14,6 +15,7 @@ local function learn(i, amount)
 end
 
 if request.number > (tonumber(redis.call('GET', SEEN)) or 0) then
+  is_new = 1
   redis.call('SET', SEEN, request.number, 'PX', 2 * DAY)
   for _, id in ipairs(request.released) do release(id) end
   for _, learnt in ipairs(request.learnt) do learn(learnt[1], learnt[2]) end
@@ -24,4 +26,4 @@ if request.number > (tonumber(redis.call('GET', SEEN)) or 0) then
     spend(i, length, slot, amount)
   end
 end
-return figures({})
+return { is_new, now, figures() }

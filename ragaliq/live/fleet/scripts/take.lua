@@ -1,4 +1,4 @@
--- Spend `cost` in every window, or in none. Replies 0 and the slots it was counted in, or the
+-- Spend `cost` in every window, or in none. Answers 0, and in which slots it was counted, or the
 -- milliseconds after which there will be room.
 local function wait(i, window)
   local total, counted = spent(i, window.length)
@@ -12,13 +12,12 @@ local function wait(i, window)
   return window.length
 end
 
-local longest = 0
+local longest, slots = 0, {}
 for i, window in ipairs(request.windows) do longest = math.max(longest, wait(i, window)) end
-local reply = { longest }
-if longest > 0 then return reply end
-for i, window in ipairs(request.windows) do
-  local slot = slot_at(now, window.length)
-  spend(i, window.length, slot, window.cost)
-  reply[#reply + 1] = slot
+if longest == 0 then
+  for i, window in ipairs(request.windows) do
+    slots[i] = slot_at(now, window.length)
+    spend(i, window.length, slots[i], window.cost)
+  end
 end
-return reply
+return { longest, now, figures(), slots }

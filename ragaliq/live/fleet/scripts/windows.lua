@@ -59,13 +59,14 @@ local function expected(i)
   return tonumber(redis.call('HGET', EXPECTED, i)) or request.windows[i].expected or -1
 end
 
-local function figures(reply)
+-- For each window: what was spent, what is set aside, what a run is expected to cost, and the slots.
+local function figures()
   -- What is set aside for the runs of a process that died is free again after a while.
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now)) do release(id) end
+  local all = {}
   for i, window in ipairs(request.windows) do
-    reply[#reply + 1] = (spent(i, window.length))
-    reply[#reply + 1] = reserved(i)
-    reply[#reply + 1] = expected(i)
+    local total, counted = spent(i, window.length)
+    all[i] = { total, reserved(i), expected(i), counted }
   end
-  return reply
+  return all
 end
