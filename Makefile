@@ -118,6 +118,10 @@ bench-peers: $(PEERS)/.ready ## Measure other tools' LangChain handlers beside o
 soak: $(READY) ## Run under overload for MINUTES (20) and watch the memory
 	@RAGALIQ_SOAK_MINUTES=$(MINUTES) $(PY) -m pytest tests/benchmarks -m soak --timeout=0 -s $(ARGS)
 
+.PHONY: soak-fleet
+soak-fleet: $(READY) redis ## Hold four processes to one limit for five minutes, then without Redis (ten minutes)
+	@$(PY) -m pytest tests/fleet/test_fleet_limits.py -m soak --timeout=0 --log-cli-level=WARNING $(ARGS)
+
 .PHONY: train-local-judge
 train-local-judge: $(READY) ## Train the embedded judge on DATA and write its card, e.g. DATA=../shared/data
 	@test -n "$(DATA)" || { \
