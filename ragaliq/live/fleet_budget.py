@@ -56,7 +56,7 @@ class SharedBudget:
 
     async def reserve(self) -> Reservation | None:
         """Set aside what one run is expected to cost; None when a limit might be exceeded."""
-        reservation, granted = uuid4().hex, None
+        reservation, granted, was_away = uuid4().hex, None, self._account.is_away
         expected = [
             {"expected": window.expected if window.has_known else -1}
             for window in self._local.windows.values()
@@ -64,7 +64,7 @@ class SharedBudget:
         try:
             granted = await self._account.ask("reserve", expected, id=reservation, lease=_LEASE)
         finally:
-            if granted is None:
+            if granted is None and not was_away:
                 # It may have been set aside all the same, and nobody heard of it.
                 self._account.outbox.released(reservation)
         if granted is None:

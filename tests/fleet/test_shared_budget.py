@@ -132,6 +132,20 @@ async def test_budgets_of_other_names_are_counted_apart(member):
     assert not await spend(member(tokens_per_hour=100, name="a"), cost(tokens=100))
 
 
+async def test_processes_may_have_other_limits_beside_a_common_one(member, monkeypatch):
+    monkeypatch.setattr(fleet_budget, "_LEASE", 100)
+    one = member(usd_per_hour=10.0, tokens_per_day=1000)
+    other = member(tokens_per_day=1000)
+    await spend(one, cost(2.0, tokens=100))
+    assert (await one.reserve()).amounts == {"usd_per_hour": 2_000_000, "tokens_per_day": 100}
+    assert (await other.reserve()).amounts == {"tokens_per_day": 100}
+    assert other.lines()["tokens_per_day"].reserved == 200
+    await asyncio.sleep(0.15)
+    await other._account._deliver(tries=True)  # what it finds too old is not one's dollars
+    await one._account._deliver(tries=True)
+    assert [line.reserved for line in one.lines().values()] == [0, 0]
+
+
 async def test_without_any_known_price_the_limit_of_the_fleet_counts_as_used_up(member, caplog):
     one, other = member(usd_per_hour=1.0), member(usd_per_hour=1.0)
     assert await spend(one, cost(None))

@@ -127,10 +127,32 @@ async def test_a_frozen_storage_costs_one_call_a_moment_and_the_others_nothing(r
     for _ in range(50):
         budget.settle(await budget.reserve(), tokens(1))
     assert asked.count("reserve") == 1
+    outbox = budget._account.outbox._batch
+    assert len(outbox.spent) + len(outbox.released) < 10
     redis_server.thaw()
     await state_becomes(budget, "shared")
     assert budget.lines()["tokens_per_hour"].spent == 50
     assert budget.lines()["tokens_per_hour"].reserved == 0
+    await budget.aclose()
+
+
+async def test_runs_that_find_the_storage_frozen_together_do_not_wait_one_after_another(
+    redis_server,
+):
+    limits = Budget(tokens_per_hour=10_000, storage=redis_server.url(), local_share=1.0)
+    budget = SharedBudget(limits, pause=60.0)
+    first, asked, run = await budget.reserve(), [], budget._account._storage.run
+
+    async def asking(script, keys, request):
+        asked.append(script)
+        return await run(script, keys, request)
+
+    budget._account._storage.run = asking
+    redis_server.freeze()
+    budget.settle(first, tokens(1))
+    reserved = await asyncio.gather(*(budget.reserve() for _ in range(8)))
+    assert all(reservation is not None for reservation in reserved)
+    assert asked == ["settle"]
     await budget.aclose()
 
 

@@ -59,16 +59,16 @@ class FleetAccount:
         self._key, self._local_share, self._pause = key, local_share, pause
         self._own_reserved, self._lock = own_reserved, lock or nullcontext()
         self._local = {name: window for name, (_, window) in windows.items()}
-        self._windows = [
-            {"limit": limit, "length": round(window.length * 1000)}
-            for limit, window in windows.values()
+        self._windows: list[dict[str, Any]] = [
+            {"name": name, "limit": limit, "length": round(window.length * 1000)}
+            for name, (limit, window) in windows.items()
         ]
         self.outbox = Outbox(list(self._local.values()))
-        # Those that were told of under another number, or by another process, are other batches.
+        # By the process and its number, a batch is told from all others.
         prefix = f"ragaliq:{{{key}}}"
-        self._keys = [f"{prefix}:seen:{uuid4().hex}", f"{prefix}:leases", f"{prefix}:expected"]
+        self._keys = [f"{prefix}:seen:{uuid4().hex}", f"{prefix}:expected"]
         for name in windows:
-            self._keys += [f"{prefix}:{name}:spent", f"{prefix}:{name}:reserved"]
+            self._keys += [f"{prefix}:{name}:{what}" for what in ("spent", "reserved", "leases")]
         self._batch: Batch | None = None
         self._number = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -148,6 +148,8 @@ class FleetAccount:
 
     async def _deliver(self, *, tries: bool = False) -> None:
         async with self._line:
+            if self.is_away and not tries:
+                raise StorageAwayError("away")  # found out while this one waited in line
             if self._batch is None:
                 if not (self.outbox or tries):
                     return

@@ -4,10 +4,10 @@ for i, figure in ipairs(figures()) do
   -- One run always fits into an unused window, however dear.
   if used > 0 and used + aside >= request.windows[i].limit then return { 0, now, figures() } end
 end
-redis.call('ZADD', LEASES, now + request.lease, request.id)
-redis.call('PEXPIRE', LEASES, 2 * request.lease)
 for i in ipairs(request.windows) do
   redis.call('HSET', reserved_of(i), request.id, math.max(0, expected(i)))
+  redis.call('ZADD', leases_of(i), now + request.lease, request.id)
   redis.call('PEXPIRE', reserved_of(i), 2 * request.lease)
+  redis.call('PEXPIRE', leases_of(i), 2 * request.lease)
 end
 return { 1, now, figures() }

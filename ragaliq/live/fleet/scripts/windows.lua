@@ -5,10 +5,12 @@ local FORGET = 20
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local request = cjson.decode(ARGV[1])
-local SEEN, LEASES, EXPECTED = KEYS[1], KEYS[2], KEYS[3]
+local SEEN, EXPECTED = KEYS[1], KEYS[2]
 
-local function slots_of(i) return KEYS[2 * i + 2] end
-local function reserved_of(i) return KEYS[2 * i + 3] end
+-- Processes may have other limits beside a common one: all that is known is known by window.
+local function slots_of(i) return KEYS[3 * i] end
+local function reserved_of(i) return KEYS[3 * i + 1] end
+local function leases_of(i) return KEYS[3 * i + 2] end
 
 local function slot_at(at, length)
   local step = length / SLOTS
@@ -43,12 +45,14 @@ local function spend(i, length, slot, amount)
   end
 end
 
-local function release(id)
-  redis.call('ZREM', LEASES, id)
-  for i = 1, #request.windows do redis.call('HDEL', reserved_of(i), id) end
+local function release(i, id)
+  redis.call('ZREM', leases_of(i), id)
+  redis.call('HDEL', reserved_of(i), id)
 end
 
 local function reserved(i)
+  -- What is set aside for the runs of a process that died is free again after a while.
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', leases_of(i), '-inf', now)) do release(i, id) end
   local total = 0
   for _, amount in ipairs(redis.call('HVALS', reserved_of(i))) do total = total + amount end
   return total
@@ -56,13 +60,12 @@ end
 
 -- What a run is expected to cost; less than nothing where that is not known.
 local function expected(i)
-  return tonumber(redis.call('HGET', EXPECTED, i)) or request.windows[i].expected or -1
+  local window = request.windows[i]
+  return tonumber(redis.call('HGET', EXPECTED, window.name)) or window.expected or -1
 end
 
 -- For each window: what was spent, what is set aside, what a run is expected to cost, and the slots.
 local function figures()
-  -- What is set aside for the runs of a process that died is free again after a while.
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now)) do release(id) end
   local all = {}
   for i, window in ipairs(request.windows) do
     local total, counted = spent(i, window.length)
