@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ragaliq.errors import ConfigurationError
@@ -37,6 +38,7 @@ class EngineSettings:
         on_result: Called with each result.
         on_result_timeout: Seconds such a call may take.
         inline: Has each run's caller wait for its result; None for a background monitor.
+        on_storage_error: Told the class of each failure of a storage that limits share.
 
     Raises:
         ConfigurationError: A limit is not positive, or something is of the wrong kind.
@@ -52,6 +54,7 @@ class EngineSettings:
     on_result: ResultCallback | None
     on_result_timeout: float
     inline: InlineMode | None = None
+    on_storage_error: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
         require_positive(
@@ -81,7 +84,10 @@ class Engine:
         self._scorer = settings.scorer
         self.inline = settings.inline
         self._protection = Protection(
-            budget=settings.budget, judge_limits=settings.judge_limits, breaker=settings.breaker
+            budget=settings.budget,
+            judge_limits=settings.judge_limits,
+            breaker=settings.breaker,
+            on_storage_error=settings.on_storage_error,
         )
         self._reporter = (
             Reporter(settings.on_result, timeout=settings.on_result_timeout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from uuid import uuid4
 
 from ragaliq.core.results import JudgeUsage
@@ -18,9 +19,18 @@ _LEASE = 600_000
 a run that took longer cost is counted all the same."""
 
 
-def budget_at_work(budget: Budget) -> BudgetLedger | SharedBudget:
-    """The budget of this process, or this process's part in that of the fleet."""
-    return BudgetLedger(budget) if budget.storage == IN_MEMORY else SharedBudget(budget)
+def budget_at_work(
+    budget: Budget, *, on_error: Callable[[str], None]
+) -> BudgetLedger | SharedBudget:
+    """The budget of this process, or this process's part in that of the fleet.
+
+    Args:
+        budget: The limits.
+        on_error: Told the class of each failure of a storage that processes share.
+    """
+    if budget.storage == IN_MEMORY:
+        return BudgetLedger(budget)
+    return SharedBudget(budget, on_error=on_error)
 
 
 class SharedBudget:
@@ -32,9 +42,17 @@ class SharedBudget:
         budget: The limits.
         hour: Seconds; a day is 24 of them.
         pause: Seconds between attempts to find a storage that is away.
+        on_error: Told the class of each failure of the storage.
     """
 
-    def __init__(self, budget: Budget, *, hour: float = 3600.0, pause: float = 1.0) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        *,
+        hour: float = 3600.0,
+        pause: float = 1.0,
+        on_error: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._limits = {name: whole(name, limit) for name, limit in budget.limits().items()}
         self._local = BudgetLedger(budget, share=budget.local_share, hour=hour)
         self._account = FleetAccount(
@@ -46,6 +64,7 @@ class SharedBudget:
             local_share=budget.local_share,
             own_reserved=lambda name: self._local.windows[name].reserved,
             lock=self._local.lock,
+            on_error=on_error,
             pause=pause,
         )
 

@@ -164,6 +164,7 @@ class Monitor(DirectEvaluation):
                 breaker=breaker,
                 on_result=on_result,
                 on_result_timeout=on_result_timeout,
+                on_storage_error=emitter.metrics.limits_storage_failed,
                 inline=InlineMode(inline_timeout) if mode == "inline" else None,
             )
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal
 
@@ -46,6 +46,7 @@ class Protection:
         budget: What judging may cost; None for no limit.
         judge_limits: How often the judge may be asked; None for no limit.
         breaker: When to leave a failing judge alone; None never to.
+        on_storage_error: Told the class of each failure of a storage that processes share.
     """
 
     def __init__(
@@ -54,10 +55,11 @@ class Protection:
         budget: Budget | None = None,
         judge_limits: RateLimits | None = None,
         breaker: CircuitBreaker | None = None,
+        on_storage_error: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._circuit = Circuit(breaker) if breaker else None
-        self._ledger = budget_at_work(budget) if budget else None
-        self._turns = Turns(judge_limits) if judge_limits else None
+        self._ledger = budget_at_work(budget, on_error=on_storage_error) if budget else None
+        self._turns = Turns(judge_limits, on_error=on_storage_error) if judge_limits else None
 
     @property
     def breaker(self) -> BreakerState:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Callable
 
 from ragaliq.core.pacing import Turn
 from ragaliq.core.results import JudgeUsage
@@ -31,9 +32,17 @@ class Turns:
         limits: The limits.
         minute: Seconds of a minute.
         pause: Seconds between attempts to find a storage that is away.
+        on_error: Told the class of each failure of the storage.
     """
 
-    def __init__(self, limits: RateLimits, *, minute: float = _MINUTE, pause: float = 1.0) -> None:
+    def __init__(
+        self,
+        limits: RateLimits,
+        *,
+        minute: float = _MINUTE,
+        pause: float = 1.0,
+        on_error: Callable[[str], None] = lambda _: None,
+    ) -> None:
         is_shared = limits.storage != IN_MEMORY
         share = limits.local_share if is_shared else 1.0
         self._limits = limits.limits()
@@ -48,6 +57,7 @@ class Turns:
                 key=f"rates:{limits.name}",
                 windows={n: (self._limits[n], window) for n, window in self._windows.items()},
                 local_share=limits.local_share,
+                on_error=on_error,
                 pause=pause,
             )
         self._line = asyncio.Lock()  # binds to the loop that uses it first

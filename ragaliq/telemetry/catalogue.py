@@ -253,6 +253,13 @@ METRICS = (
         _JUDGE,
     ),
     Metric(
+        names.METRIC_LIMITS_ERRORS,
+        "counter",
+        "{error}",
+        "Failed attempts to reach the storage of limits that processes share.",
+        (names.ERROR_TYPE,),
+    ),
+    Metric(
         names.METRIC_AGREEMENT,
         "gauge",
         "1",

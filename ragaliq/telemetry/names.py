@@ -96,6 +96,7 @@ METRIC_RUNS = "ragaliq.run.count"
 METRIC_QUEUE_SIZE = "ragaliq.queue.size"
 METRIC_TOKENS = "ragaliq.judge.tokens"
 METRIC_COST = "ragaliq.judge.cost"
+METRIC_LIMITS_ERRORS = "ragaliq.limits.storage.errors"
 METRIC_AGREEMENT = "ragaliq.judge.agreement"
 METRIC_SINK_ERRORS = "ragaliq.sink.errors"
 

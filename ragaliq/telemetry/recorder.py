@@ -34,6 +34,7 @@ class MetricsRecorder:
         self._claims = counter(own, names.METRIC_CLAIMS)
         self._tokens = counter(own, names.METRIC_TOKENS)
         self._cost = counter(own, names.METRIC_COST)
+        self._limits_errors = counter(own, names.METRIC_LIMITS_ERRORS)
         self._agreement = gauge(own, names.METRIC_AGREEMENT)
         self._sink_errors = counter(own, names.METRIC_SINK_ERRORS)
         self._values = BoundedValues()
@@ -97,6 +98,11 @@ class MetricsRecorder:
         }
         with suppress(Exception):  # another library's provider may do anything
             self._agreement.set(share, self._bounded(attributes))
+
+    def limits_storage_failed(self, error_type: str) -> None:
+        """Count a failed attempt to reach the storage of shared limits; never raises."""
+        with suppress(Exception):  # it is logged where it happens
+            self._limits_errors.add(1, self._bounded({names.ERROR_TYPE: error_type}))
 
     def sink_failed(self, sink: str, error_type: str) -> None:
         """Count a failed attempt of a sink to store results; never raises.

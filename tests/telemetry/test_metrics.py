@@ -7,7 +7,15 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import Gauge, Histogram, InMemoryMetricReader, Sum
 from opentelemetry.trace import format_span_id, format_trace_id
 
-from ragaliq import JudgeUsage, Monitor, SinkError, Status, TelemetryOptions
+from ragaliq import (
+    Budget,
+    JudgeUsage,
+    Monitor,
+    RateLimits,
+    SinkError,
+    Status,
+    TelemetryOptions,
+)
 from ragaliq.telemetry import Emitter, names
 from ragaliq.telemetry.cardinality import BoundedValues
 from ragaliq.telemetry.catalogue import METRICS
@@ -111,6 +119,24 @@ def test_sinks_failures_are_counted():
     assert points(metric) == {key(SINK_NAME="phoenix", ERROR_TYPE="TimeoutError"): 1}
 
 
+def test_failures_of_the_storage_of_shared_limits_are_counted(sdk, secret_case):
+    shared = {"storage": "redis://127.0.0.1:1/0"}
+    monitor = Monitor(
+        judge=ScriptedJudge(),
+        evaluators=["relevance"],
+        budget=Budget(tokens_per_day=1000, **shared),
+        judge_limits=RateLimits(requests_per_minute=5, **shared),
+        telemetry=sdk.options,
+    )
+    monitor.submit(secret_case)
+    assert monitor.flush(10.0)
+    assert monitor.stats().limits_storage == "away"
+    assert monitor.stats().outcomes == {"evaluated": 1}
+    monitor.close()
+    counted = points(sdk.metrics()["ragaliq.limits.storage.errors"])
+    assert counted[key(ERROR_TYPE="ConnectionError")] >= 2
+
+
 def test_what_a_monitors_sink_could_not_store_is_counted(sdk, secret_case):
     class Full:
         name = "full"
@@ -152,6 +178,7 @@ def test_scores_fall_into_twentieths(emit):
 def test_instruments_are_as_the_catalogue_says(emit, results, sdk):
     emitter = Emitter(options=sdk.options)
     emitter.metrics.sink_failed("phoenix", "TimeoutError")
+    emitter.metrics.limits_storage_failed("TimeoutError")
     emitter.metrics.agreed("local", "claude", route="escalated", share=0.8)
     emitter.watch(_Queue(), _Counts({"evaluated": 1}))
     usage = JudgeUsage(input_tokens=1, cost_usd=0.1)

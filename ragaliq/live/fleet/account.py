@@ -38,6 +38,7 @@ class FleetAccount:
         local_share: Part of the limits this process keeps to while the storage is away.
         own_reserved: What is set aside here, by the name of the window.
         lock: Held while local windows are changed.
+        on_error: Told the class of each failure.
         pause: Seconds between attempts to find a storage that is away.
     """
 
@@ -50,11 +51,12 @@ class FleetAccount:
         local_share: float,
         own_reserved: Callable[[str], int] = lambda _: 0,
         lock: AbstractContextManager[object] | None = None,
+        on_error: Callable[[str], None] = lambda _: None,
         pause: float = _PAUSE,
     ) -> None:
         self.is_away = False
         self.latest: Reply | None = None
-        self._address = address
+        self._address, self._on_error = address, on_error
         self._storage = SharedStorage(address)
         self._key, self._local_share, self._pause = key, local_share, pause
         self._own_reserved, self._lock = own_reserved, lock or nullcontext()
@@ -164,7 +166,11 @@ class FleetAccount:
     ) -> Reply:
         more = windows or [{} for _ in self._windows]
         described = [{**a, **b} for a, b in zip(self._windows, more, strict=True)]
-        raw = await self._storage.run(script, self._keys, {"windows": described, **request})
+        try:
+            raw = await self._storage.run(script, self._keys, {"windows": described, **request})
+        except StorageAwayError as error:
+            self._on_error(str(error))
+            raise
         self.latest = reply = Reply.of(raw, at=time.monotonic())
         return reply
 
