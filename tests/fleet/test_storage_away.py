@@ -92,6 +92,27 @@ async def test_tokens_that_were_not_used_are_given_back_to_the_fleet(redis_serve
     await other.aclose()
 
 
+async def test_of_two_limits_both_are_taken_or_none(redis_server):
+    turns = turns_of(redis_server.url(), requests_per_minute=10, tokens_per_minute=100)
+    await turns.take(90)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(turns.take(90), 0.05)
+    await turns._fleet._deliver(tries=True)
+    assert [window.spent for window in turns._fleet.latest.windows] == [1, 90]
+    await turns.aclose()
+
+
+async def test_a_server_that_forgot_everything_counts_anew(redis_server):
+    turns = turns_of(redis_server.url(), requests_per_minute=2)
+    assert await granted(turns, 2) == 2
+    with Redis.from_url(redis_server.url()) as client:
+        client.flushall()
+        client.script_flush()
+    assert await granted(turns, 2) == 2
+    assert turns.storage == "shared"
+    await turns.aclose()
+
+
 async def test_what_was_spent_while_the_storage_was_away_is_added(redis_server):
     limits = Budget(tokens_per_hour=1000, storage=redis_server.url(), local_share=0.5)
     budget, other = SharedBudget(limits, pause=0.02), SharedBudget(limits, pause=0.02)
