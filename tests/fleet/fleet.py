@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -34,8 +35,10 @@ class Calls:
         return max(sums[end] - sums[start] for start, end in enumerate(ends))
 
 
-def run_fleet(folder: Path, **options: object) -> list[dict[str, object]]:
-    """Run the processes to their end, and read what they wrote."""
+def run_fleet(
+    folder: Path, *, during: Callable[[], None] = lambda: None, **options: object
+) -> list[dict[str, object]]:
+    """Run the processes to their end, and read what they wrote; `during` is called meanwhile."""
     outs = [folder / f"process-{number}.json" for number in range(PROCESSES)]
     running = [
         subprocess.Popen(
@@ -45,6 +48,7 @@ def run_fleet(folder: Path, **options: object) -> list[dict[str, object]]:
         for out in outs
     ]
     try:
+        during()
         codes = [process.wait() for process in running]
     finally:
         for process in running:
