@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from ragaliq.live.fleet.outbox import Batch, Outbox
 from ragaliq.live.fleet.reply import Reply
-from ragaliq.live.fleet.storage import SharedStorage, StorageAwayError
+from ragaliq.live.fleet.storage import ANSWERS_WITHIN, SharedStorage, StorageAwayError
 from ragaliq.live.windows import Window
 
 __all__ = ["FleetAccount"]
@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 _PAUSE = 1.0
 """Seconds after which a storage that failed is tried again, in the background: no call waits."""
+_TOLD_EVERY = 0.1
+"""Seconds after which what was spent is told while other processes may not be back."""
 
 
 class FleetAccount:
@@ -139,14 +141,26 @@ class FleetAccount:
         while True:
             if self.is_away:
                 await asyncio.sleep(self._pause)
+                await self._storage.aclose()  # other connections of the pool are as dead
             try:
-                await self._deliver(tries=self.is_away)
+                if self.is_away:
+                    await self._deliver_until_all_are_back()
+                await self._deliver()
             except StorageAwayError as error:
                 self._lost(error)
                 continue
-            self._found()
             if not self.outbox:
                 return
+
+    async def _deliver_until_all_are_back(self) -> None:
+        # Others find the storage a little later, and it does not know before what they spent: who
+        # asked it now might be given the same once more.
+        until = None
+        while until is None or time.monotonic() < until:
+            await self._deliver(tries=True)
+            until = until or time.monotonic() + 2 * self._pause + ANSWERS_WITHIN
+            await asyncio.sleep(min(_TOLD_EVERY, self._pause))
+        self._found()
 
     async def _deliver(self, *, tries: bool = False) -> None:
         async with self._line:
@@ -198,9 +212,8 @@ class FleetAccount:
                 untold.count_in(list(self._local.values()))
 
     def _found(self) -> None:
-        if self.is_away:
-            self.is_away = False
-            logger.warning("the storage of the limits %s is back", self._key)
+        self.is_away = False
+        logger.warning("the storage of the limits %s is back", self._key)
 
 
 _LIVING: weakref.WeakSet[FleetAccount] = weakref.WeakSet()

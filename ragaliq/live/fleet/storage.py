@@ -16,13 +16,13 @@ from ragaliq.errors import ConfigurationError, RagaliqError
 if TYPE_CHECKING:
     from limits.aio.storage import RedisStorage
 
-__all__ = ["SharedStorage", "StorageAwayError", "StorageState"]
+__all__ = ["ANSWERS_WITHIN", "SharedStorage", "StorageAwayError", "StorageState"]
 
 StorageState = Literal["local", "shared", "away"]
 """`local`: limits hold for this process. `shared`: for the fleet. `away`: for the fleet, but its
 storage cannot be reached, and this process keeps to its share."""
 
-_ANSWERS_WITHIN = 1.0
+ANSWERS_WITHIN = 1.0
 """Seconds. A call of the judge takes longer; a server that does not answer must not be one more
 thing that holds all of them up."""
 
@@ -50,7 +50,7 @@ class SharedStorage:
         timeout: Seconds within which it has to answer.
     """
 
-    def __init__(self, address: str, *, timeout: float = _ANSWERS_WITHIN) -> None:
+    def __init__(self, address: str, *, timeout: float = ANSWERS_WITHIN) -> None:
         self._address, self._timeout = address, timeout
         self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._storage: RedisStorage | None = None
@@ -112,7 +112,8 @@ class SharedStorage:
         if storage is not None:
             connection: Any = storage.bridge.get_connection()  # type: ignore[attr-defined]
             with suppress(Exception):  # what is being closed need not work
-                await connection.aclose()
+                async with asyncio.timeout(self._timeout):
+                    await connection.aclose()
 
     def _own(self) -> RedisStorage:
         # Connections of the process this one was forked from, or of a loop that is gone, are left
