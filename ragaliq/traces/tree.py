@@ -1,0 +1,147 @@
+"""The runs in a trace: which spans are a run's first, and what is below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ragaliq.traces.conventions import step_of
+from ragaliq.traces.llama_index import is_plumbing, is_skipped
+from ragaliq.traces.span import TraceSpan
+from ragaliq.traces.step import Kind, Step
+
+__all__ = ["Forest", "forest_of"]
+
+_LOOSE = {Kind.RETRIEVER, Kind.RERANKER, Kind.LLM, Kind.TOOL, Kind.PROMPT}
+_SOURCES = {Kind.RETRIEVER, Kind.RERANKER, Kind.TOOL}
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """What a trace holds.
+
+    Attributes:
+        runs: The steps of each run, its first before all others.
+        loose: Retrievers, models and tools that are in no chain: those of one request together,
+            below its span, or below the first of them where that span is missing.
+        knotted: Spans that are each other's parents.
+    """
+
+    runs: list[list[Step]]
+    loose: list[list[Step]]
+    knotted: list[TraceSpan]
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """Somewhere loose steps are: below one span that is no step itself."""
+
+    step: Step | None
+    around: _Place | None
+    loose: list[Step] = field(default_factory=list)
+
+
+def forest_of(spans: Iterable[TraceSpan]) -> Forest:
+    """Find the runs of a trace. Its spans may come in any order, twice, or not at all."""
+    steps = {span.span_id: step_of(span) for span in _each_once(spans)}
+    tops: list[Step] = []
+    for step in steps.values():
+        parent = steps.get(step.span.parent_id or "")
+        if parent is None:
+            tops.append(step)
+        else:
+            parent.children.append(step)
+    for step in steps.values():
+        step.children.sort(key=_by_start)
+    tops.sort(key=_by_start)
+    seen: set[str] = set()
+    runs, loose = _split(tops, seen)
+    knotted = [step.span for key, step in steps.items() if key not in seen]
+    return Forest(runs, loose, knotted)
+
+
+def _each_once(spans: Iterable[TraceSpan]) -> Iterable[TraceSpan]:
+    """A span that was exported twice counts once: the one that ended later, or says more."""
+    kept: dict[str, TraceSpan] = {}
+    for span in spans:
+        had = kept.get(span.span_id)
+        if had is None or _weight(span) > _weight(had):
+            kept[span.span_id] = span
+    return kept.values()
+
+
+def _weight(span: TraceSpan) -> tuple[int, int]:
+    return span.end_ns, len(span.attributes)
+
+
+def _by_start(step: Step) -> int:
+    return step.span.start_ns
+
+
+def _split(tops: Sequence[Step], seen: set[str]) -> tuple[list[list[Step]], list[list[Step]]]:
+    """The runs below these spans and the loose steps; notes which spans were reached."""
+    runs: list[list[Step]] = []
+    missing: dict[str, _Place] = {}
+    places: list[_Place] = []
+    todo: list[tuple[Step, _Place]] = []
+    for top in reversed(tops):
+        key = top.span.parent_id or top.span.span_id
+        if key not in missing:
+            missing[key] = _Place(None, None)
+            places.append(missing[key])
+        todo.append((top, missing[key]))
+    while todo:
+        step, place = todo.pop()
+        if is_skipped(step):
+            _reach(step, seen)
+        elif step.kind in {Kind.CHAIN, Kind.AGENT} and not is_plumbing(step):
+            _reach(step, seen)
+            runs.append(_in_order(step))
+        elif step.kind in _LOOSE:
+            _reach(step, seen)
+            place.loose.append(step)
+        else:
+            seen.add(step.span.span_id)
+            if step.kind is Kind.NONE:
+                place = _Place(step, place)
+                places.append(place)
+            todo += [(child, place) for child in reversed(step.children)]
+    return runs, _gathered(places)
+
+
+def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
+    """Loose steps, each group at the lowest place that has both a source and a model."""
+    groups: list[list[Step]] = []
+    for place in reversed(places):  # the inner ones first
+        kinds = {step.kind for step in place.loose}
+        if place.around is not None and not (kinds & _SOURCES and Kind.LLM in kinds):
+            place.around.loose += place.loose
+        elif kinds & (_SOURCES | {Kind.LLM}):
+            place.loose.sort(key=_by_start)
+            span = place.step.span if place.step is not None else place.loose[0].span
+            groups.append(_in_order(Step(span=span, kind=Kind.NONE, children=place.loose)))
+    return groups[::-1]
+
+
+def _in_order(top: Step) -> list[Step]:
+    """A step with all below it, each in the place that its `index` says; evaluations left out."""
+    steps: list[Step] = []
+    todo: list[tuple[Step, bool]] = [(top, False)]
+    while todo:
+        step, is_end = todo.pop()
+        if is_end:
+            step.last = len(steps) - 1
+        elif step is top or not is_skipped(step):
+            step.index = len(steps)
+            steps.append(step)
+            todo.append((step, True))
+            todo += [(child, False) for child in reversed(step.children)]
+    return steps
+
+
+def _reach(top: Step, seen: set[str]) -> None:
+    todo = [top]
+    while todo:
+        step = todo.pop()
+        seen.add(step.span.span_id)
+        todo += step.children
