@@ -11,6 +11,7 @@ from ragaliq.core.run import SpanTarget
 from ragaliq.traces import llama_index, names
 from ragaliq.traces.chain import ChainRun, Found
 from ragaliq.traces.endings import failure_of, had_errors
+from ragaliq.traces.llama_methods import WORKFLOW, is_streamed, method_of
 from ragaliq.traces.loose import found_loose, is_ambiguous
 from ragaliq.traces.names import AttributeNames
 from ragaliq.traces.said import said_by
@@ -63,7 +64,7 @@ def _read(steps: Sequence[Step], attribute_names: AttributeNames, *, is_loose: b
         return _traced(root, reason=reason)
     run = ChainRun(steps)
     found = said_by(root.span, attribute_names, _found(steps, run, is_loose=is_loose))
-    reason = _missing(steps, found, is_loose=is_loose)
+    reason = _missing(steps, found, run, is_loose=is_loose)
     last = run.last_model()
     draft = CaseDraft(
         id=_id(root.span),
@@ -82,12 +83,12 @@ def _found(steps: Sequence[Step], run: ChainRun, *, is_loose: bool) -> Found:
     if is_loose or (root.inputs is None and root.outputs is None):
         return found_loose(steps, run)
     found = run.found()
-    if _framework(root.span) == "langchain" and found.passages is None:
+    if _framework(root.span) == "langchain" and found.passages is None and root.children:
         return found._replace(passages=[])  # as the handler does
     return found
 
 
-def _missing(steps: Sequence[Step], found: Found, *, is_loose: bool) -> str:
+def _missing(steps: Sequence[Step], found: Found, run: ChainRun, *, is_loose: bool) -> str:
     """The first reason why there is no case; empty if there is one."""
     root = steps[0]
     sources = _of(steps, Kind.RETRIEVER, Kind.RERANKER)
@@ -96,14 +97,19 @@ def _missing(steps: Sequence[Step], found: Found, *, is_loose: bool) -> str:
     reasons = {
         "truncated": found.is_cut,
         "content_hidden": names.REDACTED in texts or hides_sources,
-        "not_rag": found.passages is None,
+        "cancelled": method_of(root) == WORKFLOW and root.outputs is None,
+        "not_rag": found.passages is None or (is_loose and run.last_model() is None),
         "attributes_cut": any(step.is_cut for step in (root, *sources)),
         "ambiguous": is_loose and is_ambiguous(steps),
         "no_question": not found.question.strip(),
         "no_answer": not found.answer.strip(),
     }
     reason = next((name for name, applies in reasons.items() if applies), "")
-    return "content_hidden" if reason.startswith("no_") and root.is_hidden else reason
+    if reason in {"no_question", "no_answer"} and root.is_hidden:
+        return "content_hidden"
+    if reason == "no_answer" and is_streamed(root):
+        return "answer_streamed"
+    return reason
 
 
 def _of(steps: Sequence[Step], *kinds: Kind) -> list[Step]:

@@ -15,7 +15,7 @@ from ragaliq.traces.documents import (
     tool_passages,
     turn_passages,
 )
-from ragaliq.traces.names import METADATA
+from ragaliq.traces.names import LANGCHAIN_SCOPES, METADATA
 from ragaliq.traces.shapes import answer_of, question_of
 from ragaliq.traces.sources import Sources
 from ragaliq.traces.step import Kind, Step
@@ -155,8 +155,13 @@ class ChainRun:
         # A stream that is broken off ends before its model does. A model that was itself given up,
         # say for a faster one, ends later as well: then the answer is the other's reply.
         last = self.last_model()
-        is_open = any(step.span.end_ns > self._root.span.end_ns for step in self._models)
-        return is_open and answer != (last.reply if last is not None else None)
+        end, outputs = self._root.span.end_ns, self._root.outputs
+        is_open = any(step.span.end_ns > end for step in self._models)
+        # So do its last steps, whose output it is. In JavaScript ends are noted late.
+        is_broken_off = self._root.span.scope in LANGCHAIN_SCOPES and any(
+            step.span.end_ns > end and step.outputs == outputs for step in self._root.children
+        )
+        return is_broken_off or (is_open and answer != (last.reply if last is not None else None))
 
     def _other_question(self) -> str | None:
         outputs = self._root.outputs

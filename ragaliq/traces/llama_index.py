@@ -12,59 +12,33 @@ from typing import Any
 from ragaliq.core.draft import Passage
 from ragaliq.traces.chain import Found, walk
 from ragaliq.traces.documents import number
-from ragaliq.traces.names import LLAMA_INDEX_SCOPE
+from ragaliq.traces.llama_methods import (
+    ENGINES,
+    RERANK,
+    RETRIEVE,
+    SYNTHESIZE,
+    WORKFLOW,
+    WRITE,
+    method_of,
+)
+from ragaliq.traces.llama_workflow import workflow_answer, workflow_question
 from ragaliq.traces.shapes import answer_of, question_of
 from ragaliq.traces.step import Kind, Step
 
-__all__ = ["found_in", "is_plumbing", "is_skipped", "is_workflow"]
+__all__ = ["found_in"]
 
-_ENGINES = {"query", "aquery", "chat", "achat", "stream_chat", "astream_chat"}
-_WORKFLOW = "run"
-_RETRIEVE = {"retrieve", "aretrieve"}
-_RERANK = {"_postprocess_nodes", "postprocess_nodes"}
-_SYNTHESIZE = {"synthesize", "asynthesize"}
-_WRITE = {"get_response", "aget_response"}
-_EVALUATE = {"evaluate", "aevaluate", "evaluate_response", "aevaluate_response"}
 _NODE = re.compile(r"<NodeWithScore\(node=\w+\(id_=(?P<id>.*)\), score=(?P<score>[^()]*)\)>")
 _RESPONSE_KEYS = {"source_nodes", "sources", "metadata", "response_gen", "response_txt"}
-
-
-def is_plumbing(step: Step) -> bool:
-    """Whether a span of LlamaIndex begins no run of its own, though those below it may."""
-    method = _method(step)
-    return method is not None and method not in _ENGINES and method != _WORKFLOW
-
-
-def is_skipped(step: Step) -> bool:
-    """Whether a span with all below it is somebody's evaluation."""
-    return step.kind is Kind.EVALUATOR or _method(step) in _EVALUATE or _is_grading(step)
-
-
-def is_workflow(step: Step) -> bool:
-    """Whether a span is that of a workflow, such as an agent."""
-    return _method(step) == _WORKFLOW
 
 
 def found_in(steps: Sequence[Step]) -> Found:
     """What the steps of one run say."""
     root = steps[0]
-    return Found(
-        question=question_of(root.inputs) or "",
-        answer=_answer(root) or "",
-        passages=_Reading(steps).context(),
-    )
-
-
-def _method(step: Step) -> str | None:
-    """The method a span is of; None for models, and for spans of anybody else."""
-    if step.span.scope != LLAMA_INDEX_SCOPE:
-        return None
-    return None if step.kind is Kind.LLM else step.span.name.rpartition(".")[2]
-
-
-def _is_grading(step: Step) -> bool:
-    # What the classes of LangChain's own evaluators end in; their answers are grades.
-    return step.kind is Kind.CHAIN and step.span.name.endswith("EvalChain")
+    if method_of(root) == WORKFLOW:
+        question, answer = workflow_question(steps), workflow_answer(steps)
+    else:
+        question, answer = question_of(root.inputs), _answer(root)
+    return Found(question=question or "", answer=answer or "", passages=_Reading(steps).context())
 
 
 def _answer(root: Step) -> str | None:
@@ -111,8 +85,8 @@ class _Reading:
         owners: list[Step] = []
         result: list[Passage] | None = None
         for step, _, is_end in walk(self._steps):
-            part = _method(step) if step.kind is not Kind.NONE else None
-            is_engine = part in _ENGINES or part == _WORKFLOW or step is self._steps[0]
+            part = method_of(step) if step.kind is not Kind.NONE else None
+            is_engine = part in ENGINES or part == WORKFLOW or step is self._steps[0]
             if is_end and owners and owners[-1] is step:
                 owners.pop()
                 if is_engine:
@@ -124,21 +98,21 @@ class _Reading:
                     self._found(step, part or "", scopes[-1])
             elif not is_end and not self._is_inside_part(owners):
                 if is_engine:
-                    scopes.append(_Scope(is_workflow=part == _WORKFLOW))
+                    scopes.append(_Scope(is_workflow=part == WORKFLOW))
                     owners.append(step)
-                elif part in _RETRIEVE or part in _RERANK or step.kind is Kind.RERANKER:
+                elif part in RETRIEVE or part in RERANK or step.kind is Kind.RERANKER:
                     owners.append(step)
-                elif part in _SYNTHESIZE:
+                elif part in SYNTHESIZE:
                     scopes[-1].synthesized.append(self._synthesized(step, scopes[-1]))
         return result
 
     @staticmethod
     def _is_inside_part(owners: Sequence[Step]) -> bool:
         # What goes on inside a retriever or a reranker is its own business.
-        return bool(owners) and _method(owners[-1]) in (_RETRIEVE | _RERANK)
+        return bool(owners) and method_of(owners[-1]) in (RETRIEVE | RERANK)
 
     def _found(self, step: Step, part: str, scope: _Scope) -> None:
-        if part in _RETRIEVE:
+        if part in RETRIEVE:
             texts = {passage.id: passage for passage in step.passages or ()}
             self._known |= {key: held for key, held in texts.items() if key is not None}
             scope.retrieved.append(self._nodes(step.outputs) or step.passages or [])
@@ -151,37 +125,56 @@ class _Reading:
         return self._nodes(outputs.get("source_nodes")) if isinstance(outputs, Mapping) else []
 
     def _nodes(self, listed: Any) -> list[Passage]:
-        """The passages that `<NodeWithScore(node=TextNode(id_=...), score=...)>` stands for."""
-        passages = []
-        for node in listed if isinstance(listed, list) else ():
-            shown = _NODE.fullmatch(node) if isinstance(node, str) else None
-            known = self._known.get(shown["id"]) if shown else None
-            if shown and known is not None and known.text.strip():
-                passages.append(Passage(known.text, known.id, number(shown["score"])))
-        return passages
+        """The passages of nodes that are shown by id and score only, where their text is known."""
+        nodes = [(self._known.get(node.id or ""), node) for node in _shown(listed)]
+        return [
+            known._replace(score=node.score)
+            for known, node in nodes
+            if known is not None and known.text.strip()
+        ]
 
     def _synthesized(self, step: Step, scope: _Scope) -> list[Passage]:
         """What an answer was written from: the texts a synthesizer was given, metadata included."""
         texts = _texts_given(step)
+        listed = _shown(_sources_around(step, self._steps))
         found = _flat(scope.reranked[-1:] or scope.retrieved)
         if texts is None:
             return self._nodes(_sources_around(step, self._steps)) or found
-        in_place = len(texts) == len(found)
-        passages: list[Passage] = []
-        left = list(found)
-        for place, text in enumerate(texts):
-            own = found[place] if in_place and found[place].text in text else None
-            own = own or next((each for each in left if each.text and each.text in text), None)
-            if own in left:
-                left.remove(own)
-            if text.strip():
-                passages.append(own._replace(text=text) if own is not None else Passage(text))
-        return passages
+        if len(listed) >= len(texts):  # in the order of the texts, followed by further sources
+            owners: list[Passage | None] = list(listed[: len(texts)])
+        else:
+            owners = _owners(texts, found)
+        return [
+            Passage(text) if owner is None else owner._replace(text=text)
+            for text, owner in zip(texts, owners, strict=True)
+            if text.strip()
+        ]
+
+
+def _shown(listed: Any) -> list[Passage]:
+    """Ids and scores that `<NodeWithScore(node=TextNode(id_=...), score=...)>` tells, textless."""
+    nodes = listed if isinstance(listed, list) else []
+    shown = [_NODE.fullmatch(node) for node in nodes if isinstance(node, str)]
+    return [Passage("", match["id"], number(match["score"])) for match in shown if match]
+
+
+def _owners(texts: Sequence[str], found: Sequence[Passage]) -> list[Passage | None]:
+    """For each text, the retrieved document that it was made from."""
+    if len(texts) == len(found) and all(p.text in t for p, t in zip(found, texts, strict=True)):
+        return list(found)
+    left = list(found)
+    owners: list[Passage | None] = []
+    for text in texts:
+        owner = next((each for each in left if each.text and each.text in text), None)
+        if owner is not None:
+            left.remove(owner)
+        owners.append(owner)
+    return owners
 
 
 def _texts_given(step: Step) -> list[str] | None:
     for child in step.children:
-        if _method(child) in _WRITE and isinstance(child.inputs, Mapping):
+        if method_of(child) in WRITE and isinstance(child.inputs, Mapping):
             texts = child.inputs.get("text_chunks")
             if isinstance(texts, list):
                 return [text for text in texts if isinstance(text, str)]

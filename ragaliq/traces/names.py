@@ -11,8 +11,8 @@ __all__ = ["AttributeNames"]
 class AttributeNames:
     """Attributes of a run's first span that the application itself fills.
 
-    What they hold goes before everything that is guessed. Values may be texts, or JSON as the conventions
-    write it.
+    What they hold goes before everything that is guessed. Values may be texts, or JSON as the
+    conventions write it.
 
     Attributes:
         question: Name of the attribute with the user's question; empty for none.

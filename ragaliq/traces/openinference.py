@@ -18,6 +18,8 @@ __all__ = ["step_of"]
 
 _OTHERS = {"GUARDRAIL": Kind.OTHER, "UNKNOWN": Kind.CHAIN}
 
+_TYPED = (*names.LANGCHAIN_SCOPES, names.LLAMA_INDEX_SCOPE)
+
 
 def step_of(span: TraceSpan) -> Step:
     """Read a span that has `openinference.span.kind`."""
@@ -56,12 +58,15 @@ def _kind(span: TraceSpan) -> Kind:
 def _content(span: TraceSpan, side: str) -> Content:
     held = span.attributes.get(f"{side}.value")
     mime = span.text(f"{side}.mime_type")
-    is_json = mime == "application/json" or (not mime and _looks_like_json(held))
+    # Several instrumentations leave the type out.
+    is_typed = bool(mime) or span.scope in _TYPED
+    is_json = mime == "application/json" or (not is_typed and _looks_like_json(held))
+    if held == "null" and span.scope in names.LANGCHAIN_SCOPES:
+        return Content()  # how a chain that returned nothing is written
     return content_of(held, is_json=is_json)
 
 
 def _looks_like_json(held: object) -> bool:
-    # Several instrumentations leave the type out; a text that only looks like JSON stays a text.
     return isinstance(held, str) and held[:1] in {"{", "["} and held.rstrip()[-1:] in {"}", "]"}
 
 

@@ -37,6 +37,9 @@ _ANSWER_KEYS = (
     "text",
 )
 
+# What resumes a LangGraph run is an answer to a question of the run's own.
+_COMMAND = {"graph", "update", "resume", "goto"}
+
 
 def question_of(value: Any) -> str | None:
     """The user's question in a chain's input, or None."""
@@ -46,7 +49,7 @@ def question_of(value: Any) -> str | None:
     if message is not None:
         return message.text or None
     if isinstance(value, Mapping):
-        return _question_of_mapping(value)
+        return None if set(value) == _COMMAND else _question_of_mapping(value)
     messages = messages_of(value)
     return last_question(messages) if messages else None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ragaliq.traces.conventions import step_of
-from ragaliq.traces.llama_index import is_plumbing, is_skipped
+from ragaliq.traces.llama_methods import is_plumbing, is_skipped
 from ragaliq.traces.span import TraceSpan
 from ragaliq.traces.step import Kind, Step
 
