@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import EvaluationResult, JudgeUsage
-from ragaliq.core.run import EvaluatedRun
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, ConfigurationError
 from ragaliq.execution import CaseScorer, choose_scorer
@@ -17,6 +16,7 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.sinks import EvaluationRecord, evaluation_record
 from ragaliq.streaming import score_stream
 from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.traces.origin import run_of
 
 __all__ = ["Campaign", "run_id_of"]
 
@@ -133,7 +133,7 @@ class Campaign:
     def _record(
         self, judging: _Judging, results: Mapping[str, EvaluationResult]
     ) -> EvaluationRecord:
-        run = EvaluatedRun(run_id=judging.run_id, pipeline=self._name)
+        run = run_of(judging.case, run_id=judging.run_id, pipeline=self._name)
         return evaluation_record(judging.case, results, run, content=self._content)
 
     def _spend(self, usage: JudgeUsage) -> None:

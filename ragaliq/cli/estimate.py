@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ragaliq.cli.console import errors, output
+from ragaliq.cli.left_out import show_left_out
 from ragaliq.cli.options import (
     BaseUrl,
     Data,
@@ -54,6 +55,7 @@ def estimate(
     )
     if reader.skipped:
         errors.print(f"{reader.skipped} bad rows were left out")
+    show_left_out(reader)
 
 
 def _priced(name: str, *, model: str | None, base_url: str | None) -> LLMJudge:

@@ -15,6 +15,7 @@ from ragaliq.cli.console import errors, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.cli.goals import Goal, missed
 from ragaliq.cli.journal import Outputs
+from ragaliq.cli.left_out import show_bad_rows, show_left_out
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -139,6 +140,7 @@ def evaluate(
         # Whatever ended the run, what was judged is shown and handed on.
         if tally.records:
             show_summary(tally)
+            show_left_out(reader)
             outputs.write()
             if outputs.journal is None:
                 errors.print("claim by claim: add --out report.html or --out results.csv")
@@ -171,10 +173,7 @@ async def _run(
 def _count(reader: CaseReader) -> int:
     """How many cases there are. Reading all first finds a bad row before anything is spent."""
     count = sum(1 for _ in reader)
-    for row in reader.skipped_rows[:5]:
-        errors.print(plain(f"left out: {row.where}: {row.problem}"))
-    if reader.skipped > 5:
-        errors.print(f"left out: {reader.skipped - 5} more rows")
+    show_bad_rows(reader)
     return count
 
 

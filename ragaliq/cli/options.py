@@ -58,7 +58,11 @@ class StrategyName(StrEnum):
 
 
 Data = Annotated[
-    Path, typer.Argument(help="Cases: .jsonl, .json, .csv, .tsv, .yaml, .parquet; also .gz.")
+    Path,
+    typer.Argument(
+        help="Cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces (OTLP, Phoenix's "
+        "exports); also .gz."
+    ),
 ]
 Judge = Annotated[
     str,

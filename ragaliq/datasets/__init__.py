@@ -1,14 +1,17 @@
-"""Cases from files: JSON, JSONL, CSV, YAML and Parquet, under the names other tools give fields."""
+"""Cases from files: tables under the names other tools give fields, and traces."""
 
-from ragaliq.datasets.case_reader import CaseReader, SkippedRow, read_cases
+from ragaliq.datasets.case_reader import CaseReader, SkippedRow
 from ragaliq.datasets.fields import FIELDS
 from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
+from ragaliq.datasets.opening import read_cases
+from ragaliq.datasets.trace_reader import TraceReader
 
 __all__ = [
     "FIELDS",
     "CaseReader",
     "LabelledClaim",
     "SkippedRow",
+    "TraceReader",
     "read_cases",
     "read_labelled_claims",
 ]

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.datasets.fields import require_known
 from ragaliq.datasets.formats import Format, format_of, rows_of
 from ragaliq.datasets.row import Row, RowError, fault
 from ragaliq.datasets.rows_to_cases import case_of
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.errors import DatasetError
 
-__all__ = ["CaseReader", "OnError", "SkippedRow", "read_cases"]
+__all__ = ["CaseReader", "OnError", "SkippedRow"]
 
 OnError = Literal["raise", "skip"]
 
@@ -40,12 +39,17 @@ class CaseReader:
     """
 
     def __init__(
-        self, path: Path, *, file_format: Format, fields: Mapping[str, str], on_error: OnError
+        self,
+        path: Path,
+        *,
+        file_format: Format | None,
+        fields: Mapping[str, str],
+        on_error: OnError,
     ) -> None:
         self.path = path
         self.skipped = 0
         self.skipped_rows: list[SkippedRow] = []
-        self._format: Format = file_format
+        self._format = file_format
         self._fields = dict(fields)
         self._on_error = on_error
 
@@ -63,7 +67,7 @@ class CaseReader:
 
     def _rows(self) -> Iterator[Row | RowError]:
         try:
-            yield from rows_of(self.path, self._format)
+            yield from rows_of(self.path, self._format or format_of(self.path))
         except DatasetError as error:
             raise DatasetError(f"{self.path}: {error}") from None
         except OSError as error:
@@ -95,44 +99,3 @@ class CaseReader:
         if len(self.skipped_rows) < _REMEMBERED:
             where, _, problem = str(error).partition(": ")
             self.skipped_rows.append(SkippedRow(where, problem))
-
-
-def read_cases(
-    path: str | Path,
-    *,
-    file_format: Format | None = None,
-    fields: Mapping[str, str] | None = None,
-    on_error: OnError = "raise",
-) -> CaseReader:
-    """Read cases from a JSON, JSONL, CSV, TSV, YAML or Parquet file, also gzipped.
-
-    Fields are recognised by the names RAGAS, DeepEval, LangSmith and ragaliq give them (`FIELDS`);
-    columns that are none of them travel in the case's metadata.
-
-    Args:
-        path: The file.
-        file_format: How it is written; by default from its name.
-        fields: A case's field to the name it has in this file, such as `{"query": "frage"}`; for
-            nested values with a dot, `inputs.frage`.
-        on_error: `raise` stops at the first bad row; `skip` leaves it out and counts it.
-
-    Returns:
-        An iterable of cases. JSONL, CSV and Parquet are read as they are iterated, in bounded
-        memory; JSON and YAML as a whole.
-
-    Raises:
-        ConfigurationError: `fields` or `on_error` is wrong.
-        DatasetError: The file is missing or of no known format; while iterating also for a bad
-            row, with file, place and field, never its text.
-    """
-    path = Path(path)
-    require_known(fields or {})
-    if on_error not in ("raise", "skip"):
-        raise ConfigurationError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
-    if not path.exists():
-        raise DatasetError(f"{path}: there is no such file")
-    if path.is_dir():
-        raise DatasetError(f"{path} is a folder; name a file in it")
-    return CaseReader(
-        path, file_format=file_format or format_of(path), fields=fields or {}, on_error=on_error
-    )

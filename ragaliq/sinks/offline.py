@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from ragaliq.core.results import EvaluationResult
-from ragaliq.core.run import EvaluatedRun
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.sinks.base import SinkLimits, SinkStats
 from ragaliq.sinks.resolve import SinkSpec
 from ragaliq.sinks.sink_set import SinkSet
 from ragaliq.telemetry.content import ContentPolicy, Redactor
+from ragaliq.traces.origin import run_of
 
 __all__ = ["OfflineSinks", "offline_sinks"]
 
@@ -31,7 +31,7 @@ class OfflineSinks:
     def record(self, case: RAGTestCase, results: Mapping[str, EvaluationResult]) -> None:
         """Have a case's results stored; never blocks and never raises."""
         # Evaluated a second time, a case is another run: its history is what people look at.
-        run = EvaluatedRun(run_id=case.id, pipeline=self._pipeline, ended_at=time.time())
+        run = run_of(case, run_id=case.id, pipeline=self._pipeline, ended_at=time.time())
         self._sinks.record(case, results, run)
 
     def stats(self) -> Mapping[str, SinkStats]:

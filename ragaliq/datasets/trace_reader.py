@@ -1,0 +1,96 @@
+"""Cases from a file of traces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.datasets.case_reader import CaseReader, OnError
+from ragaliq.datasets.row import fault
+from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.traces import AttributeNames, TracedCase, TraceSpan, cases_of_trace
+from ragaliq.traces.files import SpanProblem, TraceGroups, spans_in
+from ragaliq.traces.origin import case_of
+
+__all__ = ["TraceReader"]
+
+_NAMED = {"query": "question", "response": "answer", "context": "contexts"}
+
+
+class TraceReader(CaseReader):
+    """The cases of the runs in a file of traces.
+
+    Attributes:
+        traces: Traces read by the last reading.
+        left_out: Runs that give no case, by reason (`ragaliq.traces.reasons`), in the last reading.
+        late_spans: Spans that came when their trace had been given out to keep memory bounded.
+    """
+
+    def __init__(self, path: Path, *, fields: Mapping[str, str], on_error: OnError) -> None:
+        super().__init__(path, file_format=None, fields=fields, on_error=on_error)
+        if unknown := sorted(set(fields) - set(_NAMED)):
+            raise ConfigurationError(
+                f"fields: traces have no {unknown[0]!r}; name the span attribute that holds "
+                f"{', '.join(_NAMED)}"
+            )
+        self._names = AttributeNames(**{_NAMED[field]: name for field, name in fields.items()})
+        self.traces = 0
+        self.left_out: Counter[str] = Counter()
+        self.late_spans = 0
+
+    def __iter__(self) -> Iterator[RAGTestCase]:
+        self.skipped, self.skipped_rows = 0, []
+        self.traces, self.left_out, self.late_spans = 0, Counter(), 0
+        found = False
+        for spans in self._traces():
+            self.traces += 1
+            for traced in cases_of_trace(spans, attribute_names=self._names):
+                case = self._built(traced)
+                if case is not None:
+                    found = True
+                    yield case
+        if not found:
+            raise DatasetError(f"{self.path}: {self._nothing()}")
+
+    def _traces(self) -> Iterator[list[TraceSpan]]:
+        groups = TraceGroups()
+        try:
+            for each in spans_in(self.path):
+                if isinstance(each, SpanProblem):
+                    self._bad(each)
+                else:
+                    yield from groups.add(each)
+                    self.late_spans = groups.late
+        except DatasetError as error:
+            if str(error).startswith(str(self.path)):
+                raise
+            raise DatasetError(f"{self.path}: {error}") from None
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+        yield from groups.rest()
+
+    def _bad(self, problem: SpanProblem) -> None:
+        if self._on_error == "raise":
+            raise DatasetError(f"{self.path}: {problem.where}: {problem.problem}")
+        self._skip(fault(problem.where, problem.problem))
+
+    def _built(self, traced: TracedCase) -> RAGTestCase | None:
+        try:
+            case = case_of(traced)
+        except ValidationError:
+            case, reason = None, "malformed"
+        else:
+            reason = traced.reason
+        if case is None:
+            self.left_out[reason] += 1
+        return case
+
+    def _nothing(self) -> str:
+        if not self.traces:
+            return "there are no spans in it"
+        counts = ", ".join(f"{count} {reason}" for reason, count in self.left_out.most_common())
+        return f"no run in its {self.traces} traces can be evaluated: {counts or 'no runs'}"

@@ -1,0 +1,148 @@
+"""The pieces of spans in JSON: ids, times and values, as different encoders write them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+__all__ = [
+    "BadSpanError",
+    "attributes_of",
+    "identifier",
+    "items",
+    "member",
+    "nanoseconds",
+    "whole_number",
+]
+
+_HEX = re.compile(r"[0-9a-f]+")
+_MOST_NESTED = 64
+_BILLION = 1_000_000_000
+
+
+class BadSpanError(ValueError):
+    """What is wrong with a span; says where in it and quotes nothing of it."""
+
+
+def member(held: Mapping[str, Any], name: str) -> Any:
+    """A member by its name in OTLP's JSON, or as protobuf's own encoders may write it."""
+    if name in held:
+        return held[name]
+    return held.get("".join("_" + c.lower() if c.isupper() else c for c in name))
+
+
+def items(held: Any, name: str) -> list[Any]:
+    """A list among the members; empty where it is missing.
+
+    Raises:
+        BadSpanError: It is something else.
+    """
+    value = member(held, name) if isinstance(held, Mapping) else None
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise BadSpanError(f"{name} is no list")
+    return value
+
+
+def identifier(value: Any, *, digits: int, name: str) -> str:
+    """An id as lower-case hex digits, from hex or, as protobuf's JSON has it, from base64.
+
+    Raises:
+        BadSpanError: It is neither, or all zeros.
+    """
+    if isinstance(value, str):
+        text = value.strip().lower().removeprefix("0x").replace("-", "")
+        if len(text) != digits:
+            text = _from_base64(value)
+        if len(text) == digits and _HEX.fullmatch(text) and text.strip("0"):
+            return text
+    raise BadSpanError(f"{name} is not an id of {digits} hexadecimal digits")
+
+
+def whole_number(value: Any, *, name: str) -> int:
+    """An integer; OTLP's JSON writes large ones as text.
+
+    Raises:
+        BadSpanError: It is none.
+    """
+    if isinstance(value, str):
+        try:
+            value = int(value)
+        except ValueError:
+            value = None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise BadSpanError(f"{name} is no whole number")
+    return value
+
+
+def nanoseconds(value: Any, *, name: str) -> int:
+    """A time in nanoseconds, from one written as in ISO 8601; 0 where it is missing.
+
+    Raises:
+        BadSpanError: It is no time.
+    """
+    if value is None:
+        return 0
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise BadSpanError(f"{name} is no time") from None
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        since = moment - datetime.fromtimestamp(0, UTC)
+        return (since.days * 86_400 + since.seconds) * _BILLION + since.microseconds * 1000
+    raise BadSpanError(f"{name} is no time")
+
+
+def attributes_of(held: Any) -> dict[str, object]:
+    """OTLP's list of keys and values as a mapping.
+
+    Raises:
+        BadSpanError: It is something else.
+    """
+    found: dict[str, object] = {}
+    for pair in items(held, "attributes"):
+        key = pair.get("key") if isinstance(pair, Mapping) else None
+        if not isinstance(key, str):
+            raise BadSpanError("an attribute has no key")
+        found[key] = _value(pair.get("value"), 0)
+    return found
+
+
+def _value(held: Any, depth: int) -> object:
+    if held is None:
+        return None
+    if depth > _MOST_NESTED:
+        raise BadSpanError("an attribute is nested too deeply")
+    if not isinstance(held, Mapping):
+        raise BadSpanError("an attribute's value is no object")
+    values = member(held, "arrayValue")
+    if values is not None:
+        return [_value(each, depth + 1) for each in items(values, "values")]
+    pairs = member(held, "kvlistValue")
+    if pairs is not None:
+        listed = [pair for pair in items(pairs, "values") if isinstance(pair, Mapping)]
+        return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in listed}
+    number = member(held, "intValue")
+    if number is not None:
+        return whole_number(number, name="intValue")
+    for name in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
+        value = member(held, name)
+        if isinstance(value, str | bool | int | float):
+            return value
+    return None
+
+
+def _from_base64(value: str) -> str:
+    try:
+        return base64.b64decode(value, validate=True).hex()
+    except (binascii.Error, ValueError):
+        return ""
