@@ -9,7 +9,7 @@ from typing import Any
 from ragaliq.traces.names import REDACTED
 from ragaliq.traces.span import TraceSpan
 
-__all__ = ["Content", "content_of", "numbered", "parsed"]
+__all__ = ["Content", "content_of", "numbered"]
 
 _MOST_NUMBERED = 10_000
 """A list of more is no list of documents or messages."""
@@ -46,23 +46,13 @@ def content_of(held: object, *, is_json: bool) -> Content:
     if not is_json:
         return Content(held)
     try:
-        return Content(parsed(held))
+        return Content(json.loads(held))
+    except RecursionError:
+        return Content(held, is_cut=True)  # nobody can read it
     except ValueError:
         # A text that begins like JSON is taken for some: it must also have ended like it.
         is_cut = held.lstrip()[:1] in {"{", "["} and held.rstrip()[-1:] not in {"}", "]"}
         return Content(held, is_cut=is_cut)
-
-
-def parsed(text: str) -> Any:
-    """What JSON stands for.
-
-    Raises:
-        ValueError: It is none, or nested too deeply.
-    """
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
 
 
 def numbered(span: TraceSpan, prefix: str) -> list[dict[str, object]]:

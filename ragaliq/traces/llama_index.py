@@ -11,6 +11,7 @@ from typing import Any
 
 from ragaliq.core.draft import Passage
 from ragaliq.traces.chain import Found, walk
+from ragaliq.traces.content import content_of
 from ragaliq.traces.documents import number
 from ragaliq.traces.llama_methods import (
     ENGINES,
@@ -22,6 +23,7 @@ from ragaliq.traces.llama_methods import (
     method_of,
 )
 from ragaliq.traces.llama_workflow import workflow_answer, workflow_question
+from ragaliq.traces.names import PROMPT_VARIABLES
 from ragaliq.traces.shapes import answer_of, question_of
 from ragaliq.traces.step import Kind, Step
 
@@ -139,7 +141,7 @@ class _Reading:
         listed = _shown(_sources_around(step, self._steps))
         found = _flat(scope.reranked[-1:] or scope.retrieved)
         if texts is None:
-            return self._nodes(_sources_around(step, self._steps)) or found
+            return _as_prompted(step, self._nodes(_sources_around(step, self._steps)) or found)
         if len(listed) >= len(texts):  # in the order of the texts, followed by further sources
             owners: list[Passage | None] = list(listed[: len(texts)])
         else:
@@ -179,6 +181,41 @@ def _texts_given(step: Step) -> list[str] | None:
             if isinstance(texts, list):
                 return [text for text in texts if isinstance(text, str)]
     return None
+
+
+def _as_prompted(step: Step, passages: Sequence[Passage]) -> list[Passage]:
+    """The passages as a model was shown them one by one, with their metadata."""
+    shown = _prompted(step)
+    texts = [passage.text for passage in passages]
+    return [
+        next(
+            (
+                passage._replace(text=text)
+                for text in shown
+                if text.endswith(passage.text)
+                and not any(other != passage.text and other in text for other in texts)
+            ),
+            passage,
+        )
+        for passage in passages
+    ]
+
+
+def _prompted(step: Step) -> list[str]:
+    """What was put into prompts as context below a step."""
+    found: list[str] = []
+    todo = [step]
+    while todo:
+        each = todo.pop()
+        todo += each.children
+        held = content_of(each.span.attributes.get(PROMPT_VARIABLES), is_json=True).value
+        variables = held if each.kind is Kind.LLM and isinstance(held, Mapping) else {}
+        found += [
+            value
+            for name, value in variables.items()
+            if name.startswith("context") and isinstance(value, str)
+        ]
+    return found
 
 
 def _sources_around(step: Step, steps: Sequence[Step]) -> Any:

@@ -76,6 +76,8 @@ def _documents(step: Step, prefix: str) -> list[Passage] | None:
     if listed:
         # LangChain's, with the ids that the attributes leave out.
         return passages_of(listed)
+    whole = content_of(step.span.attributes.get(prefix), is_json=True).value
+    step.is_cut = step.is_cut or isinstance(whole, str)
     passages = []
     for item in numbered(step.span, prefix):
         text = item.get("document.content", item.get("content"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragaliq.traces.conventions import step_of
 from ragaliq.traces.llama_methods import is_plumbing, is_skipped
@@ -118,9 +118,17 @@ def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
             place.around.loose += place.loose
         elif kinds & (_SOURCES | {Kind.LLM}):
             place.loose.sort(key=_by_start)
-            span = place.step.span if place.step is not None else place.loose[0].span
-            groups.append(_in_order(Step(span=span, kind=Kind.NONE, children=place.loose)))
+            groups.append(
+                _in_order(Step(span=_span_around(place), kind=Kind.NONE, children=place.loose))
+            )
     return groups[::-1]
+
+
+def _span_around(place: _Place) -> TraceSpan:
+    """The span of a place; where that is missing, the first there, for as long as they took."""
+    if place.step is not None:
+        return place.step.span
+    return replace(place.loose[0].span, end_ns=max(step.span.end_ns for step in place.loose))
 
 
 def _in_order(top: Step) -> list[Step]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -83,18 +82,22 @@ class _Rest(io.RawIOBase):
 
 def _framing(start: bytes) -> str | None:
     """`none`, `varint` or `uint32` (as the collector's file exporter frames), or no OTLP."""
-    if len(start) < 3:
+    if not start.strip():
         return None
     length, used = _varint(start)
-    inside = start[1:]
-    inner_length, inner_used = _varint(inside)
-    first = inside[inner_used : inner_used + 1]
-    if start[0] == _RESOURCE_SPANS and inner_length and first and first[0] in _INSIDE:
-        return "none"
-    if length and start[used : used + 1] == b"\x0a":
+    if used and _is_field(start[used:], (_RESOURCE_SPANS,), length):
         return "varint"
-    is_framed = len(start) > 4 and 0 < struct.unpack(">I", start[:4])[0] <= MAX_MESSAGE_BYTES
-    return "uint32" if is_framed and start[4] == _RESOURCE_SPANS else None
+    length, used = _varint(start[1:])
+    if start[0] == _RESOURCE_SPANS and _is_field(start[1 + used :], _INSIDE, length):
+        return "none"
+    length = int.from_bytes(start[:4], "big")
+    return "uint32" if _is_field(start[4:], (_RESOURCE_SPANS,), length) else None
+
+
+def _is_field(data: bytes, tags: Sequence[int], size: int) -> bool:
+    """Whether a message of a size may begin so: with a field that has a length and fits into it."""
+    length, used = _varint(data[1:])
+    return bool(data) and data[0] in tags and used > 0 and 1 + used + length <= size
 
 
 def _messages(stream: io.BufferedReader[_Rest], framing: str | None) -> Iterator[bytes]:

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from ragaliq import Monitor
+from ragaliq.testing import ScriptedJudge
+
+HERE = Path(__file__).parent
+for folder in (HERE, HERE.parent / "langchain"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+@pytest.fixture
+def tracing():
+    """A tracer provider of the test's own, and what it recorded."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    yield SimpleNamespace(provider=provider, spans=exporter.get_finished_spans)
+    provider.shutdown()
+
+
+@pytest.fixture
+def watched():
+    """A monitor, and the cases that handlers gave it."""
+    results = []
+    monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
+
+    def cases():
+        assert monitor.flush(30)
+        return [result.case for result in sorted(results, key=lambda r: r.run.ended_at)]
+
+    yield SimpleNamespace(monitor=monitor, cases=cases, results=results)
+    monitor.close(5)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write a file and give its path."""
+
+    def write(name, content):
+        path = tmp_path / name
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    return write

@@ -1,0 +1,95 @@
+"""Spans written by hand, as instrumentations of any language may write them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from ragaliq.traces import SpanEvent, TraceSpan, cases_of_trace
+
+TRACE = "a" * 32
+QUESTION = "How long do refunds take?"
+ANSWER = "Refunds take five days."
+TEXTS = ["Refunds take five days.", "Shops open at nine."]
+
+_numbers = itertools.count(1)
+
+
+def span(kind=None, *, parent=None, name="step", at=(0, 100), scope="", error="", **more):
+    """A span of an OpenInference kind; `at` is its start and end."""
+    attributes = {"openinference.span.kind": kind} if kind else {}
+    attributes |= more.pop("attributes", {})
+    events = more.pop("events", ())
+    if error:
+        events = (SpanEvent(name="exception", attributes={"exception.type": error}),)
+    return TraceSpan(
+        trace_id=more.pop("trace", TRACE),
+        span_id=more.pop("id", f"{next(_numbers):016x}"),
+        parent_id=getattr(parent, "span_id", parent),
+        name=name,
+        start_ns=at[0],
+        end_ns=at[1],
+        is_error=bool(error),
+        attributes=attributes,
+        events=events,
+        scope=scope,
+        **more,
+    )
+
+
+def io(question=None, answer=None):
+    """The attributes of input and output; what is no text is JSON."""
+    attributes = {}
+    for side, value in (("input", question), ("output", answer)):
+        if isinstance(value, str):
+            attributes[f"{side}.value"] = value
+        elif value is not None:
+            attributes[f"{side}.value"] = json.dumps(value)
+            attributes[f"{side}.mime_type"] = "application/json"
+    return attributes
+
+
+def documents(texts=TEXTS, prefix="retrieval.documents"):
+    attributes = {}
+    for number, text in enumerate(texts):
+        attributes[f"{prefix}.{number}.document.content"] = text
+        attributes[f"{prefix}.{number}.document.id"] = f"doc-{TEXTS.index(text)}"
+    return attributes
+
+
+def chain(question=QUESTION, answer=ANSWER, **more):
+    return span("CHAIN", attributes=io(question, answer), **more)
+
+
+def retriever(parent, texts=TEXTS, *, at=(10, 20), query=QUESTION, **more):
+    attributes = io(query) | documents(texts)
+    return span("RETRIEVER", parent=parent, at=at, attributes=attributes, **more)
+
+
+def model(parent, reply=ANSWER, *, asked=QUESTION, at=(30, 40), **more):
+    attributes = {
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": asked,
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": reply,
+    }
+    return span("LLM", parent=parent, at=at, attributes=attributes, **more)
+
+
+def only(spans):
+    """The one run of a trace."""
+    (found,) = cases_of_trace(spans)
+    return found
+
+
+def triple(found):
+    """Question, texts and answer of a run that must have a case."""
+    assert found.reason == ""
+    draft = found.draft
+    return draft.query, [passage.text for passage in draft.passages], draft.response
+
+
+def reason(spans):
+    found = only(spans)
+    assert found.draft is None
+    return found.reason
