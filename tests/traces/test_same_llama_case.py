@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import json
 
 import pytest
@@ -84,6 +86,19 @@ def as_bytes(case):
     """Everything of a case but how it is called."""
     held = case.model_dump(mode="json", exclude={"id", "tags", "metadata"})
     return json.dumps(held).encode()
+
+
+@pytest.fixture(autouse=True)
+def _loop_of_synchronous_calls(request):
+    """LlamaIndex's synchronous calls make an event loop where there is none, and leave it open."""
+    if inspect.iscoroutinefunction(request.function):
+        yield
+        return
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,69 @@
+"""Traces of the other real instrumentations: OpenTelemetry's own, and OpenLLMetry's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rag_parts import ANSWER, QUESTION, REFUNDS
+
+from ragaliq.datasets import read_cases
+from ragaliq.errors import DatasetError
+
+HERE = Path(__file__).parent
+GENAI = ("opentelemetry.instrumentation.genai.langchain", "LangChainInstrumentor")
+TRACELOOP = ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor")
+
+
+@pytest.fixture
+def traced(written):
+    """The cases of an application that answered under an instrumentation."""
+
+    def run(instrumentor, app, *, content="SPAN_ONLY"):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", str(HERE / "instrumented_app.py"), *instrumentor, app],
+            env={
+                "PYTHONPATH": os.pathsep.join(sys.path),
+                "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
+                "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": content,
+                "TRACELOOP_TRACE_CONTENT": "false" if content == "NO_CONTENT" else "true",
+            },
+            capture_output=True,
+            timeout=100,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        return read_cases(written("t.pb", done.stdout))
+
+    return run
+
+
+@pytest.mark.parametrize("app", ["chain", "agent"])
+def test_openllmetry(traced, app):
+    (case,) = traced(TRACELOOP, app)
+    assert case.query == QUESTION
+    assert case.context_texts == REFUNDS
+    assert case.response == (ANSWER if app == "chain" else "Five days.")
+
+
+def test_opentelemetry_s_own_with_what_a_tool_gave_the_model(traced):
+    (case,) = traced(GENAI, "agent")
+    assert (case.query, case.response) == (QUESTION, "Five days.")
+    assert case.context_texts == ["\n\n".join(REFUNDS)]
+
+
+def test_opentelemetry_s_own_keeps_no_texts_of_a_chain_s_documents(traced):
+    reader = traced(GENAI, "chain")
+    with pytest.raises(DatasetError, match="1 content_hidden"):
+        list(reader)
+
+
+@pytest.mark.parametrize("instrumentor", [GENAI, TRACELOOP])
+def test_without_content_there_is_no_case(traced, instrumentor):
+    reader = traced(instrumentor, "agent", content="NO_CONTENT")
+    with pytest.raises(DatasetError, match="can be evaluated"):
+        list(reader)
+    assert "content_hidden" in reader.left_out or "not_rag" in reader.left_out
