@@ -104,6 +104,8 @@ class Sources:
             self._held.pop(source, None)
 
     def _inside(self, step: Step) -> list[int]:
+        if step.index == step.last:  # most steps: a trace may have very many
+            return [step.index] if step.index in self._held else []
         return [source for source in self._held if step.index <= source <= step.last]
 
 

@@ -203,7 +203,7 @@ def test_values_nested_too_deeply(written):
         list(read_cases(written("t.json", request(deep))))
 
 
-@pytest.mark.parametrize("size", [5, 60, 200])
+@pytest.mark.parametrize("size", [40, 60, 200])
 def test_protobuf_that_breaks_off(size, written):
     from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, TracesData
 

@@ -17,7 +17,7 @@ from ragaliq.traces.reasons import REASONS
 SAME_FOLDER = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
-    max_examples=150,
+    max_examples=60,
 )
 NAMES = st.sampled_from(
     "resourceSpans scopeSpans spans traceId spanId parentSpanId attributes key value stringValue "

@@ -1,0 +1,85 @@
+"""`ragaliq evaluate` and `estimate` on a file of traces."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+QUESTION, ANSWER = "When does it open?", "The shop opens at 9."
+
+
+def span(span_id, kind, parent="", **attributes):
+    held = {"openinference.span.kind": kind}
+    held |= {name.replace("__", "."): value for name, value in attributes.items()}
+    return {
+        "traceId": "a" * 32,
+        "spanId": span_id * 16,
+        "parentSpanId": parent * 16,
+        "name": "support",
+        "startTimeUnixNano": "1",
+        "endTimeUnixNano": "9",
+        "attributes": [{"key": k, "value": {"stringValue": v}} for k, v in held.items()],
+    }
+
+
+def run(number, answer=ANSWER, **attributes):
+    """A run whose span ids are made of a digit and the letter after it."""
+    inner = "abcdef"[number]
+    return [
+        span(str(number), "CHAIN", input__value=QUESTION, output__value=answer, **attributes),
+        span(inner, "RETRIEVER", str(number), **{"retrieval.documents.0.document.content": ANSWER}),
+    ]
+
+
+@pytest.fixture
+def traces(tmp_path):
+    def write(*spans):
+        path = tmp_path / "traces.otlp.json"
+        path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
+        return path
+
+    return write
+
+
+def test_results_speak_of_the_original_span_and_what_is_left_out_is_said(ragaliq, traces, records):
+    path = traces(*run(1), *run(2, "__REDACTED__"), span("9", "LLM"))
+    done = ragaliq("evaluate", path, "--metrics", "faithfulness", "--out", "results.jsonl")
+
+    assert done.returncode == 0, done.stderr
+    assert "faithfulness  1.000" in done.stdout
+    assert "1 content_hidden: question, context or answer was kept out" in done.stderr
+    assert "1 not_rag: nothing was retrieved" in done.stderr
+    (record,) = records()
+    assert record["run"]["run_id"] == "a" * 32 + "-" + "1" * 16
+    assert record["run"]["pipeline"] == "support"
+    assert record["run"]["target"]["trace_id"] == "a" * 32
+    assert record["run"]["target"]["span_id"] == "1" * 16
+
+
+def test_the_attributes_that_hold_what_counts_can_be_named(ragaliq, traces, records):
+    path = traces(*run(1, "no", app__answer="The shop opens at 9. Parrots juggle lanterns."))
+    field = ("--field", "response=app.answer")
+    done = ragaliq("evaluate", path, *field, "--metrics", "faithfulness", "--out", "results.jsonl")
+
+    assert done.returncode == 0, done.stderr
+    (record,) = records()
+    assert record["metrics"][0]["score"] == 0.5
+
+
+def test_fields_that_traces_do_not_have_are_refused(ragaliq, traces):
+    done = ragaliq("evaluate", traces(*run(1)), "--field", "tags=labels")
+    assert done.returncode == 2
+    assert "name the span attribute that holds query, response, context" in done.stderr
+
+
+def test_a_file_without_any_run_is_refused_with_the_reasons(ragaliq, traces):
+    done = ragaliq("evaluate", traces(span("9", "LLM")))
+    assert done.returncode != 0
+    assert "no run in its 1 traces can be evaluated: 1 not_rag" in done.stderr
+
+
+def test_an_estimate_counts_the_same_cases(ragaliq, traces):
+    done = ragaliq("estimate", traces(*run(1), span("9", "LLM")), "--judge", "local")
+    assert done.stdout.startswith("1 cases")
+    assert "1 not_rag" in done.stderr

@@ -1,0 +1,77 @@
+"""Where a case came from travels with it, and nobody else's metadata is taken for it."""
+
+from __future__ import annotations
+
+import pytest
+from hand_written import QUESTION, chain, only, retriever
+
+from ragaliq import RAGTestCase, evaluate
+from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import TracedCase
+from ragaliq.traces.origin import case_of, run_of
+
+TARGET = {"trace_id": "a" * 32, "span_id": "b" * 16}
+
+
+def case(**metadata):
+    return RAGTestCase(query="Q?", response="A.", metadata=metadata)
+
+
+def traced(**more):
+    root = chain(name="support", **more)
+    return only([root, retriever(root)])
+
+
+def test_a_case_from_a_trace_names_its_span():
+    found = traced()
+    run = run_of(case_of(found), run_id="r1", pipeline="file")
+    assert run.target == found.target
+    assert (run.run_id, run.pipeline, run.ended_at) == ("r1", "support", 1e-7)
+
+
+def test_it_survives_a_file():
+    found = traced()
+    again = RAGTestCase.model_validate_json(case_of(found).model_dump_json())
+    assert run_of(again, run_id="r1", pipeline="file").target == found.target
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "a trace of jam",
+        {},
+        {"target": {"trace_id": "x", "span_id": "y"}},
+        {"target": TARGET, "more": 1},
+        {"target": TARGET, "framework": "haystack"},
+    ],
+)
+def test_other_metadata_of_that_name_means_nothing(held):
+    run = run_of(case(trace=held), run_id="r1", pipeline="file", ended_at=5.0)
+    assert (run.target, run.pipeline, run.ended_at) == (None, "file", 5.0)
+
+
+def test_a_run_without_a_case_has_none():
+    found = traced()
+    assert case_of(TracedCase(id="x", target=found.target, reason="not_rag")) is None
+
+
+class Kept:
+    name = "kept"
+
+    def __init__(self):
+        self.records = []
+
+    async def write(self, records):
+        self.records += records
+
+    async def aclose(self):
+        pass
+
+
+def test_sinks_get_the_original_span():
+    found, sink = traced(), Kept()
+    evaluate([case_of(found)], judge=ScriptedJudge(), sinks=[sink], evaluators=["faithfulness"])
+    (record,) = sink.records
+    assert record.run.target == found.target
+    assert record.run.run_id == found.id
+    assert found.draft.query == QUESTION
