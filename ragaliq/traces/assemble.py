@@ -93,13 +93,15 @@ def _missing(steps: Sequence[Step], found: Found, run: ChainRun, *, is_loose: bo
     root = steps[0]
     sources = _of(steps, Kind.RETRIEVER, Kind.RERANKER)
     texts = (found.question, found.answer, *(p.text for p in found.passages or ()))
+    limits = frozenset().union(*(step.cut_at for step in steps))
+    is_cut = any(step.is_cut for step in (root, *sources)) or any(len(t) in limits for t in texts)
     hides_sources = not found.passages and any(step.is_hidden for step in sources)
     reasons = {
         "truncated": found.is_cut,
         "content_hidden": names.REDACTED in texts or hides_sources,
         "cancelled": method_of(root) == WORKFLOW and root.outputs is None,
         "not_rag": found.passages is None or (is_loose and run.last_model() is None),
-        "attributes_cut": any(step.is_cut for step in (root, *sources)),
+        "attributes_cut": is_cut,
         "ambiguous": is_loose and is_ambiguous(steps),
         "no_question": not found.question.strip(),
         "no_answer": not found.answer.strip(),

@@ -31,6 +31,7 @@ def step_of(span: TraceSpan) -> Step:
         outputs=outputs.value,
         is_hidden=inputs.is_hidden or outputs.is_hidden,
         is_cut=inputs.is_cut or outputs.is_cut or span.dropped_attributes > 0,
+        cut_at=frozenset(len(each.value) for each in (inputs, outputs) if each.is_cut),
     )
     if step.kind is Kind.RETRIEVER:
         step.passages = _documents(step, names.DOCUMENTS)

@@ -44,6 +44,8 @@ class Step:
         follows: Whether it is a later step of a sequence; None where the span does not say.
         is_hidden: Whether content of it was switched off.
         is_cut: Whether content of it is incomplete.
+        cut_at: The lengths at which JSON in it stops before its end: texts of such a length may
+            have been cut as well.
         children: The steps inside it, in the order they started.
         index: Its place among the steps of its root, each before those inside it.
         last: The highest place inside it.
@@ -60,6 +62,7 @@ class Step:
     follows: bool | None = None
     is_hidden: bool = False
     is_cut: bool = False
+    cut_at: frozenset[int] = frozenset()
     children: list[Step] = field(default_factory=list)
     index: int = 0
     last: int = 0

@@ -85,6 +85,16 @@ def test_json_that_was_cut():
     assert in_question(root) == "attributes_cut"
 
 
+def test_texts_as_long_as_json_of_the_same_trace_that_was_cut():
+    root = chain(answer="Five days.")
+    length = len(TEXTS[0])
+    state = '{"state": "' + "x" * 99
+    cut = {"output.value": state[:length], "output.mime_type": "application/json"}
+    elsewhere = span("CHAIN", parent=root, attributes=cut)
+    assert in_question(root, elsewhere) == "attributes_cut"
+    assert triple(only([root, retriever(root, TEXTS[1:]), elsewhere]))[1] == TEXTS[1:]
+
+
 def test_attributes_that_were_dropped():
     root = chain()
     incomplete = retriever(root, dropped_attributes=3)

@@ -11,7 +11,11 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import create_retriever_tool
+from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.langchain import LangChainInstrumentor
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import SpanLimits
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from otlp import FORMS
 from rag_parts import (
     PROMPT,
@@ -28,6 +32,7 @@ from rag_parts import (
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq.datasets import read_cases
+from ragaliq.errors import DatasetError
 from ragaliq.traces.origin import run_of
 
 # OpenInference reads a message's text in the old way.
@@ -134,6 +139,45 @@ def test_a_stream_that_is_broken_off_gives_no_case_in_either_way(tracing, watche
     reader = read_cases(written("t.pb", FORMS["traces.pb"](tracing.spans())))
     assert len(list(reader)) == 1
     assert reader.left_out == {"truncated": 1}
+
+
+@pytest.mark.usefixtures("_instrumented")
+def test_what_the_exporter_really_sends(tracing, watched, written, received):
+    tracing.provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(received.url)))
+    rag_chain(Library()).invoke(QUESTION, {"callbacks": [RagaliqCallbackHandler(watched.monitor)]})
+    (live,) = watched.cases()
+
+    sent = [len(body).to_bytes(4, "big") + body for body in received.bodies]
+    assert len(sent) == len(tracing.spans())
+    (case,) = read_cases(written("received.bin", b"".join(sent)))
+    assert as_bytes(case) == as_bytes(live)
+
+
+def left_out(tracing, written, **config):
+    """Why the trace of an application gives no case."""
+    LangChainInstrumentor().instrument(tracer_provider=tracing.provider, **config)
+    try:
+        rag_chain(Library()).invoke(QUESTION)
+    finally:
+        LangChainInstrumentor().uninstrument()
+    reader = read_cases(written("t.pb", FORMS["traces.pb"](tracing.spans())))
+    with pytest.raises(DatasetError, match="can be evaluated"):
+        list(reader)
+    return dict(reader.left_out)
+
+
+@pytest.mark.parametrize("hidden", ["hide_inputs", "hide_outputs"])
+def test_hidden_content_is_no_content(tracing, written, hidden):
+    config = TraceConfig(**{hidden: True})
+    assert left_out(tracing, written, config=config) == {"content_hidden": 1}
+
+
+@pytest.mark.parametrize(
+    "limits", [SpanLimits(max_span_attributes=6), SpanLimits(max_span_attribute_length=60)]
+)
+def test_what_the_sdk_cut_is_no_case(limits, tracing, written):
+    tracing.provider._span_limits = limits
+    assert left_out(tracing, written) == {"attributes_cut": 1}
 
 
 @pytest.mark.usefixtures("_instrumented")
