@@ -172,21 +172,21 @@ $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llam
 	@$(PIP) install -qq -c constraints.txt --no-build-isolation --group dev $(addprefix -e ,$(PROJECTS))
 	@touch $@
 
-# $(1): the environment, $(2): its constraints, $(3): its dependency group.
+# $(1): the environment, $(2): its constraints, $(3): its dependency groups.
 define install_beside
 	@echo "Installing into $(1) (once; a minute or two) ..." >&2
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 	@$(1)/bin/python -m pip --disable-pip-version-check --no-input install -qq -c $(2) \
 		pip hatchling editables
 	@$(1)/bin/python -m pip --disable-pip-version-check --no-input install -qq -c $(2) \
-		--no-build-isolation --group $(3) $(addprefix -e ,$(PROJECTS))
+		--no-build-isolation $(addprefix --group ,$(3)) $(addprefix -e ,$(PROJECTS))
 	@touch $(1)/.ready
 endef
 
 MANIFESTS := pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml
 
 $(LOWEST)/.ready: $(MANIFESTS) constraints-lowest.txt
-	$(call install_beside,$(LOWEST),constraints-lowest.txt,test)
+	$(call install_beside,$(LOWEST),constraints-lowest.txt,test cli)
 
 $(PEERS)/.ready: $(MANIFESTS) constraints.txt
 	$(call install_beside,$(PEERS),constraints.txt,peers)

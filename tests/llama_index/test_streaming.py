@@ -11,6 +11,7 @@ from llama_index.core.base.response.schema import AsyncStreamingResponse, Stream
 
 from llama_index.evaluation.ragaliq import RagaliqSpanHandler
 from llama_index.evaluation.ragaliq.streams import afollow, follow
+from ragaliq import suppress
 
 QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
@@ -84,11 +85,14 @@ def test_a_stream_read_twice_counts_once(engine, monitor, handler):
     assert monitor.only[2] == ANSWER
 
 
-def test_the_stream_stays_a_generator(engine, handler):
+def test_the_stream_stays_a_generator_of_the_same_pieces(engine, handler):
+    with suppress():  # LlamaIndex 0.14.22 to 0.14.24 make one piece of them, others four
+        alone = list(engine(streaming=True).query(QUESTION).response_gen)
     response = engine(streaming=True).query(QUESTION)
 
     assert inspect.isgenerator(response.response_gen)
-    assert list(response.response_gen) == ["Refunds", " take", " five", " days."]
+    assert list(response.response_gen) == alone
+    assert "".join(alone) == ANSWER
 
 
 def test_an_empty_retrieval_streams_its_answer(engine, retriever_class, monitor, handler):
@@ -167,9 +171,9 @@ def test_a_model_that_fails_half_way_leaves_an_errored_run(engine, scripted_llm,
     def reply(prompt):
         raise ConnectionError("gone")
 
-    response = engine(streaming=True, llm=scripted_llm(reply=reply)).query(QUESTION)
-    with pytest.raises(ConnectionError):
-        list(response.response_gen)
+    failing = engine(streaming=True, llm=scripted_llm(reply=reply))
+    with pytest.raises(ConnectionError):  # LlamaIndex 0.14.22 to 0.14.24: already from `query`
+        list(failing.query(QUESTION).response_gen)
 
     assert monitor.outcomes == {"errored": 1}
 

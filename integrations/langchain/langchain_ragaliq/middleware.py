@@ -27,7 +27,8 @@ except ModuleNotFoundError as missing:
 __all__ = ["RagaliqGuardMiddleware"]
 
 
-class RagaliqGuardMiddleware(AgentMiddleware[Any, Any, Any]):
+# LangChain's class has two type parameters in 1.0, and since a third with a default.
+class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
     """Checks an agent's final answer against what its tools said in this turn.
 
         agent = create_agent(model, tools, middleware=[RagaliqGuardMiddleware(judge="claude")])
