@@ -189,7 +189,7 @@ def test_bad_rows_can_be_left_out_and_are_said(ragaliq, write_cases, records):
         (["--out", "results.pdf"], 2, "end the name in one of .jsonl, .csv"),
         (["--resume"], 2, "--resume needs --out"),
         (["--field", "query"], 2, "write it as FIELD=NAME"),
-        (["--concurrency", "0"], 2, "greater than or equal to 1"),
+        (["--concurrency", "0"], 2, "Invalid value for '--concurrency'"),
         (["--policy", "mild"], 2, "mild"),
     ],
 )
