@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 # Only for `make test-local-model`: a server that has to be compiled, and a model of 98 MB.
 LOCAL_MODEL := .venv-local-model
-# Only for `make test-lowest`: the lowest version of each framework that the adapters promise.
+# Only for `make test-lowest`: the lowest version of each framework and library that is promised.
 LOWEST := .venv-lowest
 # Only for `make bench-peers`: what other tools' handlers cost, measured in the same run.
 PEERS := .venv-peers
@@ -72,8 +72,9 @@ test-local-model: $(READY) $(LOCAL_MODEL)/.ready ## Try a judge on a real model 
 		$(PY) -m pytest tests/local_model -m local_model $(ARGS)
 
 .PHONY: test-lowest
-test-lowest: $(LOWEST)/.ready ## Test the adapters with the lowest versions of the frameworks
-	@$(LOWEST)/bin/python -m pytest tests/langchain tests/llama_index -n auto --dist loadfile $(ARGS)
+test-lowest: $(LOWEST)/.ready ## Test with the lowest versions of the frameworks and libraries
+	@$(LOWEST)/bin/python -m pytest -n auto --dist loadfile \
+		$(addprefix --ignore=tests/,architecture docs packaging) $(ARGS)
 
 .PHONY: test-browser
 test-browser: $(READY) ## Open the report in a real Chromium (apt-get install chromium); makes its pictures

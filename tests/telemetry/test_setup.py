@@ -82,6 +82,15 @@ assert setup.shutdown()
     )
 
 
+def test_flushing_exports_the_spans_that_wait():
+    code = """
+setup = configure()
+setup.tracer_provider.get_tracer("shop").start_span("waiting").end()
+print(setup.flush(), setup.exports()["spans"].exported)
+"""
+    assert run(code) == "True 1\n"
+
+
 def test_a_monitor_made_before_reports_to_what_is_set_up_later():
     run(
         """

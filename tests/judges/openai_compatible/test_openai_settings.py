@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
 import pytest
+from openai import AsyncOpenAI
 
 import ragaliq
 from ragaliq.errors import ConfigurationError
@@ -76,6 +78,10 @@ async def test_no_key_is_sent_unless_one_is_given(server, judge_at, monkeypatch)
         assert "of-the-environment" not in str(request.headers)
 
 
+@pytest.mark.skipif(
+    "OPENAI_CUSTOM_HEADERS" not in inspect.getsource(AsyncOpenAI),
+    reason="openai 2.x before it read this variable",
+)
 async def test_a_header_for_a_gateway_is_sent_along(server, judge_at, monkeypatch):
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-team: blue")
 
