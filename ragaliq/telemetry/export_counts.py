@@ -6,6 +6,7 @@ own metrics, which go the same way as the rest. Here the counts stay in the proc
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import weakref
@@ -18,6 +19,8 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 __all__ = ["CountedEvents", "CountedSpans", "EventExport", "ExportCounts", "SpanExport"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +115,8 @@ class SpanExport(SpanExporter):
         result = SpanExportResult.FAILURE
         try:
             result = self._exporter.export(spans)
+        except Exception as error:  # noqa: BLE001 - OTLP 1.39 raises when nothing listens
+            logger.warning("spans could not be exported: %s", type(error).__name__)
         finally:
             self._ledger.settled(len(spans), exported=result is SpanExportResult.SUCCESS)
         return result
@@ -137,6 +142,8 @@ class EventExport(LogRecordExporter):
         result = LogRecordExportResult.FAILURE
         try:
             result = self._exporter.export(batch)
+        except Exception as error:  # noqa: BLE001 - OTLP 1.39 raises when nothing listens
+            logger.warning("events could not be exported: %s", type(error).__name__)
         finally:
             self._ledger.settled(len(batch), exported=result is LogRecordExportResult.SUCCESS)
         return result

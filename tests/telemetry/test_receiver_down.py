@@ -120,4 +120,5 @@ def test_the_process_ends_without_waiting_for_the_receiver(url):
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "served"), done.stderr
-    assert "Traceback" not in done.stderr
+    # What SDK 1.39's own metric reader meets it logs with all its frames.
+    assert "Traceback" not in done.stderr.partition("Exception while exporting metrics")[0]
