@@ -24,6 +24,7 @@ from ragaliq.errors import (
     NotEvaluated,
     RagaliqError,
     RateLimitedError,
+    StoreError,
 )
 
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ __all__ = [
     "SinkStats",
     "SpanTarget",
     "Status",
+    "StoreError",
     "TelemetryOptions",
     "Verdict",
     "__version__",

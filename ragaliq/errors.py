@@ -4,6 +4,7 @@
     ├── ConfigurationError     a setting, argument or environment variable is wrong
     ├── DatasetError           a file or row to evaluate cannot be read
     ├── BudgetExceeded         a spend or rate limit stops the evaluation
+    ├── StoreError             a file in which ragaliq keeps its state cannot be used
     ├── NotEvaluated           a run that somebody waits for will have no result
     │   └── EvaluationTimeout  its result is not there in time
     ├── GuardRejected          a guard stopped an answer
@@ -44,6 +45,7 @@ __all__ = [
     "NotEvaluated",
     "RagaliqError",
     "RateLimitedError",
+    "StoreError",
 ]
 
 
@@ -61,6 +63,20 @@ class DatasetError(RagaliqError):
 
 class BudgetExceeded(RagaliqError):
     """A spend or rate limit stops the evaluation before it is paid for."""
+
+
+class StoreError(RagaliqError):
+    """A file in which ragaliq keeps its state cannot be used.
+
+    Args:
+        message: What happened; names the file and nothing that is in it.
+        kind: A word for counting, such as `disk_full`.
+        permanent: Trying again cannot help.
+    """
+
+    def __init__(self, message: str, *, kind: str = "error", permanent: bool = False) -> None:
+        super().__init__(message)
+        self.kind, self.permanent = kind, permanent
 
 
 class NotEvaluated(RagaliqError):

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, Self
 from pydantic import ValidationError
 
 from ragaliq.errors import DatasetError
-from ragaliq.sinks.file_lock import lock
 from ragaliq.sinks.record import EvaluationRecord
+from ragaliq.storage.file_lock import lock
 
 __all__ = ["RecordFile", "read_record_file", "read_settings"]
 

@@ -11,7 +11,7 @@ from ragaliq import ConfigurationError, DatasetError
 from ragaliq.core.results import Status
 from ragaliq.sinks import SinkError
 from ragaliq.sinks.sqlite import SQLiteStore, read_records
-from ragaliq.sinks.sqlite.schema import _RECORDS, APPLICATION_ID, SCHEMA_VERSION
+from ragaliq.storage.schema import _RECORDS, APPLICATION_ID, SCHEMA_VERSION
 
 
 def write(store, *records):

@@ -10,8 +10,8 @@ from ragaliq.sinks.sqlite.aggregates import (
     worst_records,
 )
 from ragaliq.sinks.sqlite.reading import RecordFilter, open_store, read_records
-from ragaliq.sinks.sqlite.state import StateArea
 from ragaliq.sinks.sqlite.store import SQLiteStore
+from ragaliq.storage.state import StateArea
 
 __all__ = [
     "RecordFilter",

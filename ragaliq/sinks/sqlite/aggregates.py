@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.sinks.record import EvaluationRecord
-from ragaliq.sinks.sqlite.location import Location
 from ragaliq.sinks.sqlite.reading import RecordFilter, open_store, stored_record
+from ragaliq.storage.location import Location
 
 __all__ = [
     "ScoreBucket",

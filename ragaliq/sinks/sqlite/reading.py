@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from ragaliq.core.results import Verdict
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.sinks.record import EvaluationRecord
-from ragaliq.sinks.sqlite.failures import words_for
-from ragaliq.sinks.sqlite.location import Location, parse_location
 from ragaliq.sinks.sqlite.rows import record_of
-from ragaliq.sinks.sqlite.schema import require_readable
+from ragaliq.storage.failures import words_for
+from ragaliq.storage.location import Location, parse_location
+from ragaliq.storage.schema import require_readable
 
 __all__ = ["RecordFilter", "open_store", "read_records"]
 

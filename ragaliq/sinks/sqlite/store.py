@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from ragaliq.core.sync import LoopThread
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.errors import ConfigurationError, DatasetError, StoreError
 from ragaliq.sinks.base import SinkError
 from ragaliq.sinks.record import EvaluationRecord
-from ragaliq.sinks.sqlite.connection import WriterConnection
-from ragaliq.sinks.sqlite.failures import sink_error
-from ragaliq.sinks.sqlite.location import Location, parse_location, parse_options
 from ragaliq.sinks.sqlite.rows import upsert
+from ragaliq.storage.connection import WriterConnection
+from ragaliq.storage.failures import store_error
+from ragaliq.storage.location import Location, parse_location, parse_options
 
 __all__ = ["SQLiteStore"]
 
@@ -105,8 +105,9 @@ class SQLiteStore:
                     if text is None or not _stored(connection, record, text)
                 ]
                 self._prune(connection, len(records))
-        except (sqlite3.Error, OSError, DatasetError) as error:
-            raise sink_error(error, self.path) from error
+        except (sqlite3.Error, OSError, DatasetError, StoreError) as error:
+            failed = store_error(error, self.path)
+            raise SinkError(str(failed), kind=failed.kind, permanent=failed.permanent) from error
         if unfit:
             raise SinkError(
                 f"{self.path}: a record holds what SQLite cannot",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from ragaliq.errors import DatasetError
-from ragaliq.sinks.base import SinkError
+from ragaliq.errors import DatasetError, StoreError
 
-__all__ = ["sink_error", "words_for"]
+__all__ = ["store_error", "words_for"]
 
 
 class _Failure(NamedTuple):
@@ -32,10 +31,12 @@ _FAILURES = {
 _PERMANENT = {"corrupt", "not_a_store", "read_only"}
 
 
-def sink_error(error: Exception, path: Path) -> SinkError:
-    """The failure as sinks tell it; names the file and nothing that is in it."""
+def store_error(error: Exception, path: Path) -> StoreError:
+    """The failure in words; names the file and nothing that is in it."""
+    if isinstance(error, StoreError):
+        return error
     kind, words = _failure(error)
-    return SinkError(f"{path}: {words}", kind=kind, permanent=kind in _PERMANENT)
+    return StoreError(f"{path}: {words}", kind=kind, permanent=kind in _PERMANENT)
 
 
 def words_for(error: Exception) -> str:

@@ -12,9 +12,9 @@ import time
 from typing import Any
 
 from ragaliq.errors import DatasetError
-from ragaliq.sinks.sqlite.connection import WriterConnection
-from ragaliq.sinks.sqlite.failures import sink_error
-from ragaliq.sinks.sqlite.location import Location, parse_location
+from ragaliq.storage.connection import WriterConnection
+from ragaliq.storage.failures import store_error
+from ragaliq.storage.location import Location, parse_location
 
 __all__ = ["StateArea"]
 
@@ -78,4 +78,4 @@ class StateArea:
             with self._connection.transaction() as connection:
                 return connection.execute(statement, (self._namespace, *values)).fetchall()
         except (sqlite3.Error, OSError, DatasetError) as error:
-            raise sink_error(error, self._path) from error
+            raise store_error(error, self._path) from error

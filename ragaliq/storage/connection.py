@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ragaliq.sinks.base import SinkError
-from ragaliq.sinks.sqlite.schema import migrate
+from ragaliq.errors import StoreError
+from ragaliq.storage.schema import migrate
 
 __all__ = ["WriterConnection"]
 
@@ -48,11 +48,11 @@ class WriterConnection:
             sqlite3.Error: What went wrong; the next transaction opens the file anew.
             OSError: The file cannot be made.
             DatasetError: The file is something else.
-            SinkError: The store cannot be used in this process.
+            StoreError: The store cannot be used in this process.
         """
         with self._lock:
             if self._inherited:
-                raise SinkError(
+                raise StoreError(
                     "the process was forked in the middle of a write; make a new store in it",
                     kind="forked",
                     permanent=True,
