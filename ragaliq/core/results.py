@@ -60,7 +60,9 @@ class JudgeUsage(BaseModel):
         cache_write_tokens: Input tokens written to that cache.
         unsplit_tokens: Tokens of a judge that reports only a total.
         requests: Calls that got a reply.
-        cost_usd: US dollars at list price; None when the price is not known.
+        cost_usd: US dollars; None when the price is not known. At list price, unless `saved_usd`
+            says otherwise.
+        saved_usd: US dollars by which that is below the list price, such as in a batch.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,6 +74,7 @@ class JudgeUsage(BaseModel):
     unsplit_tokens: int = 0
     requests: int = 0
     cost_usd: float | None = 0.0
+    saved_usd: float = 0.0
 
     @property
     def total_tokens(self) -> int:
@@ -95,6 +98,7 @@ class JudgeUsage(BaseModel):
             requests=self.requests + other.requests,
             # An unknown part makes the sum unknown: a total that leaves calls out would be a lie.
             cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            saved_usd=self.saved_usd + other.saved_usd,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-__all__ = ["digest_of"]
+__all__ = ["digest_of", "long_digest_of"]
 
 
 def digest_of(*parts: str | bytes) -> str:
@@ -15,3 +15,8 @@ def digest_of(*parts: str | bytes) -> str:
         # With lengths in between, ("ab", "c") and ("a", "bc") differ.
         digest.update(len(encoded).to_bytes(8) + encoded)
     return digest.hexdigest()
+
+
+def long_digest_of(text: str) -> str:
+    """Forty hex digits: long enough that no two requests of anybody's share them by chance."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()

@@ -76,6 +76,10 @@ class PromptedJudge(BatchingJudge):
         """The list price of one request in US dollars; None where it is not known."""
         return cost_usd(self.model, usage, provider=self.provider) if self.model else None
 
+    def priced(self, usage: JudgeUsage) -> JudgeUsage:
+        """One request's tokens with their price."""
+        return usage.model_copy(update={"cost_usd": self.price(usage)})
+
     @abstractmethod
     async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
         """Send one request.

@@ -60,7 +60,7 @@ class Rehearsal(PromptedJudge):
         self.max_answer_chars = judge.max_answer_chars
         self.max_claims = judge.max_claims
         self._caches = judge.caches_context
-        self._price = judge.price
+        self._priced = judge.priced
         self._stand_in = stand_in
         self._cached: set[str] = set()
         self._reply: ContextVar[BaseModel] = ContextVar("ragaliq_rehearsed_reply")
@@ -70,8 +70,7 @@ class Rehearsal(PromptedJudge):
         said = self._reply.get()
         if not isinstance(said, reply):
             raise TypeError(f"{prompt.name} was rehearsed with a {type(said).__name__}")
-        usage = self._spent(prompt, said.model_dump_json())
-        return said, usage.model_copy(update={"cost_usd": self._price(usage)})
+        return said, self._priced(self._spent(prompt, said.model_dump_json()))
 
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """Rehearse the extraction."""

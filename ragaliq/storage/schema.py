@@ -70,7 +70,36 @@ CREATE TABLE state (
 ) WITHOUT ROWID;
 """
 
-_STEPS = (_RECORDS, _STATE)
+# 3: requests on their way through the Message Batches API, and who waits for them.
+_BATCHES = """
+CREATE TABLE batch_requests (
+    request_id TEXT PRIMARY KEY,
+    digest TEXT NOT NULL,
+    endpoint TEXT NOT NULL,
+    state TEXT NOT NULL,
+    params TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    submission TEXT,
+    batch_id TEXT,
+    outcome TEXT,
+    charged_to TEXT,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    asked_at REAL NOT NULL,
+    changed_at REAL NOT NULL
+);
+CREATE INDEX batch_requests_by_digest ON batch_requests (digest);
+CREATE INDEX batch_requests_by_state ON batch_requests (endpoint, state);
+CREATE INDEX batch_requests_by_batch ON batch_requests (batch_id);
+CREATE TABLE batch_holds (
+    request_id TEXT NOT NULL REFERENCES batch_requests ON DELETE CASCADE,
+    owner TEXT NOT NULL,
+    delivered INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (request_id, owner)
+) WITHOUT ROWID;
+CREATE INDEX batch_holds_by_owner ON batch_holds (owner, delivered);
+"""
+
+_STEPS = (_RECORDS, _STATE, _BATCHES)
 SCHEMA_VERSION = len(_STEPS)
 
 

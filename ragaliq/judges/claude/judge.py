@@ -10,6 +10,7 @@ import anthropic
 # For the price of the first reply: loading it takes 0.2 s, which that reply should not wait for.
 import genai_prices  # noqa: F401
 from anthropic.types import Message, OutputConfigParam, TextBlockParam, Usage
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from pydantic import BaseModel, ValidationError
 
 from ragaliq.core.results import JudgeUsage
@@ -22,7 +23,7 @@ from ragaliq.judges.prompted import PromptedJudge
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
-__all__ = ["DEFAULT_JUDGE_MODEL", "ClaudeJudge"]
+__all__ = ["DEFAULT_JUDGE_MODEL", "ClaudeJudge", "is_complete"]
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -133,30 +134,39 @@ class ClaudeJudge(PromptedJudge):
             usage=usage,
         )
 
+    async def _client(self) -> anthropic.AsyncAnthropic:
+        return self._given or await self._clients.get()
+
     async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> Message:
-        client = self._given or await self._clients.get()
+        client = await self._client()
         failure: JudgeError
         try:
             # Not `messages.parse`: it parses before it returns, so that a refusal or a reply cut
             # off at max_tokens ends in pydantic's error, and its stop reason and cost are lost.
             message = await client.messages.create(
-                model=self.model,
-                max_tokens=self._max_tokens,
-                system=prompt.system,
-                messages=[{"role": "user", "content": _content(prompt)}],
-                output_config=self._output_config(reply),
-                timeout=client.timeout,
+                **self._params(prompt, reply), timeout=client.timeout
             )
         except anthropic.AnthropicError as error:
             failure = request_failed(error, self.model, client.timeout)
         except ValueError:
             failure = JudgeResponseError("the Claude API's reply is not JSON; check base_url=")
         else:
-            if _is_complete(message):
+            if is_complete(message):
                 return message
             failure = JudgeResponseError("the Claude API's reply is no message; check base_url=")
         # Raised outside the handlers: the SDK's error holds request and reply.
         raise failure
+
+    def _params(
+        self, prompt: RenderedPrompt, reply: type[BaseModel]
+    ) -> MessageCreateParamsNonStreaming:
+        return {
+            "model": self.model,
+            "max_tokens": self._max_tokens,
+            "system": prompt.system,
+            "messages": [{"role": "user", "content": _content(prompt, self.caches_context)}],
+            "output_config": self._output_config(reply),
+        }
 
     def _output_config(self, reply: type[BaseModel]) -> OutputConfigParam:
         config: OutputConfigParam = {"format": {"type": "json_schema", "schema": _schema(reply)}}
@@ -173,7 +183,7 @@ class ClaudeJudge(PromptedJudge):
             cache_write_tokens=_count(spent.cache_creation_input_tokens),
             requests=1,
         )
-        return tokens.model_copy(update={"cost_usd": self.price(tokens)})
+        return self.priced(tokens)
 
 
 @functools.cache
@@ -181,15 +191,13 @@ def _schema(reply: type[BaseModel]) -> dict[str, Any]:
     return anthropic.transform_schema(reply)
 
 
-def _content(prompt: RenderedPrompt) -> list[TextBlockParam]:
+def _content(prompt: RenderedPrompt, caches: bool) -> list[TextBlockParam]:  # noqa: FBT001
     request: TextBlockParam = {"type": "text", "text": prompt.request}
     if not prompt.shared:
         return [request]
-    shared: TextBlockParam = {
-        "type": "text",
-        "text": prompt.shared,
-        "cache_control": {"type": "ephemeral"},
-    }
+    shared: TextBlockParam = {"type": "text", "text": prompt.shared}
+    if caches:
+        shared["cache_control"] = {"type": "ephemeral"}
     return [shared, request]
 
 
@@ -203,7 +211,8 @@ def _count(tokens: object) -> int:
     return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
-def _is_complete(message: object) -> bool:
+def is_complete(message: object) -> bool:
+    """Whether it has what a reply of the API has."""
     # The SDK builds its types without checking them, and something else may answer at base_url.
     return isinstance(getattr(message, "content", None), list) and isinstance(
         getattr(message, "usage", None), Usage
