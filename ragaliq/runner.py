@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.keeping import keeping
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.core.sync import run_sync
@@ -17,6 +18,7 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.patience import in_flight_for
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.sinks.base import SinkStats
 from ragaliq.sinks.offline import offline_sinks
@@ -138,7 +140,7 @@ async def evaluate_async(
         cases: What to evaluate.
         evaluators: What is measured: names, classes or evaluators.
         judge: `local`, `claude`, or a judge.
-        concurrency: Cases evaluated at the same time.
+        concurrency: Cases evaluated at the same time; more where the judge says so.
         policy: For evaluators without a policy of their own.
         on_progress: Called with (cases done, cases in all) after each case.
         sinks: Where results are stored besides: `sqlite:///path`, or sink objects. What became of
@@ -170,7 +172,10 @@ async def evaluate_async(
             stores.record(result.case, result.results)
             _tell(on_progress, done, len(todo))
 
-        results = await _evaluate_all(todo, chosen, decider, concurrency, evaluated)
+        # Until the caller has the results, another run that asks the same may need the replies.
+        with keeping() as replies:
+            results = await _evaluate_all(todo, chosen, decider, concurrency, evaluated)
+        replies.kept()
     return EvaluationRun(
         cases=results,
         metrics={e.name: _summary([r.results[e.name] for r in results]) for e in chosen},
@@ -193,7 +198,8 @@ async def _evaluate_all(
     async def score(place: tuple[int, RAGTestCase]) -> Mapping[str, EvaluationResult]:
         return await evaluate_case(place[1], evaluators, judge)
 
-    async with aclosing(score_stream(enumerate(cases), score, concurrency=concurrency)) as stream:
+    at_once = in_flight_for(judge, concurrency)
+    async with aclosing(score_stream(enumerate(cases), score, concurrency=at_once)) as stream:
         async for (position, case), outcome in stream:
             results[position] = CaseResult(case=case, results=outcome)
             evaluated(results[position], len(results))

@@ -49,6 +49,8 @@ def estimate(
     )
     usage = expected.usage
     price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.2f}"
+    if usage.cost_usd is not None and usage.saved_usd:
+        price += f" (batch price; ${usage.cost_usd + usage.saved_usd:,.2f} at list price)"
     output.print(
         f"{expected.cases:,} cases, {usage.requests:,} requests, {usage.total_tokens:,} tokens: "
         f"{price}"
@@ -59,9 +61,15 @@ def estimate(
 
 
 def _priced(name: str, *, model: str | None, base_url: str | None) -> LLMJudge:
-    if name != "claude" or base_url is not None:
+    if name not in ("claude", "claude-batch") or base_url is not None:
         return judge_of(name, model=model, base_url=base_url)
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
 
-    # Nothing is asked of it: the price should be known before there is a key.
-    return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
+    # Nothing is asked of it: the price should be known before there is a key, or a store.
+    if name == "claude":
+        return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
+    from ragaliq.judges.claude_batch import ClaudeBatchJudge
+
+    return ClaudeBatchJudge(
+        model or DEFAULT_JUDGE_MODEL, api_key="not-needed", store="not-needed.db"
+    )

@@ -21,6 +21,9 @@ def show_summary(tally: RunTally) -> None:
     output.print(table)
     cost = tally.usage.cost_usd
     price = "cost unknown" if cost is None else f"${cost:,.4f}"
+    if cost is not None and tally.usage.saved_usd:
+        saved = tally.usage.saved_usd
+        price += f" (batch price: ${saved:,.4f} less than the list price, ${cost + saved:,.4f})"
     output.print(f"{tally.records:,} judged, {tally.usage.total_tokens:,} tokens, {price}")
     for name, metric in tally.metrics.items():
         if metric.spread is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CalibrationSpec", "JudgeSpec", "cascade_names", "resolve_judge"]
 
-JudgeSpec = LLMJudge | Literal["local", "claude", "cascade"]
+JudgeSpec = LLMJudge | Literal["local", "claude", "claude-batch", "cascade"]
 CalibrationSpec: TypeAlias = "Calibration | str | Path"
 """A calibration, or the file it is in."""
 
@@ -29,8 +29,8 @@ def resolve_judge(
     """The judge that `judge` names.
 
     Args:
-        judge: `local`, `claude`, a cascade of them such as `local>claude` (`cascade` for short),
-            or a judge, which is returned as it is.
+        judge: `local`, `claude`, `claude-batch`, a cascade of them such as `local>claude`
+            (`cascade` for short), or a judge, which is returned as it is.
         model: Claude's model; by default the one named in `DEFAULT_JUDGE_MODEL`.
         calibration: What makes the judge's confidence a probability, or the file it is in; of a
             cascade that is named, the first judge's.
@@ -82,9 +82,14 @@ def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
         from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
 
         return ClaudeJudge(model or DEFAULT_JUDGE_MODEL)
+    if judge == "claude-batch":
+        from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL
+        from ragaliq.judges.claude_batch import ClaudeBatchJudge
+
+        return ClaudeBatchJudge(model or DEFAULT_JUDGE_MODEL)
     if isinstance(judge, LLMJudge):
         return judge
     what = f"{judge!r}" if isinstance(judge, str) else type(judge).__name__
     raise ConfigurationError(
-        f"no judge {what}; use 'local', 'claude', 'local>claude' or an LLMJudge"
+        f"no judge {what}; use 'local', 'claude', 'claude-batch', 'local>claude' or an LLMJudge"
     )

@@ -7,6 +7,7 @@ fault in `ragaliq.testing.faults`.
 """
 
 from ragaliq.testing import faults
+from ragaliq.testing.batches_server import BatchesServer
 from ragaliq.testing.chat import ChatRequest
 from ragaliq.testing.chat_server import ChatCompletionsServer
 from ragaliq.testing.messages import MessagesRequest
@@ -15,6 +16,7 @@ from ragaliq.testing.replies import Reply
 from ragaliq.testing.scripted import JudgeCall, PlainScriptedJudge, ScriptedJudge
 
 __all__ = [
+    "BatchesServer",
     "ChatCompletionsServer",
     "ChatRequest",
     "JudgeCall",

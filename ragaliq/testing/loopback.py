@@ -13,10 +13,13 @@ from typing import Any
 
 from ragaliq.testing.replies import Json, Reply
 
-__all__ = ["Handler", "Loopback"]
+__all__ = ["Getter", "Handler", "Loopback"]
 
 Handler = Callable[[str, Mapping[str, str], Json | None], Reply]
 """Gives the reply to a path, headers by lower-case name, and a body; None for one without JSON."""
+
+Getter = Callable[[str, Mapping[str, str]], Reply]
+"""Gives the reply to a GET request: its path, with what is asked behind `?`, and headers."""
 
 _CLOSING_TIME = 5.0
 
@@ -27,6 +30,7 @@ class Loopback(socketserver.ThreadingTCPServer):
     Args:
         handle: Gives the reply to a request; called from several threads.
         name: Of the thread that listens.
+        get: Gives the reply to a GET request; None where the protocol has none.
     """
 
     # Not HTTPServer, which looks up the name of the machine before it listens.
@@ -34,8 +38,8 @@ class Loopback(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, handle: Handler, *, name: str) -> None:
-        self.handle_post = handle
+    def __init__(self, handle: Handler, *, name: str, get: Getter | None = None) -> None:
+        self.handle_post, self.handle_get = handle, get
         self.closing = threading.Event()
         self._connections: set[socket.socket] = set()
         self._changed = threading.Condition()
@@ -93,15 +97,22 @@ class _Connection(BaseHTTPRequestHandler):
         except ValueError:
             content = None
         path = self.path.partition("?")[0]
-        reply = self.server.handle_post(
-            path, headers, content if isinstance(content, dict) else None
+        self._send(
+            self.server.handle_post(path, headers, content if isinstance(content, dict) else None)
         )
+
+    def do_GET(self) -> None:
+        """Send the reply to a request without a body."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if self.server.handle_get is None:
+            self.send_error(501)
+        else:
+            self._send(self.server.handle_get(self.path, headers))
+
+    def _send(self, reply: Reply) -> None:
         if reply.delay and self.server.closing.wait(reply.delay):
             self.close_connection = True
             return
-        self._send(reply)
-
-    def _send(self, reply: Reply) -> None:
         body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         headers = {"content-type": "application/json", **reply.headers}
         self.send_response(reply.status)

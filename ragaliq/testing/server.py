@@ -15,7 +15,7 @@ from ragaliq.errors import JudgeError, JudgeRefusalError
 from ragaliq.judges.base import LLMJudge
 from ragaliq.testing.answering import UnknownFormError, answer
 from ragaliq.testing.faults import refusal
-from ragaliq.testing.loopback import Loopback
+from ragaliq.testing.loopback import Getter, Loopback
 from ragaliq.testing.replies import Json, Reply, Stop
 from ragaliq.testing.scripted import ScriptedJudge
 
@@ -46,6 +46,7 @@ class LoopbackServer(ABC, Generic[Q]):
     """
 
     _base_path: ClassVar[str] = ""
+    _getter: Getter | None = None
 
     def __init__(
         self, judge: LLMJudge | None = None, *, respond: Callable[[Q], Reply] | None = None
@@ -99,7 +100,7 @@ class LoopbackServer(ABC, Generic[Q]):
 
     def start(self) -> Self:
         """Listen on a free port of the loopback interface."""
-        self._http = Loopback(self._handle, name=f"ragaliq-{type(self).__name__}")
+        self._http = Loopback(self._handle, name=f"ragaliq-{type(self).__name__}", get=self._getter)
         return self
 
     def close(self) -> None:
@@ -122,7 +123,9 @@ class LoopbackServer(ABC, Generic[Q]):
     def _handle(self, path: str, headers: Mapping[str, str], body: Json | None) -> Reply:
         if body is None:
             return self._error(400, "the body is not a JSON object")
-        request = self._request(path, headers, body)
+        return self._answer_to(self._request(path, headers, body))
+
+    def _answer_to(self, request: Q) -> Reply:
         with self._lock:
             self._requests.append(request)
             planned = self._queue.popleft() if self._queue else self._every

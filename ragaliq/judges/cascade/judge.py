@@ -32,6 +32,7 @@ from ragaliq.judges.cascade.settings import (
     stage_names,
 )
 from ragaliq.judges.digest import digest_of
+from ragaliq.judges.patience import longest
 
 __all__ = ["CascadeJudge", "Stage"]
 
@@ -129,6 +130,9 @@ class CascadeJudge(BatchingJudge):
         limits = (limit_of(self.first.max_context_chars), limit_of(self.second.max_context_chars))
         self.max_context_chars = min((limit for limit in limits if limit), default=None)
         self.max_answer_chars = limit_of(self._extractor.max_answer_chars)
+        self.patience = longest(stage.patience for stage in self.stages)
+        in_flight = longest(stage.cases_in_flight for stage in self.stages)
+        self.cases_in_flight = None if in_flight is None else int(in_flight)
 
     @property
     def stages(self) -> tuple[LLMJudge, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ClaudeBatchJudge"]
 
+BATCH_STORE = "RAGALIQ_BATCH_STORE"
+"""The variable that names the file."""
+
 _DEFAULTS = Schedule()
 _NOTHING = {
     "input_tokens": 0,
@@ -50,7 +54,8 @@ class ClaudeBatchJudge(ClaudeJudge):
 
     Args:
         model: The model that judges.
-        store: The file: `sqlite:///path` or a path. May be a store of results too.
+        store: The file: `sqlite:///path` or a path; by default from `RAGALIQ_BATCH_STORE`. May be a
+            store of results too.
         api_key: As in `ClaudeJudge`.
         base_url: As in `ClaudeJudge`.
         client: As in `ClaudeJudge`.
@@ -70,7 +75,7 @@ class ClaudeBatchJudge(ClaudeJudge):
         cases_in_flight: Cases judged at the same time, so that batches fill.
 
     Raises:
-        ConfigurationError: A setting is wrong, or there is no API key.
+        ConfigurationError: A setting is wrong, or there is no API key or no file.
     """
 
     name = "claude-batch"
@@ -82,7 +87,7 @@ class ClaudeBatchJudge(ClaudeJudge):
         self,
         model: str = DEFAULT_JUDGE_MODEL,
         *,
-        store: Location,
+        store: Location | None = None,
         api_key: str | None = None,
         base_url: str | None = None,
         client: anthropic.AsyncAnthropic | None = None,
@@ -122,7 +127,7 @@ class ClaudeBatchJudge(ClaudeJudge):
             raise ConfigurationError(
                 f"ClaudeBatchJudge: cases_in_flight must be positive, got {cases_in_flight}"
             )
-        self.store: Path = parse_location(store)
+        self.store: Path = parse_location(_batch_store() if store is None else store)
         self.patience, self.cases_in_flight = max_age, cases_in_flight
         self._lock = threading.Lock()
         self._gatherers: dict[asyncio.AbstractEventLoop, Gatherer] = {}
@@ -185,6 +190,16 @@ class ClaudeBatchJudge(ClaudeJudge):
                 api = BatchApi(self._client, model=self.model)
                 gatherer = self._gatherers[loop] = Gatherer(ledger, api, self._schedule)
         return gatherer
+
+
+def _batch_store() -> str:
+    store = os.environ.get(BATCH_STORE, "").strip()
+    if not store:
+        raise ConfigurationError(
+            "the judge claude-batch needs a file for what is under way: set "
+            f"{BATCH_STORE}, such as sqlite:///batches.db, or use ClaudeBatchJudge(store=...)"
+        )
+    return store
 
 
 def _message(answer: Answer) -> Message:
