@@ -18,6 +18,7 @@ from ragaliq.errors import (
 )
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.guards.outcome import GuardResult
+from ragaliq.judges.patience import require_prompt
 from ragaliq.live.direct import RunDetails
 from ragaliq.live.job import LiveResult
 from ragaliq.live.monitor import Monitor
@@ -94,6 +95,7 @@ class Guard:
             raise ConfigurationError("Guard: give a monitor or what to build one from, not both")
         if monitor is None:
             monitor = Monitor(evaluators=evaluators or ("faithfulness",), **monitor_options)
+        require_prompt(monitor.judge, "a guard")
         self.monitor = monitor
         self.action: Action = action
         self.max_retries = max_retries

@@ -10,6 +10,7 @@ from ragaliq.live.breaker import CircuitBreaker
 from ragaliq.live.budget import Budget
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import LiveResult, Submission
+from ragaliq.live.kept_runs import resume
 from ragaliq.live.protection import Protection
 from ragaliq.live.queue import RunQueue
 from ragaliq.live.rate_limits import RateLimits
@@ -66,6 +67,8 @@ class EngineSettings:
         require_kind(Budget, budget=self.budget)
         require_kind(RateLimits, judge_limits=self.judge_limits)
         require_kind(CircuitBreaker, breaker=self.breaker)
+        if self.inline is not None:
+            self.scorer.require_prompt("mode='inline'")
         if self.on_result is not None and not callable(self.on_result):
             raise ConfigurationError(
                 f"Monitor: on_result must be a function, got {type(self.on_result).__name__}"
@@ -98,7 +101,7 @@ class Engine:
         self.worker = Worker(
             self._score,
             self._drop,
-            concurrency=settings.concurrency,
+            concurrency=settings.scorer.in_flight(settings.concurrency),
             queue=RunQueue(max_runs=settings.max_queue, max_bytes=settings.max_queue_bytes),
             is_callback_thread=self._reporter.is_own_thread if self._reporter else lambda: False,
         )
@@ -124,6 +127,16 @@ class Engine:
         elif awaited is not None and not is_late and not self.worker.is_current_thread:
             awaited.wait(submission)
         return refused is None
+
+    @property
+    def room(self) -> int:
+        """Runs the queue has room for, by number."""
+        return self._settings.max_queue - self.worker.size
+
+    def resume(self) -> None:
+        """Go on with what an earlier process left behind, where the judge keeps such things."""
+        if self._scorer.runs is not None:
+            resume(self, self._scorer.runs)
 
     def stats(self) -> MonitorStats:
         """The counts now, and where queue, breaker and budget stand."""
@@ -173,7 +186,7 @@ class Engine:
     async def aclose(self) -> None:
         """Release the judge, and the process it works in; the last thing the worker does."""
         await self._protection.aclose()
-        await self._scorer.cases.aclose()
+        await self._scorer.aclose()
 
     async def _score(self, submission: Submission) -> None:
         result = await self._judge(submission)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 
 from ragaliq.core.concurrency import is_being_cancelled
@@ -13,9 +14,11 @@ from ragaliq.core.results import EvaluationResult, Status
 from ragaliq.errors import CircuitOpenError
 from ragaliq.execution import CaseScorer
 from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.patience import in_flight_for, require_prompt
 from ragaliq.live.agreement import AgreementWatch
 from ragaliq.live.complaints import Complaints
 from ragaliq.live.job import Job, LiveResult, Submission
+from ragaliq.live.kept_runs import kept_runs
 from ragaliq.live.protection import Judging, Protection
 from ragaliq.live.stats import Outcome, Tally
 from ragaliq.sinks.sink_set import SinkSet
@@ -56,6 +59,7 @@ class LiveScorer:
         self._agreement = AgreementWatch(judge, emitter.metrics)
         self._deadline = deadline
         self._complaints = Complaints(logger)
+        self.runs = kept_runs(judge, (evaluator.name for evaluator in evaluators))
 
     async def score(
         self,
@@ -100,6 +104,10 @@ class LiveScorer:
 
     async def _evaluate(self, submission: Submission, judging: Judging) -> LiveResult:
         job = submission.job()
+        with self.runs.keeping(job) if self.runs else nullcontext():
+            return await self._evaluate_job(job, judging)
+
+    async def _evaluate_job(self, job: Job, judging: Judging) -> LiveResult:
         lag = _lag(job)
         with self._emitter.evaluation(job.run, lag=lag) as emission:
             judging.results = results = await self._judge(job)
@@ -107,6 +115,20 @@ class LiveScorer:
         self._agreement.record()
         self._sinks.record(job.case, results, job.run, lag=lag)
         return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
+
+    def in_flight(self, concurrency: int) -> int:
+        """Runs evaluated at the same time: as set, or more where the judge needs more."""
+        return in_flight_for(self._judged_by, concurrency)
+
+    def require_prompt(self, what: str) -> None:
+        """Refuse a judge that answers in minutes to hours; see `ragaliq.judges.patience`."""
+        require_prompt(self._judged_by, what)
+
+    async def aclose(self) -> None:
+        """Release the judge, and the process it works in."""
+        await self.cases.aclose()
+        if self.runs is not None:
+            self.runs.close()
 
     async def _judge(self, job: Job) -> Mapping[str, EvaluationResult]:
         chosen = self._chosen(job.run.metric_probabilities)

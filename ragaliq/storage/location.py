@@ -36,18 +36,22 @@ def parse_location(location: Location) -> Path:
     return Path(path).absolute()
 
 
-def parse_options(location: Location) -> dict[str, float]:
+def parse_options(location: Location, *known: str) -> dict[str, float]:
     """The numbers after `?`, such as `sqlite:///live.db?max_age_days=30`.
 
+    Args:
+        location: The address.
+        *known: The names of the options there are.
+
     Raises:
-        ConfigurationError: An option has another name than those of `SQLiteStore`, or no number.
+        ConfigurationError: An option has another name, or no number.
     """
     if not isinstance(location, str) or "://" not in location:
         return {}
     options: dict[str, float] = {}
     for name, value in parse_qsl(urlsplit(location).query, keep_blank_values=True):
-        if name not in ("max_age_days", "max_rows"):
-            raise ConfigurationError(f"a store knows max_age_days and max_rows, not {name!r}")
+        if name not in known:
+            raise ConfigurationError(f"a store's address knows {', '.join(known)}, not {name!r}")
         try:
             options[name] = float(value)
         except ValueError:

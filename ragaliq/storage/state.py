@@ -63,6 +63,18 @@ class StateArea:
         )
         return bool(rows)
 
+    def replace(self, key: str, old: Any, new: Any) -> bool:
+        """Set a value where it still is `old`; of several processes exactly one gets True."""
+        rows = self._run(
+            "UPDATE state SET value = ?3, updated_at = ?4 "
+            "WHERE namespace = ?1 AND key = ?2 AND value = ?5 RETURNING key",
+            key,
+            json.dumps(new),
+            time.time(),
+            json.dumps(old),
+        )
+        return bool(rows)
+
     def delete(self, key: str) -> bool:
         """Remove a value; whether there was one. Of several processes exactly one gets True."""
         return bool(

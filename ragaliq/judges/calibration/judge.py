@@ -61,6 +61,7 @@ class CalibratedJudge(BatchingJudge):
         )
         self.max_claims = judge.max_claims
         self.patience, self.cases_in_flight = judge.patience, judge.cases_in_flight
+        self.store = judge.store
 
     def fingerprint(self) -> str:
         """That of the judge inside."""

@@ -132,6 +132,8 @@ class CascadeJudge(BatchingJudge):
         self.max_answer_chars = limit_of(self._extractor.max_answer_chars)
         self.patience = longest(stage.patience for stage in self.stages)
         in_flight = longest(stage.cases_in_flight for stage in self.stages)
+        stores = (stage.store for stage in self.stages)
+        self.store = next((store for store in stores if store is not None), None)
         self.cases_in_flight = None if in_flight is None else int(in_flight)
 
     @property

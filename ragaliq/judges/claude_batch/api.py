@@ -182,17 +182,17 @@ class BatchApi:
         failure: Exception
         try:
             # Not by the address in the batch: the key goes to nobody but the one it was given for.
-            response: Any = await client.get(
+            response = await client.get(
                 f"/v1/messages/batches/{batch_id}/results",
                 cast_to=httpx2.Response,
                 options={"headers": {"Accept": "application/binary", **_STREAMED}},
             )
             try:
-                async with aclosing(_lines(response.iter_bytes())) as lines:
+                async with aclosing(_lines(response.aiter_bytes())) as lines:
                     async for line in lines:
                         yield line
             finally:
-                await response.close()
+                await response.aclose()
         except anthropic.NotFoundError:
             raise UnknownBatchError from None
         except httpx2.HTTPError:

@@ -137,8 +137,9 @@ class Gatherer:
                 await self._rest(pause)
         except (JudgeError, StoreError) as error:
             self._fail(error)
-        except Exception as error:
-            logger.exception("the batch judge stopped")
+        except Exception as error:  # noqa: BLE001 - those who wait must be told, whatever it is
+            # Its message might quote what was asked.
+            logger.error("the batch judge stopped: %s", type(error).__name__)  # noqa: TRY400
             self._fail(JudgeAPIError(f"the batch judge stopped: {type(error).__name__}"))
         finally:
             self._pump = None

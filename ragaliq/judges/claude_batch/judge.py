@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anthropic
@@ -23,7 +22,7 @@ from ragaliq.judges.claude_batch.outcomes import SUCCEEDED, failure_of
 from ragaliq.judges.claude_batch.schedule import Schedule
 from ragaliq.judges.digest import digest_of
 from ragaliq.judges.pricing import BATCH_PRICE
-from ragaliq.storage.location import Location, parse_location
+from ragaliq.storage.location import Location, parse_location, parse_options
 from ragaliq.storage.owners import Owner
 
 if TYPE_CHECKING:
@@ -55,7 +54,8 @@ class ClaudeBatchJudge(ClaudeJudge):
     Args:
         model: The model that judges.
         store: The file: `sqlite:///path` or a path; by default from `RAGALIQ_BATCH_STORE`. May be a
-            store of results too.
+            store of results too. An address may end in settings that win over the arguments below,
+            such as `?max_wait=5&poll_interval=10`.
         api_key: As in `ClaudeJudge`.
         base_url: As in `ClaudeJudge`.
         client: As in `ClaudeJudge`.
@@ -115,7 +115,10 @@ class ClaudeBatchJudge(ClaudeJudge):
             effort=effort,
             prompts=prompts,
         )
-        self._schedule = Schedule(
+        location = _batch_store() if store is None else store
+        self._path = self.store = parse_location(location)
+        self._schedule = schedule = Schedule.of(
+            parse_options(location, *Schedule.names()),
             max_requests=max_requests,
             max_bytes=max_bytes,
             max_wait=max_wait,
@@ -127,13 +130,12 @@ class ClaudeBatchJudge(ClaudeJudge):
             raise ConfigurationError(
                 f"ClaudeBatchJudge: cases_in_flight must be positive, got {cases_in_flight}"
             )
-        self.store: Path = parse_location(_batch_store() if store is None else store)
-        self.patience, self.cases_in_flight = max_age, cases_in_flight
+        self.patience, self.cases_in_flight = schedule.max_age, cases_in_flight
         self._lock = threading.Lock()
         self._gatherers: dict[asyncio.AbstractEventLoop, Gatherer] = {}
 
     def __repr__(self) -> str:
-        return f"ClaudeBatchJudge(model={self.model!r}, store={str(self.store)!r})"
+        return f"ClaudeBatchJudge(model={self.model!r}, store={str(self._path)!r})"
 
     async def cancel_pending(self) -> int:
         """Cancel every request of the store that is under way; those processed already are paid.
@@ -185,7 +187,7 @@ class ClaudeBatchJudge(ClaudeJudge):
             gatherer = self._gatherers.get(loop)
             if gatherer is None:
                 ledger = Ledger(
-                    self.store, endpoint=digest_of(str(client.base_url)), owner=Owner(self.store)
+                    self._path, endpoint=digest_of(str(client.base_url)), owner=Owner(self._path)
                 )
                 api = BatchApi(self._client, model=self.model)
                 gatherer = self._gatherers[loop] = Gatherer(ledger, api, self._schedule)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from ragaliq.errors import ConfigurationError
 
@@ -37,12 +40,26 @@ class Schedule:
     max_age: float = 26 * 3600.0
     resend_after: float = 60.0
 
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names of all settings."""
+        return [field.name for field in fields(cls)]
+
+    @classmethod
+    def of(cls, options: Mapping[str, float], **arguments: float) -> Schedule:
+        """A schedule from arguments, over which options win."""
+        chosen: dict[str, Any] = {**arguments, **options}
+        for name in ("max_requests", "max_bytes"):
+            if isinstance(chosen[name], float) and math.isfinite(chosen[name]):
+                chosen[name] = int(chosen[name])
+        return cls(**chosen)
+
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in self.names():
+            value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
                 raise ConfigurationError(
-                    f"ClaudeBatchJudge: {field.name} must be a positive number, got {value!r}"
+                    f"ClaudeBatchJudge: {name} must be a positive number, got {value!r}"
                 )
         for name, value, most in (
             ("max_requests", self.max_requests, MOST_REQUESTS),

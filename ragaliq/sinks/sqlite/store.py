@@ -64,7 +64,7 @@ class SQLiteStore:
         max_rows: int | None = 1_000_000,
         busy_timeout: float = 5.0,
     ) -> None:
-        options = parse_options(location)
+        options = parse_options(location, "max_age_days", "max_rows")
         self.path = parse_location(location)
         self._max_age_days = options.get("max_age_days", max_age_days)
         self._max_rows = int(options["max_rows"]) if "max_rows" in options else max_rows
