@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
 __all__ = ["Owner", "try_lock"]
@@ -29,7 +28,7 @@ class Owner:
 
     def __init__(self, store: Path) -> None:
         self._folder = lock_folder(store)
-        self._file: BinaryIO | None = None
+        self._lock: weakref.finalize[[int], Owner] | None = None
         self._name = ""
         _LIVING.add(self)
 
@@ -40,9 +39,14 @@ class Owner:
         Raises:
             OSError: The file cannot be made.
         """
-        if self._file is None:
+        if self._lock is None:
             self._name = uuid4().hex
-            self._file = try_lock(self._folder / self._name)
+            descriptor = try_lock(self._folder / self._name)
+            if descriptor is None:
+                raise OSError(f"{self._folder}: a new file is locked")
+            # Without an owner the lock is given back, as it is when the process ends.
+            self._lock = weakref.finalize(self, os.close, descriptor)
+            self._lock.atexit = False
         return self._name
 
     def gone(self, names: Iterable[str]) -> list[str]:
@@ -51,16 +55,16 @@ class Owner:
 
     def close(self) -> None:
         """Be gone; the next use of the name makes a new one."""
-        if self._file is not None:
+        if self._lock is not None:
             with suppress(OSError):
                 (self._folder / self._name).unlink()
             self.forget()
 
     def forget(self) -> None:
         """In a forked child: the lock and the name stay the parent's."""
-        file, self._file, self._name = self._file, None, ""
-        if file is not None:
-            file.close()
+        lock, self._lock, self._name = self._lock, None, ""
+        if lock is not None:
+            lock()
 
 
 def lock_folder(store: Path) -> Path:
@@ -68,37 +72,41 @@ def lock_folder(store: Path) -> Path:
     return store.with_name(f"{store.name}.locks")
 
 
-def try_lock(path: Path) -> BinaryIO | None:
-    """The file, held until it is closed or the process ends; None if somebody else holds it.
+def try_lock(path: Path) -> int | None:
+    """A descriptor of the file, which is held until that is closed or the process ends.
+
+    Returns:
+        None if somebody else holds it.
 
     Raises:
         OSError: It cannot be made.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = path.open("ab")
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.close()
+        os.close(descriptor)
         return None
     except (ImportError, OSError):
         pass  # nothing is held where there are no locks
-    return file
+    return descriptor
 
 
 def _is_gone(path: Path) -> bool:
     if not path.exists():
         return True
     try:
-        file = try_lock(path)
+        descriptor = try_lock(path)
     except OSError:
         return False
-    if file is None:
+    if descriptor is None:
         return False
-    with file, suppress(OSError):
+    with suppress(OSError):
         path.unlink()
+    os.close(descriptor)
     return True
 
 

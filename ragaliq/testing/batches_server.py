@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -82,7 +83,12 @@ class BatchesServer(MessagesServer):
             self._planned[endpoint].extend(replies)
 
     def end(self) -> None:
-        """End every batch there is."""
+        """End every batch there is; also where an event loop runs."""
+        ending = threading.Thread(target=self._end)
+        ending.start()
+        ending.join()
+
+    def _end(self) -> None:
         for batch in self.batches:
             batch.process(self._answered)
 
@@ -151,7 +157,7 @@ class BatchesServer(MessagesServer):
         asked = parse_qs(query)
         newest_first = self.batches[::-1]
         if not self.holds:
-            self.end()
+            self._end()
         names = [batch.batch_id for batch in newest_first]
         after = asked.get("after_id", [""])[0]
         start = names.index(after) + 1 if after in names else 0

@@ -6,10 +6,11 @@ import asyncio
 import contextvars
 import json
 import logging
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 from ragaliq.errors import JudgeAPIError, JudgeError, JudgeTimeoutError, StoreError
 from ragaliq.judges.claude_batch.api import BatchApi
@@ -56,7 +57,7 @@ class Gatherer:
         self._abandoned: list[str] = []
         self._changed = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
-        self._lead: BinaryIO | None = None
+        self._lead: int | None = None
         self._cleaned_at = 0.0
 
     async def ask(self, params: Mapping[str, Any]) -> Answer:
@@ -144,7 +145,7 @@ class Gatherer:
         finally:
             self._pump = None
             if self._lead is not None:
-                self._lead.close()
+                os.close(self._lead)
                 self._lead = None
             if self._abandoned:
                 self._give_back()
@@ -156,10 +157,10 @@ class Gatherer:
         if self._abandoned:
             self._give_back()
         if self._new:
-            new, self._new = self._new, []
             # At once and not on a thread: whoever is cancelled meanwhile could not be told what
             # became of its request.
-            ids = self._ledger.enroll([waiter.question for waiter in new])
+            ids = self._ledger.enroll([waiter.question for waiter in self._new])
+            new, self._new = self._new, []
             for waiter, request_id in zip(new, ids, strict=True):
                 waiter.request_id = request_id
                 self._waiting[request_id] = waiter

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -63,12 +65,28 @@ def cases() -> list[RAGTestCase]:
 @pytest.fixture
 def rows(store):
     """What is in the store: the states of all requests."""
-    import sqlite3
 
     def read() -> list[str]:
-        with sqlite3.connect(store) as connection:
+        try:
+            connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+        except sqlite3.OperationalError:
+            return []
+        try:
             found = connection.execute("SELECT state FROM batch_requests ORDER BY rowid").fetchall()
+        except sqlite3.OperationalError:  # the file has just been made
+            found = []
         connection.close()
         return [row[0] for row in found]
 
     return read
+
+
+@pytest.fixture
+def until():
+    """Waits for something that happens on the server's threads, or in the file."""
+
+    async def wait(condition: Callable[[], object]) -> None:
+        while not condition():  # noqa: ASYNC110 - neither the server nor the file has events
+            await asyncio.sleep(0.005)
+
+    return wait

@@ -41,24 +41,22 @@ async def test_a_full_batch_goes_out_without_waiting(server, judge_at):
 
 
 async def test_a_batch_is_full_by_its_size_as_well(server, judge_at):
-    judge = judge_at(server, max_bytes=8_000, max_wait=3600.0)
-    for_one = len(json.dumps(server.batches[0].requests)) if server.batches else 2_500
-    await asyncio.gather(*(relevance(judge, number) for number in range(6)))
+    judge = judge_at(server, max_bytes=10_000)
+    await asyncio.gather(*(relevance(judge, number) for number in range(12)))
 
     sizes = [len(json.dumps(batch.requests)) for batch in server.batches]
     assert len(sizes) > 1
-    assert all(size < 8_000 + for_one for size in sizes)
+    assert max(sizes) < 10_000
 
 
 async def test_a_request_waits_for_company_only_so_long(server, judge_at):
     assert (await relevance(judge_at(server, max_wait=0.01), 1)).score > 0
 
 
-async def test_a_batch_is_asked_after_until_it_has_ended(server, judge):
+async def test_a_batch_is_asked_after_until_it_has_ended(server, judge, until):
     server.holds = True
     asking = asyncio.create_task(relevance(judge, 1))
-    while server.calls.count("retrieve") < 3:
-        await asyncio.sleep(0.005)
+    await until(lambda: server.calls.count("retrieve") >= 3)
     server.end()
 
     assert (await asking).score > 0

@@ -33,12 +33,9 @@ async def ask_all(judge, count):
         ({"type": "succeeded", "message": {"id": 3}}, JudgeResponseError, "no message"),
     ],
 )
-async def test_a_request_that_failed_says_how_and_is_forgotten(
-    judge_at, rows, result, kind, words
-):
-    with BatchesServer(result=lambda _: result) as server:
-        with pytest.raises(kind, match=words):
-            await ask(judge_at(server))
+async def test_a_request_that_failed_says_how_and_is_forgotten(judge_at, rows, result, kind, words):
+    with BatchesServer(result=lambda _: result) as server, pytest.raises(kind, match=words):
+        await ask(judge_at(server))
     assert rows() == []
 
 
@@ -68,9 +65,8 @@ async def test_one_failed_request_takes_no_other_with_it(judge_at):
     [(faults.refusal(), JudgeRefusalError), (faults.truncated(), JudgeResponseError)],
 )
 async def test_a_reply_that_is_none_is_the_error_it_is_without_batches(judge_at, reply, kind):
-    with BatchesServer(respond=lambda _: reply) as server:
-        with pytest.raises(kind) as caught:
-            await ask(judge_at(server))
+    with BatchesServer(respond=lambda _: reply) as server, pytest.raises(kind) as caught:
+        await ask(judge_at(server))
     assert caught.value.usage.cost_usd > 0
 
 
@@ -160,28 +156,27 @@ async def test_asking_after_a_batch_goes_on_after_a_failure(server, judge, endpo
     assert server.calls.count("create") == 1
 
 
-async def test_results_cut_off_in_the_middle_are_kept_and_the_rest_is_fetched(server, judge, rows):
+async def test_results_cut_off_in_the_middle_are_kept_and_the_rest_is_fetched(
+    server, judge, rows, until
+):
     server.holds = True
     asking = asyncio.create_task(ask_all(judge, 6))
-    while not server.batches:
-        await asyncio.sleep(0.005)
+    await until(lambda: server.batches)
     server.end()
     half = len(server.batches[0].lines()) // 2
     gone = Reply(status=500)
     server.plan("results", faults.cut_off(after=half), *[gone] * 3)
-    while server.calls.count("results") < 2:
-        await asyncio.sleep(0.005)
+    await until(lambda: server.calls.count("results") >= 2)
 
     assert rows().count("sent") in (3, 4)  # those before the cut are there
     assert len(await asking) == 6
     assert len(server.paid) == 6
 
 
-async def test_lines_that_are_no_results_hide_no_other(server, judge):
+async def test_lines_that_are_no_results_hide_no_other(server, judge, until):
     server.holds = True
     asking = asyncio.gather(*(ask(judge, n) for n in range(3)), return_exceptions=True)
-    while not server.batches:
-        await asyncio.sleep(0.005)
+    await until(lambda: server.batches)
     server.end()
     good = server.batches[0].lines().splitlines()
     name = good[2].split(b'"custom_id": ')[1].split(b",")[0]
@@ -200,11 +195,10 @@ async def test_results_that_never_hold_a_request_are_given_up(server, judge):
         await ask(judge)
 
 
-async def test_a_batch_the_api_does_not_know_is_an_error_of_its_own(server, judge, rows):
+async def test_a_batch_the_api_does_not_know_is_an_error_of_its_own(server, judge, rows, until):
     server.holds = True
     asking = asyncio.create_task(ask(judge))
-    while not server.batches:
-        await asyncio.sleep(0.005)
+    await until(lambda: server.batches)
     server.forget(server.batches[0].batch_id)
 
     with pytest.raises(JudgeAPIError, match="does not know the batch"):
@@ -235,25 +229,22 @@ async def test_a_batch_that_never_ends_is_a_timeout_and_stays_where_it_is(server
     assert server.calls.count("create") == 1
 
 
-async def test_what_is_under_way_can_be_canceled(server, judge):
+async def test_what_is_under_way_can_be_canceled(server, judge, until, rows):
     server.holds = True
     asking = asyncio.gather(*(ask(judge, n) for n in range(3)), return_exceptions=True)
-    while not server.batches:
-        await asyncio.sleep(0.005)
+    await until(lambda: server.batches)
+    await until(lambda: rows() == ["sent"] * 3)
 
-    while (canceled := await judge.cancel_pending()) == 0:
-        await asyncio.sleep(0.005)
-    assert canceled == 3
+    assert await judge.cancel_pending() == 3
     answers = await asking
     assert all("canceled" in str(answer) for answer in answers)
     assert server.paid == []
 
 
-async def test_one_who_stops_waiting_stops_no_other(server, judge, rows):
+async def test_one_who_stops_waiting_stops_no_other(server, judge, rows, until):
     server.holds = True
     impatient, patient = asyncio.create_task(ask(judge, 1)), asyncio.create_task(ask(judge, 2))
-    while not server.batches:
-        await asyncio.sleep(0.005)
+    await until(lambda: server.batches)
     impatient.cancel()
     server.holds = False
 
@@ -263,14 +254,12 @@ async def test_one_who_stops_waiting_stops_no_other(server, judge, rows):
     assert len(server.paid) == len(set(server.paid)) == 2
 
 
-async def test_what_nobody_waits_for_any_more_is_not_sent(server, judge_at, rows):
+async def test_what_nobody_waits_for_any_more_is_not_sent(server, judge_at, rows, until):
     judge = judge_at(server, max_wait=3600.0)
     asking = asyncio.create_task(ask(judge))
-    while not judge.store.exists() or rows() != ["open"]:
-        await asyncio.sleep(0.005)
+    await until(lambda: rows() == ["open"])
     asking.cancel()
-    while rows():
-        await asyncio.sleep(0.005)
+    await until(lambda: not rows())
 
     assert server.calls == []
 
