@@ -42,9 +42,7 @@ ORDER BY CASE state WHEN 'done' THEN 0 WHEN 'sent' THEN 1 WHEN 'sending' THEN 2 
 LIMIT 1
 """
 _READY = """
-SELECT r.request_id, r.outcome,
-    r.charged_to IS NOT NULL AND r.charged_to != h.owner AND EXISTS (
-        SELECT 1 FROM batch_holds o WHERE o.request_id = r.request_id AND o.owner = r.charged_to)
+SELECT r.request_id, r.outcome, r.charged_to IS NOT NULL AND r.charged_to != h.owner
 FROM batch_holds h JOIN batch_requests r USING (request_id)
 WHERE h.owner = ? AND h.delivered = 0 AND r.state = 'done'
 LIMIT 2000
@@ -69,7 +67,7 @@ class Answer(NamedTuple):
     Attributes:
         request_id: Which one.
         outcome: The reply, or why there is none.
-        is_shared: Whether another owner that is still there has accounted for its cost.
+        is_shared: Whether its cost is in another owner's accounts.
     """
 
     request_id: str
@@ -172,10 +170,15 @@ class Ledger:
         """Nobody here waits for these any more; those not sent yet need not be."""
         me = self.owner.name
         with self.transaction() as connection:
-            connection.executemany(
-                "DELETE FROM batch_holds WHERE request_id = ? AND owner = ?",
-                [(request_id, me) for request_id in request_ids],
-            )
+            for request_id in request_ids:
+                connection.execute(
+                    "DELETE FROM batch_holds WHERE request_id = ? AND owner = ?", (request_id, me)
+                )
+                connection.execute(
+                    "UPDATE batch_requests SET charged_to = NULL "
+                    "WHERE request_id = ? AND charged_to = ?",
+                    (request_id, me),
+                )
             self._drop_unwanted(connection)
 
     def cleaned(self) -> None:
@@ -204,10 +207,14 @@ class Ledger:
 
     def _bury(self, connection: sqlite3.Connection) -> None:
         owners = [row[0] for row in connection.execute("SELECT DISTINCT owner FROM batch_holds")]
-        connection.executemany(
-            "DELETE FROM batch_holds WHERE owner = ?",
-            [(name,) for name in self.owner.gone(owners)],
-        )
+        for name in self.owner.gone(owners):
+            # What they had in their accounts is lost with them, unless they had let go of it.
+            connection.execute(
+                "UPDATE batch_requests SET charged_to = NULL WHERE charged_to = ?1 AND request_id "
+                "IN (SELECT request_id FROM batch_holds WHERE owner = ?1)",
+                (name,),
+            )
+            connection.execute("DELETE FROM batch_holds WHERE owner = ?", (name,))
 
     def _drop_unwanted(self, connection: sqlite3.Connection) -> None:
         connection.execute(
