@@ -52,7 +52,7 @@ class KeptRuns:
     def __init__(self, store: Path, *, monitor: str) -> None:
         self._area = StateArea(store, namespace=_NAMESPACE)
         self._owner = Owner(store)
-        self._store, self._monitor = store, monitor
+        self.store, self._monitor = store, monitor
 
     @contextmanager
     def keeping(self, job: Job) -> Iterator[None]:
@@ -77,8 +77,6 @@ class KeptRuns:
     def left_behind(self) -> list[Job]:
         """The runs of monitors that are gone, now this one's; of several exactly one gets each."""
         try:
-            if not self._store.exists():
-                return []
             items = self._area.items()
             gone = set(self._owner.gone({item["owner"] for item in items.values()}))
             return [
@@ -151,7 +149,8 @@ def resume(engine: Engine, runs: KeptRuns) -> None:
         if left:
             engine.worker.call_later(_PAUSE, go_on)
 
-    engine.worker.call_later(0.0, begin)
+    if runs.store.exists():  # or the thread would be started for nothing
+        engine.worker.call_later(0.0, begin)
 
 
 def _submission(job: Job) -> Submission:
