@@ -14,9 +14,34 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["Owner", "try_lock"]
+__all__ = ["Lock", "Owner", "lock_folder", "try_lock"]
 
-_LIVING: weakref.WeakSet[Owner] = weakref.WeakSet()
+
+class Lock:
+    """A locked file; given back by `release`, with the last reference, or with the process.
+
+    A forked child has none of its parent's: kept there, it would outlive the parent.
+
+    Args:
+        descriptor: Of the file.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._close = weakref.finalize(self, os.close, descriptor)
+        self._close.atexit = False
+        _LIVING.add(self)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is still there."""
+        return self._close.alive
+
+    def release(self) -> None:
+        """Give it back."""
+        self._close()
+
+
+_LIVING: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
 class Owner:
@@ -28,9 +53,8 @@ class Owner:
 
     def __init__(self, store: Path) -> None:
         self._folder = lock_folder(store)
-        self._lock: weakref.finalize[[int], Owner] | None = None
+        self._lock: Lock | None = None
         self._name = ""
-        _LIVING.add(self)
 
     @property
     def name(self) -> str:
@@ -39,32 +63,22 @@ class Owner:
         Raises:
             OSError: The file cannot be made.
         """
-        if self._lock is None:
+        if self._lock is None or not self._lock.is_held:
             self._name = uuid4().hex
-            descriptor = try_lock(self._folder / self._name)
-            if descriptor is None:
-                raise OSError(f"{self._folder}: a new file is locked")
-            # Without an owner the lock is given back, as it is when the process ends.
-            self._lock = weakref.finalize(self, os.close, descriptor)
-            self._lock.atexit = False
+            self._lock = try_lock(self._folder / self._name)
         return self._name
 
     def gone(self, names: Iterable[str]) -> list[str]:
         """Those of other owners whose process has ended, or who were closed."""
-        return [name for name in names if name != self._name and _is_gone(self._folder / name)]
+        return [name for name in names if name != self.name and _is_gone(self._folder / name)]
 
     def close(self) -> None:
         """Be gone; the next use of the name makes a new one."""
-        if self._lock is not None:
+        lock, self._lock = self._lock, None
+        if lock is not None and lock.is_held:
             with suppress(OSError):
                 (self._folder / self._name).unlink()
-            self.forget()
-
-    def forget(self) -> None:
-        """In a forked child: the lock and the name stay the parent's."""
-        lock, self._lock, self._name = self._lock, None, ""
-        if lock is not None:
-            lock()
+            lock.release()
 
 
 def lock_folder(store: Path) -> Path:
@@ -72,11 +86,8 @@ def lock_folder(store: Path) -> Path:
     return store.with_name(f"{store.name}.locks")
 
 
-def try_lock(path: Path) -> int | None:
-    """A descriptor of the file, which is held until that is closed or the process ends.
-
-    Returns:
-        None if somebody else holds it.
+def try_lock(path: Path) -> Lock | None:
+    """Hold a file; None if somebody else does.
 
     Raises:
         OSError: It cannot be made.
@@ -92,27 +103,27 @@ def try_lock(path: Path) -> int | None:
         return None
     except (ImportError, OSError):
         pass  # nothing is held where there are no locks
-    return descriptor
+    return Lock(descriptor)
 
 
 def _is_gone(path: Path) -> bool:
     if not path.exists():
         return True
     try:
-        descriptor = try_lock(path)
+        lock = try_lock(path)
     except OSError:
         return False
-    if descriptor is None:
+    if lock is None:
         return False
     with suppress(OSError):
         path.unlink()
-    os.close(descriptor)
+    lock.release()
     return True
 
 
 def _after_fork_in_child() -> None:
-    for owner in list(_LIVING):
-        owner.forget()
+    for lock in list(_LIVING):
+        lock.release()
 
 
 if hasattr(os, "register_at_fork"):

@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import json
 import logging
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from ragaliq.judges.claude_batch.ledger import Answer, Ledger, Question
 from ragaliq.judges.claude_batch.outbox import Outbox
 from ragaliq.judges.claude_batch.schedule import Schedule
 from ragaliq.judges.digest import long_digest_of
-from ragaliq.storage.owners import lock_folder, try_lock
+from ragaliq.storage.owners import Lock, lock_folder, try_lock
 
 __all__ = ["Gatherer"]
 
@@ -57,7 +56,7 @@ class Gatherer:
         self._abandoned: list[str] = []
         self._changed = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
-        self._lead: int | None = None
+        self._lead: Lock | None = None
         self._cleaned_at = 0.0
 
     async def ask(self, params: Mapping[str, Any]) -> Answer:
@@ -113,6 +112,9 @@ class Gatherer:
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.gather(self._pump, return_exceptions=True)
+        self._fail(
+            JudgeAPIError("the batch judge was closed; what is under way stays in the store")
+        )
         self._ledger.owner.close()
         self._ledger.close()
 
@@ -145,7 +147,7 @@ class Gatherer:
         finally:
             self._pump = None
             if self._lead is not None:
-                os.close(self._lead)
+                self._lead.release()
                 self._lead = None
             if self._abandoned:
                 self._give_back()

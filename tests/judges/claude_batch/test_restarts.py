@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ragaliq import StoreError, evaluate
+from ragaliq import JudgeAPIError, StoreError, evaluate
 from ragaliq.judges.claude_batch.api import BatchApi
 from ragaliq.judges.claude_batch.ledger import Ledger
 from ragaliq.testing import BatchesServer
@@ -50,7 +50,8 @@ class Crash:
 def die(judge):
     """What the system does when a process ends: its locks are given back, and nothing else."""
     for gatherer in judge._gatherers.values():
-        gatherer._ledger.owner.forget()
+        if gatherer._ledger.owner._lock is not None:
+            gatherer._ledger.owner._lock.release()
 
 
 @pytest.fixture
@@ -145,6 +146,17 @@ async def test_when_the_one_that_sends_ends_another_one_goes_on(server, judge_at
     assert (await waiting).score > 0
     assert (await relevance(second, 1)).score > 0
     assert len(server.paid) == len(set(server.paid)) == 2
+
+
+async def test_who_waits_when_the_judge_is_closed_is_told(server, judge, rows, until):
+    server.holds = True
+    asking = asyncio.create_task(relevance(judge))
+    await until(lambda: rows() == ["sent"])
+    await judge.aclose()
+
+    with pytest.raises(JudgeAPIError, match="closed"):
+        await asking
+    assert rows() == ["sent"]
 
 
 async def test_one_that_came_later_is_not_served_from_what_another_one_made_use_of(
