@@ -22,6 +22,7 @@ from ragaliq.evaluators.claim_based import ClaimEvaluator
 from ragaliq.evaluators.context_based import ContextEvaluator
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.patience import in_flight_for
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
 from ragaliq.streaming import score_stream
 
@@ -140,7 +141,7 @@ async def _outcomes(
         return await evaluate_case(case[1], evaluators, judge)
 
     scored: AsyncGenerator[tuple[tuple[int, RAGTestCase], Mapping[str, EvaluationResult]], None]
-    scored = score_stream(cases, score, concurrency=concurrency)
+    scored = score_stream(cases, score, concurrency=in_flight_for(judge, concurrency))
     async with aclosing(scored) as stream:
         async for (place, _), results in stream:
             outcomes[place] = results

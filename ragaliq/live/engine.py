@@ -133,9 +133,9 @@ class Engine:
         """Runs the queue has room for, by number."""
         return self._settings.max_queue - self.worker.size
 
-    def resume(self) -> None:
+    def resume(self, *, is_enabled: bool) -> None:
         """Go on with what an earlier process left behind, where the judge keeps such things."""
-        if self._scorer.runs is not None:
+        if is_enabled and self._scorer.runs is not None:
             resume(self, self._scorer.runs)
 
     def stats(self) -> MonitorStats:

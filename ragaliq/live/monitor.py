@@ -170,8 +170,7 @@ class Monitor(DirectEvaluation):
         )
         self._emitter.watch(self._engine.worker, self._engine.tally)
         watch_process(self)
-        if self._enabled:
-            self._engine.resume()
+        self._engine.resume(is_enabled=self._enabled)
 
     def __repr__(self) -> str:
         names = ", ".join(evaluator.name for evaluator in self.evaluators)
