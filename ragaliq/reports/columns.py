@@ -96,6 +96,7 @@ class PipelineCosts:
         tokens: Tokens of all judges.
         requests: Calls that got a reply.
         cost: US dollars, as far as known.
+        saved: US dollars by which that is below the list price.
         unknown_costs: Answers whose cost is not known, and not in the sum.
     """
 
@@ -104,6 +105,7 @@ class PipelineCosts:
     tokens: int = 0
     requests: int = 0
     cost: float = 0.0
+    saved: float = 0.0
     unknown_costs: int = 0
 
 
@@ -133,5 +135,6 @@ class Pipelines:
         costs.requests += usage.requests
         cost = finite(usage.cost_usd)
         costs.cost += cost or 0.0
+        costs.saved += finite(usage.saved_usd) or 0.0
         costs.unknown_costs += cost is None
         return position

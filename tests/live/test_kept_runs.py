@@ -100,7 +100,7 @@ def test_a_killed_application_goes_on_with_its_runs_and_pays_once(server, judge_
 
     server.holds = False
     results = Results(RUNS)
-    sink = f"sqlite:///{tmp_path}/results.db"
+    sink = f"sqlite:///{store}"  # one file for everything
     with Monitor(judge=judge_at(server), on_result=results, sinks=[sink]) as monitor:
         assert results.complete.wait(60)
         assert monitor.flush()

@@ -194,3 +194,18 @@ def test_a_negative_number_of_answers_is_refused(museum, page):
 def test_a_page_needs_a_name(museum, folder):
     with pytest.raises(ConfigurationError, match="name the file"):
         write_report(museum, folder)
+
+
+def test_a_batch_price_is_shown_as_one(museum, page):
+    def in_a_batch(metric):
+        halved = metric.usage.model_copy(update={"saved_usd": metric.usage.cost_usd})
+        return metric.model_copy(update={"usage": halved})
+
+    records = [
+        record.model_copy(update={"metrics": tuple(map(in_a_batch, record.metrics))})
+        for record in museum(10)
+    ]
+    write_report(records, page)
+    assert "less than the list price" in page.read_text(encoding="utf-8")
+    write_report(list(museum(10)), page)
+    assert "less than the list price" not in page.read_text(encoding="utf-8")

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, set_value
+
 from ragaliq.errors import JudgeAPIError, JudgeError, JudgeTimeoutError, StoreError
 from ragaliq.judges.claude_batch.api import BatchApi
 from ragaliq.judges.claude_batch.dispatcher import Dispatcher
@@ -132,6 +134,8 @@ class Gatherer:
     # --- the pump -----------------------------------------------------------------------------
 
     async def _run(self) -> None:
+        # Looks at a batch are nobody's requests: instrumentations leave them out.
+        attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, value=True))
         try:
             while self._new or self._waiting or self._abandoned:
                 await self._enroll()
