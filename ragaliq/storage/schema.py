@@ -70,25 +70,27 @@ CREATE TABLE state (
 ) WITHOUT ROWID;
 """
 
-# 3: requests on their way through the Message Batches API, and who waits for them.
+# 3: requests on their way through the Message Batches API, and who waits for them. The long texts
+# come last, so that SQLite need not go through them to reach what is asked for often.
 _BATCHES = """
 CREATE TABLE batch_requests (
     request_id TEXT PRIMARY KEY,
     digest TEXT NOT NULL,
     endpoint TEXT NOT NULL,
     state TEXT NOT NULL,
-    params TEXT NOT NULL,
     size INTEGER NOT NULL,
     submission TEXT,
     batch_id TEXT,
-    outcome TEXT,
     charged_to TEXT,
     attempts INTEGER NOT NULL DEFAULT 0,
     asked_at REAL NOT NULL,
-    changed_at REAL NOT NULL
+    changed_at REAL NOT NULL,
+    params TEXT NOT NULL,
+    outcome TEXT
 );
 CREATE INDEX batch_requests_by_digest ON batch_requests (digest);
 CREATE INDEX batch_requests_by_state ON batch_requests (endpoint, state);
+CREATE INDEX batch_requests_by_submission ON batch_requests (submission);
 CREATE INDEX batch_requests_by_batch ON batch_requests (batch_id);
 CREATE TABLE batch_holds (
     request_id TEXT NOT NULL REFERENCES batch_requests ON DELETE CASCADE,

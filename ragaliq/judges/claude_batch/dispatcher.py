@@ -59,7 +59,7 @@ class Dispatcher:
             StoreError: The store cannot be used.
         """
         await self._send()
-        due = [await self._search.go_on(), self._next_sending()]
+        due = [await self._search.go_on(), await self._next_sending()]
         for batch_id, sent_at in (await asyncio.to_thread(self._outbox.batches)).items():
             due.append(await self._look_after(batch_id, sent_at))
         return max(0.0, min(due))
@@ -67,7 +67,7 @@ class Dispatcher:
     # --- sending ------------------------------------------------------------------------------
 
     async def _send(self) -> None:
-        while self._next_sending() <= 0.0:
+        while await self._next_sending() <= 0.0:
             submission = await asyncio.to_thread(
                 self._outbox.begin,
                 max_requests=self._schedule.max_requests,
@@ -76,9 +76,9 @@ class Dispatcher:
             if submission is None or not await self._submit(submission):
                 return
 
-    def _next_sending(self) -> float:
+    async def _next_sending(self) -> float:
         """Seconds until a batch is to be sent."""
-        pending, now = self._outbox.pending(), time.time()
+        pending, now = await asyncio.to_thread(self._outbox.pending), time.time()
         if not pending.requests:
             return self._schedule.max_wait
         full = pending.requests >= self._schedule.max_requests or pending.size >= self._max_bytes
