@@ -23,8 +23,6 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.digest import digest_of, long_digest_of
 from ragaliq.live.job import Job, Submission
 from ragaliq.live.sampling.choice import Choice
-from ragaliq.storage.owners import Owner
-from ragaliq.storage.state import StateArea
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
@@ -50,6 +48,10 @@ class KeptRuns:
     """
 
     def __init__(self, store: Path, *, monitor: str) -> None:
+        # Loaded here: most monitors keep nothing, and need no SQLite.
+        from ragaliq.storage.owners import Owner
+        from ragaliq.storage.state import StateArea
+
         self._area = StateArea(store, namespace=_NAMESPACE)
         self._owner = Owner(store)
         self.store, self._monitor = store, monitor

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -16,7 +18,7 @@ from ragaliq.testing import BatchesServer
 CASES = 500
 COMMAND = [
     *(sys.executable, "-m", "ragaliq.cli", "evaluate", "cases.jsonl"),
-    *("--judge", "claude-batch", "--out", "results.jsonl"),
+    *("--judge", "claude-batch", "--out"),
 ]
 QUICK = "max_wait=0.5&poll_interval=0.1&resend_after=0.5"
 
@@ -49,9 +51,9 @@ def start(tmp_path, server):
         "COLUMNS": "200",
     }
 
-    def run(*arguments):
+    def run(*arguments, out="results.jsonl"):
         return subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*COMMAND, out, *arguments],
             cwd=tmp_path,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -100,6 +102,53 @@ def test_500_cases_killed_in_the_middle_are_paid_for_once_and_cost_half(tmp_path
     cost = sum(part["cost_usd"] for part in usage)
     assert sum(part["saved_usd"] for part in usage) == pytest.approx(cost)
     assert f"${cost:,.4f} (batch price: ${cost:,.4f} less than the list price" in shown
+
+
+def waiting(tmp_path):
+    """How many requests each process waits for, by what is in the store."""
+    try:
+        connection = sqlite3.connect(f"file:{tmp_path}/batches.db?mode=ro", uri=True)
+        with closing(connection):
+            rows = connection.execute("SELECT count(*) FROM batch_holds GROUP BY owner").fetchall()
+    except sqlite3.OperationalError:  # it is about to be made
+        return []
+    return [row[0] for row in rows]
+
+
+@pytest.mark.timeout(120)
+def test_two_processes_that_ask_the_same_pay_once_and_one_goes_on_without_the_other(
+    tmp_path, server, start
+):
+    server.holds = True
+    first = start("--metrics", "relevance")
+    second = start("--metrics", "relevance", out="second.jsonl")
+    while not (server.batches and waiting(tmp_path) == [CASES, CASES]):
+        assert first.poll() is second.poll() is None
+        time.sleep(0.01)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    server.holds = False
+
+    shown, said = second.communicate(timeout=100)
+    assert f"{CASES} judged" in shown, said
+    assert len(server.paid) == len(set(server.paid)) == CASES
+
+
+def test_an_interrupt_says_so_and_what_was_sent_is_there_for_the_next_run(tmp_path, server, start):
+    server.holds = True
+    running = start("--metrics", "relevance")
+    while not server.batches:
+        assert running.poll() is None
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    assert "Traceback" not in said
+
+    server.holds = False
+    shown, said = start("--metrics", "relevance", "--resume").communicate(timeout=100)
+    assert f"{CASES} judged" in shown, said
+    assert len(server.paid) == len(set(server.paid)) == CASES
 
 
 def test_an_estimate_shows_the_discount_and_needs_neither_key_nor_store(ragaliq, write_cases):

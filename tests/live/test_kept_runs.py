@@ -192,6 +192,14 @@ def test_what_another_version_wrote_is_left_out_with_a_warning(tmp_path, caplog)
     assert area.items() == {}
 
 
+def test_a_monitor_that_keeps_nothing_loads_no_sqlite():
+    code = (
+        "import sys, ragaliq; ragaliq.Monitor(judge='local').close(); "
+        "assert 'sqlite3' not in sys.modules and 'ragaliq.storage.state' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 @pytest.mark.parametrize(
     "build",
     [lambda judge: Monitor(judge=judge, mode="inline"), lambda judge: Guard(judge=judge)],
