@@ -210,7 +210,7 @@ def _message(answer: Answer) -> Message:
         fields = {**fields, "usage": _NOTHING}
     try:
         message = Message.construct(**fields)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, AttributeError):
         message = None
     if message is None or not is_complete(message):
         raise JudgeResponseError("a batch's result is no message; check base_url=")

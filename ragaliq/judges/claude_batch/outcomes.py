@@ -64,7 +64,7 @@ def read_result(line: bytes) -> Result | None:
         row = json.loads(line)
         request_id, result = row["custom_id"], row["result"]
         kind = result["type"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return _unread(line)
     if not isinstance(request_id, str):
         return None
@@ -81,7 +81,7 @@ def read_result(line: bytes) -> Result | None:
 def _unread(line: bytes) -> Result | None:
     try:
         request_id = json.loads(line)["custom_id"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return Result(request_id, {"type": "malformed"}) if isinstance(request_id, str) else None
 
@@ -91,8 +91,9 @@ def _error_type(result: dict[str, Any]) -> str:
     error = result.get("error")
     inner = error.get("error") if isinstance(error, dict) else None
     for part in (inner, error):
-        if isinstance(part, dict) and part.get("type") in _KNOWN:
-            return str(part["type"])
+        named = part.get("type") if isinstance(part, dict) else None
+        if isinstance(named, str) and named in _KNOWN:
+            return named
     return "unknown_error"
 
 
