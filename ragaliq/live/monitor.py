@@ -67,8 +67,7 @@ class Monitor(DirectEvaluation):
         executor: Where judging happens: `thread`, or `process` for a child process, which leaves
             the application its interpreter. By default from `RAGALIQ_EXECUTOR`, else `process` for
             the embedded judge with ragaliq's own evaluators where it is possible, else `thread`.
-        niceness: How far the child process steps back for others when processors are busy, 0
-            (not at all) to 19.
+        niceness: How far the child process steps back for others, 0 (not at all) to 19.
         mode: `background`, or `inline` to have whoever ends a run wait for its result: then it is
             there when the chain's call returns. In a thread where an event loop runs nobody
             waits; use `await monitor.result()` there.
