@@ -100,6 +100,8 @@ if TYPE_CHECKING:
     from ragaliq.sinks.sqlite import SQLiteStore, read_records
     from ragaliq.telemetry.options import TelemetryOptions
     from ragaliq.telemetry.target import current_span_target, span_target
+    from ragaliq.worker_tier.executor import CeleryExecutor
+    from ragaliq.worker_tier.settings import WorkerSettings
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
@@ -111,6 +113,7 @@ __all__ = [
     "Calibration",
     "CascadeJudge",
     "CaseDraft",
+    "CeleryExecutor",
     "ChunkUtilityEvaluator",
     "CircuitBreaker",
     "CircuitOpenError",
@@ -184,6 +187,7 @@ __all__ = [
     "StoreError",
     "TelemetryOptions",
     "Verdict",
+    "WorkerSettings",
     "__version__",
     "context_chunks",
     "current_span_target",
@@ -243,6 +247,8 @@ _NAMES = {
     "ragaliq.sinks.sqlite": "SQLiteStore read_records",
     "ragaliq.telemetry.options": "TelemetryOptions",
     "ragaliq.telemetry.target": "current_span_target span_target",
+    "ragaliq.worker_tier.executor": "CeleryExecutor",
+    "ragaliq.worker_tier.settings": "WorkerSettings",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -21,6 +21,7 @@ from ragaliq.cli.judge_bench import judge
 from ragaliq.cli.label import label
 from ragaliq.cli.metrics import metrics
 from ragaliq.cli.report import report
+from ragaliq.cli.worker import worker
 from ragaliq.errors import RagaliqError
 
 __all__ = ["app", "run"]
@@ -36,6 +37,7 @@ app = typer.Typer(
 for command in (evaluate, estimate, compare, report, calibrate, label, metrics, doctor, demo):
     app.command()(command)
 app.add_typer(judge, name="judge")
+app.add_typer(worker, name="worker")
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 - typer calls it so

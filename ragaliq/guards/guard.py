@@ -95,7 +95,13 @@ class Guard:
             raise ConfigurationError("Guard: give a monitor or what to build one from, not both")
         if monitor is None:
             monitor = Monitor(evaluators=evaluators or ("faithfulness",), **monitor_options)
-        require_prompt(monitor.judge, "a guard")
+        if monitor.is_enabled and monitor.judge is None:
+            raise ConfigurationError(
+                "Guard: the monitor hands runs over to workers elsewhere, which is no use to an "
+                "answer that waits; give the guard a monitor with executor='thread' or 'process'"
+            )
+        if monitor.judge is not None:
+            require_prompt(monitor.judge, "a guard")
         self.monitor = monitor
         self.action: Action = action
         self.max_retries = max_retries

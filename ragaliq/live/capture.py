@@ -13,7 +13,7 @@ from opentelemetry import _logs, metrics, trace
 
 from ragaliq.telemetry.options import TelemetryOptions
 
-__all__ = ["Capture", "providers_in_use"]
+__all__ = ["Capture", "flush_providers", "providers_in_use"]
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +93,12 @@ def providers_in_use(own: TelemetryOptions) -> list[object]:
         if provider is not None and all(provider is not other for other in found):
             found.append(provider)
     return found
+
+
+def flush_providers(timeout: float) -> None:
+    """Have the process's providers send what they hold, each within `timeout` seconds."""
+    for provider in providers_in_use(TelemetryOptions()):
+        _force_flush(provider, timeout)
 
 
 def _force_flush(provider: object, seconds: float) -> None:

@@ -11,7 +11,7 @@ from uuid import uuid4
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import NotEvaluated, RagaliqError
+from ragaliq.errors import ConfigurationError, NotEvaluated, RagaliqError
 from ragaliq.live.asgi import settled_at_end
 from ragaliq.live.capture import Capture, providers_in_use
 from ragaliq.live.handle import Handle
@@ -86,6 +86,7 @@ class DirectEvaluation(Handle):
             EvaluationTimeout: There is no result within `timeout` seconds.
             NotEvaluated: There will be none; `reason` says why.
             BudgetExceeded: A budget left no room for it.
+            ConfigurationError: The monitor hands runs over to workers elsewhere.
             RuntimeError: Called on the monitor's own thread, from `on_result` for instance, where
                 it would wait for itself; use `await monitor.aevaluate(...)` there.
         """
@@ -197,6 +198,11 @@ class DirectEvaluation(Handle):
     ) -> tuple[Submission, Receipt]:
         if not self._enabled:
             raise NotEvaluated("disabled")
+        if self._engine.hands_over:
+            raise ConfigurationError(
+                "this monitor hands runs over to workers elsewhere: results do not come back to "
+                "be waited for; use a monitor with executor='thread' or 'process'"
+            )
         receipt = Receipt()
         submission = Submission(
             case=case,

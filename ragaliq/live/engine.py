@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.breaker import CircuitBreaker
 from ragaliq.live.budget import Budget
+from ragaliq.live.handing_over import HandingOver
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import LiveResult, Submission
 from ragaliq.live.kept_runs import resume
@@ -45,7 +46,7 @@ class EngineSettings:
         ConfigurationError: A limit is not positive, or something is of the wrong kind.
     """
 
-    scorer: LiveScorer
+    scorer: LiveScorer | HandingOver
     concurrency: int
     max_queue: int
     max_queue_bytes: int
@@ -138,13 +139,17 @@ class Engine:
         if is_enabled and self._scorer.runs is not None:
             resume(self, self._scorer.runs)
 
+    @property
+    def hands_over(self) -> bool:
+        """Whether runs are judged by somebody else, so that no result comes back here."""
+        return isinstance(self._scorer, HandingOver)
+
     def stats(self) -> MonitorStats:
         """The counts now, and where queue, breaker and budget stand."""
-        cases = self._scorer.cases
         return replace(
             self.tally.snapshot(),
-            executor=cases.executor,
-            restarts=cases.restarts,
+            executor=self._scorer.executor,
+            restarts=self._scorer.restarts,
             breaker=self._protection.breaker,
             queued=self.worker.size,
             queued_bytes=self.worker.queued_bytes,
@@ -168,9 +173,9 @@ class Engine:
         was_closed = self.worker.is_closed
         self.worker.abandon()
         self.tally.abandon()
-        self._scorer.cases = self._scorer.cases.after_fork()
+        scorer = self._scorer.after_fork()
         inline = None if self.inline is None else self.inline.after_fork()
-        child = Engine(replace(self._settings, inline=inline))
+        child = Engine(replace(self._settings, scorer=scorer, inline=inline))
         if was_closed:
             child.worker.abandon()
         return child
@@ -184,7 +189,7 @@ class Engine:
         self.worker.run(self._judge(submission))
 
     async def aclose(self) -> None:
-        """Release the judge, and the process it works in; the last thing the worker does."""
+        """Release the judge, the process it works in, or the broker; the worker's last work."""
         await self._protection.aclose()
         await self._scorer.aclose()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
 
 from ragaliq.core.draft import CaseDraft
@@ -14,11 +13,13 @@ from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.execution import Executor, choose_scorer
+from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
 from ragaliq.live.breaker import CircuitBreaker
 from ragaliq.live.budget import Budget
-from ragaliq.live.direct import DirectEvaluation
+from ragaliq.live.ending import EndingMonitor
 from ragaliq.live.engine import Engine, EngineSettings
+from ragaliq.live.handing_over import HandingOver, JobExecutor, leave_to_workers
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
@@ -27,11 +28,9 @@ from ragaliq.live.reporting import ResultCallback
 from ragaliq.live.sampling import Sampler, Sampling
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import chosen_judge, read_settings, require_choice, require_positive
-from ragaliq.live.stats import MonitorStats
-from ragaliq.live.sweeps import Sweepable
 from ragaliq.live.ticket import RunTicket
 from ragaliq.sinks.resolve import SinkSpec
-from ragaliq.sinks.sink_set import SinkSet, in_turn
+from ragaliq.sinks.sink_set import SinkSet
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emitter import Emitter
 from ragaliq.telemetry.options import TelemetryOptions
@@ -42,7 +41,7 @@ __all__ = ["Monitor"]
 logger = logging.getLogger(__name__)
 
 
-class Monitor(DirectEvaluation):
+class Monitor(EndingMonitor):
     """Scores a sample of live answers off the request path.
 
     Everything a request touches (`begin`, `submit`, a ticket's end) takes microseconds, never
@@ -67,6 +66,8 @@ class Monitor(DirectEvaluation):
         executor: Where judging happens: `thread`, or `process` for a child process, which leaves
             the application its interpreter. By default from `RAGALIQ_EXECUTOR`, else `process` for
             the embedded judge with ragaliq's own evaluators where it is possible, else `thread`.
+            A `CeleryExecutor` hands runs over to workers elsewhere; judge, limits, breaker, sinks
+            and content are then theirs to choose and must be left out here.
         niceness: How far the child process steps back for others, 0 (not at all) to 19.
         mode: `background`, or `inline` to have whoever ends a run wait for its result: then it is
             there when the chain's call returns. In a thread where an event loop runs nobody
@@ -104,7 +105,7 @@ class Monitor(DirectEvaluation):
         max_queue: int = 1000,
         max_queue_bytes: int = 64 * 2**20,
         deadline: float = 60.0,
-        executor: Executor | None = None,
+        executor: Executor | JobExecutor | None = None,
         niceness: int = 10,
         mode: Literal["background", "inline"] = "background",
         inline_timeout: float = 10.0,
@@ -120,15 +121,13 @@ class Monitor(DirectEvaluation):
         enabled: bool | None = None,
         telemetry: TelemetryOptions | None = None,
     ) -> None:
+        given = dict(locals())  # the arguments, and nothing else yet
         settings = read_settings()
         require_positive(deadline=deadline, inline_timeout=inline_timeout)
         require_choice(mode, "background", "inline", name="mode")
-        self.judge = chosen_judge(settings, judge, calibration)
         self.evaluators = tuple(
             evaluator.with_default_policy(policy) for evaluator in resolve_evaluators(evaluators)
         )
-        for evaluator in self.evaluators:
-            evaluator.require(self.judge)
         metrics = [evaluator.name for evaluator in self.evaluators]
         self._sampler = Sampler.of(
             sampling, sample_rate, general=settings.sample_rate, metrics=metrics
@@ -138,20 +137,16 @@ class Monitor(DirectEvaluation):
         self._emitter = emitter = Emitter(content, telemetry)
         self._sinks = SinkSet(sinks, content=content, on_error=emitter.metrics.sink_failed)
         self._exit_timeout = exit_timeout
-        cases = choose_scorer(
-            settings.executor if executor is None else executor,
-            judge=self.judge,
-            evaluators=self.evaluators,
-            niceness=niceness,
-        )
-        scorer = LiveScorer(
-            self.evaluators,
-            cases,
-            judge=self.judge,
-            emitter=emitter,
-            sinks=self._sinks,
-            deadline=deadline,
-        )
+        self.judge: LLMJudge | None = None  # workers elsewhere have one of their own
+        scorer: LiveScorer | HandingOver
+        if isinstance(executor, JobExecutor):
+            leave_to_workers(given, Monitor)
+            scorer = HandingOver(executor, metrics, failed=emitter.metrics.publish_failed)
+            breaker = None
+        else:
+            self.judge = chosen_judge(settings, judge, calibration)
+            asked = settings.executor if executor is None else executor
+            scorer = self._own_scorer(self.judge, asked, niceness=niceness, deadline=deadline)
         self._engine = Engine(
             EngineSettings(
                 scorer=scorer,
@@ -171,9 +166,25 @@ class Monitor(DirectEvaluation):
         watch_process(self)
         self._engine.resume(is_enabled=self._enabled)
 
+    def _own_scorer(
+        self, judge: LLMJudge, executor: str | None, *, niceness: int, deadline: float
+    ) -> LiveScorer:
+        for evaluator in self.evaluators:
+            evaluator.require(judge)
+        cases = choose_scorer(executor, judge=judge, evaluators=self.evaluators, niceness=niceness)
+        return LiveScorer(
+            self.evaluators,
+            cases,
+            judge=judge,
+            emitter=self._emitter,
+            sinks=self._sinks,
+            deadline=deadline,
+        )
+
     def __repr__(self) -> str:
         names = ", ".join(evaluator.name for evaluator in self.evaluators)
-        return f"Monitor(judge={self.judge.name!r}, evaluators=({names}))"
+        judge = self.judge.name if self.judge else None
+        return f"Monitor(judge={judge!r}, evaluators=({names}))"
 
     # --- the request path ---------------------------------------------------------------------
 
@@ -249,52 +260,3 @@ class Monitor(DirectEvaluation):
             Whether a run will be evaluated for it, which nothing had chosen so far.
         """
         return self._enabled and self._sampler.feedback(str(run_id), value)
-
-    # --- waiting and ending -------------------------------------------------------------------
-
-    def close(self, timeout: float = 30.0) -> bool:
-        """Evaluate what is queued, at most for `timeout` seconds, then stop for good.
-
-        Runs left over are counted `shutdown`. Called from `on_result` it cannot wait: no more runs
-        are accepted, and those in the queue are still evaluated.
-
-        Returns:
-            Whether everything was evaluated.
-        """
-        if self._engine.worker.is_current_thread:
-            return self._stop_judging(0.0)  # the sinks are still needed for what is queued
-        # A write to a disk has its chance even when the judge took all the time there was.
-        return in_turn(timeout, self._stop_judging, self._sinks.close, at_least=0.25)
-
-    def _stop_judging(self, timeout: float) -> bool:
-        self._sampler.close()
-        return self._engine.close(timeout)
-
-    def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
-        """Sweep something on the worker's thread, in `delay` seconds or sooner; for adapters.
-
-        Returns:
-            False when it will not be done: the monitor is off or closed.
-        """
-        return self._enabled and self._engine.sweeps.add(delay, sweepable)
-
-    def flush_at_exit(self) -> None:
-        """Wait for what is queued; called when the main thread has ended."""
-        if not self.flush(self._exit_timeout):
-            self.close(0.0)
-
-    def close_at_exit(self) -> None:
-        """Close within `exit_timeout`; called when the interpreter ends."""
-        self.close(self._exit_timeout)
-
-    def restart_after_fork(self) -> None:
-        """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
-        self._sinks.restart_after_fork()
-        self._engine = self._engine.after_fork()
-        self._sampler.restart()
-        self._emitter.watch(self._engine.worker, self._engine.tally)
-
-    def stats(self) -> MonitorStats:
-        """What became of every run so far."""
-        sampling = self._sampler.counts()
-        return replace(self._engine.stats(), sampling=sampling, sinks=self._sinks.stats())

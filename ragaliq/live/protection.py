@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import Literal, Protocol
 
 from ragaliq.core.pacing import paced
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
@@ -15,7 +15,6 @@ from ragaliq.live.budget import Budget, BudgetLine
 from ragaliq.live.budget_ledger import Reservation
 from ragaliq.live.fleet import StorageState
 from ragaliq.live.fleet_budget import SharedBudget, budget_at_work
-from ragaliq.live.job import Submission
 from ragaliq.live.rate_limits import RateLimits
 from ragaliq.live.turns import RunPace, Turns
 
@@ -26,6 +25,11 @@ _FAILURES = (Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
 # several runs back together.
 _NOT_ITS_FAULT = (RateLimitedError.__name__, JudgeProcessError.__name__)
 _SAYS_NOTHING = (Status.NO_CONTEXT, Status.ANSWER_REFUSED, Status.NO_CLAIMS)
+
+
+class _Run(Protocol):
+    @property
+    def size(self) -> int: ...
 
 
 class Judging:
@@ -96,12 +100,15 @@ class Protection:
 
     @asynccontextmanager
     async def judging(
-        self, submission: Submission
+        self, run: _Run
     ) -> AsyncIterator[Judging | Literal["circuit_open", "over_budget"]]:
         """Have a run judged inside the block; gives the reason instead when it must not be.
 
         However the block ends, what the run cost is charged and what it says about the judge is
         noted.
+
+        Args:
+            run: Its size, in bytes, says how many tokens it may take.
         """
         # A run that would not be sent anyway is not held against the budget, and one that is over
         # budget does not use up the breaker's probe.
@@ -117,7 +124,7 @@ class Protection:
             yield "circuit_open"
             return
         is_probe = self._circuit.enter() if self._circuit else False
-        judging, pace = Judging(), RunPace(self._turns, submission.size) if self._turns else None
+        judging, pace = Judging(), RunPace(self._turns, run.size) if self._turns else None
         with spending() as spent, paced(pace):
             try:
                 yield judging

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 
@@ -105,15 +105,32 @@ class LiveScorer:
     async def _evaluate(self, submission: Submission, judging: Judging) -> LiveResult:
         job = submission.job()
         with self.runs.keeping(job) if self.runs else nullcontext():
-            return await self._evaluate_job(job, judging)
+            result = await self.evaluate(job, judging)
+            self._sinks.record(result.case, result.results, result.run, lag=result.lag)
+        return result
 
-    async def _evaluate_job(self, job: Job, judging: Judging) -> LiveResult:
+    async def evaluate(
+        self,
+        job: Job,
+        judging: Judging,
+        *,
+        metrics: Collection[str] | None = None,
+        accept: Callable[[Mapping[str, EvaluationResult]], None] = lambda _: None,
+    ) -> LiveResult:
+        """Judge a job and emit the results; stores nothing.
+
+        Args:
+            job: The run.
+            judging: Told the results, for what the judge's limits make of them.
+            metrics: What is measured; by default what the job's sampling chose.
+            accept: Raises where the results are not to be emitted, which ends it there.
+        """
         lag = _lag(job)
         with self._emitter.evaluation(job.run, lag=lag) as emission:
-            judging.results = results = await self._judge(job)
+            judging.results = results = await self._judge(job, metrics)
+            accept(results)
             emission.record(results)
         self._agreement.record()
-        self._sinks.record(job.case, results, job.run, lag=lag)
         return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
 
     def in_flight(self, concurrency: int) -> int:
@@ -124,14 +141,31 @@ class LiveScorer:
         """Refuse a judge that answers in minutes to hours; see `ragaliq.judges.patience`."""
         require_prompt(self._judged_by, what)
 
+    @property
+    def executor(self) -> str:
+        """Where cases are evaluated now."""
+        return self.cases.executor
+
+    @property
+    def restarts(self) -> int:
+        """How often the process that judges had to be started again."""
+        return self.cases.restarts
+
     async def aclose(self) -> None:
         """Release the judge, and the process it works in."""
         await self.cases.aclose()
         if self.runs is not None:
             self.runs.close()
 
-    async def _judge(self, job: Job) -> Mapping[str, EvaluationResult]:
-        chosen = self._chosen(job.run.metric_probabilities)
+    def after_fork(self) -> LiveScorer:
+        """In a forked child: the scorer to go on with."""
+        self.cases = self.cases.after_fork()
+        return self
+
+    async def _judge(
+        self, job: Job, metrics: Collection[str] | None
+    ) -> Mapping[str, EvaluationResult]:
+        chosen = self._chosen(job.run.metric_probabilities if metrics is None else metrics)
         return await self.cases.score(job.case, chosen, deadline=self._deadline)
 
     def _chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage
-from ragaliq.execution import Executor
 from ragaliq.live.breaker import BreakerState
 from ragaliq.live.budget import BudgetLine
 from ragaliq.live.fleet import StorageState
@@ -25,6 +24,7 @@ Outcome = Literal[
     "queue_full",
     "shutdown",
     "incomplete_run",
+    "handed_over",
 ]
 """How a run ended. Every run that started has exactly one outcome or is still pending."""
 
@@ -54,7 +54,9 @@ class MonitorStats:
             blocked its thread.
         sinks: What became of the results in each sink, by name.
         sampling: What sampling did beside choosing by chance; see the page on sampling.
-        executor: Where runs are evaluated now: `thread` or `process`.
+        executor: Where runs are evaluated now: `thread`, `process`, or `celery` for workers
+            elsewhere.
+        publish_errors: Failed attempts to hand runs over to workers elsewhere.
         restarts: Times the process that judges died and was started again.
     """
 
@@ -74,7 +76,8 @@ class MonitorStats:
     callback_timeouts: int = 0
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)
     sampling: Mapping[str, int] = field(default_factory=dict)
-    executor: Executor = "thread"
+    executor: str = "thread"
+    publish_errors: int = 0
     restarts: int = 0
 
 
@@ -91,7 +94,7 @@ class Tally:
         self._evaluations: dict[str, Counter[str]] = {}
         self._usage = JudgeUsage()
         self._unjudged = 0
-        self._callback_errors = self._callback_timeouts = 0
+        self._callback_errors = self._callback_timeouts = self._publish_errors = 0
 
     def start(self) -> None:
         """A run has begun."""
@@ -141,6 +144,11 @@ class Tally:
         with self._lock:
             self._callback_timeouts += 1
 
+    def publish_failed(self) -> None:
+        """An attempt to hand a run over failed."""
+        with self._lock:
+            self._publish_errors += 1
+
     def abandon(self) -> None:
         """In a forked child: make calls by leftovers of the parent's runs harmless.
 
@@ -161,4 +169,5 @@ class Tally:
                 unjudged=self._unjudged,
                 callback_errors=self._callback_errors,
                 callback_timeouts=self._callback_timeouts,
+                publish_errors=self._publish_errors,
             )

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from ragaliq.errors import RagaliqError
 from ragaliq.sinks.record import EvaluationRecord
 
-__all__ = ["Sink", "SinkError", "SinkLimits", "SinkStats"]
+__all__ = ["Remembering", "Sink", "SinkError", "SinkLimits", "SinkStats"]
 
 
 @runtime_checkable
@@ -36,6 +36,15 @@ class Sink(Protocol):
 
     async def aclose(self) -> None:
         """Let go of connections; the sink may be used again afterwards."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A sink that can tell what it has: a job that comes again is then not judged again."""
+
+    async def holds(self, evaluation_id: str) -> bool:
+        """Whether a record with this id is stored."""
         ...
 
 

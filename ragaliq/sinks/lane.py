@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import logging
 import random
@@ -10,6 +11,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, set_value
@@ -35,6 +37,12 @@ class _Entry:
     record: EvaluationRecord = field(compare=False)
     size: int = field(compare=False)
     attempts: int = field(default=0, compare=False)
+    outcome: Future[str] = field(default_factory=Future, compare=False)
+
+    def conclude(self, outcome: str) -> None:
+        """Tell whoever waits what became of it; only the first call counts."""
+        with contextlib.suppress(InvalidStateError):
+            self.outcome.set_result(outcome)
 
 
 class SinkLane:
@@ -63,22 +71,32 @@ class SinkLane:
         self._held = 0
         self._closed = False
 
-    def put(self, record: EvaluationRecord) -> None:
-        """Queue a record; never blocks, never raises. What cannot be taken is counted."""
+    def put(self, record: EvaluationRecord) -> Future[str]:
+        """Queue a record; never blocks, never raises. What cannot be taken is counted.
+
+        Returns:
+            Will be what it is counted as: `written`, `failed` or `dropped`.
+        """
         entry = _Entry(0.0, 0, record, record.size)
+        if not self._is_queued(entry):
+            entry.conclude("dropped")
+        return entry.outcome
+
+    def _is_queued(self, entry: _Entry) -> bool:
         with self._changed:
             self._counts["records"] += 1
             if self._closed or self._is_full(entry):
                 self._counts["dropped"] += 1
-                return
+                return False
             try:
                 self._thread.loop().call_soon_threadsafe(self._roused)
             except RuntimeError:  # no thread can be started: the interpreter ends
                 self._counts["dropped"] += 1
-                return
+                return False
             entry.number = self._counts["records"]
             self._waiting.append(entry)
             self._held += entry.size
+        return True
 
     def _is_full(self, entry: _Entry) -> bool:
         # The entry itself is pending already.
@@ -105,12 +123,15 @@ class SinkLane:
             self._closed = True
         finished = self.flush(timeout)
         with self._changed:
+            left = [*self._waiting, *self._delayed]
             self._waiting.clear()
             self._delayed.clear()
             # What is being written just now may arrive all the same; it was not confirmed.
             self._counts["dropped"] += self._pending()
             self._held = 0
             self._changed.notify_all()
+        for entry in left:
+            entry.conclude("dropped")
         self._thread.stop(self._end, 1.0 if finished else 0.25)
         return finished
 
@@ -222,6 +243,8 @@ class SinkLane:
                 self._counts[outcome] += len(entries)
                 self._held -= sum(entry.size for entry in entries)
             self._changed.notify_all()
+        for entry in entries:
+            entry.conclude(outcome)
 
     def _tell(self, error: SinkError) -> None:
         with self._changed:

@@ -20,7 +20,7 @@ from ragaliq.sinks.record import (
 from ragaliq.telemetry.attributes import is_failure, score
 from ragaliq.telemetry.content import ContentPolicy, sendable
 
-__all__ = ["evaluation_record"]
+__all__ = ["evaluation_id", "evaluation_record"]
 
 MAX_QUERY = 8_000
 MAX_RESPONSE = 32_000
@@ -53,7 +53,7 @@ def evaluation_record(
     texts = _case_record(case, content) if content.on_sinks else None
     places = _Places(case, texts)
     return EvaluationRecord(
-        evaluation_id=_evaluation_id(run, results.values()),
+        evaluation_id=evaluation_id(run, map(_scorer_key, results.values())),
         run=_storable(run),
         case_id=sendable(case.id[:MAX_ID]),
         created_at=time.time(),
@@ -77,10 +77,14 @@ def _storable(run: EvaluatedRun) -> EvaluatedRun:
     )
 
 
-def _evaluation_id(run: EvaluatedRun, results: Iterable[EvaluationResult]) -> str:
-    return deterministic_id(
-        ["run", *_run_key(run), *(part for r in results for part in _scorer_key(r))]
-    )
+def evaluation_id(run: EvaluatedRun, scorers: Iterable[tuple[str, str, str | None]]) -> str:
+    """The id of a run's record, which can be told before anything is judged.
+
+    Args:
+        run: Where the answer came from.
+        scorers: Of each metric, in order: its name, the judge's name and the judge's model.
+    """
+    return deterministic_id(["run", *_run_key(run), *(part for key in scorers for part in key)])
 
 
 def _run_key(run: EvaluatedRun) -> list[str | None]:
@@ -89,8 +93,8 @@ def _run_key(run: EvaluatedRun) -> list[str | None]:
     return [run.run_id, repr(run.ended_at)]
 
 
-def _scorer_key(result: EvaluationResult) -> list[str | None]:
-    return [result.evaluator_name, result.judge, result.model]
+def _scorer_key(result: EvaluationResult) -> tuple[str, str, str | None]:
+    return result.evaluator_name, result.judge, result.model
 
 
 def _metric_record(

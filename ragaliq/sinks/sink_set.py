@@ -6,11 +6,12 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 
 from ragaliq.core.results import EvaluationResult
 from ragaliq.core.run import EvaluatedRun
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.sinks.base import Sink, SinkLimits, SinkStats
+from ragaliq.sinks.base import Remembering, Sink, SinkLimits, SinkStats
 from ragaliq.sinks.lane import ErrorHook, SinkLane
 from ragaliq.sinks.recording import evaluation_record
 from ragaliq.sinks.resolve import SinkSpec, resolve_sinks
@@ -63,18 +64,45 @@ class SinkSet:
         lag: float | None = None,
     ) -> None:
         """Have an evaluated run stored; never blocks on a sink and never raises."""
+        self.store(case, results, run, lag=lag)
+
+    def store(
+        self,
+        case: RAGTestCase,
+        results: Mapping[str, EvaluationResult],
+        run: EvaluatedRun,
+        *,
+        lag: float | None = None,
+    ) -> list[Future[str]]:
+        """`record`, for those who wait for what becomes of it.
+
+        Returns:
+            One for each sink: will be `written`, `failed` or `dropped`.
+        """
         if not self._lanes:
-            return
+            return []
         try:
             record = evaluation_record(case, results, run, content=self._content, lag=lag)
         except Exception as error:  # noqa: BLE001 - the evaluation itself is fine
             for lane in self._lanes:
                 lane.refuse("unrecordable")
+            unrecordable: Future[str] = Future()
+            unrecordable.set_result("failed")
             # The message may quote what could not be recorded.
             logger.debug("a result could not be recorded: %s", type(error).__name__)
-            return
-        for lane in self._lanes:
-            lane.put(record)
+            return [unrecordable]
+        return [lane.put(record) for lane in self._lanes]
+
+    async def holds(self, evaluation_id: str) -> bool:
+        """Whether a sink that can tell says that it has the record already; never raises."""
+        for _, sink in self._sinks:
+            if isinstance(sink, Remembering):
+                try:
+                    if await sink.holds(evaluation_id):
+                        return True
+                except Exception as error:  # noqa: BLE001 - then it is not known to be there
+                    logger.debug("a sink could not be asked: %s", type(error).__name__)
+        return False
 
     def flush(self, timeout: float) -> bool:
         """Wait until everything is stored; False if `timeout` seconds were not enough."""

@@ -50,6 +50,14 @@ class WriterConnection:
             DatasetError: The file is something else.
             StoreError: The store cannot be used in this process.
         """
+        with self.reading() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for looking something up; raises as `transaction` does."""
         with self._lock:
             if self._inherited:
                 raise StoreError(
@@ -58,10 +66,7 @@ class WriterConnection:
                     permanent=True,
                 )
             try:
-                connection = self._connection or self._open()
-                connection.execute("BEGIN IMMEDIATE")
-                yield connection
-                connection.execute("COMMIT")
+                yield self._connection or self._open()
             except BaseException:
                 # Closing undoes what was begun, and a file that was replaced is found again.
                 self._close()

@@ -274,4 +274,26 @@ METRICS = (
         "Failed attempts of sinks to store results.",
         (names.SINK_NAME, names.ERROR_TYPE),
     ),
+    Metric(
+        names.METRIC_PUBLISH_ERRORS,
+        "counter",
+        "{error}",
+        "Failed attempts to hand runs over to [workers](worker-tier.md).",
+        (names.ERROR_TYPE,),
+    ),
+    Metric(
+        names.METRIC_JOBS,
+        "counter",
+        "{job}",
+        "What [workers](worker-tier.md) did with jobs; `retried` beside the outcome of the end.",
+        (names.JOB_OUTCOME, names.JOB_REASON),
+    ),
+    Metric(
+        names.METRIC_JOB_WAIT,
+        "histogram",
+        "s",
+        "Time jobs spent at the broker until a worker took them up.",
+        (),
+        (*_SECONDS, 300.0, 900.0, 3600.0),
+    ),
 )

@@ -84,6 +84,8 @@ CLAIM_ANSWER_START = "ragaliq.claim.answer.start"
 CLAIM_ANSWER_END = "ragaliq.claim.answer.end"
 
 RUN_OUTCOME = "ragaliq.run.outcome"
+JOB_OUTCOME = "ragaliq.job.outcome"
+JOB_REASON = "ragaliq.job.reason"
 SINK_NAME = "ragaliq.sink.name"
 
 # --- Metrics ---------------------------------------------------------------------------------
@@ -99,6 +101,9 @@ METRIC_COST = "ragaliq.judge.cost"
 METRIC_LIMITS_ERRORS = "ragaliq.limits.storage.errors"
 METRIC_AGREEMENT = "ragaliq.judge.agreement"
 METRIC_SINK_ERRORS = "ragaliq.sink.errors"
+METRIC_PUBLISH_ERRORS = "ragaliq.publish.errors"
+METRIC_JOBS = "ragaliq.job.count"
+METRIC_JOB_WAIT = "ragaliq.job.wait"
 
 # Every value of `RUN_OUTCOME`.
 RUN_OUTCOMES = (
@@ -109,6 +114,18 @@ RUN_OUTCOMES = (
     "queue_full",
     "shutdown",
     "incomplete_run",
+    "handed_over",
+)
+
+# Every value of `JOB_OUTCOME`.
+JOB_OUTCOMES = (
+    "evaluated",
+    "already_recorded",
+    "over_budget",
+    "retried",
+    "redelivered",
+    "returned",
+    "set_aside",
 )
 
 # What stands for every value beyond the first `MAX_METRIC_VALUES` of a metric attribute.

@@ -37,6 +37,9 @@ class MetricsRecorder:
         self._limits_errors = counter(own, names.METRIC_LIMITS_ERRORS)
         self._agreement = gauge(own, names.METRIC_AGREEMENT)
         self._sink_errors = counter(own, names.METRIC_SINK_ERRORS)
+        self._publish_errors = counter(own, names.METRIC_PUBLISH_ERRORS)
+        self._jobs = counter(own, names.METRIC_JOBS)
+        self._job_wait = histogram(own, names.METRIC_JOB_WAIT)
         self._values = BoundedValues()
 
     def evaluated(
@@ -114,6 +117,29 @@ class MetricsRecorder:
         attributes = {names.SINK_NAME: sink, names.ERROR_TYPE: error_type}
         with suppress(Exception):  # the sink counts and logs its failures itself
             self._sink_errors.add(1, self._bounded(attributes))
+
+    def publish_failed(self, error_type: str) -> None:
+        """Count a failed attempt to hand a run over to workers elsewhere; never raises.
+
+        Args:
+            error_type: The class of the error.
+        """
+        with suppress(Exception):  # the run is held, and the monitor counts the attempt itself
+            self._publish_errors.add(1, self._bounded({names.ERROR_TYPE: error_type}))
+
+    def job(self, outcome: str, *, reason: str = "", waited: float | None = None) -> None:
+        """Count what a worker did with a job; never raises.
+
+        Args:
+            outcome: Such as `evaluated` or `set_aside`.
+            reason: Why, where it was set aside.
+            waited: Seconds from its publication until a worker took it up.
+        """
+        with suppress(Exception):  # another library's provider may do anything
+            attributes = {names.JOB_OUTCOME: outcome, names.JOB_REASON: reason}
+            self._jobs.add(1, self._bounded(attributes))
+            if waited is not None:
+                self._job_wait.record(waited)
 
     def unjudged(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
         """Count the results of a run that was kept from the judge.

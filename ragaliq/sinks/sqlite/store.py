@@ -27,6 +27,7 @@ _DAY = 86_400.0
 _PRUNE_EVERY = 500
 _PAGES_GIVEN_BACK = 2000
 
+_HOLDS = "SELECT 1 FROM evaluations WHERE evaluation_id = ?"
 _TOO_OLD = "DELETE FROM evaluations WHERE created_at < ?"
 _TOO_MANY = """
 DELETE FROM evaluations WHERE evaluation_id IN (
@@ -87,6 +88,15 @@ class SQLiteStore:
         writing = asyncio.run_coroutine_threadsafe(self._write(records), self._thread.loop())
         await asyncio.wrap_future(writing)
 
+    async def holds(self, evaluation_id: str) -> bool:
+        """Whether a record with this id is stored.
+
+        Raises:
+            sqlite3.Error: The file cannot be read.
+        """
+        asking = asyncio.run_coroutine_threadsafe(self._holds(evaluation_id), self._thread.loop())
+        return await asyncio.wrap_future(asking)
+
     async def aclose(self) -> None:
         """Close the file; the next write opens it again."""
         closing = asyncio.run_coroutine_threadsafe(self._close(), self._thread.loop())
@@ -115,6 +125,10 @@ class SQLiteStore:
                 permanent=True,
                 undelivered=unfit,
             )
+
+    async def _holds(self, evaluation_id: str) -> bool:
+        with self._connection.reading() as connection:
+            return connection.execute(_HOLDS, (evaluation_id,)).fetchone() is not None
 
     async def _close(self) -> None:
         self._connection.close()

@@ -1,0 +1,146 @@
+"""`ragaliq worker`: judge what applications hand over."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ragaliq.cli.console import errors
+from ragaliq.cli.exit_codes import ExitCode
+from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Metrics, Model, judge_of
+from ragaliq.cli.set_aside import set_aside
+from ragaliq.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ragaliq.worker_tier.settings import WorkerSettings
+
+__all__ = ["worker"]
+
+worker = typer.Typer(
+    name="worker",
+    help="Judge what applications hand over through a broker (CeleryExecutor).",
+    invoke_without_command=True,
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
+worker.add_typer(set_aside, name="set-aside")
+
+Broker = Annotated[
+    str | None, typer.Option(help="redis://... or amqp://...; better as RAGALIQ_BROKER_URL.")
+]
+Queue = Annotated[str, typer.Option(help="Where the jobs are.")]
+
+
+@worker.callback()
+def run(
+    context: typer.Context,
+    *,
+    broker: Broker = None,
+    queue: Queue = "ragaliq",
+    app: Annotated[
+        str | None,
+        typer.Option(help="module:name of a WorkerSettings, or of a function that makes one."),
+    ] = None,
+    judge: Judge = "local",
+    model: Model = None,
+    base_url: BaseUrl = None,
+    calibration: CalibrationFile = None,
+    metrics: Metrics = "faithfulness,relevance",
+    sink: Annotated[
+        list[str] | None, typer.Option(help="Where results go, sqlite:///path; repeatable.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Jobs at once; 16 threads, or a process a core.")
+    ] = None,
+    pool: Annotated[
+        Literal["auto", "threads", "prefork"],
+        typer.Option(help="threads for judges behind a server, prefork for those that compute."),
+    ] = "auto",
+    grace: Annotated[
+        float, typer.Option(min=0.0, help="Seconds for jobs at hand after SIGTERM.")
+    ] = 25.0,
+    visibility_timeout: Annotated[
+        float, typer.Option(min=1.0, help="Redis: seconds until a dead worker's jobs are given on.")
+    ] = 900.0,
+    name: Annotated[
+        str | None, typer.Option(help="The worker's name; %h is the machine's.")
+    ] = None,
+    log_level: Annotated[
+        Literal["info", "warning", "error"], typer.Option(help="How much is logged.")
+    ] = "info",
+) -> int:
+    """Judge jobs until SIGTERM; then finish what is at hand, or give it back."""
+    if context.invoked_subcommand is not None:
+        return ExitCode.OK
+    from ragaliq.worker_tier.application import BrokerOptions
+    from ragaliq.worker_tier.broker import broker_url
+    from ragaliq.worker_tier.process import PoolOptions, run_worker, suitable_pool
+
+    url = broker_url(broker)
+    settings = (
+        _settings_of(app) if app else _settings(judge, model, base_url, calibration, metrics, sink)
+    )
+    options = PoolOptions(
+        pool=suitable_pool(settings) if pool == "auto" else pool,
+        concurrency=concurrency,
+        grace=grace,
+        name=name,
+        log_level=log_level.upper(),
+    )
+    at_broker = BrokerOptions(url=url, queue=queue, visibility_timeout=visibility_timeout)
+    return run_worker(settings, at_broker, options)
+
+
+@worker.command()
+def health(
+    *,
+    broker: Broker = None,
+    name: Annotated[
+        str | None, typer.Option(help="The worker that must answer; by default any.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait.")] = 5.0,
+) -> int:
+    """End with code 0 when a worker answers, with 1 when none does."""
+    from ragaliq.worker_tier.health import answering
+
+    names = answering(broker, name=name, timeout=timeout)
+    errors.print(f"{len(names)} workers answer" if names else "no worker answers")
+    return ExitCode.OK if names else ExitCode.BELOW_THRESHOLD
+
+
+def _settings(
+    judge: str,
+    model: str | None,
+    base_url: str | None,
+    calibration: Path | None,
+    metrics: str,
+    sink: list[str] | None,
+) -> WorkerSettings:
+    from ragaliq.worker_tier.settings import WorkerSettings
+
+    return WorkerSettings(
+        judge=judge_of(judge, model=model, base_url=base_url, calibration=calibration),
+        evaluators=[each.strip() for each in metrics.split(",") if each.strip()],
+        sinks=sink or (),
+    )
+
+
+def _settings_of(spec: str) -> WorkerSettings:
+    from ragaliq.worker_tier.settings import WorkerSettings
+
+    module, colon, name = spec.partition(":")
+    if not (module and colon and name):
+        raise ConfigurationError(f"--app {spec!r}: write it as module:name")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"--app {spec}: {error}") from error
+    settings = found() if callable(found) and not isinstance(found, WorkerSettings) else found
+    if not isinstance(settings, WorkerSettings):
+        raise ConfigurationError(f"--app {spec}: it is no WorkerSettings and makes none")
+    return settings

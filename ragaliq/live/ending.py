@@ -1,0 +1,69 @@
+"""The ends of a monitor: waiting for what is queued, closing, and starting anew after a fork."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ragaliq.live.direct import DirectEvaluation
+from ragaliq.live.stats import MonitorStats
+from ragaliq.live.sweeps import Sweepable
+from ragaliq.sinks.sink_set import in_turn
+
+if TYPE_CHECKING:
+    from ragaliq.live.sampling import Sampler
+
+__all__ = ["EndingMonitor"]
+
+
+class EndingMonitor(DirectEvaluation):
+    """The part of a monitor that ends it."""
+
+    _sampler: Sampler
+
+    def close(self, timeout: float = 30.0) -> bool:
+        """Evaluate what is queued, at most for `timeout` seconds, then stop for good.
+
+        Runs left over are counted `shutdown`. Called from `on_result` it cannot wait: no more runs
+        are accepted, and those in the queue are still evaluated.
+
+        Returns:
+            Whether everything was evaluated.
+        """
+        if self._engine.worker.is_current_thread:
+            return self._stop_judging(0.0)  # the sinks are still needed for what is queued
+        # A write to a disk has its chance even when the judge took all the time there was.
+        return in_turn(timeout, self._stop_judging, self._sinks.close, at_least=0.25)
+
+    def _stop_judging(self, timeout: float) -> bool:
+        self._sampler.close()
+        return self._engine.close(timeout)
+
+    def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
+        """Sweep something on the worker's thread, in `delay` seconds or sooner; for adapters.
+
+        Returns:
+            False when it will not be done: the monitor is off or closed.
+        """
+        return self._enabled and self._engine.sweeps.add(delay, sweepable)
+
+    def flush_at_exit(self) -> None:
+        """Wait for what is queued; called when the main thread has ended."""
+        if not self.flush(self._exit_timeout):
+            self.close(0.0)
+
+    def close_at_exit(self) -> None:
+        """Close within `exit_timeout`; called when the interpreter ends."""
+        self.close(self._exit_timeout)
+
+    def restart_after_fork(self) -> None:
+        """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
+        self._sinks.restart_after_fork()
+        self._engine = self._engine.after_fork()
+        self._sampler.restart()
+        self._emitter.watch(self._engine.worker, self._engine.tally)
+
+    def stats(self) -> MonitorStats:
+        """What became of every run so far."""
+        sampling = self._sampler.counts()
+        return replace(self._engine.stats(), sampling=sampling, sinks=self._sinks.stats())

@@ -1,0 +1,190 @@
+"""Handing runs over to whoever judges them elsewhere, in place of judging them here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+
+from ragaliq.core.concurrency import is_being_cancelled
+from ragaliq.errors import ConfigurationError, RagaliqError
+from ragaliq.live.complaints import Complaints
+from ragaliq.live.job import Job, Submission
+from ragaliq.live.protection import Protection
+from ragaliq.live.stats import Tally
+
+__all__ = ["HandingOver", "JobExecutor", "JobRefusedError", "leave_to_workers"]
+
+logger = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0
+_THE_WORKERS = (
+    "judge calibration policy concurrency deadline niceness mode inline_timeout budget "
+    "judge_limits breaker on_result sinks capture_content redact"
+).split()
+
+
+class JobRefusedError(RagaliqError):
+    """A job can never be handed over.
+
+    Args:
+        reason: A word for counting, such as `too_large`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the job cannot be handed over: {reason}")
+        self.reason = reason
+
+
+class JobExecutor(ABC):
+    """Takes whole jobs: plain data that somebody else judges, emits and stores.
+
+    Attributes:
+        name: Names it in `MonitorStats.executor`.
+    """
+
+    name: str
+
+    @abstractmethod
+    async def publish(self, job: Job, metrics: Sequence[str]) -> None:
+        """Hand a job over; it is safe with the other side when this returns.
+
+        Called on the monitor's loop, which must not be blocked, for one job after the other.
+
+        Args:
+            job: The run.
+            metrics: What is to be measured.
+
+        Raises:
+            JobRefusedError: It never can be. After any other exception it is tried again.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Let go of connections; it may be used again afterwards."""
+
+    @abstractmethod
+    def after_fork(self) -> None:
+        """In a forked child: leave the parent's connections alone."""
+
+
+class HandingOver:
+    """What the monitor's thread does with a run where somebody else judges it.
+
+    While the other side takes nothing the run is held and tried again, ever less often; the queue
+    behind it fills, and further runs are dropped there and counted.
+
+    Args:
+        executor: Takes the jobs.
+        metrics: What the monitor measures.
+        failed: Told of each failed attempt, with the error's class.
+    """
+
+    restarts = 0
+    runs = None  # what is on its way to others is theirs to keep
+
+    def __init__(
+        self, executor: JobExecutor, metrics: Sequence[str], *, failed: Callable[[str], object]
+    ) -> None:
+        self._executor, self._metrics, self._failed = executor, metrics, failed
+        self._complaints = Complaints(logger)
+
+    @property
+    def executor(self) -> str:
+        """Where runs go."""
+        return self._executor.name
+
+    def in_flight(self, concurrency: int) -> int:  # noqa: ARG002 - as in LiveScorer
+        """One at a time: a connection takes one after the other, and keeps their order."""
+        return 1
+
+    def require_prompt(self, what: str) -> None:
+        """Refuse whoever waits for results: none come back.
+
+        Raises:
+            ConfigurationError: Always.
+        """
+        raise ConfigurationError(
+            f"{what} waits for results, and with this executor workers elsewhere have them"
+        )
+
+    async def score(
+        self,
+        submission: Submission,
+        tally: Tally,
+        protection: Protection,  # noqa: ARG002 - what judging costs is the other side's to limit
+        *,
+        returns_unjudged: bool = False,  # noqa: ARG002 - likewise
+    ) -> None:
+        """Hand a run over and count what became of it; raises nothing but a cancellation."""
+        try:
+            job = submission.job()
+            chosen = job.run.metric_probabilities
+            metrics = [each for each in self._metrics if each in chosen or not chosen]
+            await self._publish(job, metrics, tally)
+        except JobRefusedError as error:
+            self._complaints.add(f"a run cannot be handed over ({error.reason})", error)
+            tally.end("incomplete_run", error.reason)
+        except BaseException as error:
+            if is_being_cancelled():
+                tally.end("shutdown")
+                submission.settle("shutdown")
+                raise
+            self._complaints.add("a run could not be handed over", error)
+            tally.end("incomplete_run", "internal_error")
+        else:
+            tally.end("handed_over")
+            submission.settle("handed_over")
+
+    async def _publish(self, job: Job, metrics: Sequence[str], tally: Tally) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                await self._executor.publish(job, metrics)
+            except JobRefusedError:
+                raise
+            except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
+                self._complaints.add("jobs cannot be handed over, waiting for the broker", error)
+                tally.publish_failed()
+                self._failed(type(error).__name__)
+            else:
+                return
+            # Up to a quarter more, so that a fleet does not come back in step.
+            await asyncio.sleep(pause * (1.0 + random.random() / 4))  # noqa: S311 - not for secrets
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def aclose(self) -> None:
+        """Let go of the connection."""
+        await self._executor.aclose()
+
+    def after_fork(self) -> HandingOver:
+        """The same, with connections of its own."""
+        self._executor.after_fork()
+        return self
+
+
+def leave_to_workers(given: Mapping[str, object], monitor: type) -> None:
+    """Refuse settings of a monitor that are the workers' when runs are handed over.
+
+    Args:
+        given: The arguments by name.
+        monitor: Whose signature has their defaults.
+
+    Raises:
+        ConfigurationError: Some are given, or a metric is given as more than its name.
+    """
+    defaults = signature(monitor).parameters
+    if wrong := [name for name in _THE_WORKERS if given[name] != defaults[name].default]:
+        raise ConfigurationError(
+            f"Monitor: {', '.join(wrong)} cannot be set here: with this executor runs are judged "
+            "by workers elsewhere, whose settings they are (`ragaliq worker`, WorkerSettings)"
+        )
+    evaluators = given["evaluators"]
+    if not isinstance(evaluators, list | tuple) or not all(isinstance(e, str) for e in evaluators):
+        raise ConfigurationError(
+            "Monitor: with this executor evaluators must be a list of names; thresholds and the "
+            "like are settings of the workers"
+        )

@@ -1,0 +1,32 @@
+"""Whether workers answer."""
+
+from __future__ import annotations
+
+from ragaliq.errors import ConfigurationError
+from ragaliq.worker_tier.broker import broker_url, celery_app, connection_to
+
+__all__ = ["answering"]
+
+
+def answering(broker: str | None, *, name: str | None, timeout: float) -> list[str]:
+    """The names of the workers that answer within `timeout` seconds.
+
+    Args:
+        broker: Its address; by default from `RAGALIQ_BROKER_URL`.
+        name: Only this worker is asked.
+        timeout: Seconds to wait.
+
+    Raises:
+        ConfigurationError: The broker's address is wrong.
+    """
+    app = celery_app(broker_url(broker))
+    try:
+        with connection_to(app, timeout=timeout) as connection:
+            replies = app.control.ping(
+                destination=[name] if name else None, timeout=timeout, connection=connection
+            )
+    except ConfigurationError:
+        raise
+    except Exception:  # noqa: BLE001 - client libraries have errors of every class
+        return []  # a worker that cannot be reached through the broker gets no jobs either
+    return sorted(worker for reply in replies or [] for worker in reply)

@@ -1,0 +1,157 @@
+"""One job from the judge to the store: judged, tried again, emitted, and stored for certain."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from ragaliq.core.evaluator import judge_name
+from ragaliq.core.results import EvaluationResult, Status
+from ragaliq.errors import RagaliqError
+from ragaliq.evaluators.registry import resolve_evaluators
+from ragaliq.execution import ThreadScorer
+from ragaliq.live.job import Job, LiveResult
+from ragaliq.live.protection import Protection
+from ragaliq.live.scoring import LiveScorer
+from ragaliq.live.settings import chosen_judge, read_settings
+from ragaliq.sinks.recording import evaluation_id
+from ragaliq.sinks.sink_set import SinkSet
+from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.emitter import Emitter
+from ragaliq.worker_tier.settings import WorkerSettings
+
+__all__ = ["JobJudge", "JobOutcome", "NotDoneError"]
+
+JobOutcome = Literal["evaluated", "already_recorded", "over_budget"]
+
+_LONGEST_PAUSE = 60.0
+_FAILURES = (Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
+
+
+class NotDoneError(RagaliqError):
+    """A job was not done, and trying it again at once would not help.
+
+    Args:
+        reason: A word for counting: `judge_unavailable` or `unrecorded`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the job was not done: {reason}")
+        self.reason = reason
+
+
+class _FailedForNowError(Exception):
+    """Every metric failed, nothing was emitted or stored, and it may pass."""
+
+
+class JobJudge:
+    """Judges jobs, several at once, on one event loop.
+
+    Args:
+        settings: What the worker does.
+
+    Attributes:
+        metrics: What can be measured.
+        emitter: Where telemetry goes.
+
+    Raises:
+        ConfigurationError: The judge cannot be built, or suits a metric not.
+    """
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._attempts, self._backoff = settings.attempts, settings.backoff
+        self._judge = chosen_judge(read_settings(), settings.judge, settings.calibration)
+        self._evaluators = {
+            each.name: each.with_default_policy(settings.policy)
+            for each in resolve_evaluators(settings.evaluators)
+        }
+        for evaluator in self._evaluators.values():
+            evaluator.require(self._judge)
+        self.metrics = frozenset(self._evaluators)
+        content = ContentPolicy.resolve(
+            capture_content=settings.capture_content, redact=settings.redact
+        )
+        self.emitter = Emitter(content, settings.telemetry)
+        self._sinks = SinkSet(
+            settings.sinks, content=content, on_error=self.emitter.metrics.sink_failed
+        )
+        self._scorer = LiveScorer(
+            list(self._evaluators.values()),
+            ThreadScorer(self._judge),
+            judge=self._judge,
+            emitter=self.emitter,
+            sinks=self._sinks,
+            deadline=settings.deadline,
+        )
+        self._protection = Protection(
+            budget=settings.budget, judge_limits=settings.judge_limits, breaker=settings.breaker
+        )
+
+    async def is_recorded(self, job: Job, metrics: Iterable[str]) -> bool:
+        """Whether a store has the job's record, so that it was judged and paid for already."""
+        # In the evaluators' order, in which the results will be.
+        chosen = set(metrics)
+        name, model = judge_name(self._judge), getattr(self._judge, "model", None)
+        model = model if isinstance(model, str) else None
+        scorers = [(each, name, model) for each in self._evaluators if each in chosen]
+        return await self._sinks.holds(evaluation_id(job.run, scorers))
+
+    async def judge(self, job: Job, metrics: Iterable[str]) -> JobOutcome:
+        """Judge a job and store what comes out; returns when it is stored for certain.
+
+        Raises:
+            NotDoneError: It was not judged, or no sink stored it.
+        """
+        if await self.is_recorded(job, metrics):
+            return "already_recorded"
+        chosen = set(metrics)
+        for attempt in range(1, self._attempts + 1):
+            try:
+                return await self._attempt(job, chosen, is_last=attempt == self._attempts)
+            except _FailedForNowError:
+                self.emitter.metrics.job("retried")
+                # The job keeps its place meanwhile: while the judge is down, the others stay with
+                # the broker, and are not loaded into this process one after the other.
+                await asyncio.sleep(self._pause(attempt))
+        raise AssertionError("the last attempt raises nothing that passes")
+
+    async def _attempt(self, job: Job, chosen: set[str], *, is_last: bool) -> JobOutcome:
+        def accept(results: Mapping[str, EvaluationResult]) -> None:
+            if not is_last and _all_failed(results):
+                raise _FailedForNowError
+
+        with self._protection.judging(job.case) as judging:
+            if judging == "over_budget":
+                return "over_budget"
+            if judging == "circuit_open":
+                if is_last:
+                    raise NotDoneError("judge_unavailable")
+                raise _FailedForNowError
+            result = await self._scorer.evaluate(job, judging, metrics=chosen, accept=accept)
+        await self._store(result)
+        return "evaluated"
+
+    async def _store(self, result: LiveResult) -> None:
+        waiting = self._sinks.store(result.case, result.results, result.run, lag=result.lag)
+        outcomes = await asyncio.gather(*map(asyncio.wrap_future, waiting))
+        if outcomes and "written" not in outcomes:
+            raise NotDoneError("unrecorded")
+
+    def _pause(self, attempt: int) -> float:
+        doubled = self._backoff * 2.0 ** (attempt - 1)
+        # Up to a quarter more, so that a fleet does not come back in step.
+        return min(doubled, _LONGEST_PAUSE) * (1.0 + random.random() / 4)  # noqa: S311
+
+    def close(self, timeout: float) -> None:
+        """Store what is pending and let go of the sinks."""
+        self._sinks.close(timeout)
+
+    async def aclose(self) -> None:
+        """Release the judge."""
+        await self._scorer.aclose()
+
+
+def _all_failed(results: Mapping[str, EvaluationResult]) -> bool:
+    return bool(results) and all(result.status in _FAILURES for result in results.values())

@@ -1,0 +1,69 @@
+"""The worker's end after SIGTERM: nothing new, time for what it has, and the rest goes back."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ragaliq.worker_tier.application import Hands
+
+__all__ = ["Leaving"]
+
+logger = logging.getLogger(__name__)
+
+_LOOK_EVERY = 0.1
+_TO_GIVE_BACK = 5.0
+
+
+class Leaving:
+    """Ends a worker while its event loop still runs, so that what is done is acknowledged too.
+
+    Celery's own warm shutdown waits for the pool with the loop at rest, and without a limit.
+
+    Args:
+        consumer: Celery's, once it is ready.
+        hands: What works on jobs in this process.
+        pool: `threads` or `prefork`.
+        queue: Where the jobs are.
+        grace: Seconds for finishing jobs.
+    """
+
+    def __init__(self, consumer: Any, hands: Hands, pool: str, *, queue: str, grace: float) -> None:
+        self._consumer, self._hands, self._pool = consumer, hands, pool
+        self._queue, self._grace = queue, grace
+        self._deadline = 0.0
+        self._gave_back = False
+
+    def heed_sigterm(self) -> None:
+        """Leave at the next SIGTERM."""
+        signal.signal(signal.SIGTERM, self._asked)
+
+    def _asked(self, *_: object) -> None:
+        if self._deadline:
+            return
+        self._deadline = time.monotonic() + self._grace
+        self._consumer.hub.call_soon(self._begin)
+
+    def _begin(self) -> None:
+        logger.info("leaving: no new jobs, up to %g s for those at hand", self._grace)
+        self._consumer.cancel_task_queue(self._queue)
+        self._look()
+
+    def _look(self) -> None:
+        from celery.worker import state
+
+        late = time.monotonic() - self._deadline
+        if not state.reserved_requests or late > _TO_GIVE_BACK:
+            state.should_stop = 0
+        elif late > 0 and not self._gave_back:
+            self._gave_back = True
+            if self._pool == "threads":
+                self._hands.deliveries().give_back()
+            else:
+                # Its processes cannot be told: they end, and the broker has the jobs again.
+                signal.raise_signal(signal.SIGQUIT)
+                return
+        self._consumer.hub.call_later(_LOOK_EVERY, self._look)

@@ -1,0 +1,151 @@
+"""What travels: one job as plain JSON data, of a version that both sides can tell.
+
+The version has two parts. Within a major version anything that is added may be left out by those
+who do not know it, so a worker reads the newer minor versions and leaves out what it does not
+know. A field that must be understood raises the major version, and a worker refuses every other
+major version than its own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ragaliq.core.run import EvaluatedRun, SpanTarget
+from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.errors import RagaliqError
+from ragaliq.live.job import Job
+from ragaliq.sinks.record import deterministic_id
+
+__all__ = ["VERSION", "JobMessage", "MessageRefusedError", "message_of", "read_message"]
+
+VERSION = (1, 0)
+"""Major and minor version of the form below."""
+
+_TRACEPARENT = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
+
+
+class MessageRefusedError(RagaliqError):
+    """A message is no job that this version can read.
+
+    Args:
+        reason: `version` or `malformed`.
+        detail: What is wrong with it; never text from it.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
+
+
+class JobMessage(BaseModel):
+    """One job.
+
+    Attributes:
+        version: See `VERSION`.
+        job_id: The same whenever the same run is published.
+        published_at: Unix time in seconds.
+        deliveries: How often workers were given it, this time included.
+        metrics: What is to be measured.
+        traceparent: The evaluated span by W3C's convention, when one was found.
+        case: Question, context and answer.
+        run: Where the answer came from, and how it was chosen.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    version: tuple[int, int] = VERSION
+    job_id: str = Field(max_length=128)
+    published_at: float
+    deliveries: int = Field(default=1, ge=1)
+    metrics: tuple[Annotated[str, Field(max_length=256)], ...] = Field(min_length=1)
+    traceparent: str | None = Field(default=None, pattern=_TRACEPARENT)
+    case: RAGTestCase
+    run: EvaluatedRun
+
+    def job(self) -> Job:
+        """The job; a span that is named by `traceparent` alone is found as well."""
+        if self.run.target is not None or self.traceparent is None:
+            return Job(case=self.case, run=self.run)
+        _, trace_id, span_id, flags = self.traceparent.split("-")
+        target = SpanTarget(
+            trace_id=trace_id, span_id=span_id, trace_flags=int(flags, 16), source="traceparent"
+        )
+        return Job(case=self.case, run=self.run.model_copy(update={"target": target}))
+
+    @property
+    def size(self) -> int:
+        """Bytes of the texts."""
+        return self.case.size
+
+
+def message_of(job: Job, metrics: Sequence[str]) -> dict[str, Any]:
+    """The message for a job, as data that JSON can hold.
+
+    Raises:
+        ValueError: The case's metadata hold something that is no JSON, or half a character.
+    """
+    target = job.run.target
+    message = JobMessage(
+        job_id=deterministic_id(["job", job.run.run_id, repr(job.run.ended_at)]),
+        published_at=time.time(),
+        metrics=tuple(metrics),
+        traceparent=target
+        and f"00-{target.trace_id}-{target.span_id}-{target.trace_flags & 0xFF:02x}",
+        case=job.case,
+        run=job.run,
+    )
+    data: dict[str, Any] = json.loads(message.model_dump_json())
+    return data
+
+
+def read_message(data: object) -> JobMessage:
+    """The job a message holds.
+
+    Raises:
+        MessageRefusedError: It holds none, or one of another version.
+    """
+    version = data.get("version") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not _is_version(version):
+        raise MessageRefusedError("malformed", "no job with a version")
+    major, minor = version
+    if major != VERSION[0]:
+        raise MessageRefusedError(
+            "version", f"version {major}.{minor}; this worker reads {VERSION[0]}.x only"
+        )
+    known = _known_part(data) if minor > VERSION[1] else data
+    try:
+        return JobMessage.model_validate(known)
+    except ValidationError as error:
+        # Its own words may name what the message is about.
+        raise MessageRefusedError("malformed", f"{error.error_count()} wrong fields") from None
+
+
+def _is_version(version: object) -> bool:
+    return (
+        isinstance(version, list)
+        and len(version) == 2
+        and all(type(part) is int and 0 <= part < 10_000 for part in version)
+    )
+
+
+def _known_part(data: dict[str, Any]) -> object:
+    """What this version knows of a message of a newer minor version."""
+    kept = _known_fields(JobMessage, data)
+    kept["case"] = _known_fields(RAGTestCase, kept.get("case"))
+    kept["run"] = _known_fields(EvaluatedRun, kept.get("run"))
+    if isinstance(kept["case"], dict) and isinstance(kept["case"].get("context"), list):
+        kept["case"]["context"] = [_known_fields(ContextChunk, c) for c in kept["case"]["context"]]
+    if isinstance(kept["run"], dict):
+        kept["run"]["target"] = _known_fields(SpanTarget, kept["run"].get("target"))
+    return kept
+
+
+def _known_fields(model: type[BaseModel], data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    return {name: value for name, value in data.items() if name in model.model_fields}

@@ -1,0 +1,83 @@
+"""What a worker does with jobs: the settings a monitor has where it judges by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ragaliq.core.policy import ScoringPolicy
+from ragaliq.errors import ConfigurationError
+from ragaliq.evaluators.registry import EvaluatorSpec
+from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
+from ragaliq.live.breaker import CircuitBreaker
+from ragaliq.live.budget import Budget
+from ragaliq.live.rate_limits import RateLimits
+from ragaliq.live.settings import require_kind, require_positive
+from ragaliq.sinks.resolve import SinkSpec
+from ragaliq.telemetry.content import Redactor
+from ragaliq.telemetry.options import TelemetryOptions
+
+__all__ = ["WorkerSettings"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerSettings:
+    """How a worker judges, for `ragaliq worker --app module:name`; as the arguments of `Monitor`.
+
+    Attributes:
+        judge: `local`, `claude`, `local>claude` or a judge; by default from `RAGALIQ_JUDGE`.
+        calibration: What makes the judge's confidence a probability.
+        evaluators: What can be measured; a job says what is to be.
+        policy: What to do in awkward cases, for evaluators without a policy of their own.
+        deadline: Seconds each metric of a job may take.
+        budget: What judging may cost, in each process.
+        judge_limits: How often the judge may be asked, in each process.
+        breaker: When to leave a failing judge alone; jobs wait meanwhile.
+        sinks: Where results are stored besides telemetry.
+        capture_content: Whether texts may enter telemetry and sinks.
+        redact: Called with each text before it does.
+        telemetry: The shape of what is emitted.
+        attempts: How often a job is judged whose judge failed altogether; the last failure stands.
+        backoff: Seconds before the second attempt, doubled for each further one.
+        max_deliveries: How often a job may be given to a worker that then dies of it, or with it,
+            before it is set aside.
+        time_limit: Seconds a job may take with all attempts; one that takes longer is set aside.
+
+    Raises:
+        ConfigurationError: A limit is not positive, or something is of the wrong kind.
+    """
+
+    judge: JudgeSpec | str | None = None
+    calibration: CalibrationSpec | None = None
+    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance")
+    policy: ScoringPolicy = ScoringPolicy.LIVE
+    deadline: float = 60.0
+    budget: Budget | None = None
+    judge_limits: RateLimits | None = None
+    breaker: CircuitBreaker | None = CircuitBreaker()
+    sinks: Iterable[SinkSpec] = ()
+    capture_content: bool | None = None
+    redact: Redactor | None = None
+    telemetry: TelemetryOptions | None = None
+    attempts: int = 3
+    backoff: float = 2.0
+    max_deliveries: int = 5
+    time_limit: float = 300.0
+
+    def __post_init__(self) -> None:
+        require_positive(
+            "WorkerSettings",
+            deadline=self.deadline,
+            attempts=self.attempts,
+            backoff=self.backoff,
+            max_deliveries=self.max_deliveries,
+            time_limit=self.time_limit,
+        )
+        require_kind(Budget, budget=self.budget)
+        require_kind(RateLimits, judge_limits=self.judge_limits)
+        require_kind(CircuitBreaker, breaker=self.breaker)
+        if self.time_limit <= self.deadline:
+            raise ConfigurationError(
+                f"WorkerSettings: time_limit ({self.time_limit:g} s) must be longer than deadline "
+                f"({self.deadline:g} s): a job has several attempts"
+            )
