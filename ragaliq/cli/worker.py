@@ -81,9 +81,14 @@ def run(
     from ragaliq.worker_tier.process import PoolOptions, run_worker, suitable_pool
 
     url = broker_url(broker)
-    settings = (
-        _settings_of(app) if app else _settings(judge, model, base_url, calibration, metrics, sink)
-    )
+    if app is not None:
+        settings = _settings_of(app)
+    else:
+        settings = WorkerSettings(
+            judge=judge_of(judge, model=model, base_url=base_url, calibration=calibration),
+            evaluators=[each.strip() for each in metrics.split(",") if each.strip()],
+            sinks=sink or (),
+        )
     options = PoolOptions(
         pool=suitable_pool(settings) if pool == "auto" else pool,
         concurrency=concurrency,
@@ -110,23 +115,6 @@ def health(
     names = answering(broker, name=name, timeout=timeout)
     errors.print(f"{len(names)} workers answer" if names else "no worker answers")
     return ExitCode.OK if names else ExitCode.BELOW_THRESHOLD
-
-
-def _settings(
-    judge: str,
-    model: str | None,
-    base_url: str | None,
-    calibration: Path | None,
-    metrics: str,
-    sink: list[str] | None,
-) -> WorkerSettings:
-    from ragaliq.worker_tier.settings import WorkerSettings
-
-    return WorkerSettings(
-        judge=judge_of(judge, model=model, base_url=base_url, calibration=calibration),
-        evaluators=[each.strip() for each in metrics.split(",") if each.strip()],
-        sinks=sink or (),
-    )
 
 
 def _settings_of(spec: str) -> WorkerSettings:

@@ -61,8 +61,15 @@ class Hands:
 
 def worker_app(settings: WorkerSettings, broker: BrokerOptions) -> tuple[Celery, Hands]:
     """The application a worker runs."""
-    app = celery_app(broker.url)
+    app = celery_app(broker.url, queue=broker.queue)
     app.conf.update(_settings(settings, broker))
+    app.conf.broker_transport_options |= {
+        "visibility_timeout": broker.visibility_timeout,
+        "unacked_restore_interval": max(1, min(10, int(broker.visibility_timeout / 4))),
+        "unacked_restore_throttle": 1,
+        "socket_connect_timeout": broker.timeout,
+        "socket_keepalive": True,
+    }
     hands = Hands(app, settings, broker)
 
     @app.task(name=TASK, bind=True, typing=False, shared=False)  # type: ignore[untyped-decorator]
@@ -73,7 +80,7 @@ def worker_app(settings: WorkerSettings, broker: BrokerOptions) -> tuple[Celery,
         data = args[0] if len(args) == 1 and not kwargs else None
         try:
             hands.deliveries().take(data, redelivered=bool(told.get("redelivered")))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
             # The broker is away: it gives the message to a worker again. The error's own words
             # may hold the broker's address.
             raise Reject(type(error).__name__, requeue=True) from None
@@ -82,7 +89,6 @@ def worker_app(settings: WorkerSettings, broker: BrokerOptions) -> tuple[Celery,
 
 
 def _settings(settings: WorkerSettings, broker: BrokerOptions) -> dict[str, Any]:
-    is_redis = not broker.url.startswith(("amqp", "pyamqp"))
     return {
         "task_default_queue": broker.queue,
         # A job is acknowledged when its record is stored; a worker that dies has acknowledged
@@ -100,13 +106,4 @@ def _settings(settings: WorkerSettings, broker: BrokerOptions) -> dict[str, Any]
         "worker_consumer": "ragaliq.worker_tier.consumer:JobConsumer",
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
-        "broker_transport_options": {
-            "visibility_timeout": broker.visibility_timeout,
-            "unacked_restore_interval": max(1, min(10, int(broker.visibility_timeout / 4))),
-            "unacked_restore_throttle": 1,
-            "socket_connect_timeout": broker.timeout,
-            "socket_keepalive": True,
-        }
-        if is_redis
-        else {"confirm_publish": True},
     }

@@ -10,7 +10,7 @@ from ragaliq.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from celery import Celery
-    from kombu import Connection
+    from kombu.connection import Connection
 
 __all__ = ["TASK", "broker_url", "celery_app", "connection_to", "set_aside_queue"]
 
@@ -18,8 +18,8 @@ TASK = "ragaliq.evaluate"
 """The name of the one task."""
 
 ENV_BROKER_URL = "RAGALIQ_BROKER_URL"
-_REDIS = ("redis", "rediss", "redis+socket", "sentinel")
-_AMQP = ("amqp", "amqps", "pyamqp")
+_REDIS = ("redis", "rediss")
+_AMQP = ("amqp", "amqps")
 
 
 def set_aside_queue(queue: str) -> str:
@@ -45,13 +45,13 @@ def broker_url(given: str | None) -> str:
         scheme = ""
     if scheme not in (*_REDIS, *_AMQP):
         raise ConfigurationError(
-            "the broker's address must begin with redis://, rediss://, sentinel://, amqp:// or "
-            f"amqps://, not {scheme!r}"
+            "the broker's address must begin with redis://, rediss://, amqp:// or amqps://, not "
+            f"{scheme!r}"
         )
     return url
 
 
-def celery_app(url: str) -> Celery:
+def celery_app(url: str, *, queue: str = "ragaliq") -> Celery:
     """A Celery application that speaks JSON only and keeps no results.
 
     Raises:
@@ -71,6 +71,18 @@ def celery_app(url: str) -> Celery:
         task_ignore_result=True,
         task_protocol=2,
     )
+    if url.startswith(_REDIS):
+        app.conf.broker_transport = "ragaliq.worker_tier.redis_transport:Transport"
+        # One list for each queue, and notes of our own: another application on the same Redis has
+        # its own idea of how long a message may stay unacknowledged.
+        app.conf.broker_transport_options = {
+            "priority_steps": [0],
+            "unacked_key": f"{queue}.unacked",
+            "unacked_index_key": f"{queue}.unacked_index",
+            "unacked_mutex_key": f"{queue}.unacked_mutex",
+        }
+    else:
+        app.conf.broker_transport_options = {"confirm_publish": True}
     app.finalize()
     return app
 
@@ -83,9 +95,11 @@ def connection_to(app: Celery, *, timeout: float) -> Connection:
         timeout: Seconds for connecting, for each read and each write.
     """
     options: dict[str, Any] = dict(app.conf.broker_transport_options or {})
-    scheme = app.connection_for_write().transport_cls
-    if scheme in _AMQP:
-        options |= {"read_timeout": timeout, "write_timeout": timeout, "confirm_publish": True}
-    else:
+    if app.connection_for_write().transport.driver_type == "redis":
         options |= {"socket_timeout": timeout, "socket_connect_timeout": timeout}
-    return app.connection_for_write(connect_timeout=timeout, transport_options=options)
+    else:
+        options |= {"read_timeout": timeout, "write_timeout": timeout, "confirm_publish": True}
+    connection: Connection = app.connection_for_write(
+        connect_timeout=timeout, transport_options=options
+    )
+    return connection

@@ -17,7 +17,7 @@ __all__ = ["JobConsumer"]
 logger = logging.getLogger(__name__)
 
 
-class JobConsumer(Consumer):
+class JobConsumer(Consumer):  # type: ignore[misc]  # Celery carries no type hints
     """Sets messages aside that Celery would log, text included, and throw away.
 
     Anything in a format other than JSON is among them: it is never decoded.

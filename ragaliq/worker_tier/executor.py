@@ -57,7 +57,7 @@ class CeleryExecutor(JobExecutor):
         if not isinstance(queue, str) or not queue:
             raise ConfigurationError(f"CeleryExecutor: queue must be a name, got {queue!r}")
         self._queue, self._max_job_bytes = queue, max_job_bytes
-        self._publisher = Publisher(_app_of(app_or_broker_url), timeout=timeout)
+        self._publisher = Publisher(_app_of(app_or_broker_url, queue), timeout=timeout)
         self._thread = LoopThread("ragaliq-publish")
 
     async def publish(self, job: Job, metrics: Sequence[str]) -> None:
@@ -95,9 +95,9 @@ class CeleryExecutor(JobExecutor):
         self._publisher.close()
 
 
-def _app_of(given: Any) -> Celery:
+def _app_of(given: Any, queue: str) -> Celery:
     if given is None or isinstance(given, str):
-        return celery_app(broker_url(given))
+        return celery_app(broker_url(given), queue=queue)
     if not hasattr(given, "send_task"):
         raise ConfigurationError(
             "CeleryExecutor: give a Celery application or the broker's address, not "

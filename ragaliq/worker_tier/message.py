@@ -8,7 +8,6 @@ major version than its own.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -94,13 +93,15 @@ def message_of(job: Job, metrics: Sequence[str]) -> dict[str, Any]:
         job_id=deterministic_id(["job", job.run.run_id, repr(job.run.ended_at)]),
         published_at=time.time(),
         metrics=tuple(metrics),
-        traceparent=target
-        and f"00-{target.trace_id}-{target.span_id}-{target.trace_flags & 0xFF:02x}",
+        traceparent=None if target is None else _traceparent(target),
         case=job.case,
         run=job.run,
     )
-    data: dict[str, Any] = json.loads(message.model_dump_json())
-    return data
+    return message.model_dump(mode="json")
+
+
+def _traceparent(target: SpanTarget) -> str:
+    return f"00-{target.trace_id}-{target.span_id}-{target.trace_flags & 0xFF:02x}"
 
 
 def read_message(data: object) -> JobMessage:
@@ -110,7 +111,7 @@ def read_message(data: object) -> JobMessage:
         MessageRefusedError: It holds none, or one of another version.
     """
     version = data.get("version") if isinstance(data, dict) else None
-    if not isinstance(data, dict) or not _is_version(version):
+    if not isinstance(data, dict) or not isinstance(version, list) or not _is_version(version):
         raise MessageRefusedError("malformed", "no job with a version")
     major, minor = version
     if major != VERSION[0]:
@@ -125,12 +126,8 @@ def read_message(data: object) -> JobMessage:
         raise MessageRefusedError("malformed", f"{error.error_count()} wrong fields") from None
 
 
-def _is_version(version: object) -> bool:
-    return (
-        isinstance(version, list)
-        and len(version) == 2
-        and all(type(part) is int and 0 <= part < 10_000 for part in version)
-    )
+def _is_version(version: list[Any]) -> bool:
+    return len(version) == 2 and all(type(part) is int and 0 <= part < 10_000 for part in version)
 
 
 def _known_part(data: dict[str, Any]) -> object:

@@ -13,7 +13,7 @@ from ragaliq.worker_tier.broker import TASK, connection_to
 
 if TYPE_CHECKING:
     from celery import Celery
-    from kombu import Connection
+    from kombu.connection import Connection
 
 __all__ = ["Publisher"]
 
@@ -81,7 +81,7 @@ class Publisher:
             _INHERITED.append(connection)
             return
         with suppress(Exception):  # it may be broken already
-            connection.release()
+            connection.release()  # type: ignore[no-untyped-call]
 
     def _producing(self) -> _Producing:
         if self._pid != os.getpid():

@@ -52,7 +52,7 @@ class SetAside:
     """
 
     def __init__(self, broker: str | None, *, queue: str) -> None:
-        self._app: Celery = celery_app(broker_url(broker))
+        self._app: Celery = celery_app(broker_url(broker), queue=queue)
         self._queue = queue
 
     def jobs(self) -> list[SetAsideJob]:

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from ragaliq import CeleryExecutor, Monitor
+
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
 from redis_server import PROGRAM, RedisServer  # noqa: E402 - found through the path above
+from worker_fleet import WorkerFleet  # noqa: E402
 
 
 @pytest.fixture
@@ -25,3 +28,25 @@ def redis_server(tmp_path):
     yield server
     server.thaw()
     server.kill()
+
+
+@pytest.fixture
+def fleet(tmp_path, redis_server):
+    workers = WorkerFleet(tmp_path, redis_server)
+    yield workers
+    workers.end()
+
+
+@pytest.fixture
+def handing_over(redis_server):
+    """Makes monitors that hand over to the broker, and closes them."""
+    monitors = []
+
+    def build(*, timeout=1.0, max_job_bytes=1_000_000, **options):
+        executor = CeleryExecutor(redis_server.url(), timeout=timeout, max_job_bytes=max_job_bytes)
+        monitors.append(Monitor(executor=executor, evaluators=["faithfulness"], **options))
+        return monitors[-1]
+
+    yield build
+    for monitor in monitors:
+        monitor.close(timeout=1.0)
