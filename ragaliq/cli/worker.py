@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ragaliq.cli.console import errors
+from ragaliq.cli.console import errors, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Metrics, Model, judge_of
 from ragaliq.cli.set_aside import set_aside
@@ -113,7 +113,7 @@ def health(
     from ragaliq.worker_tier.health import answering
 
     names = answering(broker, name=name, timeout=timeout)
-    errors.print(f"{len(names)} workers answer" if names else "no worker answers")
+    errors.print(plain(f"{names[0]} answers" if names else "no worker answers"))
     return ExitCode.OK if names else ExitCode.BELOW_THRESHOLD
 
 

@@ -9,7 +9,7 @@ __all__ = ["answering"]
 
 
 def answering(broker: str | None, *, name: str | None, timeout: float) -> list[str]:
-    """The names of the workers that answer within `timeout` seconds.
+    """The name of a worker that answers within `timeout` seconds; empty where none does.
 
     Args:
         broker: Its address; by default from `RAGALIQ_BROKER_URL`.
@@ -23,7 +23,10 @@ def answering(broker: str | None, *, name: str | None, timeout: float) -> list[s
     try:
         with connection_to(app, timeout=timeout) as connection:
             replies = app.control.ping(
-                destination=[name] if name else None, timeout=timeout, connection=connection
+                destination=[name] if name else None,
+                timeout=timeout,
+                connection=connection,
+                limit=1,  # the first answer is enough
             )
     except ConfigurationError:
         raise

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Iterable, Mapping
 from typing import Literal
+from weakref import WeakValueDictionary
 
 from ragaliq.core.evaluator import judge_name
 from ragaliq.core.results import EvaluationResult, Status
@@ -62,6 +63,8 @@ class JobJudge:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._attempts, self._backoff = settings.attempts, settings.backoff
+        # A lock is gone when nobody holds it or waits for it.
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._judge = chosen_judge(read_settings(), settings.judge, settings.calibration)
         self._evaluators = {
             each.name: each.with_default_policy(settings.policy)
@@ -91,12 +94,14 @@ class JobJudge:
 
     async def is_recorded(self, job: Job, metrics: Iterable[str]) -> bool:
         """Whether a store has the job's record, so that it was judged and paid for already."""
+        return await self._sinks.holds(self._record_id(job, set(metrics)))
+
+    def _record_id(self, job: Job, chosen: set[str]) -> str:
         # In the evaluators' order, in which the results will be.
-        chosen = set(metrics)
         name, model = judge_name(self._judge), getattr(self._judge, "model", None)
         model = model if isinstance(model, str) else None
         scorers = [(each, name, model) for each in self._evaluators if each in chosen]
-        return await self._sinks.holds(evaluation_id(job.run, scorers))
+        return evaluation_id(job.run, scorers)
 
     async def judge(self, job: Job, metrics: Iterable[str]) -> JobOutcome:
         """Judge a job and store what comes out; returns when it is stored for certain.
@@ -104,9 +109,15 @@ class JobJudge:
         Raises:
             NotDoneError: It was not judged, or no sink stored it.
         """
-        if await self.is_recorded(job, metrics):
-            return "already_recorded"
         chosen = set(metrics)
+        record_id = self._record_id(job, chosen)
+        # Of two deliveries of one job at the same time, the second one waits for the record.
+        async with self._turns.setdefault(record_id, asyncio.Lock()):
+            if await self._sinks.holds(record_id):
+                return "already_recorded"
+            return await self._judge_until_done(job, chosen)
+
+    async def _judge_until_done(self, job: Job, chosen: set[str]) -> JobOutcome:
         for attempt in range(1, self._attempts + 1):
             try:
                 return await self._attempt(job, chosen, is_last=attempt == self._attempts)

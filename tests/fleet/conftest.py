@@ -3,10 +3,12 @@
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ragaliq import CeleryExecutor, Monitor
+from ragaliq.cli.app import run
 
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
@@ -50,3 +52,19 @@ def handing_over(redis_server):
     yield build
     for monitor in monitors:
         monitor.close(timeout=1.0)
+
+
+@pytest.fixture
+def ragaliq_cli(redis_server, monkeypatch, capsys):
+    """Runs `ragaliq ARGUMENTS` in this process."""
+
+    def command(*arguments):
+        monkeypatch.setenv("RAGALIQ_BROKER_URL", redis_server.url())
+        monkeypatch.setenv("COLUMNS", "200")
+        monkeypatch.setattr(sys, "argv", ["ragaliq", *arguments])
+        capsys.readouterr()
+        code = run()
+        written = capsys.readouterr()
+        return SimpleNamespace(code=code, stdout=written.out, stderr=written.err)
+
+    return command

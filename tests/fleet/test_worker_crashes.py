@@ -6,26 +6,14 @@ import random
 from collections import Counter
 
 import pytest
-from worker_fleet import eventually
-
-from ragaliq import RAGTestCase
+from worker_fleet import eventually, offer
 
 
-def offer(monitor, number, question="q"):
-    return monitor.submit(
-        RAGTestCase(
-            id=f"case-{number}",
-            query=f"case-{number} {question}",
-            context=["Alpha is one."],
-            response="Alpha is one. Beta is two.",
-        )
-    )
-
-
-@pytest.mark.parametrize("jobs", [pytest.param(2000, marks=pytest.mark.timeout(180))])
+@pytest.mark.timeout(240)
 def test_with_workers_killed_at_random_and_the_broker_restarted_each_job_is_in_the_store_once(
-    fleet, handing_over, jobs
+    fleet, handing_over
 ):
+    jobs = 2000
     monitor = handing_over(max_queue=2 * jobs)
     chance = random.Random(8)
     for _ in range(2):

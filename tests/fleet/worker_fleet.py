@@ -11,7 +11,13 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
+import kombu
 import redis
+
+from ragaliq import RAGTestCase
+from ragaliq.worker_tier.broker import TASK, celery_app
+from ragaliq.worker_tier.health import answering
+from ragaliq.worker_tier.set_aside import SetAside
 
 HERE = Path(__file__).parent
 
@@ -89,6 +95,36 @@ class WorkerFleet:
         with redis.Redis(port=self.server.port) as client:
             return client.hlen("ragaliq.unacked") + client.llen("ragaliq.held")
 
+    def copy_first_message(self):
+        with redis.Redis(port=self.server.port) as client:
+            client.lpush("ragaliq", client.lindex("ragaliq", 0))
+
+    def publish(self, job, **message):
+        """Put a hand-made message on the queue."""
+        app = celery_app(self.server.url())
+        with app.connection_for_write() as connection:
+            kombu.Producer(connection).publish(
+                **{
+                    "body": [[job], {}, {}],
+                    "headers": {"task": TASK, "id": "hand-made", "lang": "py"},
+                    "routing_key": "ragaliq",
+                    "serializer": "json",
+                    "declare": [app.amqp.queues["ragaliq"]],
+                }
+                | message
+            )
+
+    def set_aside(self):
+        return SetAside(self.server.url(), queue="ragaliq").jobs()
+
+    def answering(self):
+        return answering(self.server.url(), name=None, timeout=1.0)
+
+    def is_deserted(self):
+        """Whether every worker has died."""
+        self.workers = [worker for worker in self.workers if worker.poll() is None]
+        return not self.workers
+
     def signal(self, worker, number=signal.SIGTERM):
         os.kill(worker.pid, number)
 
@@ -101,3 +137,14 @@ def eventually(is_so, *, within=30.0):
             return True
         time.sleep(0.05)
     return bool(is_so())
+
+
+def offer(monitor, number, question="q", **run):
+    """Have a case evaluated; its question begins with its id."""
+    case = RAGTestCase(
+        id=f"case-{number}",
+        query=f"case-{number} {question}",
+        context=["Alpha is one."],
+        response="Alpha is one.",
+    )
+    return monitor.submit(case, **run)

@@ -1,0 +1,117 @@
+"""The broker is down, frozen or refuses: the application notices nothing, and nothing is hidden."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+
+import pytest
+import redis
+from worker_fleet import eventually, offer
+
+from ragaliq import CeleryExecutor, Monitor
+
+
+def test_while_the_broker_is_down_runs_wait_and_beyond_the_queue_they_are_counted_drops(
+    redis_server, handing_over, caplog
+):
+    redis_server.kill()
+    monitor = handing_over(max_queue=10)
+    taken = [offer(monitor, number) for number in range(50)]
+    # One is at hand besides the ten in the queue.
+    assert eventually(lambda: monitor.stats().publish_errors >= 2)
+    assert sum(taken) in (10, 11)
+    stats = monitor.stats()
+    assert stats.outcomes == {"queue_full": 50 - sum(taken)}
+    assert stats.started == sum(stats.outcomes.values()) + stats.pending
+
+    redis_server.start()
+    assert monitor.flush(30.0)
+    assert monitor.stats().outcomes == {"queue_full": 50 - sum(taken), "handed_over": sum(taken)}
+    with redis.Redis(port=redis_server.port) as client:
+        assert client.llen("ragaliq") == sum(taken)
+    warnings = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert len(warnings) <= 2  # one for each kind of failure, not one for each attempt
+
+
+def test_a_frozen_broker_holds_up_neither_the_application_nor_the_monitor_for_ever(
+    redis_server, handing_over
+):
+    monitor = handing_over(max_queue=5, timeout=0.3)
+    offer(monitor, 0)
+    assert monitor.flush(10.0)
+    redis_server.freeze()
+    offered = threading.Event()
+
+    def offer_many():
+        for number in range(1, 20):
+            offer(monitor, number)
+        offered.set()
+
+    threading.Thread(target=offer_many, daemon=True).start()
+    assert offered.wait(5.0)  # the broker would keep it for good
+    assert eventually(lambda: monitor.stats().publish_errors >= 2)
+    redis_server.thaw()
+    assert monitor.flush(30.0)
+    stats = monitor.stats()
+    assert stats.outcomes["handed_over"] + stats.outcomes["queue_full"] == 20
+
+
+def test_what_cannot_be_published_when_the_monitor_closes_is_counted(redis_server, handing_over):
+    redis_server.freeze()
+    monitor = handing_over(timeout=0.5)
+    for number in range(5):
+        offer(monitor, number)
+    assert not monitor.close(timeout=0.2)
+    assert eventually(lambda: monitor.stats().pending == 0)
+    assert monitor.stats().outcomes == {"shutdown": 5}
+
+
+def test_a_broker_that_refuses_the_password_is_tried_again_without_showing_the_password(
+    redis_server, caplog
+):
+    address = f"redis://:hunter2@127.0.0.1:{redis_server.port}/0"
+    with Monitor(executor=CeleryExecutor(address), evaluators=["faithfulness"]) as monitor:
+        with redis.Redis(port=redis_server.port) as client:
+            client.config_set("requirepass", "another")
+        offer(monitor, 1)
+        assert eventually(lambda: monitor.stats().publish_errors >= 1)
+        with redis.Redis(port=redis_server.port, password="another") as client:
+            client.config_set("requirepass", "hunter2")
+        assert monitor.flush(30.0)
+        assert monitor.stats().outcomes == {"handed_over": 1}
+    assert "hunter2" not in caplog.text
+
+
+def test_no_text_is_in_the_applications_log_and_none_in_the_messages_headers(
+    redis_server, handing_over, caplog
+):
+    caplog.set_level(logging.DEBUG)
+    monitor = handing_over()
+    offer(monitor, 1, "Quux")
+    assert monitor.flush(10.0)
+    assert "Quux" not in caplog.text
+    with redis.Redis(port=redis_server.port) as client:
+        (raw,) = client.lrange("ragaliq", 0, -1)
+    assert b"Quux" not in raw  # the body is base64; everything else can be read by anybody
+    assert b'"argsrepr": "(a job)"' in raw
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_publishes_on_a_connection_of_its_own(redis_server, handing_over):
+    monitor = handing_over()
+    offer(monitor, 1)
+    assert monitor.flush(10.0)
+    child = os.fork()
+    if child == 0:
+        offer(monitor, 2)
+        done = monitor.flush(10.0) and monitor.stats().outcomes == {"handed_over": 1}
+        os._exit(0 if done else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    offer(monitor, 3)
+    assert monitor.flush(10.0)
+    assert monitor.stats().outcomes == {"handed_over": 2}
+    assert monitor.stats().publish_errors == 0
+    with redis.Redis(port=redis_server.port) as client:
+        assert client.llen("ragaliq") == 3

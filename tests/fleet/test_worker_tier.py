@@ -1,0 +1,114 @@
+"""From the application through the broker and a worker into the store."""
+
+from __future__ import annotations
+
+import signal
+
+from worker_fleet import eventually, offer
+
+from ragaliq import SpanTarget, read_records
+
+TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
+
+
+def test_a_run_is_judged_by_a_worker_and_the_record_says_where_it_came_from(fleet, handing_over):
+    fleet.start()
+    monitor = handing_over(sample_rate=1.0)
+    assert offer(monitor, 1, target=TARGET, pipeline="shop")
+    assert monitor.flush(10.0)
+    assert monitor.stats().outcomes == {"handed_over": 1}
+    assert monitor.stats().executor == "celery"
+
+    assert eventually(fleet.evaluated)
+    (record,) = read_records(fleet.store)
+    assert (record.case_id, record.run.pipeline, record.run.target) == ("case-1", "shop", TARGET)
+    assert record.run.sampling_probability == 1.0
+    assert [metric.score for metric in record.metrics] == [1.0]
+
+
+def test_a_job_that_is_delivered_twice_is_judged_and_paid_for_once(fleet, handing_over):
+    monitor = handing_over()
+    offer(monitor, 1)
+    assert monitor.flush(10.0)
+    fleet.copy_first_message()
+    fleet.start()
+    assert eventually(lambda: not fleet.waiting() and not fleet.unacknowledged())
+    assert fleet.evaluated() == ["case-1"]
+    assert fleet.judged() == ["case-1"]
+
+
+def test_a_judge_that_is_down_is_asked_again_and_its_last_failure_is_no_score(fleet, handing_over):
+    fleet.start()
+    offer(handing_over(), 1, "outage")
+    assert eventually(fleet.evaluated)
+    (record,) = read_records(fleet.store)
+    assert [(m.status.value, m.score) for m in record.metrics] == [("judge_error", None)]
+    assert fleet.judged() == ["case-1"] * 3
+
+
+def test_a_job_that_kills_its_workers_is_set_aside_and_the_others_are_done(fleet, handing_over):
+    monitor = handing_over()
+    offer(monitor, 0, "poison")
+    for number in range(1, 6):
+        offer(monitor, number)
+    deaths = 0
+    fleet.start("--concurrency", "1", FLEET_MAX_DELIVERIES="2")
+    while fleet.waiting("ragaliq.set_aside") == 0:
+        assert deaths < 4
+        assert eventually(lambda: fleet.is_deserted() or fleet.waiting("ragaliq.set_aside"))
+        if fleet.is_deserted():
+            deaths += 1
+            fleet.start("--concurrency", "1", FLEET_MAX_DELIVERIES="2")
+    assert deaths == 2
+    assert eventually(lambda: len(fleet.evaluated()) == 5)
+    assert sorted(fleet.evaluated()) == [f"case-{number}" for number in range(1, 6)]
+    assert eventually(lambda: not fleet.unacknowledged())
+    (job,) = fleet.set_aside()
+    assert (job.reason, job.deliveries) == ("crashed", 2)
+
+
+def test_after_sigterm_a_worker_finishes_what_it_has_and_takes_nothing_new(fleet, handing_over):
+    worker = fleet.start("--concurrency", "2", FLEET_DELAY="0.5")
+    monitor = handing_over()
+    for number in range(20):
+        offer(monitor, number)
+    assert eventually(fleet.judged)
+    fleet.signal(worker)
+    assert worker.wait(20) == 0
+    assert len(fleet.evaluated()) == len(fleet.judged())
+    assert fleet.unacknowledged() == 0
+    assert fleet.waiting() == 20 - len(fleet.evaluated()) > 10
+
+
+def test_what_is_not_finished_in_time_goes_back_and_another_worker_does_it(fleet, handing_over):
+    worker = fleet.start("--concurrency", "2", "--grace", "0.3", FLEET_DELAY="60")
+    monitor = handing_over()
+    for number in range(4):
+        offer(monitor, number)
+    # Taken: the queue is shorter by them, and they are noted.
+    assert eventually(lambda: fleet.unacknowledged() >= 2)
+    fleet.signal(worker, signal.SIGTERM)
+    assert worker.wait(20) == 0
+    assert (fleet.waiting(), fleet.unacknowledged()) == (4, 0)
+    fleet.start()
+    assert eventually(lambda: len(fleet.evaluated()) == 4)
+    assert fleet.waiting("ragaliq.set_aside") == 0
+
+
+def test_a_prefork_worker_does_the_same_in_processes(fleet, handing_over):
+    worker = fleet.start("--pool", "prefork", "--concurrency", "2")
+    monitor = handing_over()
+    for number in range(10):
+        offer(monitor, number)
+    assert eventually(lambda: len(fleet.evaluated()) == 10)
+    offer(monitor, 11, "poison")  # ends a process, not the worker
+    assert eventually(lambda: fleet.judged().count("case-11") >= 2)
+    fleet.signal(worker)
+    assert worker.wait(30) == 0
+
+
+def test_a_worker_that_is_there_answers(fleet):
+    assert fleet.answering() == []
+    fleet.start()
+    assert eventually(fleet.answering)
+    assert fleet.answering()[0].startswith("w1@")
