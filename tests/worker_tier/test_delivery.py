@@ -1,0 +1,160 @@
+"""What becomes of a delivery, with a mail that only takes notes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from ragaliq import (
+    CircuitBreaker,
+    EvaluatedRun,
+    JudgeAPIError,
+    RAGTestCase,
+    SinkError,
+    WorkerSettings,
+)
+from ragaliq.live.job import Job
+from ragaliq.testing import ScriptedJudge
+from ragaliq.worker_tier.delivery import Deliveries
+from ragaliq.worker_tier.message import message_of
+
+
+class Notes:
+    """Notes what is put back and aside."""
+
+    def __init__(self):
+        self.back, self.aside = [], []
+
+    def put_back(self, message):
+        self.back.append(message)
+
+    def set_aside(self, message, *, reason, detail):
+        self.aside.append((reason, message))
+
+
+class Kept:
+    """A sink in memory, which can be told to fail."""
+
+    name = "kept"
+
+    def __init__(self, *, fails=False):
+        self.records, self._fails = {}, fails
+
+    async def write(self, records):
+        if self._fails:
+            raise SinkError("no", permanent=True)
+        self.records |= {record.evaluation_id: record for record in records}
+
+    async def holds(self, evaluation_id):
+        return evaluation_id in self.records
+
+    async def aclose(self):
+        pass
+
+
+def message(name="run-1", **changed):
+    case = RAGTestCase(id=name, query="q", context=["Alpha is one."], response="Alpha is one.")
+    job = Job(case=case, run=EvaluatedRun(run_id=name, ended_at=1.0))
+    return message_of(job, ["faithfulness"]) | changed
+
+
+@pytest.fixture
+def working():
+    made = []
+
+    def build(judge=None, **settings):
+        notes, kept = Notes(), settings.pop("sink", Kept())
+        settings.setdefault("backoff", 0.001)
+        chosen = WorkerSettings(
+            judge=judge or ScriptedJudge(), sinks=[kept], evaluators=["faithfulness"], **settings
+        )
+        made.append(Deliveries(chosen, notes))
+        return made[-1], notes, kept
+
+    yield build
+    for deliveries in made:
+        deliveries.close(1.0)
+
+
+def test_when_a_delivery_has_been_taken_its_record_is_stored(working):
+    deliveries, notes, kept = working()
+    deliveries.take(message(), redelivered=False)
+    assert [record.case_id for record in kept.records.values()] == ["run-1"]
+    assert (notes.back, notes.aside) == ([], [])
+
+
+def test_a_judge_that_recovers_is_asked_again_before_anything_is_stored(working):
+    judge = ScriptedJudge(failures={"extract_statements": [JudgeAPIError("down"), None]})
+    deliveries, _, kept = working(judge)
+    deliveries.take(message(), redelivered=False)
+    ((metric,),) = (record.metrics for record in kept.records.values())
+    assert (metric.status.value, metric.score) == ("scored", 1.0)
+
+
+def test_a_job_that_is_stored_is_not_judged_again(working):
+    judge = ScriptedJudge()
+    deliveries, notes, _ = working(judge)
+    deliveries.take(message(), redelivered=False)
+    asked = len(judge.calls)
+    deliveries.take(message(), redelivered=False)
+    deliveries.take(message(), redelivered=True)
+    assert len(judge.calls) == asked
+    assert (notes.back, notes.aside) == ([], [])
+
+
+def test_a_redelivered_job_is_counted_before_it_is_worked_on_and_at_last_set_aside(working):
+    judge = ScriptedJudge()
+    deliveries, notes, _ = working(judge, max_deliveries=2)
+    deliveries.take(message(), redelivered=True)
+    assert [each["deliveries"] for each in notes.back] == [2]
+    deliveries.take(notes.back[0], redelivered=True)
+    assert [reason for reason, _ in notes.aside] == ["crashed"]
+    assert judge.calls == []
+
+
+def test_a_record_that_no_sink_took_is_not_lost(working):
+    deliveries, notes, _ = working(sink=Kept(fails=True))
+    deliveries.take(message(), redelivered=False)
+    assert [reason for reason, _ in notes.aside] == ["unrecorded"]
+
+
+def test_a_job_that_takes_too_long_is_set_aside(working):
+    deliveries, notes, _ = working(SlowJudge(), deadline=0.05, time_limit=0.1, attempts=50)
+    deliveries.take(message(), redelivered=False)
+    assert [reason for reason, _ in notes.aside] == ["too_slow"]
+
+
+class SlowJudge(ScriptedJudge):
+    started = threading.Event()
+
+    async def extract_statements(self, query, response):
+        self.started.set()
+        await asyncio.sleep(30.0)
+
+
+def test_what_is_given_back_keeps_its_count_and_nothing_new_is_begun(working):
+    judge = SlowJudge()
+    deliveries, notes, kept = working(judge)
+    taking = threading.Thread(
+        target=lambda: deliveries.take(message(deliveries=3), redelivered=False)
+    )
+    taking.start()
+    assert judge.started.wait(5.0)
+    deliveries.give_back()
+    taking.join(5.0)
+    deliveries.take(message("run-2"), redelivered=False)
+    assert [(each["case"]["id"], each["deliveries"]) for each in notes.back] == [
+        ("run-1", 3),
+        ("run-2", 1),
+    ]
+    assert kept.records == {}
+
+
+def test_while_the_breaker_is_open_a_job_waits_and_at_last_is_set_aside(working):
+    judge = ScriptedJudge(failures={"extract_statements": JudgeAPIError("down")})
+    deliveries, notes, _ = working(judge, breaker=CircuitBreaker(failures=1, pause=60.0))
+    deliveries.take(message(), redelivered=False)
+    assert [reason for reason, _ in notes.aside] == ["judge_unavailable"]
+    assert len(judge.calls) == 1

@@ -1,0 +1,78 @@
+"""Jobs as messages: what goes in comes out, and what is none is refused without a quote."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragaliq import ContextChunk, EvaluatedRun, RAGTestCase, SpanTarget
+from ragaliq.live.job import Job
+from ragaliq.worker_tier.message import MessageRefusedError, message_of, read_message
+
+TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
+# Half a surrogate pair and control characters included.
+TEXTS = st.text(st.characters(exclude_categories=()), max_size=40)
+SHARES = st.floats(0.0, 1.0, exclude_min=True)
+
+
+def jobs():
+    chunks = st.builds(ContextChunk, text=TEXTS, score=st.none() | st.floats(allow_nan=False))
+    cases = st.builds(
+        RAGTestCase, query=TEXTS, response=TEXTS, context=st.lists(TEXTS | chunks, max_size=4)
+    )
+    runs = st.builds(
+        EvaluatedRun,
+        run_id=TEXTS,
+        pipeline=TEXTS,
+        target=st.sampled_from([None, TARGET]),
+        sampling_probability=SHARES,
+        metric_probabilities=st.dictionaries(TEXTS, SHARES, max_size=3),
+        ended_at=st.floats(0.0, 4e9),
+    )
+    return st.builds(Job, case=cases, run=runs)
+
+
+@given(jobs())
+def test_a_job_comes_out_of_its_message_as_it_went_in(job):
+    message = json.loads(json.dumps(message_of(job, ["faithfulness"])))
+    assert read_message(message).job() == job
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=10,
+)
+A_MESSAGE = message_of(
+    Job(case=RAGTestCase(id="c", query="q", response="r"), run=EvaluatedRun(run_id="r")), ["m"]
+)
+
+
+@given(JSON)
+def test_anything_else_is_refused_and_not_quoted(data):
+    with pytest.raises(MessageRefusedError):
+        read_message(data)
+
+
+@given(st.sampled_from(sorted(A_MESSAGE)), JSON, st.booleans())
+def test_a_damaged_message_is_read_or_refused(field, value, newer):
+    damaged = A_MESSAGE | ({"version": [1, 5]} if newer else {}) | {field: value}
+    with suppress(MessageRefusedError):  # the one thing it may raise
+        assert read_message(damaged).version[0] == 1
+
+
+def test_a_span_that_only_traceparent_names_is_found():
+    message = A_MESSAGE | {"traceparent": f"00-{TARGET.trace_id}-{TARGET.span_id}-01"}
+    found = read_message(message).job().run.target
+    assert found == TARGET.model_copy(update={"source": "traceparent"})
+
+
+def test_the_id_of_a_job_is_that_of_its_run():
+    job = Job(case=RAGTestCase(query="q", response="r"), run=EvaluatedRun(run_id="r", ended_at=2.0))
+    assert message_of(job, ["m"])["job_id"] == message_of(job, ["m"])["job_id"]
+    other = job.model_copy(update={"run": job.run.model_copy(update={"ended_at": 3.0})})
+    assert message_of(job, ["m"])["job_id"] != message_of(other, ["m"])["job_id"]
