@@ -12,6 +12,7 @@ from pathlib import Path
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import (
     Budget,
+    CeleryExecutor,
     CircuitBreaker,
     Guard,
     Monitor,
@@ -19,6 +20,7 @@ from ragaliq import (
     Sampling,
     ScoringPolicy,
     TelemetryOptions,
+    WorkerSettings,
 )
 
 PAGE = Path(__file__).parent / "pages" / "settings.md"
@@ -31,6 +33,8 @@ DESCRIBED = {
     "rate limits": RateLimits,
     "breaker": CircuitBreaker,
     "guard": Guard,
+    "celery executor": CeleryExecutor,
+    "worker": WorkerSettings,
     "handler": RagaliqCallbackHandler,
 }
 

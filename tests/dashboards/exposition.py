@@ -27,6 +27,7 @@ VALUES = {
     names.EVALUATION_LABEL: ("pass", "fail"),
     names.CLAIM_VERDICT: (*get_args(Verdict), "UNVERIFIED"),
     names.RUN_OUTCOME: names.RUN_OUTCOMES,
+    names.JOB_OUTCOME: names.JOB_OUTCOMES,
     names.TOKEN_TYPE: ("input", "output", "cache_read", "cache_write", "unsplit"),
 }
 
