@@ -6,6 +6,7 @@ import asyncio
 import os
 
 import pytest
+from celery import Celery
 
 from ragaliq import (
     Budget,
@@ -164,6 +165,16 @@ def test_an_address_of_no_broker_is_refused_without_being_shown(address, monkeyp
     with pytest.raises(ConfigurationError) as told:
         CeleryExecutor(f"{address}?password=hunter2" if address else None)
     assert "hunter2" not in str(told.value)
+
+
+def test_an_application_of_celery_may_stand_for_the_address(handing_over):
+    app = Celery("shop", broker="redis://127.0.0.1:1/0", set_as_current=False)
+    monitor = handing_over(CeleryExecutor(app, max_job_bytes=10))
+    monitor.submit(CASE)
+    assert monitor.flush(5.0)
+    assert monitor.stats().incomplete == {"too_large": 1}
+    with pytest.raises(ConfigurationError, match="not Monitor"):
+        CeleryExecutor(monitor)
 
 
 def test_the_address_may_come_from_the_environment(monkeypatch):
