@@ -11,11 +11,12 @@ import typer
 
 from ragaliq.cli.console import errors, plain
 from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Metrics, Model, judge_of
+from ragaliq.cli.options import BaseUrl, CalibrationFile, Metrics, Model, judge_of
 from ragaliq.cli.set_aside import set_aside
 from ragaliq.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from ragaliq.judges.base import LLMJudge
     from ragaliq.worker_tier.settings import WorkerSettings
 
 __all__ = ["worker"]
@@ -45,7 +46,10 @@ def run(
         str | None,
         typer.Option(help="module:name of a WorkerSettings, or of a function that makes one."),
     ] = None,
-    judge: Judge = "local",
+    judge: Annotated[
+        str | None,
+        typer.Option(help="As for `ragaliq evaluate`; by default from RAGALIQ_JUDGE, else local."),
+    ] = None,
     model: Model = None,
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
@@ -85,7 +89,7 @@ def run(
         settings = _settings_of(app)
     else:
         settings = WorkerSettings(
-            judge=judge_of(judge, model=model, base_url=base_url, calibration=calibration),
+            judge=_judge(judge, model, base_url, calibration),
             evaluators=[each.strip() for each in metrics.split(",") if each.strip()],
             sinks=sink or (),
         )
@@ -115,6 +119,16 @@ def health(
     names = answering(broker, name=name, timeout=timeout)
     errors.print(plain(f"{names[0]} answers" if names else "no worker answers"))
     return ExitCode.OK if names else ExitCode.BELOW_THRESHOLD
+
+
+def _judge(
+    name: str | None, model: str | None, base_url: str | None, calibration: Path | None
+) -> LLMJudge | None:
+    if name is not None:
+        return judge_of(name, model=model, base_url=base_url, calibration=calibration)
+    if model or base_url or calibration:
+        raise ConfigurationError("--model, --base-url and --calibration go with --judge")
+    return None  # the environment says which
 
 
 def _settings_of(spec: str) -> WorkerSettings:

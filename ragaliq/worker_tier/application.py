@@ -40,6 +40,7 @@ class Hands:
 
     def __init__(self, app: Celery, settings: WorkerSettings, broker: BrokerOptions) -> None:
         self._app, self._settings, self._broker = app, settings, broker
+        self._mail = self._new_mail()
         self._made: tuple[int, Deliveries] | None = None
 
     def deliveries(self) -> Deliveries:
@@ -49,9 +50,20 @@ class Hands:
             ConfigurationError: The settings cannot be used.
         """
         if self._made is None or self._made[0] != os.getpid():
-            mail = BrokerMail(self._app, queue=self._broker.queue, timeout=self._broker.timeout)
-            self._made = os.getpid(), Deliveries(self._settings, mail)
+            self._made = os.getpid(), Deliveries(self._settings, self._new_mail())
         return self._made[1]
+
+    def _new_mail(self) -> BrokerMail:
+        return BrokerMail(self._app, queue=self._broker.queue, timeout=self._broker.timeout)
+
+    def refuse(self, message: object, *, detail: str) -> None:
+        """Set aside what came over the broker and could not even be decoded.
+
+        Raises:
+            Exception: The broker cannot be reached.
+        """
+        self._mail.set_aside(message, reason="malformed", detail=detail)
+        self.deliveries().refused()
 
     def close(self, timeout: float) -> None:
         """Release what this process made."""
@@ -70,7 +82,7 @@ def worker_app(settings: WorkerSettings, broker: BrokerOptions) -> tuple[Celery,
         "socket_connect_timeout": broker.timeout,
         "socket_keepalive": True,
     }
-    hands = Hands(app, settings, broker)
+    hands = app.ragaliq_hands = Hands(app, settings, broker)  # for the consumer
 
     @app.task(name=TASK, bind=True, typing=False, shared=False)  # type: ignore[untyped-decorator]
     def evaluate(task: Any, *args: Any, **kwargs: Any) -> None:

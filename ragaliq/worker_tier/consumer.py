@@ -10,7 +10,6 @@ from typing import Any
 from celery.worker.consumer import Consumer
 
 from ragaliq.worker_tier.broker import TASK
-from ragaliq.worker_tier.mail import BrokerMail
 
 __all__ = ["JobConsumer"]
 
@@ -53,15 +52,12 @@ class JobConsumer(Consumer):  # type: ignore[misc]  # Celery carries no type hin
     def _refuse(self, message: Any, problem: str) -> None:
         body = message.body if isinstance(message.body, bytes) else str(message.body).encode()
         kept = {"base64": base64.b64encode(body).decode(), "content_type": message.content_type}
-        options = self.app.ragaliq_broker
-        mail = BrokerMail(self.app, queue=options.queue, timeout=options.timeout)
         try:
-            mail.set_aside(kept, reason="malformed", detail=problem)
+            self.app.ragaliq_hands.refuse(kept, detail=problem)
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
             logger.warning("a message could not be set aside: %s", type(error).__name__)
             message.reject_log_error(logger, self.connection_errors, requeue=True)
         else:
-            self.app.ragaliq_refused()
             message.ack_log_error(logger, self.connection_errors)
 
 

@@ -14,6 +14,8 @@ from ragaliq.worker_tier.settings import WorkerSettings
 if TYPE_CHECKING:
     from celery import Celery
 
+logger = logging.getLogger(__name__)
+
 __all__ = ["Pool", "PoolOptions", "run_worker", "suitable_pool"]
 
 Pool = Literal["threads", "prefork"]
@@ -63,6 +65,11 @@ def run_worker(settings: WorkerSettings, broker: BrokerOptions, options: PoolOpt
     app, hands = worker_app(settings, broker)
     if options.pool == "threads":
         _set_up_telemetry()
+    if not settings.sinks and not _exports():
+        logger.warning(
+            "the worker has no sink, and no OTEL_EXPORTER_OTLP_ENDPOINT to export to: results go "
+            "nowhere unless the module with its settings sets up OpenTelemetry"
+        )
     hands.deliveries()  # what is wrong with the settings is said now, and not with the first job
     _keep_texts_out_of_logs()
     _connect(app, hands, broker, options)
@@ -83,9 +90,6 @@ def run_worker(settings: WorkerSettings, broker: BrokerOptions, options: PoolOpt
 
 def _connect(app: Celery, hands: Hands, broker: BrokerOptions, options: PoolOptions) -> None:
     from celery import signals
-
-    app.ragaliq_broker = broker
-    app.ragaliq_refused = lambda: hands.deliveries().refused()
 
     def ready(sender: Any, **_: Any) -> None:
         Leaving(sender, hands, options.pool, queue=broker.queue, grace=options.grace).heed_sigterm()
@@ -120,12 +124,15 @@ def _set_up_telemetry() -> None:
 
     from ragaliq.telemetry import configure
 
-    named = any(
+    if _exports() and type(trace.get_tracer_provider()).__name__ == "ProxyTracerProvider":
+        configure(service_name=os.environ.get("OTEL_SERVICE_NAME") or "ragaliq-worker")
+
+
+def _exports() -> bool:
+    return any(
         os.environ.get(f"OTEL_EXPORTER_OTLP{part}ENDPOINT")
         for part in ("_", "_TRACES_", "_METRICS_", "_LOGS_")
     )
-    if named and type(trace.get_tracer_provider()).__name__ == "ProxyTracerProvider":
-        configure(service_name=os.environ.get("OTEL_SERVICE_NAME") or "ragaliq-worker")
 
 
 def _send_telemetry() -> None:

@@ -81,7 +81,7 @@ class Publisher:
             _INHERITED.append(connection)
             return
         with suppress(Exception):  # it may be broken already
-            connection.release()  # type: ignore[no-untyped-call]
+            connection.release()
 
     def _producing(self) -> _Producing:
         if self._pid != os.getpid():

@@ -65,6 +65,11 @@ class WorkerSettings:
     time_limit: float = 300.0
 
     def __post_init__(self) -> None:
+        # Read more than once: in every process of a worker.
+        for name in ("evaluators", "sinks"):
+            given = getattr(self, name)
+            if not isinstance(given, str):  # which is refused by whoever reads it
+                object.__setattr__(self, name, tuple(given))
         require_positive(
             "WorkerSettings",
             deadline=self.deadline,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import socket
 
+from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSettings
 from worker_fleet import eventually, offer
 
 from ragaliq import SpanTarget, read_records
@@ -105,6 +108,54 @@ def test_a_prefork_worker_does_the_same_in_processes(fleet, handing_over):
     assert eventually(lambda: fleet.judged().count("case-11") >= 2)
     fleet.signal(worker)
     assert worker.wait(30) == 0
+
+
+def test_a_process_that_is_not_done_in_time_is_ended_and_its_job_goes_back(fleet, handing_over):
+    worker = fleet.start(
+        *("--pool", "prefork", "--concurrency", "1", "--grace", "0.3"), FLEET_DELAY="60"
+    )
+    offer(handing_over(), 1)
+    assert eventually(lambda: fleet.unacknowledged() == 1)
+    fleet.signal(worker)
+    worker.wait(30)
+    assert eventually(lambda: (fleet.waiting(), fleet.unacknowledged()) == (1, 0))
+
+
+def test_a_message_that_was_held_by_a_worker_that_died_is_put_back(fleet, handing_over):
+    offer(handing_over(), 1)
+    assert eventually(lambda: fleet.waiting() == 1)
+    fleet.hold_first_message()
+    fleet.start()
+    assert eventually(lambda: fleet.evaluated() == ["case-1"])
+    assert eventually(lambda: fleet.unacknowledged() == 0)
+
+
+async def test_the_workers_spans_are_linked_to_the_applications_and_its_jobs_are_counted(
+    fleet, handing_over
+):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    async with OtelTapHttpProtobufReceiver(
+        OtelTapHttpProtobufReceiverSettings(http_port=port)
+    ) as tap:
+        linked = asyncio.create_task(tap.await_trace(lambda span: bool(span.links), 60))
+        counted = asyncio.create_task(
+            tap.await_metric(lambda metric: metric.name == "ragaliq.job.count", 60)
+        )
+        worker = fleet.start(
+            OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}",
+            OTEL_EXPORTER_OTLP_PROTOCOL="http/protobuf",
+        )
+        offer(handing_over(), 1, target=TARGET, pipeline="shop")
+        assert await asyncio.to_thread(eventually, fleet.evaluated)
+        fleet.signal(worker)
+        assert await asyncio.to_thread(worker.wait, 20) == 0
+        span = await linked
+        assert span.name == "evaluation shop"
+        link = span.links[0]
+        assert (link.trace_id.hex(), link.span_id.hex()) == (TARGET.trace_id, TARGET.span_id)
+        await counted
 
 
 def test_a_worker_that_is_there_answers(fleet):

@@ -99,6 +99,11 @@ class WorkerFleet:
         with redis.Redis(port=self.server.port) as client:
             client.lpush("ragaliq", client.lindex("ragaliq", 0))
 
+    def hold_first_message(self):
+        """As if a worker had died while a message was on its way to it."""
+        with redis.Redis(port=self.server.port) as client:
+            client.lmove("ragaliq", "ragaliq.held", "RIGHT", "LEFT")
+
     def publish(self, job, **message):
         """Put a hand-made message on the queue."""
         app = celery_app(self.server.url())
