@@ -83,6 +83,7 @@ def run(
     from ragaliq.worker_tier.application import BrokerOptions
     from ragaliq.worker_tier.broker import broker_url
     from ragaliq.worker_tier.process import PoolOptions, run_worker, suitable_pool
+    from ragaliq.worker_tier.settings import WorkerSettings
 
     url = broker_url(broker)
     if app is not None:

@@ -29,6 +29,16 @@ def test_a_run_is_judged_by_a_worker_and_the_record_says_where_it_came_from(flee
     assert [metric.score for metric in record.metrics] == [1.0]
 
 
+def test_the_options_alone_make_a_worker_with_the_embedded_judge(fleet, handing_over):
+    worker = fleet.run_worker("--metrics", "faithfulness", "--sink", f"sqlite:///{fleet.store}")
+    for number in range(10):
+        offer(handing_over(), number)
+    assert eventually(lambda: len(fleet.evaluated()) == 10)
+    assert {record.metrics[0].judge for record in read_records(fleet.store)} == {"local"}
+    fleet.signal(worker)
+    assert worker.wait(20) == 0
+
+
 def test_a_job_that_is_delivered_twice_is_judged_and_paid_for_once(fleet, handing_over):
     monitor = handing_over()
     offer(monitor, 1)

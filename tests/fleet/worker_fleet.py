@@ -38,14 +38,18 @@ class WorkerFleet:
         self._count = 0
 
     def start(self, *arguments, **environment):
-        """Start a worker; returns its process."""
+        """Start a worker with the settings beside this file; returns its process."""
+        settings = ["--app", "worker_settings:settings", "--pool", "threads"]
+        return self.run_worker(*settings, *arguments, **environment)
+
+    def run_worker(self, *arguments, **environment):
+        """Start a worker as a user would."""
         self._count += 1
         with (self.folder / f"worker-{self._count}.log").open("wb") as log:
             worker = subprocess.Popen(
                 [
                     *[sys.executable, "-m", "ragaliq.cli", "worker"],
-                    *["--app", "worker_settings:settings", "--name", f"w{self._count}@%h"],
-                    *["--visibility-timeout", "3", "--pool", "threads", *arguments],
+                    *["--name", f"w{self._count}@%h", "--visibility-timeout", "3", *arguments],
                 ],
                 cwd=HERE,
                 env=os.environ

@@ -1,0 +1,61 @@
+"""`ragaliq worker` with settings that cannot be used: one error, in words."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from ragaliq import CeleryExecutor, ConfigurationError
+from ragaliq.cli.app import run
+
+
+@pytest.fixture
+def worker(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.delenv("RAGALIQ_BROKER_URL", raising=False)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["ragaliq", "worker", *arguments])
+        code = run()
+        return code, capsys.readouterr().err
+
+    return command
+
+
+BROKER = ("--broker", "redis://:hunter2@127.0.0.1:1/0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "RAGALIQ_BROKER_URL"),
+        (["--broker", "http://u:hunter2@h"], "must begin with redis://"),
+        ([*BROKER, "--app", "nowhere"], "write it as module:name"),
+        ([*BROKER, "--app", "no_such_module:x"], "no_such_module"),
+        ([*BROKER, "--app", "json:JSONDecoder"], "is no WorkerSettings"),
+        ([*BROKER, "--app", "json:decoder"], "is no WorkerSettings"),
+        ([*BROKER, "--model", "m"], "go with --judge"),
+        ([*BROKER, "--judge", "oracle"], "oracle"),
+        ([*BROKER, "--metrics", "politeness"], "politeness"),
+        ([*BROKER, "--sink", "mongodb://x"], "sqlite:///path"),
+    ],
+)
+def test_a_wrong_option_is_said_at_the_start(worker, arguments, words):
+    code, told = worker(*arguments)
+    assert code == 2
+    assert words in told
+    assert "hunter2" not in told
+
+
+def test_health_of_nobody_is_an_exit_code(worker):
+    code, told = worker("health", "--timeout", "0.2", *BROKER)
+    assert (code, told) == (1, "no worker answers\n")
+
+
+def test_without_celery_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "celery", None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'ragaliq\[celery\]'"):
+        CeleryExecutor("redis://127.0.0.1:1/0")
