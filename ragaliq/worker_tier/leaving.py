@@ -1,9 +1,10 @@
-"""The worker's end after SIGTERM: nothing new, time for what it has, and the rest goes back."""
+"""The worker's end after a signal: nothing new, time for what it has, and the rest goes back."""
 
 from __future__ import annotations
 
 import logging
 import signal
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -37,15 +38,22 @@ class Leaving:
         self._deadline = 0.0
         self._gave_back = False
 
-    def heed_sigterm(self) -> None:
-        """Leave at the next SIGTERM."""
-        signal.signal(signal.SIGTERM, self._asked)
+    def heed_signals(self) -> None:
+        """Leave at the next SIGTERM or Ctrl-C; a second Ctrl-C leaves jobs no more time."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._asked)
 
-    def _asked(self, *_: object) -> None:
+    def _asked(self, number: int, _: object) -> None:
         if self._deadline:
+            if number == signal.SIGINT:
+                self._deadline = time.monotonic()
             return
         self._deadline = time.monotonic() + self._grace
         self._consumer.hub.call_soon(self._begin)
+        # While the broker is away the loop does not run, and nothing of the above happens.
+        late = threading.Timer(self._grace + _TO_GIVE_BACK + 1.0, self._end)
+        late.daemon = True
+        late.start()
 
     def _begin(self) -> None:
         logger.info("leaving: no new jobs, up to %g s for those at hand", self._grace)
@@ -57,7 +65,7 @@ class Leaving:
 
         late = time.monotonic() - self._deadline
         if not state.reserved_requests or late > _TO_GIVE_BACK:
-            state.should_stop = 0
+            self._end()
         elif late > 0 and not self._gave_back:
             self._gave_back = True
             if self._pool == "threads":
@@ -67,3 +75,10 @@ class Leaving:
                 signal.raise_signal(signal.SIGQUIT)
                 return
         self._consumer.hub.call_later(_LOOK_EVERY, self._look)
+
+    def _end(self) -> None:
+        from celery.worker import state
+
+        if self._pool == "threads":
+            self._hands.deliveries().give_back()  # Celery waits for every thread of its pool
+        state.should_stop = 0  # the exit code

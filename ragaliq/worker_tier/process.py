@@ -92,7 +92,7 @@ def _connect(app: Celery, hands: Hands, broker: BrokerOptions, options: PoolOpti
     from celery import signals
 
     def ready(sender: Any, **_: Any) -> None:
-        Leaving(sender, hands, options.pool, queue=broker.queue, grace=options.grace).heed_sigterm()
+        Leaving(sender, hands, options.pool, queue=broker.queue, grace=options.grace).heed_signals()
 
     def child_began(**_: Any) -> None:
         _set_up_telemetry()

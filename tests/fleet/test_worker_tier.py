@@ -108,6 +108,27 @@ def test_what_is_not_finished_in_time_goes_back_and_another_worker_does_it(fleet
     assert fleet.waiting("ragaliq.set_aside") == 0
 
 
+def test_a_second_ctrl_c_gives_back_at_once(fleet, handing_over):
+    worker = fleet.start("--grace", "100", FLEET_DELAY="60")
+    offer(handing_over(), 1)
+    assert eventually(lambda: fleet.unacknowledged() == 1)
+    fleet.signal(worker, signal.SIGINT)
+    assert eventually(lambda: "leaving" in fleet.logs())
+    fleet.signal(worker, signal.SIGINT)
+    assert worker.wait(20) == 0
+    assert (fleet.waiting(), fleet.unacknowledged()) == (1, 0)
+
+
+def test_a_worker_ends_also_while_the_broker_is_away(fleet):
+    worker = fleet.start("--grace", "0.1")
+    assert eventually(fleet.answering)
+    fleet.server.kill()
+    assert eventually(lambda: "Cannot connect" in fleet.logs())
+    fleet.signal(worker)
+    worker.wait(30)
+    fleet.server.start()
+
+
 def test_a_prefork_worker_does_the_same_in_processes(fleet, handing_over):
     worker = fleet.start("--pool", "prefork", "--concurrency", "2")
     monitor = handing_over()
