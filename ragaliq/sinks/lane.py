@@ -78,11 +78,11 @@ class SinkLane:
             Will be what it is counted as: `written`, `failed` or `dropped`.
         """
         entry = _Entry(0.0, 0, record, record.size)
-        if not self._is_queued(entry):
+        if not self._take(entry):
             entry.conclude("dropped")
         return entry.outcome
 
-    def _is_queued(self, entry: _Entry) -> bool:
+    def _take(self, entry: _Entry) -> bool:
         with self._changed:
             self._counts["records"] += 1
             if self._closed or self._is_full(entry):

@@ -119,6 +119,8 @@ class Deliveries:
             self._set_aside(_data(message), "internal_error", type(error).__name__)
         else:
             self._judge.emitter.metrics.job(outcome, waited=waited)
+            if outcome == "over_budget":
+                self._say(outcome, "jobs are left unjudged for want of budget; counted, not logged")
 
     def _judged(self, message: JobMessage) -> str:
         with self._lock:
@@ -139,14 +141,16 @@ class Deliveries:
     def _set_aside(self, data: object, reason: str, detail: str) -> None:
         self._mail.set_aside(data, reason=reason, detail=detail)
         self._count("set_aside", reason)
+        self._say(
+            reason,
+            f"a job was set aside: {reason} ({detail}); further ones of this reason are counted, "
+            "not logged; see `ragaliq worker set-aside list`",
+        )
+
+    def _say(self, reason: str, words: str) -> None:
         if reason not in self._said:
             self._said.add(reason)
-            logger.warning(
-                "a job was set aside: %s (%s); further ones of this reason are counted, not "
-                "logged; see `ragaliq worker set-aside list`",
-                reason,
-                detail,
-            )
+            logger.warning(words)
 
     def _count(self, outcome: str, reason: str = "") -> None:
         self._judge.emitter.metrics.job(outcome, reason=reason)

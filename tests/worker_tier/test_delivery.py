@@ -8,9 +8,11 @@ import threading
 import pytest
 
 from ragaliq import (
+    Budget,
     CircuitBreaker,
     EvaluatedRun,
     JudgeAPIError,
+    JudgeUsage,
     RAGTestCase,
     SinkError,
     WorkerSettings,
@@ -158,3 +160,14 @@ def test_while_the_breaker_is_open_a_job_waits_and_at_last_is_set_aside(working)
     deliveries.take(message(), redelivered=False)
     assert [reason for reason, _ in notes.aside] == ["judge_unavailable"]
     assert len(judge.calls) == 1
+
+
+def test_a_job_above_the_budget_is_left_unjudged_in_plain_words(working, caplog):
+    judge = ScriptedJudge(usage=JudgeUsage(requests=1, cost_usd=1.0))
+    deliveries, notes, kept = working(judge, budget=Budget(usd_per_day=1.0))
+    deliveries.take(message("run-1"), redelivered=False)
+    deliveries.take(message("run-2"), redelivered=False)
+    deliveries.take(message("run-3"), redelivered=False)
+    assert [record.case_id for record in kept.records.values()] == ["run-1"]
+    assert (notes.back, notes.aside) == ([], [])
+    assert caplog.text.count("for want of budget") == 1
