@@ -89,7 +89,10 @@ class JobJudge:
             deadline=settings.deadline,
         )
         self._protection = Protection(
-            budget=settings.budget, judge_limits=settings.judge_limits, breaker=settings.breaker
+            budget=settings.budget,
+            judge_limits=settings.judge_limits,
+            breaker=settings.breaker,
+            on_storage_error=self.emitter.metrics.limits_storage_failed,
         )
 
     async def is_recorded(self, job: Job, metrics: Iterable[str]) -> bool:
@@ -133,7 +136,7 @@ class JobJudge:
             if not is_last and _all_failed(results):
                 raise _FailedForNowError
 
-        with self._protection.judging(job.case) as judging:
+        async with self._protection.judging(job.case) as judging:
             if judging == "over_budget":
                 return "over_budget"
             if judging == "circuit_open":
@@ -160,7 +163,8 @@ class JobJudge:
         self._sinks.close(timeout)
 
     async def aclose(self) -> None:
-        """Release the judge."""
+        """Release the judge, and the storage of limits that workers share."""
+        await self._protection.aclose()
         await self._scorer.aclose()
 
 

@@ -30,8 +30,8 @@ class WorkerSettings:
         evaluators: What can be measured; a job says what is to be.
         policy: What to do in awkward cases, for evaluators without a policy of their own.
         deadline: Seconds each metric of a job may take.
-        budget: What judging may cost, in each process.
-        judge_limits: How often the judge may be asked, in each process.
+        budget: What judging may cost; in each process, unless they share a storage.
+        judge_limits: How often the judge may be asked; likewise.
         breaker: When to leave a failing judge alone; jobs wait meanwhile.
         sinks: Where results are stored besides telemetry.
         capture_content: Whether texts may enter telemetry and sinks.
