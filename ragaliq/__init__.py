@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         lifespan,
         suppress,
     )
+    from ragaliq.live.tracing.processor import RagaliqSpanProcessor
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
     from ragaliq.sinks import EvaluationRecord, Sink, SinkError, SinkLimits, SinkStats
     from ragaliq.sinks.langfuse import LangfuseSink
@@ -170,6 +171,7 @@ __all__ = [
     "PhoenixSink",
     "RAGTestCase",
     "RagaliqError",
+    "RagaliqSpanProcessor",
     "RateLimitedError",
     "RateLimits",
     "RelevanceEvaluator",
@@ -239,6 +241,7 @@ _NAMES = {
         "OnError OnFeedback OnLowScore OnTag RateLimits RunTicket Sampling SamplingRule "
         "is_suppressed lifespan suppress"
     ),
+    "ragaliq.live.tracing.processor": "RagaliqSpanProcessor",
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
     "ragaliq.sinks": "EvaluationRecord Sink SinkError SinkLimits SinkStats",
     "ragaliq.sinks.langfuse": "LangfuseSink",

@@ -46,6 +46,11 @@ class RunTicket:
         # A lock whose only acquisition is the end: atomic, and cheaper than a guarded flag.
         self._ended = threading.Lock()
 
+    @property
+    def pipeline(self) -> str:
+        """The name that the run was begun under."""
+        return self._pipeline
+
     def submit(
         self,
         case: RAGTestCase | CaseDraft,
@@ -53,12 +58,20 @@ class RunTicket:
         target: SpanTarget | None = None,
         session_id: str | None = None,
         response_id: str | None = None,
+        ended_at: float | None = None,
     ) -> bool:
         """Hand the finished run over for evaluation; never raises.
 
         Never blocks either, unless the monitor is `inline`.
 
         What is wrong with a draft comes out on the worker, counted as `internal_error`.
+
+        Args:
+            case: Question, context and answer.
+            target: The span to link to.
+            session_id: The conversation, when the application names it.
+            response_id: The model's id of the response, when known.
+            ended_at: Unix time in seconds when the run ended, if not now.
 
         Returns:
             Whether it was accepted. If not, the reason is counted, at once or, for a run held for
@@ -76,7 +89,7 @@ class RunTicket:
                     target=target,
                     session_id=session_id,
                     response_id=response_id,
-                    ended_at=time.time(),
+                    ended_at=time.time() if ended_at is None else ended_at,
                 ),
                 self._engine,
             )

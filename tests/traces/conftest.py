@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ragaliq import Monitor
+from ragaliq import Monitor, RagaliqSpanProcessor
 from ragaliq.testing import ScriptedJudge
 
 HERE = Path(__file__).parent
@@ -78,3 +78,20 @@ def written(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def processed(tracing):
+    """What `RagaliqSpanProcessor` makes of the same spans, with a monitor of its own."""
+    results = []
+    monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
+    processor = RagaliqSpanProcessor(monitor)
+    tracing.provider.add_span_processor(processor)
+
+    def cases():
+        assert processor.force_flush()
+        return [result.case for result in sorted(results, key=lambda r: r.run.ended_at)]
+
+    yield SimpleNamespace(monitor=monitor, processor=processor, cases=cases, results=results)
+    assert processor.errors == 0
+    monitor.close(5)

@@ -1,0 +1,111 @@
+"""An instrumented application gives the same case through handler, span processor and file."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+
+import pytest
+from openinference.instrumentation.langchain import LangChainInstrumentor
+from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
+from otlp import FORMS
+from rag_parts import QUESTION, rag_chain
+from test_same_case import APPS, Library, as_bytes
+from test_same_llama_case import APPS as LLAMA_APPS
+from test_same_llama_case import QUESTION as LLAMA_QUESTION
+from test_same_llama_case import Desk, query
+
+from langchain_ragaliq import RagaliqCallbackHandler
+from llama_index.evaluation.ragaliq import attach, detach
+from ragaliq.datasets import read_cases
+
+# OpenInference reads messages and settings in the old way.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def _loop_of_synchronous_calls(request):
+    """LlamaIndex's synchronous calls make an event loop where there is none, and leave it open."""
+    if inspect.iscoroutinefunction(request.function):
+        yield
+        return
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+@pytest.fixture
+def _langchain(tracing):
+    LangChainInstrumentor().instrument(tracer_provider=tracing.provider, skip_dep_check=True)
+    yield
+    LangChainInstrumentor().uninstrument()
+
+
+@pytest.fixture
+def _llama_index(tracing, watched):
+    LlamaIndexInstrumentor().instrument(tracer_provider=tracing.provider, skip_dep_check=True)
+    attach(watched.monitor)
+    yield
+    detach()
+    LlamaIndexInstrumentor().uninstrument()
+
+
+@pytest.fixture
+def assert_the_same(tracing, watched, processed, written):
+    """The one case of each way; and that the results speak of the same span."""
+
+    def check():
+        (by_handler,) = watched.cases()
+        (by_processor,) = processed.cases()
+        (in_file,) = read_cases(written("t.pb", FORMS["traces.pb"](tracing.spans())))
+        assert as_bytes(by_processor) == as_bytes(by_handler) == as_bytes(in_file)
+        assert by_processor.id == in_file.id
+        (one,), (other,) = watched.results, processed.results
+        assert one.target.span_id == other.target.span_id
+        assert one.run.framework == other.run.framework
+        return by_processor
+
+    return check
+
+
+@pytest.mark.usefixtures("_langchain")
+@pytest.mark.parametrize("app", APPS)
+def test_a_langchain_application(app, watched, assert_the_same):
+    chain, question = APPS[app]()
+    chain.invoke(question, {"callbacks": [RagaliqCallbackHandler(watched.monitor)]})
+    assert assert_the_same().has_context
+
+
+@pytest.mark.usefixtures("_langchain")
+async def test_an_asynchronous_langchain_application(watched, assert_the_same):
+    handler = RagaliqCallbackHandler(watched.monitor)
+    await rag_chain(Library()).ainvoke(QUESTION, {"callbacks": [handler]})
+    assert_the_same()
+
+
+@pytest.mark.usefixtures("_langchain")
+def test_a_langchain_application_that_streams(watched, assert_the_same):
+    handler = RagaliqCallbackHandler(watched.monitor)
+    list(rag_chain(Library()).stream(QUESTION, {"callbacks": [handler]}))
+    assert_the_same()
+
+
+@pytest.mark.usefixtures("_llama_index")
+@pytest.mark.parametrize("app", LLAMA_APPS)
+def test_a_llama_index_application(app, assert_the_same):
+    LLAMA_APPS[app]()
+    assert assert_the_same().query == LLAMA_QUESTION
+
+
+@pytest.mark.usefixtures("_llama_index")
+async def test_an_asynchronous_llama_index_application(assert_the_same):
+    await query().aquery(LLAMA_QUESTION)
+    assert_the_same()
+
+
+@pytest.mark.usefixtures("_llama_index")
+async def test_a_llama_index_workflow_around_an_engine(assert_the_same):
+    await Desk().run(question=LLAMA_QUESTION)
+    assert_the_same()
