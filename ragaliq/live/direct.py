@@ -187,6 +187,7 @@ class DirectEvaluation(Handle):
         Returns:
             False when `timeout` seconds were not enough, or when called from `on_result`.
         """
+        self._engine.sweeps.hand_over()
         return in_turn(timeout, self._engine.worker.flush, self._sinks.flush)
 
     async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush

@@ -36,6 +36,7 @@ class EndingMonitor(DirectEvaluation):
         return in_turn(timeout, self._stop_judging, self._sinks.close, at_least=0.25)
 
     def _stop_judging(self, timeout: float) -> bool:
+        self._engine.sweeps.hand_over()
         self._sampler.close()
         return self._engine.close(timeout)
 

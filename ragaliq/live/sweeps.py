@@ -6,9 +6,9 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-__all__ = ["Sweepable", "Sweeps"]
+__all__ = ["HoldsRuns", "Sweepable", "Sweeps"]
 
 
 class Sweepable(Protocol):
@@ -16,6 +16,14 @@ class Sweepable(Protocol):
 
     def sweep(self) -> object:
         """Give up what is overdue, and ask again for what will be; may come too early."""
+
+
+@runtime_checkable
+class HoldsRuns(Sweepable, Protocol):
+    """Something that keeps runs back for a while after their end."""
+
+    def hand_over_ended(self) -> object:
+        """Hand over every run that has ended, now."""
 
 
 class Sweeps:
@@ -33,6 +41,7 @@ class Sweeps:
         # Re-entrant: the garbage collector may end a run, and begin another, on this thread.
         self._lock = threading.RLock()
         self._waiting: weakref.WeakSet[Sweepable] = weakref.WeakSet()
+        self._holding: weakref.WeakSet[HoldsRuns] = weakref.WeakSet()
         self._next: float | None = None
 
     def add(self, delay: float, sweepable: Sweepable) -> bool:
@@ -46,7 +55,16 @@ class Sweeps:
                     return False
                 self._next = at
             self._waiting.add(sweepable)
+            if isinstance(sweepable, HoldsRuns):
+                self._holding.add(sweepable)
         return True
+
+    def hand_over(self) -> None:
+        """Have every run that has ended handed over now: somebody waits for its score."""
+        with self._lock:
+            holding = list(self._holding)
+        for each in holding:
+            each.hand_over_ended()
 
     def _sweep(self) -> None:
         with self._lock:

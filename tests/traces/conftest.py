@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -95,3 +96,16 @@ def processed(tracing):
     yield SimpleNamespace(monitor=monitor, processor=processor, cases=cases, results=results)
     assert processor.errors == 0
     monitor.close(5)
+
+
+@pytest.fixture
+def until():
+    """Wait for something that happens on another thread."""
+
+    def wait(condition, timeout=30.0):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, "it never happened"
+            time.sleep(0.005)
+
+    return wait

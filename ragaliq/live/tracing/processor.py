@@ -248,9 +248,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         Returns:
             Whether all were scored in time; False at once when called from `on_result`.
         """
-        deadline = time.monotonic() + timeout_millis / 1000
-        self._upkeep.hand_over_ended()
-        return self._monitor.flush(max(0.0, deadline - time.monotonic()))
+        return self._monitor.flush(timeout_millis / 1000)
 
     def shutdown(self) -> None:
         """Hand over every run that has ended and give up the others, counted `shutdown`.

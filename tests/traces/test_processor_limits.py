@@ -1,0 +1,293 @@
+"""What the processor keeps, for how long, and how every run it follows is accounted for."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from spans import QUESTION, Spans
+
+from ragaliq import ConfigurationError, Monitor, RagaliqSpanProcessor
+from ragaliq.live.tracing.unit import Unit
+from ragaliq.testing import ScriptedJudge
+
+
+@pytest.fixture
+def following():
+    """An application whose spans are followed, by a processor with these arguments."""
+    made = []
+
+    def build(*, sample_rate=1.0, on_result=None, **options):
+        monitor = Monitor(judge=ScriptedJudge(), sample_rate=sample_rate, on_result=on_result)
+        processor, provider = RagaliqSpanProcessor(monitor, **options), TracerProvider()
+        provider.add_span_processor(processor)
+        made.append(SimpleNamespace(monitor=monitor, processor=processor, app=Spans(provider)))
+        return made[-1]
+
+    yield build
+    for each in made:
+        assert each.processor.errors == 0
+        each.monitor.close(5)
+
+
+def kept(processor):
+    return len(processor), processor._upkeep.followed.size
+
+
+def test_nothing_is_kept_of_a_run_that_is_sampled_out(following):
+    each = following(sample_rate=0.0)
+    with each.app.span("rag", kind="CHAIN", input=QUESTION):
+        each.app.retrieve()
+        assert kept(each.processor) == (1, 0)
+    assert kept(each.processor) == (0, 0)
+    with each.app.request():
+        each.app.retrieve()
+        each.app.answer()
+    assert kept(each.processor) == (0, 0)
+    assert each.monitor.stats().outcomes == {"sampled_out": 2}
+
+
+def test_the_trace_decides_about_sampling(following):
+    """As the handlers do: the same runs everywhere, for all that happens in one trace."""
+    half = [following(sample_rate=0.5) for _ in range(2)]
+    provider = TracerProvider()
+    for each in half:
+        provider.add_span_processor(each.processor)
+    app = Spans(provider)
+    for _ in range(40):
+        app.chain()
+    first, second = (each.monitor.stats().outcomes["sampled_out"] for each in half)
+    assert 0 < first < 40
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("limit", "steps"), [({"max_traces": 1}, 2), ({"max_spans": 20}, 30), ({"max_bytes": 9000}, 30)]
+)
+def test_what_is_too_much_is_evicted_and_counted(following, limit, steps):
+    each = following(**limit)
+    open_ones = [
+        each.app.tracer.start_span(f"rag {n}", attributes={"openinference.span.kind": "CHAIN"})
+        for n in range(2)
+    ]
+    with each.app.inside(open_ones[0]):
+        for _ in range(steps):
+            each.app.retrieve()
+    assert each.monitor.stats().incomplete["evicted"] >= 1
+    assert kept(each.processor)[1] <= 9000 or limit != {"max_bytes": 9000}
+    for span in open_ones:
+        span.end()
+    assert each.processor.force_flush()
+    assert kept(each.processor) == (0, 0)
+    assert each.monitor.stats().pending == 0
+
+
+def test_a_run_that_never_ends_expires(following, until):
+    each = following(max_age=0.01)
+    each.app.tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"})
+    until(lambda: each.monitor.stats().incomplete == {"expired": 1})
+    assert kept(each.processor) == (0, 0)
+
+
+def test_steps_whose_request_never_ends_expire(following, until):
+    each = following(max_age=0.01)
+    each.app.web.start_span("POST /ask")
+    with each.app.request():
+        each.app.retrieve()
+        until(lambda: each.monitor.stats().incomplete == {"expired": 1})
+
+
+def test_a_run_is_read_when_its_grace_is_over_without_being_asked(following):
+    scored = threading.Event()
+    each = following(grace=0.01, on_result=lambda result: scored.set())
+    each.app.chain()
+    assert scored.wait(30)
+    assert kept(each.processor) == (0, 0)
+
+
+def test_nothing_of_the_sdk_s_is_held_on_to(following):
+    each = following()
+    ended = []
+
+    class Watch(type(each.processor).__mro__[1]):
+        def on_end(self, span):
+            ended.append(weakref.ref(span))
+
+    each.app.provider.add_span_processor(Watch())
+    each.app.chain()
+    gc.collect()
+    assert len(each.processor) == 1
+    assert len(ended) == 3
+    assert [ref() for ref in ended] == [None] * 3
+
+
+def test_shutdown_scores_what_has_ended_and_counts_what_has_not(following):
+    each = following()
+    each.app.chain()
+    each.app.tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"})
+    each.app.provider.shutdown()
+    assert each.monitor.flush(30)
+    assert each.monitor.stats().outcomes == {"evaluated": 1, "incomplete_run": 1}
+    assert each.monitor.stats().incomplete == {"shutdown": 1}
+    each.app.chain()
+    assert each.monitor.stats().started == 2
+
+
+def test_a_monitor_that_is_closed_has_what_has_ended_scored_first(following):
+    each = following()
+    each.app.chain()
+    each.monitor.close(30)
+    assert each.monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_runs_after_the_monitor_s_end_are_counted(following):
+    each = following()
+    each.monitor.close(5)
+    each.app.chain()
+    assert kept(each.processor) == (0, 0)
+    assert each.monitor.stats().incomplete == {"shutdown": 1}
+
+
+def test_a_monitor_that_is_off_follows_nothing():
+    processor = RagaliqSpanProcessor(Monitor(judge=ScriptedJudge(), enabled=False))
+    provider = TracerProvider()
+    provider.add_span_processor(processor)
+    Spans(provider).chain()
+    assert kept(processor) == (0, 0)
+
+
+def test_an_error_of_ours_reaches_nobody_and_is_counted(following):
+    each = following()
+    begin, each.monitor.begin = each.monitor.begin, None
+    each.app.chain()
+    assert each.processor.errors > 0
+    each.monitor.begin, each.processor.errors = begin, 0
+
+
+def test_many_threads_at_once_lose_nothing(following):
+    each = following(grace=0.001)
+
+    def work():
+        for n in range(50):
+            with each.app.request():
+                if n % 2:
+                    each.app.chain()
+                else:
+                    each.app.retrieve()
+                    each.app.answer()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert each.monitor.flush(30)
+    assert each.monitor.stats().outcomes == {"evaluated": 400}
+    assert each.monitor.stats().started == 400
+
+
+def units():
+    gc.collect()
+    return sum(isinstance(held, Unit) for held in gc.get_objects())
+
+
+def test_nothing_grows_with_the_number_of_runs(following):
+    each, before = following(max_traces=10), units()
+    for _ in range(1000):
+        each.app.chain()
+        if len(each.processor) == 10:
+            assert each.processor.force_flush()
+    for _ in range(1000):
+        each.app.tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"})
+    assert len(each.processor) == 10
+    each.processor.shutdown()
+    assert kept(each.processor) == (0, 0)
+    followed = each.processor._upkeep.followed
+    assert len(followed._past) <= 2 * 8192 + 10
+    assert not followed._of_span
+    assert not followed._due
+    assert units() == before
+    assert each.monitor.stats().outcomes["incomplete_run"] == 1000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"grace": 0}, "grace must be a positive number"),
+        ({"max_spans": "many"}, "max_spans must be a positive number"),
+        ({"roots": "ask"}, "roots must be a list"),
+        ({"attribute_names": {"question": "q"}}, "must be an AttributeNames"),
+    ],
+)
+def test_a_wrong_argument_is_named(following, wrong, message):
+    with pytest.raises(ConfigurationError, match=message):
+        following(**wrong)
+
+
+def test_something_else_than_a_monitor_is_refused():
+    with pytest.raises(ConfigurationError, match="needs a Monitor, got ScriptedJudge"):
+        RagaliqSpanProcessor(ScriptedJudge())
+
+
+PRELUDE = """
+import os
+from opentelemetry.sdk.trace import TracerProvider
+from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq.testing import ScriptedJudge
+from spans import Spans
+
+def said(result):
+    os.write(1, f"{os.getpid() == here} {result.case.response}\\n".encode())
+here = os.getpid()
+monitor = Monitor(judge=ScriptedJudge(), on_result=said)
+processor, provider = RagaliqSpanProcessor(monitor), TracerProvider()
+provider.add_span_processor(processor)
+app = Spans(provider)
+"""
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", PRELUDE + textwrap.dedent(code)],
+        env={"PYTHONPATH": ":".join([str(Path(__file__).parent), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_script_that_ends_at_once_loses_no_run():
+    done = run("app.chain()")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "True Five days.\n")
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+def test_a_forked_child_starts_anew():
+    done = run(
+        """
+        with app.span("rag", kind="CHAIN", input="q"):
+            app.retrieve()
+            pid = os.fork()
+            if pid == 0:
+                assert len(processor) == 0
+        if pid == 0:
+            app.chain()
+            assert processor.force_flush()
+            os._exit(0 if monitor.stats().outcomes == {"evaluated": 1} else 1)
+        assert os.waitpid(pid, 0)[1] == 0
+        app.chain()
+        assert processor.force_flush()
+        assert monitor.stats().started == 2
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == ["False Five days.", "True Five days."]

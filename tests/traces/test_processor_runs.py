@@ -1,0 +1,266 @@
+"""Which spans the processor takes for a run, and what it makes of the others."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Decision, Sampler, SamplingResult
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
+from spans import ANSWER, QUESTION, TEXTS, Spans
+
+from ragaliq import RagaliqSpanProcessor, suppress
+
+
+@pytest.fixture
+def app(tracing, processed):
+    return Spans(tracing.provider)
+
+
+def test_the_outermost_span_of_language_model_work_is_the_run(app, processed):
+    with app.request():
+        app.chain()
+    assert processed.cases()
+    (result,) = processed.results
+    assert (result.case.query, result.case.response) == (QUESTION, ANSWER)
+    assert result.case.context_texts == TEXTS
+    assert result.target.span_id == f"{app.last.span_id:016x}"
+    assert result.run.pipeline == "rag"
+
+
+def test_plain_spans_are_no_runs(app, processed):
+    with app.request(), app.span("SELECT"):
+        pass
+    assert processed.cases() == []
+    assert processed.monitor.stats().started == 0
+
+
+def test_chains_in_one_trace_are_runs_of_their_own(app, processed):
+    with app.request():
+        app.chain()
+        app.chain()
+    assert len(processed.cases()) == 2
+
+
+def test_a_chain_in_a_chain_is_the_same_run(app, processed):
+    with app.span("outer", kind="CHAIN", input=QUESTION) as outer:
+        app.chain()
+        app.say(outer, output=ANSWER)
+    assert len(processed.cases()) == 1
+    assert processed.monitor.stats().started == 1
+
+
+def test_a_chain_need_not_wait_for_the_job_around_it(app, processed):
+    with app.request():
+        app.chain()
+        assert len(processed.cases()) == 1
+
+
+def test_steps_without_a_chain_are_one_run_of_their_request(app, processed):
+    with app.request():
+        with app.span("find"):
+            app.retrieve()
+        app.answer()
+        assert processed.cases() == []
+    (case,) = processed.cases()
+    assert (case.query, case.context_texts, case.response) == (QUESTION, TEXTS, ANSWER)
+    assert processed.monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_steps_whose_kind_shows_only_at_their_end(tracing, processed):
+    app = Spans(tracing.provider, scope="openinference.instrumentation.langchain", late=True)
+    with app.request():
+        app.retrieve()
+        app.answer()
+    assert len(processed.cases()) == 1
+    assert processed.monitor.stats().started == 1
+
+
+def test_a_lone_model_is_counted_as_no_rag(app, processed):
+    with app.request():
+        app.answer()
+    assert processed.cases() == []
+    assert processed.monitor.stats().incomplete == {"not_rag": 1}
+
+
+def test_embeddings_alone_are_not_even_counted(app, processed):
+    with app.request(), app.span("embed", kind="EMBEDDING"):
+        pass
+    processed.cases()
+    assert processed.monitor.stats().started == 0
+
+
+def test_a_hand_written_chain_that_says_what_it_is_later_is_known_the_second_time(
+    tracing, processed
+):
+    app = Spans(tracing.provider, late=True)
+    app.chain()
+    assert processed.cases() == []
+    app.chain()
+    assert len(processed.cases()) == 1
+
+
+def test_a_span_of_the_application_s_own_can_be_named_as_a_run(tracing, watched):
+    processor = RagaliqSpanProcessor(watched.monitor, roots=["ask"])
+    tracing.provider.add_span_processor(processor)
+    app = Spans(tracing.provider)
+    with app.request():
+        with app.span("ask"):
+            app.retrieve()
+            app.answer()
+        assert processor.force_flush()
+        assert len(watched.cases()) == 1
+
+
+def test_a_remote_parent_changes_nothing(app, processed):
+    caller = SpanContext(1, 2, is_remote=True, trace_flags=TraceFlags(1))
+    with attached(trace.set_span_in_context(NonRecordingSpan(caller))):
+        app.chain()
+    assert len(processed.cases()) == 1
+
+
+@contextmanager
+def attached(context):
+    token = otel_context.attach(context)
+    yield
+    otel_context.detach(token)
+
+
+def test_nothing_inside_suppress_is_followed(app, processed):
+    with suppress():
+        app.chain()
+    with app.span("rag", kind="CHAIN", input=QUESTION) as root:
+        app.retrieve()
+        with suppress():
+            app.answer("Not this one.")
+        app.say(root, output=ANSWER)
+    (case,) = processed.cases()
+    assert case.response == ANSWER
+    assert processed.monitor.stats().started == 1
+
+
+def test_nothing_is_followed_where_instrumentation_is_switched_off(app, processed):
+    key = otel_context._SUPPRESS_INSTRUMENTATION_KEY
+    with attached(otel_context.set_value(key, True)):
+        app.chain()
+    assert processed.cases() == []
+    assert processed.monitor.stats().started == 0
+
+
+def test_evaluations_are_left_out_with_the_models_they_ask(app, processed):
+    with app.span("score", kind="EVALUATOR"):
+        app.answer()
+        app.chain()
+    assert processed.cases() == []
+    assert processed.monitor.stats().started == 0
+
+
+def test_the_judge_s_own_spans_are_not_followed(tracing, processed):
+    """ragaliq's spans and a judge that makes spans by the convention go to the same provider."""
+    app = Spans(tracing.provider)
+    before = processed.monitor.judge.extract_claims
+
+    async def traced(response):
+        app.chain()
+        return await before(response)
+
+    processed.monitor.judge.extract_claims = traced
+    app.chain()
+    assert len(processed.cases()) == 1
+    assert processed.cases() == [processed.results[0].case]
+    assert processed.monitor.stats().started == 1
+
+
+def test_steps_in_other_threads_belong_to_the_run_around_them(app, processed):
+    with app.span("rag", kind="CHAIN", input=QUESTION) as root:
+        here = otel_context.get_current()
+
+        def work():
+            with attached(here):
+                app.retrieve()
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        app.say(root, output=ANSWER)
+    (case,) = processed.cases()
+    assert case.context_texts == TEXTS
+
+
+def test_content_that_is_hidden_is_counted_as_such(app, processed):
+    app.chain(question="__REDACTED__", texts=["__REDACTED__"])
+    assert processed.cases() == []
+    assert processed.monitor.stats().incomplete == {"content_hidden": 1}
+
+
+def test_documents_that_the_sdk_s_limit_cuts_are_no_context(processed):
+    provider = TracerProvider(span_limits=SpanLimits(max_span_attributes=8))
+    provider.add_span_processor(processed.processor)
+    Spans(provider).chain(texts=[f"Text {n}." for n in range(20)])
+    assert processed.cases() == []
+    assert processed.monitor.stats().incomplete == {"attributes_cut": 1}
+
+
+def test_spans_that_the_application_s_sampler_drops_are_not_seen(processed):
+    provider = TracerProvider(sampler=ALWAYS_OFF)
+    provider.add_span_processor(processed.processor)
+    Spans(provider).chain()
+    assert processed.cases() == []
+    assert processed.monitor.stats().started == 0
+
+
+class RecordOnly(Sampler):
+    def should_sample(self, parent_context, trace_id, name, kind, attributes, links):
+        return SamplingResult(Decision.RECORD_ONLY, attributes)
+
+    def get_description(self):
+        return "records, and exports nothing"
+
+
+def test_the_target_of_a_run_whose_spans_are_not_exported_says_so(processed):
+    provider = TracerProvider(sampler=RecordOnly())
+    provider.add_span_processor(processed.processor)
+    Spans(provider).chain()
+    assert processed.cases()
+    assert not processed.results[0].target.is_sampled
+
+
+def test_a_run_that_failed_is_counted_as_such(app, processed):
+    with pytest.raises(LookupError), app.span("rag", kind="CHAIN", input=QUESTION):
+        app.retrieve()
+        raise LookupError
+    assert processed.cases() == []
+    assert processed.monitor.stats().incomplete == {"errored": 1}
+
+
+def test_a_late_child_of_a_run_that_is_over_begins_no_new_one(app, processed):
+    app.chain()
+    here = trace.set_span_in_context(NonRecordingSpan(app.last))
+    assert len(processed.cases()) == 1
+    with attached(here):
+        app.chain()
+    assert len(processed.cases()) == 1
+    assert processed.monitor.stats().started == 1
+
+
+def test_an_answer_whose_model_goes_on_is_only_the_beginning_of_one(app, processed):
+    with app.span("rag", kind="CHAIN", input=QUESTION) as root:
+        app.retrieve()
+        app.tracer.start_span("model", attributes={"openinference.span.kind": "LLM"})
+        app.say(root, output="It takes")
+    assert processed.cases() == []
+    assert processed.monitor.stats().incomplete == {"truncated": 1}
+
+
+def test_what_a_draft_says_is_what_the_monitor_gets(app, processed):
+    app.chain(session="s1")
+    assert processed.cases()
+    (result,) = processed.results
+    assert result.run.session_id == "s1"
+    assert result.run.ended_at == pytest.approx(app.ended_at, abs=0.001)
