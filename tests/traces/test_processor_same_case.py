@@ -9,7 +9,7 @@ import pytest
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 from otlp import FORMS
-from rag_parts import QUESTION, rag_chain
+from rag_parts import QUESTION, BrokenRetriever, rag_chain
 from test_same_case import APPS, Library, as_bytes
 from test_same_llama_case import APPS as LLAMA_APPS
 from test_same_llama_case import QUESTION as LLAMA_QUESTION
@@ -109,3 +109,62 @@ async def test_an_asynchronous_llama_index_application(assert_the_same):
 async def test_a_llama_index_workflow_around_an_engine(assert_the_same):
     await Desk().run(question=LLAMA_QUESTION)
     assert_the_same()
+
+
+class Slow(Library):
+    """Tells when it is asked, and never answers."""
+
+    async def _aget_relevant_documents(self, query, *, run_manager):
+        self.metadata["asked"].set()
+        await asyncio.Event().wait()
+
+
+def fail(config):
+    with pytest.raises(ConnectionError):
+        rag_chain(BrokenRetriever()).invoke(QUESTION, config)
+
+
+def close_the_stream(config):
+    stream = rag_chain(Library()).stream(QUESTION, config)
+    next(stream)
+    stream.close()
+
+
+async def cancel(config):
+    asked = asyncio.Event()
+    chain = rag_chain(Slow(metadata={"asked": asked}))
+    task = asyncio.create_task(chain.ainvoke(QUESTION, config))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def leave_the_stream(config):
+    stream = rag_chain(Library()).astream(QUESTION, config)
+    await anext(stream)
+    await stream.aclose()
+
+
+@pytest.mark.usefixtures("_langchain")
+@pytest.mark.parametrize("end", [fail, close_the_stream])
+def test_a_run_without_an_answer_has_the_same_reason(end, watched, processed):
+    end({"callbacks": [RagaliqCallbackHandler(watched.monitor)]})
+    assert_without_case(watched, processed)
+
+
+@pytest.mark.usefixtures("_langchain")
+@pytest.mark.parametrize("end", [cancel, leave_the_stream])
+async def test_an_asynchronous_run_without_an_answer_has_the_same_reason(end, watched, processed):
+    await end({"callbacks": [RagaliqCallbackHandler(watched.monitor)]})
+    async with asyncio.timeout(30):  # generators inside one that is closed are ended by the loop
+        while watched.monitor.stats().pending or processed.monitor.stats().pending:
+            processed.processor.force_flush()
+            await asyncio.sleep(0)
+    assert_without_case(watched, processed)
+
+
+def assert_without_case(watched, processed):
+    assert watched.cases() == processed.cases() == []
+    assert processed.monitor.stats().incomplete == watched.monitor.stats().incomplete != {}
+    assert len(processed.processor) == 0
