@@ -38,8 +38,8 @@ class Spans:
         return trace.use_span(span, end_on_exit=False)
 
     @contextmanager
-    def span(self, name, kind=None, input=None, **more):
-        held = {"input.value": input} if input is not None else {}
+    def span(self, name, kind=None, asked=None, **more):
+        held = {"input.value": asked} if asked is not None else {}
         held |= more
         marked = {} if kind is None else {"openinference.span.kind": kind}
         with self.tracer.start_as_current_span(name, attributes={} if self.late else marked) as s:
@@ -54,7 +54,7 @@ class Spans:
 
     def retrieve(self, texts=TEXTS):
         found = {f"retrieval.documents.{n}.document.content": t for n, t in enumerate(texts)}
-        with self.span("retriever", kind="RETRIEVER", input=QUESTION, **found):
+        with self.span("retriever", kind="RETRIEVER", asked=QUESTION, **found):
             pass
 
     def answer(self, text=ANSWER):
@@ -69,7 +69,7 @@ class Spans:
 
     def chain(self, question=QUESTION, texts=TEXTS, session=None):
         more = {} if session is None else {"session.id": session}
-        with self.span("rag", kind="CHAIN", input=question, **more) as root:
+        with self.span("rag", kind="CHAIN", asked=question, **more) as root:
             self.retrieve(texts)
             self.answer()
             self.say(root, output=ANSWER)

@@ -44,7 +44,7 @@ def kept(processor):
 
 def test_nothing_is_kept_of_a_run_that_is_sampled_out(following):
     each = following(sample_rate=0.0)
-    with each.app.span("rag", kind="CHAIN", input=QUESTION):
+    with each.app.span("rag", kind="CHAIN", asked=QUESTION):
         each.app.retrieve()
         assert kept(each.processor) == (1, 0)
     assert kept(each.processor) == (0, 0)
@@ -274,7 +274,7 @@ def test_a_script_that_ends_at_once_loses_no_run():
 def test_a_forked_child_starts_anew():
     done = run(
         """
-        with app.span("rag", kind="CHAIN", input="q"):
+        with app.span("rag", kind="CHAIN", asked="q"):
             app.retrieve()
             pid = os.fork()
             if pid == 0:

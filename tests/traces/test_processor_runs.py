@@ -47,7 +47,7 @@ def test_chains_in_one_trace_are_runs_of_their_own(app, processed):
 
 
 def test_a_chain_in_a_chain_is_the_same_run(app, processed):
-    with app.span("outer", kind="CHAIN", input=QUESTION) as outer:
+    with app.span("outer", kind="CHAIN", asked=QUESTION) as outer:
         app.chain()
         app.say(outer, output=ANSWER)
     assert len(processed.cases()) == 1
@@ -133,7 +133,7 @@ def attached(context):
 def test_nothing_inside_suppress_is_followed(app, processed):
     with suppress():
         app.chain()
-    with app.span("rag", kind="CHAIN", input=QUESTION) as root:
+    with app.span("rag", kind="CHAIN", asked=QUESTION) as root:
         app.retrieve()
         with suppress():
             app.answer("Not this one.")
@@ -176,7 +176,7 @@ def test_the_judge_s_own_spans_are_not_followed(tracing, processed):
 
 
 def test_steps_in_other_threads_belong_to_the_run_around_them(app, processed):
-    with app.span("rag", kind="CHAIN", input=QUESTION) as root:
+    with app.span("rag", kind="CHAIN", asked=QUESTION) as root:
         here = otel_context.get_current()
 
         def work():
@@ -216,8 +216,8 @@ def test_spans_that_the_application_s_sampler_drops_are_not_seen(processed):
 
 
 class RecordOnly(Sampler):
-    def should_sample(self, parent_context, trace_id, name, kind, attributes, links):
-        return SamplingResult(Decision.RECORD_ONLY, attributes)
+    def should_sample(self, *given, **named):
+        return SamplingResult(Decision.RECORD_ONLY, given[4])
 
     def get_description(self):
         return "records, and exports nothing"
@@ -232,9 +232,13 @@ def test_the_target_of_a_run_whose_spans_are_not_exported_says_so(processed):
 
 
 def test_a_run_that_failed_is_counted_as_such(app, processed):
-    with pytest.raises(LookupError), app.span("rag", kind="CHAIN", input=QUESTION):
-        app.retrieve()
-        raise LookupError
+    def fail():
+        with app.span("rag", kind="CHAIN", asked=QUESTION):
+            app.retrieve()
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fail()
     assert processed.cases() == []
     assert processed.monitor.stats().incomplete == {"errored": 1}
 
@@ -250,7 +254,7 @@ def test_a_late_child_of_a_run_that_is_over_begins_no_new_one(app, processed):
 
 
 def test_an_answer_whose_model_goes_on_is_only_the_beginning_of_one(app, processed):
-    with app.span("rag", kind="CHAIN", input=QUESTION) as root:
+    with app.span("rag", kind="CHAIN", asked=QUESTION) as root:
         app.retrieve()
         app.tracer.start_span("model", attributes={"openinference.span.kind": "LLM"})
         app.say(root, output="It takes")

@@ -10,15 +10,19 @@ from sys import getsizeof
 from typing import NamedTuple
 
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import SpanContext, StatusCode
+from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
-from ragaliq.live.tracing.recognition import MARKS, scope_of
+from ragaliq.live.tracing.recognition import MARKS, Part, part_of, scope_of
+from ragaliq.traces import names
+from ragaliq.traces.llama_methods import is_plumbing
 from ragaliq.traces.span import SpanEvent, TraceSpan
+from ragaliq.traces.step import Kind, Step
 
-__all__ = ["Copied", "copied", "trace_span"]
+__all__ = ["Copied", "begins_run", "copied", "trace_span"]
 
 _OVERHEAD = 600
 """Bytes of a copy without its texts, about."""
+_KINDS = {kind: kind.name.lower() for kind in SpanKind}
 
 
 class Copied(NamedTuple):
@@ -83,7 +87,7 @@ def copied(span: ReadableSpan, context: SpanContext, wanted: Collection[str]) ->
         context.span_id,
         None if parent is None else parent.span_id,
         span.name,
-        span.kind.name.lower(),
+        _KINDS[span.kind],
         span.start_time or 0,
         span.end_time or 0,
         span.status.status_code is StatusCode.ERROR,
@@ -111,3 +115,12 @@ def trace_span(copy: Copied) -> TraceSpan:
         scope=copy.scope,
         dropped_attributes=copy.dropped,
     )
+
+
+def begins_run(copy: Copied) -> bool:
+    """Whether a finished span with no run above it is a run of its own."""
+    if MARKS.isdisjoint(copy.attributes) or part_of(copy.attributes) is not Part.RUN:
+        return False
+    if copy.scope != names.LLAMA_INDEX_SCOPE:
+        return True
+    return not is_plumbing(Step(span=trace_span(copy), kind=Kind.CHAIN))

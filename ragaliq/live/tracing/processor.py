@@ -18,13 +18,12 @@ from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.settings import require_positive
 from ragaliq.live.ticket import RunTicket
-from ragaliq.live.tracing.copied import copied, trace_span
+from ragaliq.live.tracing.copied import begins_run, copied
 from ragaliq.live.tracing.following import Bounds
 from ragaliq.live.tracing.reading import UnitReader
 from ragaliq.live.tracing.recognition import (
     Part,
     Recognition,
-    begins_run,
     framework_of,
     scope_of,
 )
@@ -160,7 +159,8 @@ class RagaliqSpanProcessor(SpanProcessor):
             self._open(span, context, part, parent_context)
 
     def _join(self, unit: Unit, span: Span, context: SpanContext) -> None:
-        is_step = self._recognition.at_start(span) is not Part.NONE
+        # Asked only where it matters.
+        is_step = unit.ticket is not None and self._recognition.at_start(span) is not Part.NONE
         self._evict(self._upkeep.followed.join(unit, context.span_id, is_step=is_step))
 
     def _open(
@@ -213,7 +213,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             self._evict(followed.keep(unit, copy))
             if context.span_id != unit.top or unit.is_loose:
                 return
-            is_run = span.name in self._recognition.roots or begins_run(trace_span(copy))
+            is_run = span.name in self._recognition.roots or begins_run(copy)
             if is_run or not _is_local(span.parent):
                 self._upkeep.end(unit)
             elif followed.loosen(unit):

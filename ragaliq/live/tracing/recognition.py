@@ -14,11 +14,9 @@ from opentelemetry.sdk.trace import ReadableSpan
 from ragaliq.live.job import Framework
 from ragaliq.traces import names
 from ragaliq.traces.genai import OPERATIONS
-from ragaliq.traces.llama_methods import is_plumbing
-from ragaliq.traces.span import TraceSpan
-from ragaliq.traces.step import Kind, Step
+from ragaliq.traces.step import Kind
 
-__all__ = ["MARKS", "Part", "Recognition", "begins_run", "framework_of", "scope_of"]
+__all__ = ["MARKS", "Part", "Recognition", "framework_of", "part_of", "scope_of"]
 
 MARKS = frozenset({names.KIND, names.OPERATION, names.TRACELOOP_KIND, names.TRACELOOP_INPUT})
 """Attributes that only spans of language model work have."""
@@ -120,11 +118,3 @@ def part_of(attributes: Mapping[str, object]) -> Part:
     if named == Kind.EVALUATOR.value:
         return Part.EVALUATION
     return Part.STEP if named in _STEPS else Part.NONE
-
-
-def begins_run(span: TraceSpan) -> bool:
-    """Whether a finished span with no run above it is a run of its own."""
-    if MARKS.isdisjoint(span.attributes):
-        return False
-    part = part_of(span.attributes)
-    return part is Part.RUN and not is_plumbing(Step(span=span, kind=Kind.CHAIN))
