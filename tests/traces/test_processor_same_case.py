@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from contextlib import suppress
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 from otlp import FORMS
-from rag_parts import QUESTION, BrokenRetriever, rag_chain
+from rag_parts import PROMPT, QUESTION, BrokenRetriever, joined, model, rag_chain
 from test_same_case import APPS, Library, as_bytes
 from test_same_llama_case import APPS as LLAMA_APPS
 from test_same_llama_case import QUESTION as LLAMA_QUESTION
@@ -90,6 +94,51 @@ def test_a_langchain_application_that_streams(watched, assert_the_same):
     handler = RagaliqCallbackHandler(watched.monitor)
     list(rag_chain(Library()).stream(QUESTION, {"callbacks": [handler]}))
     assert_the_same()
+
+
+class Hanging(FakeListChatModel):
+    """Never answers, and leaves its span open when it is given up."""
+
+    async def _agenerate(self, *args, **kwargs):
+        await asyncio.Event().wait()
+
+
+@pytest.mark.usefixtures("_langchain")
+async def test_a_langchain_application_that_gives_up_a_model_for_a_faster_one(
+    watched, assert_the_same
+):
+    slow = PROMPT | Hanging(responses=[""])
+
+    async def hurry(inputs):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(slow.ainvoke(inputs), 0.02)
+        return await (PROMPT | model() | StrOutputParser()).ainvoke(inputs)
+
+    sources = {"context": Library() | joined, "question": RunnablePassthrough()}
+    handler = RagaliqCallbackHandler(watched.monitor)
+    await (sources | RunnableLambda(hurry)).ainvoke(QUESTION, {"callbacks": [handler]})
+    assert_the_same()
+
+
+@pytest.mark.usefixtures("_langchain")
+def test_a_langchain_batch_in_threads_below_one_request(tracing, watched, processed):
+    questions = [f"Question {n}?" for n in range(5)]
+    handler = RagaliqCallbackHandler(watched.monitor)
+    with tracing.provider.get_tracer("web").start_as_current_span("POST /ask"):
+        rag_chain(Library()).batch(questions, {"callbacks": [handler]})
+    live, seen = watched.cases(), processed.cases()
+    assert sorted(map(as_bytes, live)) == sorted(map(as_bytes, seen))
+    assert len(seen) == 5
+
+
+@pytest.mark.usefixtures("_langchain")
+def test_langchain_s_parts_called_one_by_one_in_a_request(tracing, processed):
+    with tracing.provider.get_tracer("web").start_as_current_span("POST /ask"):
+        found = Library().invoke(QUESTION)
+        model().invoke(PROMPT.invoke({"context": joined(found), "question": QUESTION}))
+    (case,) = processed.cases()
+    assert case.has_context
+    assert processed.monitor.stats().started == 1
 
 
 @pytest.mark.usefixtures("_llama_index")

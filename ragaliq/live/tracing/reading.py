@@ -13,6 +13,8 @@ from ragaliq.live.tracing.copied import trace_span
 from ragaliq.live.tracing.unit import Unit
 from ragaliq.telemetry.target import target_context
 from ragaliq.traces import AttributeNames, TracedCase, cases_of_trace
+from ragaliq.traces.conventions import step_of
+from ragaliq.traces.step import Kind
 
 __all__ = ["UnitReader"]
 
@@ -74,7 +76,7 @@ class UnitReader:
 def _end(case: TracedCase, ticket: RunTicket, unit: Unit) -> None:
     if case.draft is None:
         ticket.discard(case.reason)
-    elif unit.open:
+    elif unit.open and not _was_said(case.draft.response, unit):
         # The run is over and a step of it is not: what there is of the answer is its beginning.
         ticket.discard("truncated")
     else:
@@ -88,3 +90,9 @@ def _end(case: TracedCase, ticket: RunTicket, unit: Unit) -> None:
             response_id=case.response_id,
             ended_at=case.ended_at,
         )
+
+
+def _was_said(answer: str, unit: Unit) -> bool:
+    """Whether a model that came to its end gave the answer, while another was given up."""
+    steps = map(step_of, map(trace_span, unit.spans))
+    return any(step.kind is Kind.LLM and step.reply == answer for step in steps)
