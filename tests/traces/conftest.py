@@ -109,3 +109,24 @@ def until():
             time.sleep(0.005)
 
     return wait
+
+
+@pytest.fixture
+def following():
+    """An application whose spans are followed, by a processor with these arguments."""
+    made = []
+
+    def build(*, monitor=None, sample_rate=1.0, on_result=None, **options):
+        if monitor is None:
+            monitor = Monitor(judge=ScriptedJudge(), sample_rate=sample_rate, on_result=on_result)
+        processor, provider = RagaliqSpanProcessor(monitor, **options), TracerProvider()
+        provider.add_span_processor(processor)
+        from spans import Spans
+
+        made.append(SimpleNamespace(monitor=monitor, processor=processor, app=Spans(provider)))
+        return made[-1]
+
+    yield build
+    for each in made:
+        assert each.processor.errors == 0
+        each.monitor.close(5)

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
-import textwrap
 import threading
 import weakref
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from spans import QUESTION, Spans
 
-from ragaliq import ConfigurationError, Monitor, RagaliqSpanProcessor
+from ragaliq import (
+    ConfigurationError,
+    Monitor,
+    OnFeedback,
+    OnLowScore,
+    RagaliqSpanProcessor,
+    Sampling,
+)
 from ragaliq.live.tracing.unit import Unit
 from ragaliq.testing import ScriptedJudge
-
-
-@pytest.fixture
-def following():
-    """An application whose spans are followed, by a processor with these arguments."""
-    made = []
-
-    def build(*, sample_rate=1.0, on_result=None, **options):
-        monitor = Monitor(judge=ScriptedJudge(), sample_rate=sample_rate, on_result=on_result)
-        processor, provider = RagaliqSpanProcessor(monitor, **options), TracerProvider()
-        provider.add_span_processor(processor)
-        made.append(SimpleNamespace(monitor=monitor, processor=processor, app=Spans(provider)))
-        return made[-1]
-
-    yield build
-    for each in made:
-        assert each.processor.errors == 0
-        each.monitor.close(5)
 
 
 def kept(processor):
@@ -70,6 +54,18 @@ def test_the_trace_decides_about_sampling(following):
     first, second = (each.monitor.stats().outcomes["sampled_out"] for each in half)
     assert 0 < first < 40
     assert first == second
+
+
+def test_rules_and_feedback_choose_among_finished_runs(following):
+    rules = [OnFeedback(), OnLowScore(below=0.5)]
+    monitor = Monitor(judge=ScriptedJudge(), sampling=Sampling(rate=0.0, rules=rules))
+    each = following(monitor=monitor)
+    each.app.chain()
+    assert monitor.flush(30)
+    assert monitor.stats().sampling["held"] == 1
+    assert monitor.feedback(f"{each.app.last.trace_id:032x}", False)
+    assert monitor.flush(30)
+    assert monitor.stats().outcomes == {"evaluated": 1}
 
 
 @pytest.mark.parametrize(
@@ -130,41 +126,6 @@ def test_nothing_of_the_sdk_s_is_held_on_to(following):
     assert len(each.processor) == 1
     assert len(ended) == 3
     assert [ref() for ref in ended] == [None] * 3
-
-
-def test_shutdown_scores_what_has_ended_and_counts_what_has_not(following):
-    each = following()
-    each.app.chain()
-    each.app.tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"})
-    each.app.provider.shutdown()
-    assert each.monitor.flush(30)
-    assert each.monitor.stats().outcomes == {"evaluated": 1, "incomplete_run": 1}
-    assert each.monitor.stats().incomplete == {"shutdown": 1}
-    each.app.chain()
-    assert each.monitor.stats().started == 2
-
-
-def test_a_monitor_that_is_closed_has_what_has_ended_scored_first(following):
-    each = following()
-    each.app.chain()
-    each.monitor.close(30)
-    assert each.monitor.stats().outcomes == {"evaluated": 1}
-
-
-def test_runs_after_the_monitor_s_end_are_counted(following):
-    each = following()
-    each.monitor.close(5)
-    each.app.chain()
-    assert kept(each.processor) == (0, 0)
-    assert each.monitor.stats().incomplete == {"shutdown": 1}
-
-
-def test_a_monitor_that_is_off_follows_nothing():
-    processor = RagaliqSpanProcessor(Monitor(judge=ScriptedJudge(), enabled=False))
-    provider = TracerProvider()
-    provider.add_span_processor(processor)
-    Spans(provider).chain()
-    assert kept(processor) == (0, 0)
 
 
 def test_an_error_of_ours_reaches_nobody_and_is_counted(following):
@@ -240,59 +201,3 @@ def test_a_wrong_argument_is_named(following, wrong, message):
 def test_something_else_than_a_monitor_is_refused():
     with pytest.raises(ConfigurationError, match="needs a Monitor, got ScriptedJudge"):
         RagaliqSpanProcessor(ScriptedJudge())
-
-
-PRELUDE = """
-import os
-from opentelemetry.sdk.trace import TracerProvider
-from ragaliq import Monitor, RagaliqSpanProcessor
-from ragaliq.testing import ScriptedJudge
-from spans import Spans
-
-def said(result):
-    os.write(1, f"{os.getpid() == here} {result.case.response}\\n".encode())
-here = os.getpid()
-monitor = Monitor(judge=ScriptedJudge(), on_result=said)
-processor, provider = RagaliqSpanProcessor(monitor), TracerProvider()
-provider.add_span_processor(processor)
-app = Spans(provider)
-"""
-
-
-def run(code):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", PRELUDE + textwrap.dedent(code)],
-        env={"PYTHONPATH": ":".join([str(Path(__file__).parent), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def test_a_script_that_ends_at_once_loses_no_run():
-    done = run("app.chain()")
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", "True Five days.\n")
-
-
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
-def test_a_forked_child_starts_anew():
-    done = run(
-        """
-        with app.span("rag", kind="CHAIN", asked="q"):
-            app.retrieve()
-            pid = os.fork()
-            if pid == 0:
-                assert len(processor) == 0
-        if pid == 0:
-            app.chain()
-            assert processor.force_flush()
-            os._exit(0 if monitor.stats().outcomes == {"evaluated": 1} else 1)
-        assert os.waitpid(pid, 0)[1] == 0
-        app.chain()
-        assert processor.force_flush()
-        assert monitor.stats().started == 2
-        """
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert sorted(done.stdout.splitlines()) == ["False Five days.", "True Five days."]

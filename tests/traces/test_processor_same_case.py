@@ -21,6 +21,7 @@ from test_same_llama_case import Desk, query
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from llama_index.evaluation.ragaliq import attach, detach
+from ragaliq import DatasetError
 from ragaliq.datasets import read_cases
 
 # OpenInference reads messages and settings in the old way.
@@ -158,6 +159,17 @@ async def test_an_asynchronous_llama_index_application(assert_the_same):
 async def test_a_llama_index_workflow_around_an_engine(assert_the_same):
     await Desk().run(question=LLAMA_QUESTION)
     assert_the_same()
+
+
+@pytest.mark.usefixtures("_llama_index")
+def test_a_streamed_llama_index_answer_is_in_no_span(tracing, processed, written):
+    list(query(streaming=True).query(LLAMA_QUESTION).response_gen)
+    assert processed.cases() == []
+    reader = read_cases(written("t.pb", FORMS["traces.pb"](tracing.spans())))
+    with pytest.raises(DatasetError):
+        list(reader)
+    assert processed.monitor.stats().incomplete == reader.left_out
+    assert reader.left_out["answer_streamed"] == 1
 
 
 class Slow(Library):

@@ -1,0 +1,117 @@
+"""The processor from its monitor's beginning to its end: flushes, shutdown, exit, fork."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from spans import QUESTION, Spans
+
+from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq.testing import ScriptedJudge
+
+
+async def test_an_inline_monitor_knows_a_run_by_its_span(following):
+    monitor = Monitor(judge=ScriptedJudge(), mode="inline")
+    each = following(monitor=monitor, grace=0.01)
+    each.app.chain()
+    last = each.app.last
+    assert await asyncio.to_thread(each.processor.force_flush)
+    result = await monitor.result(f"{last.trace_id:032x}-{last.span_id:016x}")
+    assert result.case.query == QUESTION
+
+
+def test_shutdown_scores_what_has_ended_and_counts_what_has_not(following):
+    each = following()
+    each.app.chain()
+    each.app.tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"})
+    each.app.provider.shutdown()
+    assert each.monitor.flush(30)
+    assert each.monitor.stats().outcomes == {"evaluated": 1, "incomplete_run": 1}
+    assert each.monitor.stats().incomplete == {"shutdown": 1}
+    each.app.chain()
+    assert each.monitor.stats().started == 2
+
+
+def test_a_monitor_that_is_closed_has_what_has_ended_scored_first(following):
+    each = following()
+    each.app.chain()
+    each.monitor.close(30)
+    assert each.monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_runs_after_the_monitor_s_end_are_counted(following):
+    each = following()
+    each.monitor.close(5)
+    each.app.chain()
+    assert len(each.processor) == 0
+    assert each.monitor.stats().incomplete == {"shutdown": 1}
+
+
+def test_a_monitor_that_is_off_follows_nothing():
+    processor = RagaliqSpanProcessor(Monitor(judge=ScriptedJudge(), enabled=False))
+    provider = TracerProvider()
+    provider.add_span_processor(processor)
+    Spans(provider).chain()
+    assert len(processor) == 0
+
+
+PRELUDE = """
+import os
+from opentelemetry.sdk.trace import TracerProvider
+from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq.testing import ScriptedJudge
+from spans import Spans
+
+def said(result):
+    os.write(1, f"{os.getpid() == here} {result.case.response}\\n".encode())
+here = os.getpid()
+monitor = Monitor(judge=ScriptedJudge(), on_result=said)
+processor, provider = RagaliqSpanProcessor(monitor), TracerProvider()
+provider.add_span_processor(processor)
+app = Spans(provider)
+"""
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", PRELUDE + textwrap.dedent(code)],
+        env={"PYTHONPATH": ":".join([str(Path(__file__).parent), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_script_that_ends_at_once_loses_no_run():
+    done = run("app.chain()")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "True Five days.\n")
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+def test_a_forked_child_starts_anew():
+    done = run(
+        """
+        with app.span("rag", kind="CHAIN", asked="q"):
+            app.retrieve()
+            pid = os.fork()
+            if pid == 0:
+                assert len(processor) == 0
+        if pid == 0:
+            app.chain()
+            assert processor.force_flush()
+            os._exit(0 if monitor.stats().outcomes == {"evaluated": 1} else 1)
+        assert os.waitpid(pid, 0)[1] == 0
+        app.chain()
+        assert processor.force_flush()
+        assert monitor.stats().started == 2
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == ["False Five days.", "True Five days."]
