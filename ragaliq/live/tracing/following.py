@@ -6,6 +6,7 @@ most applications are nearly all, are told by a dictionary access or two, withou
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict, deque
 from typing import NamedTuple
@@ -153,11 +154,15 @@ class Followed:
             unit.due = due
             self._due.append(unit)
 
-    def take_due(self, now: float) -> list[Unit]:
+    def take_due(self, now: float, *, at_most: float = math.inf) -> list[Unit]:
         """The units that are to be read by now, which are followed no more."""
-        due = []
+        due: list[Unit] = []
         with self._lock:
-            while self._due and (self._due[0].is_closed or (self._due[0].due or 0.0) <= now):
+            while (
+                len(due) < at_most
+                and self._due
+                and (self._due[0].is_closed or (self._due[0].due or 0.0) <= now)
+            ):
                 unit = self._due.popleft()
                 if not unit.is_closed:
                     self._close(unit)

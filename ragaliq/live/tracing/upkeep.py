@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import math
+import threading
 import time
 from collections.abc import Iterable
 
@@ -15,6 +16,8 @@ from ragaliq.live.tracing.unit import Unit
 __all__ = ["Upkeep"]
 
 _SOONEST_SECONDS = 0.01
+# Units read in one go on the monitor's loop, which judges meanwhile.
+_AT_ONCE = 20
 
 
 class Upkeep:
@@ -43,6 +46,8 @@ class Upkeep:
         """Start anew, in a forked child: what was running runs in the parent."""
         self.followed = Followed(self._bounds)
         self._wakes_at: float | None = None
+        # Held while a unit is in nobody's list, so that whoever waits for all runs misses none.
+        self._reading = threading.RLock()
 
     def opened(self) -> None:
         """Come back for units that never end."""
@@ -63,8 +68,9 @@ class Upkeep:
 
     def hand_over_ended(self) -> None:
         """Read every unit that has ended, without grace."""
-        for unit in self.followed.take_due(math.inf):
-            contextvars.Context().run(self._reader.hand_over, unit)
+        with self._reading:
+            for unit in self.followed.take_due(math.inf):
+                contextvars.Context().run(self._reader.hand_over, unit)
 
     def give_up_all(self, reason: str) -> None:
         """End every unit in progress."""
@@ -79,8 +85,13 @@ class Upkeep:
 
     def _sweep(self) -> None:
         now = time.monotonic()
-        for unit in self.followed.take_due(now):
-            self._reader.hand_over(unit)
+        # Whoever reads now may wait for this very thread: it comes back rather than wait as well.
+        if self._reading.acquire(blocking=False):
+            try:
+                for unit in self.followed.take_due(now, at_most=_AT_ONCE):
+                    self._reader.hand_over(unit)
+            finally:
+                self._reading.release()
         self.give_up(self.followed.take_overdue(now), "expired")
         self._wakes_at = None
         due = self.followed.next_due()
