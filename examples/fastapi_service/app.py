@@ -7,6 +7,9 @@
 Settings from the environment, beside those of ragaliq itself:
 
 - SERVICE_STORE: where results are kept, such as `sqlite:///results.db`; by default nowhere.
+- SERVICE_BROKER: a broker's address, such as `redis://localhost:6379/0`; then `ragaliq worker`
+  processes judge, and their settings say where results are kept.
+- OTEL_EXPORTER_OTLP_ENDPOINT: where telemetry goes; by default nowhere.
 - SERVICE_SECONDS_PER_WORD: how fast the stand-in for a language model speaks.
 """
 
@@ -25,12 +28,22 @@ from fastapi.responses import StreamingResponse
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from library import build_chain
-from ragaliq import Monitor, lifespan
+from ragaliq import CeleryExecutor, Monitor, lifespan
+from ragaliq.telemetry import configure
 
 logger = logging.getLogger("uvicorn.error")
 
-store = os.environ.get("SERVICE_STORE")
-monitor = Monitor(sinks=[store] if store else [])
+
+
+def build_monitor() -> Monitor:
+    """One that judges in this process, or hands over to workers where there is a broker."""
+    if broker := os.environ.get("SERVICE_BROKER"):
+        return Monitor(executor=CeleryExecutor(broker))
+    store = os.environ.get("SERVICE_STORE")
+    return Monitor(sinks=[store] if store else [])
+
+
+monitor = build_monitor()
 handler = RagaliqCallbackHandler(monitor, pipeline="library")
 chain = build_chain(float(os.environ.get("SERVICE_SECONDS_PER_WORD", "0.03")))
 
@@ -38,6 +51,9 @@ chain = build_chain(float(os.environ.get("SERVICE_SECONDS_PER_WORD", "0.03")))
 @asynccontextmanager
 async def report(_: FastAPI) -> AsyncIterator[None]:
     """The application's own beginning and end; its end comes after the monitor's."""
+    if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        # Here and not above: each process that a server forks needs exporters of its own.
+        configure(service_name=os.environ.get("OTEL_SERVICE_NAME", "library"))
     yield
     logger.info("runs of process %d: %s", os.getpid(), json.dumps(counts()))
 
@@ -66,6 +82,8 @@ def counts() -> dict[str, Any]:
     return {
         "process": os.getpid(),
         "started": now.started,
+        "executor": now.executor,
+        "publish_errors": now.publish_errors,
         "pending": now.pending,
         "outcomes": dict(now.outcomes),
         "incomplete": dict(now.incomplete),

@@ -110,7 +110,8 @@ def health(
     *,
     broker: Broker = None,
     name: Annotated[
-        str | None, typer.Option(help="The worker that must answer; by default any.")
+        str | None,
+        typer.Option(help="The worker that must answer, ragaliq@%h for this machine's; else any."),
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait.")] = 5.0,
 ) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import uuid
 from collections.abc import Mapping
 
 from opentelemetry import _logs, metrics, trace
@@ -132,7 +133,7 @@ def configure(
             )
     name = service_name or os.environ.get("OTEL_SERVICE_NAME")
     setup = TelemetrySetup(
-        Resource.create({"service.name": name} if name else {}),
+        _resource(name),
         span_exporter=span_exporter or otlp.spans(endpoint),
         log_exporter=log_exporter or otlp.logs(endpoint),
         metric_reader=metric_reader or PeriodicExportingMetricReader(otlp.metrics(endpoint)),
@@ -142,6 +143,14 @@ def configure(
     trace.set_tracer_provider(setup.tracer_provider)
     _logs.set_logger_provider(setup.logger_provider)
     return setup
+
+
+def _resource(service_name: str | None) -> Resource:
+    resource = Resource.create({"service.name": service_name} if service_name else {})
+    # Processes of one service whose metrics have nothing to tell them apart overwrite each other's
+    # in a collector. Newer SDKs see to it themselves.
+    own = Resource({"service.instance.id": str(uuid.uuid4())})
+    return own.merge(resource)
 
 
 def _is_set(provider: object) -> bool:

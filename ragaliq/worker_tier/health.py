@@ -13,17 +13,19 @@ def answering(broker: str | None, *, name: str | None, timeout: float) -> list[s
 
     Args:
         broker: Its address; by default from `RAGALIQ_BROKER_URL`.
-        name: Only this worker is asked.
+        name: Only this worker is asked; `%h` stands for this machine, as in the worker's own name.
         timeout: Seconds to wait.
 
     Raises:
         ConfigurationError: The broker's address is wrong.
     """
     app = celery_app(broker_url(broker))
+    from celery.utils.nodenames import host_format
+
     try:
         with connection_to(app, timeout=timeout) as connection:
             replies = app.control.ping(
-                destination=[name] if name else None,
+                destination=[host_format(name)] if name else None,
                 timeout=timeout,
                 connection=connection,
                 limit=1,  # the first answer is enough

@@ -1,0 +1,100 @@
+"""The compose file's application, broker and worker, started by its own command lines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+
+import pytest
+from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSettings
+from stack import Stack, becomes, free_port
+
+from ragaliq import read_records
+
+NOTES = "examples/fastapi_service/notes.json"
+
+
+@pytest.fixture
+async def stack(tmp_path):
+    """The stack with an OTLP receiver in place of the collector; nothing is started yet."""
+    if shutil.which("redis-server") is None:
+        refuse = pytest.fail if os.environ.get("CI") else pytest.skip
+        refuse("redis-server is missing; `make redis` installs Debian's package (as root)")
+    port = free_port()
+    settings = OtelTapHttpProtobufReceiverSettings(http_port=port)
+    async with OtelTapHttpProtobufReceiver(settings) as tap:
+        stack = Stack(tmp_path, port)
+        stack.metrics = []
+        collecting = asyncio.create_task(_collect(tap, stack.metrics))
+        yield stack
+        collecting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await collecting
+        stack.end()
+
+
+async def _collect(tap, into):
+    async for metric in tap.stream_metrics():
+        into.append(metric)
+
+
+def points(metrics, name):
+    """The values of a metric by their attributes' values, the last of each."""
+    found = {}
+    for metric in metrics:
+        if metric.name == name:
+            kind = getattr(metric, metric.WhichOneof("data"))
+            for point in kind.data_points:
+                key = tuple(each.value.string_value for each in point.attributes)
+                found[key] = getattr(point, "as_int", None) or point.count if kind is (
+                    metric.histogram
+                ) else point.as_int
+    return found
+
+
+def questions(root):
+    return [note["question"] for note in json.loads((root / NOTES).read_text())][:5]
+
+
+async def test_asked_in_the_application_judged_by_the_worker_and_measured_at_each_tier(
+    stack, pytestconfig
+):
+    asked = questions(pytestconfig.rootpath)
+    await asyncio.to_thread(drive, stack, asked)
+
+    records = list(read_records(stack.store))
+    assert {record.run.pipeline for record in records} == {"library"}
+    assert all(metric.score is not None for record in records for metric in record.metrics)
+    # Not measured before the processes end: both send what they have when they are told to.
+    assert await asyncio.to_thread(
+        becomes, lambda: ("evaluated", "") in points(stack.metrics, "ragaliq.job.count"), within=5
+    )
+    assert points(stack.metrics, "ragaliq.run.count")["handed_over",] == len(asked)
+    assert points(stack.metrics, "ragaliq.job.count") == {("evaluated", ""): len(asked)}
+    assert "5ecret" not in stack.logs()
+    assert not [question for question in asked if question in stack.logs()]
+
+
+def drive(stack, asked):
+    stack.start("redis")
+    assert becomes(lambda: stack.is_healthy("redis"))
+    stack.start("application")
+    assert becomes(lambda: stack.is_healthy("application"))
+    assert not stack.is_healthy("worker")
+    stack.start("worker", "--concurrency", "1")
+    assert becomes(lambda: stack.is_healthy("worker"))
+    for question in asked:
+        assert stack.ask(question)
+    assert becomes(lambda: stack.store.exists() and stored(stack) == len(asked)), stack.logs()
+    assert stack.stats()["outcomes"] == {"handed_over": len(asked)}
+    # uvicorn ends by the signal it was sent.
+    assert stack.stop("application") == -signal.SIGTERM
+    assert (stack.stop("worker"), stack.stop("redis")) == (0, 0)
+
+
+def stored(stack):
+    return sum(1 for _ in read_records(stack.store))
