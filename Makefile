@@ -215,14 +215,15 @@ $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready:
 # It warns otherwise when root downloads into a folder of root's own.
 AS_ROOT := -o APT::Sandbox::User=root
 
-# Debian's package, unpacked and not installed: that would start a server on the machine.
+# Debian's packages, unpacked and not installed: that would start servers on the machine.
+PROMETHEUS := prometheus prometheus-redis-exporter
 $(BACKENDS)/prometheus/.ready:
 	@command -v apt-get >/dev/null || { \
 		echo "ragaliq: Prometheus is taken from Debian's packages, and there is no apt-get here" >&2; exit 1; }
 	@mkdir -p $(@D)
-	@cd $(@D) && { apt-get $(AS_ROOT) download -qq prometheus 2>/dev/null || { \
-		apt-get update -qq && apt-get $(AS_ROOT) download -qq prometheus; }; }
-	@cd $(@D) && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
+	@cd $(@D) && { apt-get $(AS_ROOT) download -qq $(PROMETHEUS) 2>/dev/null || { \
+		apt-get update -qq && apt-get $(AS_ROOT) download -qq $(PROMETHEUS); }; }
+	@cd $(@D) && for package in *.deb; do dpkg-deb -x $$package . && rm $$package; done
 $(ENTAILMENT)/.ready: pyproject.toml constraints.txt
 	@echo "Installing into $(ENTAILMENT) (once; torch takes minutes and gigabytes) ..." >&2
 	@test -x $(ENTAILMENT)/bin/python || $(PYTHON) -m venv $(ENTAILMENT)

@@ -11,7 +11,7 @@ from typing import get_args
 from opentelemetry import metrics
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, Gauge
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -32,6 +32,7 @@ VALUES = {
 }
 
 # The same by Prometheus label: what a query says about one must be on the list.
+BROKER_KEYS = ("ragaliq", "ragaliq.unacked", "ragaliq.set_aside")
 LABEL_VALUES = {name.replace(".", "_"): values for name, values in VALUES.items()}
 
 
@@ -52,6 +53,8 @@ class Exposition:
         self._total = 0
         for metric in METRICS:
             self._add(metric)
+        # What redis_exporter says of the broker; tests/deploy asks a real one.
+        self._broker = Gauge("redis_key_size", 'The length or size of "key"', ["db", "key"])
 
     def _add(self, metric):
         def readings(_):
@@ -69,6 +72,8 @@ class Exposition:
     def record(self):
         """Let something happen to every metric."""
         self._total += 1
+        for key in BROKER_KEYS:
+            self._broker.labels("db0", key).set(self._total)
         for metric, write in self._writers.items():
             for attributes in attribute_sets(metric):
                 write(1, attributes)
@@ -80,7 +85,7 @@ class Exposition:
             sample.name: set(sample.labels)
             for family in self._parsed()
             for sample in family.samples
-            if sample.name.startswith("ragaliq_")
+            if sample.name.startswith(("ragaliq_", "redis_"))
         }
 
     @property
@@ -94,6 +99,7 @@ class Exposition:
         return {name for name in self.labels if name == stem or name.startswith(f"{stem}_")}
 
     def close(self):
+        REGISTRY.unregister(self._broker)
         self._provider.shutdown()
 
     def _parsed(self):

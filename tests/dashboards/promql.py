@@ -48,10 +48,13 @@ def read(expression: str) -> Query:
 
     def visit(node):
         if isinstance(node, promql_parser.MatrixSelector):
-            query.ranges.add(node.vector_selector.name)
+            query.ranges |= read(str(node.vector_selector)).names
         elif isinstance(node, promql_parser.VectorSelector):
             matchers = [(m.name, str(m.op), m.value) for m in node.matchers.matchers]
-            query.selectors.append((node.name, matchers))
+            names = [value for label, _, value in matchers if label == "__name__"]
+            matchers = [each for each in matchers if each[0] != "__name__"]
+            for name in names[0].split("|") if names else [node.name]:
+                query.selectors.append((name, matchers))
         elif isinstance(node, promql_parser.AggregateExpr):
             by = node.modifier
             assert by is None or by.type == promql_parser.AggModifierType.By, "use `by`"

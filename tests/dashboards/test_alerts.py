@@ -37,6 +37,10 @@ def test_a_summary_names_labels_that_the_result_has(rule):
         ("OverBudget", "ragaliq_run_count_total"),
         ("JudgeCostHigh", "ragaliq_judge_cost_total"),
         ("SinkErrors", "ragaliq_sink_errors_total"),
+        ("WorkersDown", "redis_key_size"),
+        ("JobsPilingUp", "redis_key_size"),
+        ("JobsSetAside", "redis_key_size"),
+        ("PublishingFails", "ragaliq_publish_errors_total"),
     ],
 )
 def test_there_is_an_alert_about(about, metric):

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 
 import httpx
 from deploy_files import ROOT, services
@@ -120,7 +121,7 @@ def becomes(is_so, *, within=30.0):
         try:
             if is_so():
                 return True
-        except httpx.TransportError:
+        except (httpx.TransportError, urllib.error.URLError):
             pass
         time.sleep(0.1)
     return False
