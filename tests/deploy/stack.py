@@ -45,17 +45,20 @@ class Stack:
             "redis-cli": f"redis-cli -p {self.broker}",
         }
 
-    def start(self, name, *more):
-        """Start a service with its own command and environment, and `more` arguments."""
+    def start(self, name, *more, environment=None):
+        """Start a service with its own command and environment, and what is given besides."""
         with (self.folder / f"{name}.log").open("ab") as log:
             self._running[name] = subprocess.Popen(
                 [*self._command(self._services[name]["command"]), *more],
                 cwd=self.folder,
-                env=self._environment(name),
+                env=self._environment(name) | (environment or {}),
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
+
+    def pid(self, name):
+        return self._running[name].pid
 
     def is_healthy(self, name):
         """What the service's own health check says, run once."""
