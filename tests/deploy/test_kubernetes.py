@@ -44,11 +44,15 @@ def test_the_workers_settings_are_found_where_it_looks(worker, monkeypatch):
     (generated,) = made["configMapGenerator"]
     assert volume["configMap"]["name"] == generated["name"]
     assert generated["files"] == [f"{module}.py"]
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    monkeypatch.setenv("LIMITS_URL", "redis://127.0.0.1:1/0")
     found = importlib.util.spec_from_file_location(module, KUBERNETES / f"base/{module}.py")
     settings = importlib.util.module_from_spec(found)
     found.loader.exec_module(settings)
-    assert isinstance(getattr(settings, name), WorkerSettings)
+    made = getattr(settings, name)
+    assert isinstance(made, WorkerSettings)
+    # A share for each worker that the autoscalers may start.
+    (scaled,) = [o for o in objects("keda-redis") if o["kind"] == "ScaledObject"]
+    assert made.budget.local_share * scaled["spec"]["maxReplicaCount"] <= 1
 
 
 def test_a_worker_has_longer_to_end_than_it_takes_at_most(worker):
@@ -81,7 +85,7 @@ def test_a_pod_may_do_nothing_it_need_not(deployment):
 
 
 def test_keys_and_addresses_are_references_and_only_the_workers_have_the_judges_key():
-    secret = {"RAGALIQ_BROKER_URL", "ANTHROPIC_API_KEY", "SERVICE_BROKER"}
+    secret = {"RAGALIQ_BROKER_URL", "LIMITS_URL", "ANTHROPIC_API_KEY", "SERVICE_BROKER"}
     for deployment in (WORKER, APPLICATION):
         for name, variable in environment(container(deployment)).items():
             assert (name in secret) == ("secretKeyRef" in variable.get("valueFrom", {}))

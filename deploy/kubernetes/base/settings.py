@@ -4,11 +4,17 @@ There is no store here: a SQLite file wants a disk of one machine. Scores are in
 of Phoenix, Langfuse or MLflow keeps records, and takes one that comes twice as one.
 """
 
-from ragaliq import Budget, WorkerSettings
+import os
+
+from ragaliq import Budget, RateLimits, WorkerSettings
+
+# Counted on Redis, so that the limits hold for all workers together. While it is away each keeps to its
+# share: one divided by the largest number of workers, as in scaling.yaml.
+shared = {"storage": os.environ["LIMITS_URL"], "local_share": 1 / 10, "name": "library"}
 
 worker = WorkerSettings(
     judge="claude",
     evaluators=["faithfulness", "relevance"],
-    # In each worker: divide by the largest number of replicas.
-    budget=Budget(usd_per_day=2.0),
+    budget=Budget(usd_per_day=20.0, **shared),
+    judge_limits=RateLimits(requests_per_minute=600, **shared),
 )
