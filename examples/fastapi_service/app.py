@@ -34,7 +34,6 @@ from ragaliq.telemetry import configure
 logger = logging.getLogger("uvicorn.error")
 
 
-
 def build_monitor() -> Monitor:
     """One that judges in this process, or hands over to workers where there is a broker."""
     if broker := os.environ.get("SERVICE_BROKER"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ragaliq.errors import ConfigurationError
@@ -41,6 +41,7 @@ class EngineSettings:
         on_result_timeout: Seconds such a call may take.
         inline: Has each run's caller wait for its result; None for a background monitor.
         on_storage_error: Told the class of each failure of a storage that limits share.
+        on_budget: Told which share of each limit of the budget is left, after each run.
 
     Raises:
         ConfigurationError: A limit is not positive, or something is of the wrong kind.
@@ -57,6 +58,7 @@ class EngineSettings:
     on_result_timeout: float
     inline: InlineMode | None = None
     on_storage_error: Callable[[str], None] = lambda _: None
+    on_budget: Callable[[Mapping[str, float]], None] = lambda _: None
 
     def __post_init__(self) -> None:
         require_positive(
@@ -92,6 +94,7 @@ class Engine:
             judge_limits=settings.judge_limits,
             breaker=settings.breaker,
             on_storage_error=settings.on_storage_error,
+            on_budget=settings.on_budget,
         )
         self._reporter = (
             Reporter(settings.on_result, timeout=settings.on_result_timeout)

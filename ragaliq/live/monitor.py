@@ -159,6 +159,7 @@ class Monitor(EndingMonitor):
                 on_result=on_result,
                 on_result_timeout=on_result_timeout,
                 on_storage_error=emitter.metrics.limits_storage_failed,
+                on_budget=emitter.metrics.budget_left,
                 inline=InlineMode(inline_timeout) if mode == "inline" else None,
             )
         )

@@ -51,6 +51,7 @@ class Protection:
         judge_limits: How often the judge may be asked; None for no limit.
         breaker: When to leave a failing judge alone; None never to.
         on_storage_error: Told the class of each failure of a storage that processes share.
+        on_budget: Told which share of each limit of the budget is left, after each run.
     """
 
     def __init__(
@@ -60,7 +61,9 @@ class Protection:
         judge_limits: RateLimits | None = None,
         breaker: CircuitBreaker | None = None,
         on_storage_error: Callable[[str], None] = lambda _: None,
+        on_budget: Callable[[Mapping[str, float]], None] = lambda _: None,
     ) -> None:
+        self._on_budget = on_budget
         self._circuit = Circuit(breaker) if breaker else None
         self._ledger = budget_at_work(budget, on_error=on_storage_error) if budget else None
         self._turns = Turns(judge_limits, on_error=on_storage_error) if judge_limits else None
@@ -97,6 +100,13 @@ class Protection:
     def _settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
         if self._ledger:
             self._ledger.settle(reserved, usage)
+            self._tell_budget()
+
+    def _tell_budget(self) -> None:
+        lines = self.budget().items()
+        self._on_budget(
+            {name: line.left / line.limit if line.limit else 0.0 for name, line in lines}
+        )
 
     @asynccontextmanager
     async def judging(
@@ -117,6 +127,7 @@ class Protection:
             return
         reserved = await self._reserve()
         if reserved is None:
+            self._tell_budget()
             yield "over_budget"
             return
         if self._circuit and self._circuit.refuses:  # by now: others went on while this one waited

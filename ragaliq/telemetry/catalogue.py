@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from ragaliq.telemetry import names
+from ragaliq.telemetry.described import Attribute, AttributeType, Metric
 
 __all__ = [
     "CLAIM_SPAN",
@@ -19,49 +17,6 @@ __all__ = [
     "Attribute",
     "Metric",
 ]
-
-AttributeType = Literal["string", "double", "int", "boolean", "string[]", "double[]"]
-Instrument = Literal[
-    "histogram", "counter", "gauge", "observable counter", "observable up-down counter"
-]
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """An attribute of a span or event.
-
-    Attributes:
-        name: The name on the wire; `<i>` stands for a number.
-        type: Its type.
-        meaning: For the documentation.
-        content: Whether it is emitted only with content capture.
-    """
-
-    name: str
-    type: AttributeType
-    meaning: str
-    content: bool = False
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric.
-
-    Attributes:
-        name: The name on the wire.
-        instrument: The kind of instrument.
-        unit: In UCUM.
-        description: For the documentation and on the wire.
-        attributes: Names of its attributes.
-        boundaries: A histogram's advised bucket boundaries.
-    """
-
-    name: str
-    instrument: Instrument
-    unit: str
-    description: str
-    attributes: tuple[str, ...] = ()
-    boundaries: tuple[float, ...] = ()
 
 
 def _evaluations(field: str, kind: AttributeType, meaning: str) -> Attribute:
@@ -260,9 +215,17 @@ METRICS = (
         (names.ERROR_TYPE,),
     ),
     Metric(
+        names.METRIC_BUDGET_LEFT,
+        "gauge",
+        "{share}",
+        "Share of each limit of the budget that may still be spent, as of the last run.",
+        (names.BUDGET_LIMIT,),
+    ),
+    Metric(
         names.METRIC_AGREEMENT,
         "gauge",
-        "1",
+        # Not "1": on its way to Prometheus a collector would make `_ratio` of it, an exporter not.
+        "{share}",
         "Share of a cascade's last claims on which two judges agree: of `accepted` ones that were "
         "audited, or of `escalated` ones.",
         (names.JUDGE_FIRST, names.JUDGE_SECOND, names.CLAIM_ROUTE),

@@ -35,6 +35,7 @@ class MetricsRecorder:
         self._tokens = counter(own, names.METRIC_TOKENS)
         self._cost = counter(own, names.METRIC_COST)
         self._limits_errors = counter(own, names.METRIC_LIMITS_ERRORS)
+        self._budget_left = gauge(own, names.METRIC_BUDGET_LEFT)
         self._agreement = gauge(own, names.METRIC_AGREEMENT)
         self._sink_errors = counter(own, names.METRIC_SINK_ERRORS)
         self._publish_errors = counter(own, names.METRIC_PUBLISH_ERRORS)
@@ -101,6 +102,16 @@ class MetricsRecorder:
         }
         with suppress(Exception):  # another library's provider may do anything
             self._agreement.set(share, self._bounded(attributes))
+
+    def budget_left(self, shares: Mapping[str, float]) -> None:
+        """Record how much of a budget may still be spent; never raises.
+
+        Args:
+            shares: By the name of a limit, such as `usd_per_day`, from 0 to 1.
+        """
+        with suppress(Exception):  # another library's provider may do anything
+            for limit, share in shares.items():
+                self._budget_left.set(share, {names.BUDGET_LIMIT: limit})
 
     def limits_storage_failed(self, error_type: str) -> None:
         """Count a failed attempt to reach the storage of shared limits; never raises."""

@@ -95,6 +95,7 @@ class JobJudge:
             judge_limits=settings.judge_limits,
             breaker=settings.breaker,
             on_storage_error=self.emitter.metrics.limits_storage_failed,
+            on_budget=self.emitter.metrics.budget_left,
         )
 
     async def is_recorded(self, job: Job, metrics: Iterable[str]) -> bool:

@@ -92,11 +92,12 @@ def test_an_embedded_judges_worker_and_its_jobs(stack, report, concurrency):
     begun = time.monotonic()
     assert stack.is_healthy("worker")
     asked = time.monotonic() - begun
+    each = ", ".join(f"{size:.0f}" for size in worker.megabytes)
     report(
         [
-            f"{concurrency} processes: {worker.jobs:.0f} jobs/s, "
-            f"{sum(worker.megabytes):.0f} MB ({', '.join(f'{m:.0f}' for m in worker.megabytes)}); "
-            f"a waiting job takes {taken:.0f} bytes; a health check takes {asked:.1f} s"
+            f"{concurrency} processes: {worker.jobs:.0f} jobs/s",
+            f"{sum(worker.megabytes):.0f} MB ({each})",
+            f"a waiting job takes {taken:.0f} bytes; a health check takes {asked:.1f} s",
         ]
     )
     assert worker.jobs > 1

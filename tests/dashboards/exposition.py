@@ -28,6 +28,7 @@ VALUES = {
     names.CLAIM_VERDICT: (*get_args(Verdict), "UNVERIFIED"),
     names.RUN_OUTCOME: names.RUN_OUTCOMES,
     names.JOB_OUTCOME: names.JOB_OUTCOMES,
+    names.BUDGET_LIMIT: ("usd_per_hour", "usd_per_day", "tokens_per_hour", "tokens_per_day"),
     names.TOKEN_TYPE: ("input", "output", "cache_read", "cache_write", "unsplit"),
 }
 

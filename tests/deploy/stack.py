@@ -1,4 +1,4 @@
-"""The compose file's services as processes of this machine: their own command lines, without Docker."""
+"""The compose file's services as processes of this machine, by their own command lines."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Stack:
         for name, place in self._places.items():
             text = text.replace(name, place)
         text = re.sub(r"^/service$", str(ROOT / "examples/fastapi_service"), text)
-        return text.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - the contrary
+        return text.replace("0.0.0.0", "127.0.0.1")
 
     def _environment(self, name):
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}

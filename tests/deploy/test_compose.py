@@ -145,9 +145,7 @@ def test_only_the_workers_have_the_judges_key():
 
 
 def test_no_password_is_written_down_and_a_missing_one_is_an_error():
-    said = dict(
-        line.split("=", 1) for line in lines(".env.example") if line and line[0].isalpha()
-    )
+    said = dict(line.split("=", 1) for line in lines(".env.example") if line and line[0].isalpha())
     assert said.keys() == variables()
     assert [said[name] for name in (*REQUIRED, "ANTHROPIC_API_KEY")] == ["", "", ""]
     with pytest.raises(AssertionError, match="GRAFANA_PASSWORD is not set"):

@@ -1,4 +1,4 @@
-"""A real redis_exporter with the compose file's settings tells what dashboard and alerts ask for."""
+"""A real redis_exporter, set up as in the compose file, tells what the dashboard asks for."""
 
 from __future__ import annotations
 

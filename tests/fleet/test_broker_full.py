@@ -1,4 +1,4 @@
-"""A broker without memory left: it refuses, nothing is lost on it, and it goes on when there is room."""
+"""A broker without memory left refuses, keeps what it has, and goes on when there is room."""
 
 from __future__ import annotations
 

@@ -179,6 +179,7 @@ def test_instruments_are_as_the_catalogue_says(emit, results, sdk):
     emitter = Emitter(options=sdk.options)
     emitter.metrics.sink_failed("phoenix", "TimeoutError")
     emitter.metrics.limits_storage_failed("TimeoutError")
+    emitter.metrics.budget_left({"usd_per_day": 0.5})
     emitter.metrics.agreed("local", "claude", route="escalated", share=0.8)
     emitter.metrics.publish_failed("ConnectionError")
     emitter.metrics.job("set_aside", reason="crashed", waited=0.5)
@@ -245,3 +246,27 @@ def test_a_broken_meter_provider_takes_nothing_else_with_it(sdk, run, results, c
         emission.record(results)
     assert len(sdk.events()) == 3
     assert SECRET not in caplog.text
+
+
+def test_what_is_left_of_a_budget_is_measured_after_each_run_and_when_there_is_nothing(
+    sdk, secret_case
+):
+    judge = ScriptedJudge(usage=JudgeUsage(requests=1, input_tokens=30))
+    monitor = Monitor(
+        judge=judge,
+        evaluators=["relevance"],
+        budget=Budget(tokens_per_hour=40, tokens_per_day=300),
+        telemetry=sdk.options,
+    )
+    for outcomes, left in (
+        ({"evaluated": 1}, (0.25, 0.9)),
+        ({"evaluated": 1, "over_budget": 1}, (0.25, 0.9)),
+    ):
+        monitor.submit(secret_case)
+        assert monitor.flush(10.0)
+        assert monitor.stats().outcomes == outcomes
+        assert points(sdk.metrics()["ragaliq.budget.left"]) == {
+            key(BUDGET_LIMIT="tokens_per_hour"): left[0],
+            key(BUDGET_LIMIT="tokens_per_day"): left[1],
+        }
+    monitor.close()
