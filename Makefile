@@ -81,12 +81,12 @@ test-browser: $(READY) ## Open the report in a real Chromium (apt-get install ch
 	@$(PY) -m pytest tests/reports/browser -m browser --log-cli-level=WARNING $(ARGS)
 
 .PHONY: test-backends
-test-backends: $(READY) $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(BACKENDS)/prometheus/.ready ## Try real Phoenix, MLflow and Prometheus servers (installs them once: minutes)
+test-backends: $(READY) $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(BACKENDS)/prometheus/.ready $(BACKENDS)/prometheus-redis-exporter/.ready ## Try real Phoenix, MLflow and Prometheus servers (installs them once: minutes)
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
 		echo "Installing Chromium, for a picture of Phoenix's page ..." >&2; \
 		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }; } || { \
 		echo "ragaliq: install Debian's package 'chromium' first (as root)" >&2; exit 1; }
-	@$(PY) -m pytest tests/backends tests/dashboards -m backends $(ARGS)
+	@$(PY) -m pytest tests/backends tests/dashboards tests/deploy -m backends $(ARGS)
 
 .PHONY: test-entailment
 test-entailment: $(ENTAILMENT)/.ready ## Try the entailment judge on tiny models of its own (installs torch once: gigabytes)
@@ -216,14 +216,15 @@ $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready:
 AS_ROOT := -o APT::Sandbox::User=root
 
 # Debian's packages, unpacked and not installed: that would start servers on the machine.
-PROMETHEUS := prometheus prometheus-redis-exporter
-$(BACKENDS)/prometheus/.ready:
+$(BACKENDS)/prometheus/.ready $(BACKENDS)/prometheus-redis-exporter/.ready:
 	@command -v apt-get >/dev/null || { \
 		echo "ragaliq: Prometheus is taken from Debian's packages, and there is no apt-get here" >&2; exit 1; }
 	@mkdir -p $(@D)
-	@cd $(@D) && { apt-get $(AS_ROOT) download -qq $(PROMETHEUS) 2>/dev/null || { \
-		apt-get update -qq && apt-get $(AS_ROOT) download -qq $(PROMETHEUS); }; }
-	@cd $(@D) && for package in *.deb; do dpkg-deb -x $$package . && rm $$package; done
+	@cd $(@D) && { apt-get $(AS_ROOT) download -qq $(notdir $(@D)) 2>/dev/null || { \
+		apt-get update -qq && apt-get $(AS_ROOT) download -qq $(notdir $(@D)); }; }
+	@cd $(@D) && dpkg-deb -x *.deb . && rm *.deb
+	@touch $@
+
 $(ENTAILMENT)/.ready: pyproject.toml constraints.txt
 	@echo "Installing into $(ENTAILMENT) (once; torch takes minutes and gigabytes) ..." >&2
 	@test -x $(ENTAILMENT)/bin/python || $(PYTHON) -m venv $(ENTAILMENT)

@@ -37,7 +37,7 @@ def exporter(broker):
     address = f"127.0.0.1:{free_port()}"
     settings = services()["redis-exporter"]["environment"]
     settings |= {"REDIS_ADDR": f"redis://127.0.0.1:{broker.port}"}
-    program = installed("prometheus", "usr", "bin", "prometheus-redis-exporter")
+    program = installed("prometheus-redis-exporter", "usr", "bin", "prometheus-redis-exporter")
     process = subprocess.Popen(
         [program, "-web.listen-address", address],
         env=os.environ | settings,
