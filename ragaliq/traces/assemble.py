@@ -30,7 +30,7 @@ _NO_NAMES = AttributeNames()
 def cases_of_trace(
     spans: Iterable[TraceSpan], *, attribute_names: AttributeNames = _NO_NAMES
 ) -> list[TracedCase]:
-    """The runs of one trace, in the order they started.
+    """The runs of one trace, in the order they ended.
 
     Reads spans by OpenInference's and OpenTelemetry's conventions for generative AI, and
     OpenLLMetry's. What is no RAG run at all, say a lone call of a model, comes out with the reason
@@ -40,7 +40,13 @@ def cases_of_trace(
         spans: All spans of the trace, in any order.
         attribute_names: Where the application itself keeps what the conventions do not say.
     """
-    forest = forest_of(spans)
+    listed = list(spans)
+    try:
+        forest = forest_of(listed)
+    except Exception as error:  # noqa: BLE001 - spans are anybody's
+        logger.debug("a trace could not be read: %s", type(error).__name__)
+        reason = "malformed" if isinstance(error, RecursionError) else "internal_error"
+        return [_traced(Step(span=listed[0], kind=Kind.NONE), reason=reason)]
     found = [_case(steps, attribute_names, is_loose=False) for steps in forest.runs]
     found += [_case(steps, attribute_names, is_loose=True) for steps in forest.loose]
     if forest.knotted:
@@ -131,10 +137,17 @@ def _traced(
         reason=reason,
         pipeline=span.name,
         framework=_framework(span),
-        session_id=None if session is None else str(session),
+        session_id=str(session) if isinstance(session, str | int) else None,
         response_id=response_id or None,
-        ended_at=span.end_ns / 1e9,
+        ended_at=_seconds(span.end_ns),
     )
+
+
+def _seconds(nanoseconds: int) -> float:
+    try:
+        return nanoseconds / 1e9
+    except OverflowError:  # no time, and not worth the run
+        return 0.0
 
 
 def _id(span: TraceSpan) -> str:

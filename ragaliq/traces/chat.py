@@ -69,11 +69,10 @@ def message_of(value: Any) -> Message | None:
         role = "system"  # what a guard tells the model only looks like the user's
     parts = fields.get("parts", fields.get("content"))
     texts = text_blocks(parts if parts is not None else fields.get("contents"))
-    kinds = {part.get("type") for part in parts or () if isinstance(part, Mapping)}
     return Message(
         role=role,
         texts=texts,
-        is_call=bool(fields.get("tool_calls")) or "tool_call" in kinds,
+        is_call=bool(fields.get("tool_calls")) or _has_call(parts),
         artifact=fields.get("artifact"),
         is_failed=fields.get("status") == "error",
     )
@@ -142,6 +141,11 @@ def _fields(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return value
 
 
+def _has_call(parts: object) -> bool:
+    blocks = parts if isinstance(parts, list) else ()
+    return any(isinstance(block, Mapping) and block.get("type") == "tool_call" for block in blocks)
+
+
 def _role(named: object) -> str | None:
     if not isinstance(named, str):
         return None
@@ -151,8 +155,8 @@ def _role(named: object) -> str | None:
 
 def _block_text(block: Mapping[str, Any]) -> object:
     kind = block.get("type")
-    if kind in {"tool_call_response", "tool_result"}:
+    if kind in ("tool_call_response", "tool_result"):
         return block.get("response", block.get("result", block.get("content")))
-    if kind not in {"text", None}:
-        return None
-    return block.get("text", block.get("content"))
+    if kind is None or kind == "text":
+        return block.get("text", block.get("content"))
+    return None

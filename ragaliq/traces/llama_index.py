@@ -80,6 +80,7 @@ class _Reading:
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
         self._known: dict[str, Passage] = {}
+        self._sources: list[Any] = [None]
 
     def context(self) -> list[Passage] | None:
         """What the run answered from; None if nothing was retrieved at all."""
@@ -87,6 +88,7 @@ class _Reading:
         owners: list[Step] = []
         result: list[Passage] | None = None
         for step, _, is_end in walk(self._steps):
+            self._note_sources(step, is_end=is_end)
             part = method_of(step) if step.kind is not Kind.NONE else None
             is_engine = part in ENGINES or part == WORKFLOW or step is self._steps[0]
             if is_end and owners and owners[-1] is step:
@@ -107,6 +109,15 @@ class _Reading:
                 elif part in SYNTHESIZE:
                     scopes[-1].synthesized.append(self._synthesized(step, scopes[-1]))
         return result
+
+    def _note_sources(self, step: Step, *, is_end: bool) -> None:
+        """Keep what the innermost response around a step says it was made from."""
+        if is_end:
+            self._sources.pop()
+        else:
+            outputs = step.outputs
+            is_response = isinstance(outputs, Mapping) and "source_nodes" in outputs
+            self._sources.append(outputs["source_nodes"] if is_response else self._sources[-1])
 
     @staticmethod
     def _is_inside_part(owners: Sequence[Step]) -> bool:
@@ -138,10 +149,10 @@ class _Reading:
     def _synthesized(self, step: Step, scope: _Scope) -> list[Passage]:
         """What an answer was written from: the texts a synthesizer was given, metadata included."""
         texts = _texts_given(step)
-        listed = _shown(_sources_around(step, self._steps))
+        listed = _shown(self._sources[-1])
         found = _flat(scope.reranked[-1:] or scope.retrieved)
         if texts is None:
-            return _as_prompted(step, self._nodes(_sources_around(step, self._steps)) or found)
+            return _as_prompted(step, self._nodes(self._sources[-1]) or found)
         if len(listed) >= len(texts):  # in the order of the texts, followed by further sources
             owners: list[Passage | None] = list(listed[: len(texts)])
         else:
@@ -216,14 +227,6 @@ def _prompted(step: Step) -> list[str]:
             if name.startswith("context") and isinstance(value, str)
         ]
     return found
-
-
-def _sources_around(step: Step, steps: Sequence[Step]) -> Any:
-    around: Iterable[Step] = (s for s in steps if s.index <= step.index <= s.last)
-    for outer in reversed(list(around)):
-        if isinstance(outer.outputs, Mapping) and "source_nodes" in outer.outputs:
-            return outer.outputs["source_nodes"]
-    return None
 
 
 def _flat(findings: Iterable[list[Passage]]) -> list[Passage]:

@@ -33,7 +33,7 @@ def case_of(traced: TracedCase) -> RAGTestCase | None:
     """The case of a traced run, if it has one that can be evaluated.
 
     Raises:
-        pydantic.ValidationError: A text is none, say one with half a character.
+        pydantic.ValidationError: A field is of the wrong type.
     """
     if traced.draft is None:
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +12,9 @@ from ragaliq.traces.documents import documents_of, passages_of, takes_documents
 from ragaliq.traces.step import Step
 
 __all__ = ["Sources"]
+
+_Known = tuple[str, str | None]
+"""What tells a document from others: its text and its id."""
 
 
 class Sources:
@@ -24,6 +29,8 @@ class Sources:
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
         self._held: dict[int, list[Passage]] = {}
+        self._order: list[int] = []  # what is held, sorted: a trace may have very many
+        self._holders: defaultdict[_Known | None, set[int]] = defaultdict(set)
         self._given: dict[int, dict[str, list[Passage]]] = {}
 
     def __bool__(self) -> bool:
@@ -64,14 +71,13 @@ class Sources:
 
     def reranked(self, step: Step) -> None:
         """A reranker ended: what it let through replaces what it chose from."""
-        offered = set(_known_as(step.given))
-        self._drop([s for s, held in self._held.items() if offered.issuperset(_known_as(held))])
-        self._held[step.index] = step.passages or []
+        self._drop(self._offered_in(set(_known_as(step.given))))
+        self._hold(step, step.passages or [])
 
     def told(self, step: Step, passages: list[Passage]) -> None:
         """A step gave passages on, which count unless it fetched documents: those count then."""
         if passages and not self._inside(step):
-            self._held[step.index] = passages
+            self._hold(step, passages)
 
     def failed(self, step: Step) -> None:
         """A step failed: a retry or a fallback answers without what was fetched inside it."""
@@ -90,23 +96,36 @@ class Sources:
             fetched += [passage for passage in now if passage[:2] not in offered]
             if now != before and offered.issuperset(_known_as(now)):
                 # No new documents under the same key: a grader or a reranker chose among them.
-                held = self._held.items()
-                self._drop([s for s, had in held if offered.issuperset(_known_as(had))])
-                self._held[step.index] = now
+                self._drop(self._offered_in(offered))
+                self._hold(step, now)
         self.told(step, fetched)
 
     def _replace(self, step: Step, passages: list[Passage], *, inside: Step) -> None:
         self._drop(self._inside(inside))
+        self._hold(step, passages)
+
+    def _hold(self, step: Step, passages: list[Passage]) -> None:
+        self._drop([step.index])
         self._held[step.index] = passages
+        insort(self._order, step.index)
+        for known in _known_as(passages) or (None,):
+            self._holders[known].add(step.index)
 
     def _drop(self, sources: Iterable[int]) -> None:
         for source in sources:
-            self._held.pop(source, None)
+            if source in self._held:
+                del self._order[bisect_left(self._order, source)]
+                for known in _known_as(self._held.pop(source)) or (None,):
+                    self._holders[known].discard(source)
 
     def _inside(self, step: Step) -> list[int]:
-        if step.index == step.last:  # most steps: a trace may have very many
-            return [step.index] if step.index in self._held else []
-        return [source for source in self._held if step.index <= source <= step.last]
+        first = bisect_left(self._order, step.index)
+        return self._order[first : bisect_right(self._order, step.last, lo=first)]
+
+    def _offered_in(self, offered: set[_Known]) -> list[int]:
+        """The sources all of whose documents are among these; so are those that found none."""
+        some = set().union(*(self._holders.get(known, ()) for known in (None, *offered)))
+        return [source for source in some if offered.issuperset(_known_as(self._held[source]))]
 
 
 def _follows(step: Step, parent: Step) -> bool:
@@ -117,7 +136,7 @@ def _follows(step: Step, parent: Step) -> bool:
     return step.follows if step.follows is not None else step.inputs != parent.inputs
 
 
-def _known_as(passages: Iterable[Passage]) -> list[tuple[str, str | None]]:
+def _known_as(passages: Iterable[Passage]) -> list[_Known]:
     # Without the score, which a reranker changes on the same documents.
     return [passage[:2] for passage in passages]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -38,7 +39,22 @@ class _Place:
 
     step: Step | None
     around: _Place | None
-    loose: list[Step] = field(default_factory=list)
+    loose: deque[Step] = field(default_factory=deque)
+    kinds: set[Kind] = field(default_factory=set)
+
+    def take(self, step: Step) -> None:
+        """Add a step that is here."""
+        self.loose.append(step)
+        self.kinds.add(step.kind)
+
+    def take_all(self, inner: _Place) -> None:
+        """Take over what is at a place inside this one; the fewer steps are the ones moved."""
+        if len(inner.loose) > len(self.loose):
+            inner.loose.extendleft(reversed(self.loose))
+            self.loose = inner.loose
+        else:
+            self.loose += inner.loose
+        self.kinds |= inner.kinds
 
 
 def forest_of(spans: Iterable[TraceSpan]) -> Forest:
@@ -99,7 +115,7 @@ def _split(tops: Sequence[Step], seen: set[str]) -> tuple[list[list[Step]], list
             runs.append(_in_order(step))
         elif step.kind in _LOOSE:
             _reach(step, seen)
-            place.loose.append(step)
+            place.take(step)
         else:
             seen.add(step.span.span_id)
             if step.kind is Kind.NONE:
@@ -113,22 +129,21 @@ def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
     """Loose steps, each group at the lowest place that has both a source and a model."""
     groups: list[list[Step]] = []
     for place in reversed(places):  # the inner ones first
-        kinds = {step.kind for step in place.loose}
+        kinds = place.kinds
         if place.around is not None and not (kinds & _SOURCES and Kind.LLM in kinds):
-            place.around.loose += place.loose
+            place.around.take_all(place)
         elif kinds & (_SOURCES | {Kind.LLM}):
-            place.loose.sort(key=_by_start)
-            groups.append(
-                _in_order(Step(span=_span_around(place), kind=Kind.NONE, children=place.loose))
-            )
+            inside = sorted(place.loose, key=_by_start)
+            span = _span_around(place, inside)
+            groups.append(_in_order(Step(span=span, kind=Kind.NONE, children=inside)))
     return groups[::-1]
 
 
-def _span_around(place: _Place) -> TraceSpan:
+def _span_around(place: _Place, inside: Sequence[Step]) -> TraceSpan:
     """The span of a place; where that is missing, the first there, for as long as they took."""
     if place.step is not None:
         return place.step.span
-    return replace(place.loose[0].span, end_ns=max(step.span.end_ns for step in place.loose))
+    return replace(inside[0].span, end_ns=max(step.span.end_ns for step in inside))
 
 
 def _in_order(top: Step) -> list[Step]:
