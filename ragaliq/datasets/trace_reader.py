@@ -66,12 +66,18 @@ class TraceReader(CaseReader):
                     yield from groups.add(each)
                     self.late_spans = groups.late
         except DatasetError as error:
-            if str(error).startswith(str(self.path)):
-                raise
-            raise DatasetError(f"{self.path}: {error}") from None
+            self._broken_off(error, groups)
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
         yield from groups.rest()
+
+    def _broken_off(self, error: DatasetError, groups: TraceGroups) -> None:
+        """Behind this, nothing of the file can be read; what was read may do all the same."""
+        if str(error).startswith(str(self.path)):
+            raise error
+        if self._on_error == "raise" or not groups.spans:
+            raise DatasetError(f"{self.path}: {error}") from None
+        self._skip(fault("the rest of the file", str(error)))
 
     def _bad(self, problem: SpanProblem) -> None:
         if self._on_error == "raise":

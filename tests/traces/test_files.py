@@ -12,8 +12,7 @@ from pyarrow import parquet
 
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import DatasetError
-from ragaliq.traces.files import TraceGroups, holds_traces, spans_in
-from ragaliq.traces.span import TraceSpan
+from ragaliq.traces.files import holds_traces, spans_in
 
 ROOT, FOUND = "1" * 16, "2" * 16
 
@@ -170,6 +169,8 @@ def test_a_table_of_cases_in_parquet_is_none(tmp_path):
         ({"traceId": "xyz"}, "spans[1]: traceId is not an id of 32 hexadecimal digits"),
         ({"spanId": "0" * 16}, "spans[1]: spanId is not an id of 16 hexadecimal digits"),
         ({"startTimeUnixNano": "soon"}, "spans[1]: startTimeUnixNano is no whole number"),
+        ({"endTimeUnixNano": "9" * 400}, "spans[1]: endTimeUnixNano is no time in nanoseconds"),
+        ({"endTimeUnixNano": -1}, "spans[1]: endTimeUnixNano is no time in nanoseconds"),
         ({"attributes": {"a": 1}}, "spans[1]: attributes is no list"),
         ({"attributes": [{"value": {}}]}, "spans[1]: an attribute has no key"),
         ({"attributes": [{"key": "k", "value": "v"}]}, "spans[1]: an attribute's value is no"),
@@ -218,29 +219,6 @@ def test_gzip_that_breaks_off(written):
     packed = gzip.compress(json.dumps(request(*SPANS)).encode())
     with pytest.raises(DatasetError, match="no complete gzip file"):
         list(read_cases(written("t.json.gz", packed[:-20]), file_format="traces"))
-
-
-def a_span(trace, number):
-    return TraceSpan(
-        trace_id=f"{trace:032x}", span_id=f"{number:016x}", attributes={"text": "x" * 10_000}
-    )
-
-
-def test_traces_are_held_until_all_their_spans_are_there():
-    groups = TraceGroups()
-    spans = [a_span(trace, number) for number in (1, 2) for trace in (1, 2, 3)]
-    assert [list(groups.add(each)) for each in spans] == [[]] * 6
-    assert sorted(len(trace) for trace in groups.rest()) == [2, 2, 2]
-    assert groups.late == 0
-
-
-def test_beyond_the_bound_the_traces_that_wait_longest_are_given_out():
-    groups = TraceGroups(max_bytes=30_000)
-    given = [list(groups.add(a_span(trace, 1))) for trace in (1, 2, 3)]
-    assert [[each[0].trace_id for each in out] for out in given] == [[], [], [f"{1:032x}"]]
-    assert list(groups.add(a_span(1, 2))) == []
-    assert groups.late == 1
-    assert len(list(groups.rest())) == 2
 
 
 def test_spans_come_one_by_one(written):

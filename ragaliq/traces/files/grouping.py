@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from sys import getsizeof
 
 from ragaliq.traces.span import TraceSpan
 
@@ -24,10 +25,12 @@ class TraceGroups:
         max_bytes: About how much is held.
 
     Attributes:
-        late: Spans of traces that had been given out.
+        spans: How many spans it was given.
+        late: Those of traces that had been given out.
     """
 
     def __init__(self, *, max_bytes: int = 512 * 1024 * 1024) -> None:
+        self.spans = 0
         self.late = 0
         self._max_bytes = max_bytes
         self._held: OrderedDict[str, list[TraceSpan]] = OrderedDict()
@@ -37,6 +40,7 @@ class TraceGroups:
 
     def add(self, span: TraceSpan) -> Iterator[list[TraceSpan]]:
         """Take a span; yields the traces that are given out for it."""
+        self.spans += 1
         trace = span.trace_id
         if _key(trace) in self._gone:
             self.late += 1
@@ -65,20 +69,19 @@ def _key(trace: str) -> bytes:
 
 
 def _size(span: TraceSpan) -> int:
-    texts = sum(_length(value) for value in span.attributes.values())
-    events = sum(_length(event.attributes) for event in span.events)
-    return _SPAN_BYTES + 100 * len(span.attributes) + texts + events
+    events = [(event, event.name, event.attributes) for event in span.events]
+    links = [(link, link.trace_id, link.span_id, link.attributes) for link in span.links]
+    return _SPAN_BYTES + _bytes_of([span.name, span.attributes, events, links])
 
 
-def _length(value: object) -> int:
+def _bytes_of(value: object) -> int:
     todo, total = [value], 0
     while todo:
         held = todo.pop()
-        if isinstance(held, str):
-            total += len(held)
-        elif isinstance(held, Mapping):
+        total += getsizeof(held)
+        if isinstance(held, Mapping):
+            todo += held
             todo += held.values()
         elif isinstance(held, list | tuple):
             todo += held
-        total += 16
     return total

@@ -11,6 +11,7 @@ from ragaliq.traces.files.values import (
     identifier,
     items,
     member,
+    unix_time,
     whole_number,
 )
 from ragaliq.traces.span import SpanEvent, SpanLink, TraceSpan
@@ -19,6 +20,7 @@ __all__ = ["is_otlp", "otlp_spans"]
 
 _KINDS = ("internal", "internal", "server", "client", "producer", "consumer")
 _KIND_PREFIX = "SPAN_KIND_"
+_NO_ID = "AAAAAAAAAAA="  # eight bytes of zeros, in base64
 _ERRORS = (2, "2", "STATUS_CODE_ERROR")
 
 
@@ -70,7 +72,7 @@ def _span(span: Mapping[str, Any], scope: str, resource: Mapping[str, object]) -
         is_error=isinstance(status, Mapping) and status.get("code") in _ERRORS,
         attributes=attributes_of(span),
         events=tuple(_event(_object(event)) for event in items(span, "events")),
-        links=tuple(_link(_object(link)) for link in items(span, "links")),
+        links=tuple(_links(items(span, "links"))),
         scope=scope,
         resource=resource,
         dropped_attributes=_count(member(span, "droppedAttributesCount")),
@@ -86,12 +88,17 @@ def _event(event: Mapping[str, Any]) -> SpanEvent:
     )
 
 
-def _link(link: Mapping[str, Any]) -> SpanLink:
-    return SpanLink(
-        trace_id=identifier(member(link, "traceId"), digits=32, name="links.traceId"),
-        span_id=identifier(member(link, "spanId"), digits=16, name="links.spanId"),
-        attributes=attributes_of(link),
-    )
+def _links(listed: list[Any]) -> Iterator[SpanLink]:
+    for link in map(_object, listed):
+        try:
+            found = SpanLink(
+                trace_id=identifier(member(link, "traceId"), digits=32, name="links.traceId"),
+                span_id=identifier(member(link, "spanId"), digits=16, name="links.spanId"),
+                attributes=attributes_of(link),
+            )
+        except BadSpanError:
+            continue  # SDKs may write links to nowhere: no reason to lose the span
+        yield found
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -101,12 +108,11 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _is_id(value: Any) -> bool:
-    return value is not None and not (isinstance(value, str) and not value.strip("0"))
+    return value not in (None, _NO_ID) and not (isinstance(value, str) and not value.strip("0"))
 
 
 def _time(held: Mapping[str, Any], name: str) -> int:
-    value = member(held, name)
-    return 0 if value is None else whole_number(value, name=name)
+    return unix_time(member(held, name), name=name)
 
 
 def _count(value: Any) -> int:

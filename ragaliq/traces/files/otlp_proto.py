@@ -168,8 +168,13 @@ def _span(span: Span, scope: str, resource: dict[str, object]) -> TraceSpan:
             for event in span.events
         ),
         links=tuple(
-            SpanLink(trace_id=link.trace_id.hex(), span_id=link.span_id.hex())
+            SpanLink(
+                trace_id=link.trace_id.hex(),
+                span_id=link.span_id.hex(),
+                attributes=_attributes(link.attributes),
+            )
             for link in span.links
+            if len(link.trace_id) == 16 and len(link.span_id) == 8
         ),
         scope=scope,
         resource=resource,

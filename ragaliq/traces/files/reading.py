@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -23,6 +24,8 @@ __all__ = ["SpanProblem", "holds_traces", "spans_in"]
 
 _START = 65_536
 _GZIP, _PARQUET, _ZSTD = b"\x1f\x8b", b"PAR1", b"\x28\xb5\x2f\xfd"
+_JSON = re.compile(rb"[\xef\xbb\xbf\s]*[{\[]\s*[\"{}\[\]]")
+_LINE_OF_JSON = re.compile(rb"^[\xef\xbb\xbf \t]*[{\[]", re.MULTILINE)
 _TELLING = re.compile(
     rb'"resource_?[sS]pans"\s*:|"context\.trace_id"\s*:|"context"\s*:\s*\{[^{}]*"trace_id"\s*:'
 )
@@ -39,14 +42,16 @@ def holds_traces(path: Path) -> bool:
     """Whether a file holds spans and no table of cases; False for what cannot be read."""
     try:
         with _opened(path) as file:
-            start = file.read(_START)
-    except (OSError, EOFError, zlib.error):
+            start = _start_of(file)
+    except OSError:
         return False
     if start.startswith(_PARQUET):
         return next(parquet_spans(path, look_only=True), None) is not None
-    if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
-        return _TELLING.search(start) is not None
-    return is_protobuf(start[:32])
+    if not _JSON.match(start) and (is_protobuf(start[:32]) or _is_zstd(start)):
+        return True
+    # A log may begin in the middle of a line, or with what its program said before.
+    value = _LINE_OF_JSON.search(start)
+    return value is not None and _TELLING.search(start, value.start()) is not None
 
 
 def spans_in(path: Path) -> Iterator[TraceSpan | SpanProblem]:
@@ -64,22 +69,36 @@ def spans_in(path: Path) -> Iterator[TraceSpan | SpanProblem]:
 def _found(path: Path) -> Iterator[tuple[str, TraceSpan | Exception]]:
     with _opened(path) as file:
         try:
-            start = file.read(_START)
+            start = _start_of(file)
             file.seek(0)
             if start.startswith(_PARQUET):
                 yield from parquet_spans(path)
-            elif start.startswith(_ZSTD):
+            elif _is_zstd(start):
                 raise DatasetError("it is compressed with zstd; unpack it, or pack it with gzip")
-            elif is_protobuf(start[:32]) and start.lstrip()[:1] not in {b"{", b"["}:
+            elif is_protobuf(start[:32]) and not _JSON.match(start):
                 yield from protobuf_spans(file)
             else:
                 yield from _json_spans(file)
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise DatasetError(f"it is no complete gzip file ({error})") from None
+            raise DatasetError(f"it is no complete gzip file ({type(error).__name__})") from None
+
+
+def _start_of(file: io.BufferedReader) -> bytes:
+    """The beginning of a file, or as much of it as there is where it breaks off."""
+    start = b""
+    with suppress(gzip.BadGzipFile, EOFError, zlib.error):
+        while len(start) < _START and (more := file.read1(_START - len(start))):
+            start += more
+    return start
+
+
+def _is_zstd(start: bytes) -> bool:
+    # The collector packs each message by itself, behind its length.
+    return _ZSTD in (start[:4], start[4:8])
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(path: Path) -> Iterator[io.BufferedReader]:
     with path.open("rb") as file:
         is_gzip = file.read(2) == _GZIP
         file.seek(0)
@@ -87,7 +106,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield file
             return
         with gzip.open(file) as unpacked:
-            yield cast("BinaryIO", unpacked)
+            yield cast("io.BufferedReader", unpacked)
 
 
 def _json_spans(file: BinaryIO) -> Iterator[tuple[str, TraceSpan | Exception]]:

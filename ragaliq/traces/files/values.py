@@ -16,12 +16,15 @@ __all__ = [
     "items",
     "member",
     "nanoseconds",
+    "unix_time",
     "whole_number",
 ]
 
 _HEX = re.compile(r"[0-9a-f]+")
 _MOST_NESTED = 64
 _BILLION = 1_000_000_000
+# The nanoseconds of a unit, and the least number that is one of it: 1973 in all of them.
+_UNITS = ((1, 10**17), (1_000, 10**14), (1_000_000, 10**11))
 
 
 class BadSpanError(ValueError):
@@ -82,8 +85,23 @@ def whole_number(value: Any, *, name: str) -> int:
     return value
 
 
+def unix_time(value: Any, *, name: str) -> int:
+    """Nanoseconds since 1970 as the protocol counts them; 0 where they are missing.
+
+    Raises:
+        BadSpanError: It is no such number.
+    """
+    found = 0 if value is None else whole_number(value, name=name)
+    if not 0 <= found < 1 << 64:
+        raise BadSpanError(f"{name} is no time in nanoseconds")
+    return found
+
+
 def nanoseconds(value: Any, *, name: str) -> int:
-    """A time in nanoseconds, from one written as in ISO 8601; 0 where it is missing.
+    """A time in nanoseconds, from one written as in ISO 8601 or as a number; 0 where it is missing.
+
+    Numbers are Unix time in the unit that makes a date of this age of them: pandas writes
+    milliseconds, others seconds, microseconds or nanoseconds.
 
     Raises:
         BadSpanError: It is no time.
@@ -95,6 +113,9 @@ def nanoseconds(value: Any, *, name: str) -> int:
             value = datetime.fromisoformat(value)
         except ValueError:
             raise BadSpanError(f"{name} is no time") from None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1 << 64:
+        unit = next((u for u, least in _UNITS if value >= least), _BILLION)
+        return int(value * unit)
     if isinstance(value, datetime):
         moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         since = moment - datetime.fromtimestamp(0, UTC)
