@@ -42,6 +42,7 @@ class Step:
         asked: Of a model, the last message of the user.
         reply: Of a model, what it said.
         follows: Whether it is a later step of a sequence; None where the span does not say.
+        is_first: Whether its framework says that it is the first of a run, whatever it is inside.
         is_hidden: Whether content of it was switched off.
         is_cut: Whether content of it is incomplete.
         cut_at: The lengths at which JSON in it stops before its end: texts of such a length may
@@ -60,6 +61,7 @@ class Step:
     asked: str | None = None
     reply: str | None = None
     follows: bool | None = None
+    is_first: bool = False
     is_hidden: bool = False
     is_cut: bool = False
     cut_at: frozenset[int] = frozenset()

@@ -55,6 +55,7 @@ def _kind(span: TraceSpan) -> Kind:
 def _read_call(step: Step, call: Mapping[str, Any]) -> None:
     tags = call.get("tags")
     if isinstance(tags, list):
+        step.is_first = step.span.text(names.TRACELOOP_KIND) == "workflow"
         step.follows = any(isinstance(t, str) and t.startswith(_SEQUENCE_STEP) for t in tags)
     extra = call.get("kwargs")
     if isinstance(extra, Mapping) and extra.get("run_type") == "prompt":

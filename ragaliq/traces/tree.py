@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ragaliq.traces.conventions import step_of
 from ragaliq.traces.llama_methods import is_plumbing, is_skipped
+from ragaliq.traces.names import LLAMA_INDEX_SCOPE
 from ragaliq.traces.span import TraceSpan
 from ragaliq.traces.step import Kind, Step
 
@@ -111,8 +112,10 @@ def _split(tops: Sequence[Step], seen: set[str]) -> tuple[list[list[Step]], list
         if is_skipped(step):
             _reach(step, seen)
         elif step.kind in {Kind.CHAIN, Kind.AGENT} and not is_plumbing(step):
-            _reach(step, seen)
-            runs.append(_in_order(step))
+            run, strays = _in_order(step)
+            runs.append(run)
+            seen |= {each.span.span_id for each in run}
+            todo += [(stray, place) for stray in reversed(strays)]
         elif step.kind in _LOOSE:
             _reach(step, seen)
             place.take(step)
@@ -135,7 +138,7 @@ def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
         elif kinds & (_SOURCES | {Kind.LLM}):
             inside = sorted(place.loose, key=_by_start)
             span = _span_around(place, inside)
-            groups.append(_in_order(Step(span=span, kind=Kind.NONE, children=inside)))
+            groups.append(_in_order(Step(span=span, kind=Kind.NONE, children=inside))[0])
     return groups[::-1]
 
 
@@ -146,20 +149,39 @@ def _span_around(place: _Place, inside: Sequence[Step]) -> TraceSpan:
     return replace(inside[0].span, end_ns=max(step.span.end_ns for step in inside))
 
 
-def _in_order(top: Step) -> list[Step]:
-    """A step with all below it, each in the place that its `index` says; evaluations left out."""
+def _in_order(top: Step) -> tuple[list[Step], list[Step]]:
+    """A step with what is part of it, each in the place that its `index` says; and what is not."""
     steps: list[Step] = []
+    strays: list[Step] = []
     todo: list[tuple[Step, bool]] = [(top, False)]
     while todo:
         step, is_end = todo.pop()
         if is_end:
             step.last = len(steps) - 1
-        elif step is top or not is_skipped(step):
-            step.index = len(steps)
-            steps.append(step)
-            todo.append((step, True))
-            todo += [(child, False) for child in reversed(step.children)]
-    return steps
+            continue
+        step.index = len(steps)
+        steps.append(step)
+        parts: list[Step] = []
+        for child in step.children:
+            (strays if is_skipped(child) or _is_stray(child, top) else parts).append(child)
+        step.children = parts
+        todo.append((step, True))
+        todo += [(child, False) for child in reversed(parts)]
+    return steps, strays
+
+
+def _is_stray(step: Step, top: Step) -> bool:
+    """Whether a step is below a run and no part of it, though it is no evaluation.
+
+    Instrumentations leave their context behind, OpenLLMetry's after a batch: the requests that
+    come next are then written below one that is over.
+    """
+    if step.is_first and top.is_first:
+        return True
+    span, run = step.span, top.span
+    is_over = 0 < run.end_ns < span.start_ns and top.outputs is not None
+    # Elsewhere clocks may differ, and LlamaIndex's answers are written after its span has ended.
+    return is_over and span.resource == run.resource and run.scope != LLAMA_INDEX_SCOPE
 
 
 def _reach(top: Step, seen: set[str]) -> None:

@@ -163,6 +163,22 @@ def test_the_application_s_own_attributes_go_before_everything():
     assert triple(found) == ("Asked?", ["One.", "Two."], "Said.")
 
 
+def test_what_begins_after_a_run_is_over_is_no_part_of_it():
+    over = chain(at=(0, 50))
+    later = chain("And the shops?", "At nine.", parent=over, at=(60, 99))
+    first, second = cases_of_trace(
+        [over, retriever(over, at=(10, 20)), later, retriever(later, TEXTS[1:], at=(70, 80))]
+    )
+    assert triple(first) == (QUESTION, TEXTS, ANSWER)
+    assert triple(second) == ("And the shops?", TEXTS[1:], "At nine.")
+
+
+def test_what_another_service_writes_may_have_another_clock():
+    root = chain(at=(0, 50))
+    elsewhere = retriever(root, at=(60, 70), resource={"service.name": "search"})
+    assert triple(only([root, elsewhere])) == (QUESTION, TEXTS, ANSWER)
+
+
 def test_session_and_pipeline():
     root = span("CHAIN", name="support", attributes=io(QUESTION, ANSWER) | {"session.id": "s1"})
     found = only([root, retriever(root)])

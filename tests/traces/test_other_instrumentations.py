@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,16 @@ GENAI = ("opentelemetry.instrumentation.genai.langchain", "LangChainInstrumentor
 TRACELOOP = ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor")
 
 
-@pytest.fixture
-def traced(written):
-    """The cases of an application that answered under an instrumentation."""
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    """The folder with the traces of applications that answered under an instrumentation."""
 
-    def run(instrumentor, app, *, content="SPAN_ONLY"):
+    @cache
+    def run(instrumentor, content):
+        folder = tmp_path_factory.mktemp("traces")
+        app = str(HERE / "instrumented_app.py")
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", str(HERE / "instrumented_app.py"), *instrumentor, app],
+            [sys.executable, "-W", "ignore", app, *instrumentor, str(folder)],
             env={
                 "PYTHONPATH": os.pathsep.join(sys.path),
                 "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
@@ -36,9 +40,19 @@ def traced(written):
             check=False,
         )
         assert done.returncode == 0, done.stderr.decode()
-        return read_cases(written("t.pb", done.stdout))
+        return folder
 
     return run
+
+
+@pytest.fixture
+def traced(answered):
+    """The cases of one of the applications."""
+
+    def read(instrumentor, app, *, content="SPAN_ONLY"):
+        return read_cases(answered(instrumentor, content) / f"{app}.pb")
+
+    return read
 
 
 @pytest.mark.parametrize("app", ["chain", "agent"])
@@ -47,6 +61,13 @@ def test_openllmetry(traced, app):
     assert case.query == QUESTION
     assert case.context_texts == REFUNDS
     assert case.response == (ANSWER if app == "chain" else "Five days.")
+
+
+def test_openllmetry_s_requests_below_one_that_is_over(traced):
+    found = traced(TRACELOOP, "batch")
+    assert {case.query: case.context_texts for case in found} == {
+        f"{QUESTION} {number}": REFUNDS for number in (1, 2, 3)
+    }
 
 
 def test_opentelemetry_s_own_with_what_a_tool_gave_the_model(traced):
