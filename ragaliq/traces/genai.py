@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from ragaliq.core.draft import Passage
 from ragaliq.traces import names
 from ragaliq.traces.chat import Message, last_question, message_of, messages_of
 from ragaliq.traces.content import content_of
-from ragaliq.traces.documents import identifier, number
+from ragaliq.traces.documents import identifier, number, tool_passages
 from ragaliq.traces.span import TraceSpan
 from ragaliq.traces.step import Kind, Step
 
@@ -46,7 +47,7 @@ def step_of(span: TraceSpan) -> Step:
         step.passages = _documents(step)
     elif kind is Kind.TOOL:
         result = content_of(span.attributes.get(names.GENAI_TOOL_RESULT), is_json=False)
-        step.outputs, step.is_hidden = result.value, result.value is None
+        step.outputs, step.is_hidden = _told(result.value), result.value is None
     else:
         _read_messages(step)
     return step
@@ -91,6 +92,12 @@ def _read_events(step: Step) -> None:
 def _said(events: list[Any]) -> list[Any] | None:
     found: list[Message | None] = [message_of(event) for event in events]
     return [e for e, m in zip(events, found, strict=True) if m is not None] or None
+
+
+def _told(result: Any) -> Any:
+    # An object is what a model is shown as JSON; messages and documents are read as such.
+    is_object = isinstance(result, Mapping | list) and not tool_passages(result)
+    return json.dumps(result, ensure_ascii=False) if is_object else result
 
 
 def _documents(step: Step) -> list[Passage] | None:

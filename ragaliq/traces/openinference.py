@@ -9,7 +9,7 @@ from ragaliq.core.draft import Passage
 from ragaliq.traces import names
 from ragaliq.traces.chat import message_of
 from ragaliq.traces.content import Content, content_of, numbered
-from ragaliq.traces.documents import documents_of, identifier, number, passages_of
+from ragaliq.traces.documents import documents_of, identifier, number, passages_of, tool_passages
 from ragaliq.traces.shapes import answer_of
 from ragaliq.traces.span import TraceSpan
 from ragaliq.traces.step import Kind, Step
@@ -40,6 +40,8 @@ def step_of(span: TraceSpan) -> Step:
         step.given = _documents(step, names.RERANKED_FROM) or []
     elif step.kind is Kind.LLM:
         _read_model(step)
+    elif step.kind is Kind.TOOL and span.scope not in _TYPED:
+        _read_tool(step)
     elif step.kind is Kind.PROMPT and not isinstance(step.inputs, Mapping):
         variables = content_of(span.attributes.get(names.PROMPT_VARIABLES), is_json=True)
         step.inputs = variables.value if isinstance(variables.value, Mapping) else step.inputs
@@ -91,6 +93,13 @@ def _documents(step: Step, prefix: str) -> list[Passage] | None:
         else:
             step.is_hidden = step.is_hidden or "document.id" in item
     return passages
+
+
+def _read_tool(step: Step) -> None:
+    """Take an object for the text it is written as, as the model is shown it."""
+    if isinstance(step.outputs, Mapping | list) and step.outputs:
+        is_told = message_of(step.outputs) is not None or tool_passages(step.outputs)
+        step.outputs = step.outputs if is_told else step.span.attributes.get("output.value")
 
 
 def _read_model(step: Step) -> None:

@@ -95,6 +95,13 @@ def test_a_tool_s_result_is_context():
     assert triple(only([root, tool, chat(root)]))[1] == ["Five days."]
 
 
+def test_a_tool_s_result_that_is_an_object_is_context_as_json():
+    root, result = agent(), {"text": "Five days."}
+    held = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.result": result}
+    tool = span(parent=root, at=(10, 20), attributes=held)
+    assert triple(only([root, tool, chat(root)]))[1] == [json.dumps(result)]
+
+
 @pytest.mark.parametrize("found", [[{"id": "d0", "score": 1.0}], "hidden"])
 def test_documents_without_their_texts(found):
     root = agent()

@@ -163,6 +163,16 @@ def test_the_application_s_own_attributes_go_before_everything():
     assert triple(found) == ("Asked?", ["One.", "Two."], "Said.")
 
 
+def test_an_object_that_a_tool_returned_is_its_json():
+    root = chain()
+    tool = span("TOOL", parent=root, at=(10, 20), attributes=io(answer={"text": TEXTS[0]}))
+    assert triple(only([root, tool, model(root)])) == (
+        QUESTION,
+        [json.dumps({"text": TEXTS[0]})],
+        ANSWER,
+    )
+
+
 def test_what_begins_after_a_run_is_over_is_no_part_of_it():
     over = chain(at=(0, 50))
     later = chain("And the shops?", "At nine.", parent=over, at=(60, 99))
