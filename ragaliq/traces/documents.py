@@ -11,6 +11,8 @@ from ragaliq.traces.chat import Message, message_of, messages_of, this_turn
 
 __all__ = [
     "DOCUMENT_KEYS",
+    "SCORE_KEYS",
+    "TEXT_KEYS",
     "documents_of",
     "identifier",
     "listed_passages",
@@ -25,8 +27,8 @@ __all__ = [
 
 DOCUMENT_KEYS = ("context", "source_documents", "documents", "docs", "contexts", "retrieved_docs")
 _CONTENT_KEYS = ("page_content", "pageContent")
-_TEXT_KEYS = ("page_content", "text", "content")
-_SCORE_KEYS = ("relevance_score", "score")
+TEXT_KEYS = ("page_content", "text", "content")
+SCORE_KEYS = ("relevance_score", "score")
 
 
 def documents_of(value: Any) -> list[Any] | None:
@@ -146,13 +148,13 @@ def _passage(item: Any) -> Passage | None:
     document = _document(item)
     if document is not None or not isinstance(item, Mapping):
         return document
-    texts = [item[key] for key in _TEXT_KEYS if isinstance(item.get(key), str)]
+    texts = [item[key] for key in TEXT_KEYS if isinstance(item.get(key), str)]
     return Passage(texts[0]) if texts else None
 
 
 def _score_of(metadata: Any) -> float | None:
     """The score that a reranker, or the application, noted on a document."""
-    for key in _SCORE_KEYS:
+    for key in SCORE_KEYS:
         score = number(metadata.get(key)) if isinstance(metadata, Mapping) else None
         if score is not None:
             return score

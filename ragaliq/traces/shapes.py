@@ -1,7 +1,8 @@
 """Question and answer in what chains take and give, as traces hold it.
 
 People write chains in many shapes; these functions know the common ones and say None to the rest.
-They follow the rules by which the handlers read the objects themselves.
+They follow the rules by which `langchain_ragaliq.extract` reads the objects themselves: change
+both.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 from ragaliq.traces.chat import last_answer, last_question, message_of, messages_of
 from ragaliq.traces.documents import DOCUMENT_KEYS, documents_of
 
-__all__ = ["answer_of", "question_of"]
+__all__ = ["ANSWER_KEYS", "QUESTION_KEYS", "answer_of", "question_of"]
 
-_QUESTION_KEYS = (
+QUESTION_KEYS = (
     "question",
     "query",
     "input",
@@ -26,7 +27,7 @@ _QUESTION_KEYS = (
     "message",
     "user_msg",
 )
-_ANSWER_KEYS = (
+ANSWER_KEYS = (
     "answer",
     "result",
     "output",
@@ -55,7 +56,7 @@ def question_of(value: Any) -> str | None:
 
 
 def _question_of_mapping(value: Mapping[str, Any]) -> str | None:
-    for key in _QUESTION_KEYS:
+    for key in QUESTION_KEYS:
         found = question_of(value[key]) if key in value else None
         if found:
             return found
@@ -84,7 +85,7 @@ def _answer_of_mapping(value: Mapping[str, Any]) -> str | None:
     structured = value.get("structured_response")
     if structured is not None:
         return _text_of(structured)
-    for key in _ANSWER_KEYS:
+    for key in ANSWER_KEYS:
         found = _text_of(value[key]) if key in value else None
         if found:
             return found

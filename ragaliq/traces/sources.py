@@ -20,7 +20,8 @@ _Known = tuple[str, str | None]
 class Sources:
     """What each step of a run fetched and no later step has replaced.
 
-    The rules are those of ragaliq's LangChain handler, which sees the objects themselves.
+    The rules are those of `langchain_ragaliq.sources`, which sees the objects themselves: change
+    both, and let `tests/traces/test_same_case.py` compare them.
 
     Args:
         steps: The run's steps, each in the place that its `index` says.

@@ -1,4 +1,7 @@
-"""The documents of one run, through every step that fetches, cuts, reorders or merges them."""
+"""The documents of one run, through every step that fetches, cuts, reorders or merges them.
+
+`ragaliq.traces.sources` keeps the same rules for spans, which have no objects: change both.
+"""
 
 from __future__ import annotations
 
