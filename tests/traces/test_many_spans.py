@@ -1,7 +1,4 @@
-"""Traces of very many spans take time in proportion, whatever their spans are to each other.
-
-Of each, a search through everything that was found so far would take minutes.
-"""
+"""Traces of many spans take time in proportion, whatever their spans are to each other."""
 
 from __future__ import annotations
 
@@ -11,22 +8,22 @@ from hand_written import ANSWER, QUESTION, chain, io, model, only, retriever, sp
 from ragaliq.traces import cases_of_trace
 from ragaliq.traces.names import LLAMA_INDEX_SCOPE
 
-MANY = 10_000
+MANY = 2_000
 
 
 def found(number):
     return {"retrieval.documents.0.document.content": f"Text {number}."}
 
 
-def retrievers_that_embed():
+def retrievers_that_embed(many=MANY):
     root = chain()
-    steps = [span("RETRIEVER", parent=root, attributes=found(n)) for n in range(MANY)]
+    steps = [span("RETRIEVER", parent=root, attributes=found(n)) for n in range(many)]
     return [root, *steps, *(span("EMBEDDING", parent=step) for step in steps)]
 
 
-def a_reranker_each():
-    root, steps = chain(at=(0, 3 * MANY)), []
-    for number in range(MANY):
+def a_reranker_each(many=MANY):
+    root, steps = chain(at=(0, 3 * many)), []
+    for number in range(many):
         (held,) = found(number).values()
         ranked = {
             f"reranker.{side}_documents.0.document.content": held for side in ("input", "output")
@@ -42,22 +39,27 @@ def test_searches(steps):
     assert len(only(steps()).draft.passages) == MANY
 
 
-def test_syntheses():
+def syntheses(many=MANY):
     root = span("CHAIN", name="E.query", scope=LLAMA_INDEX_SCOPE, attributes=io(QUESTION, ANSWER))
-    steps = [
-        span("CHAIN", name="S.synthesize", scope=LLAMA_INDEX_SCOPE, parent=root)
-        for _ in range(MANY)
-    ]
-    assert only([root, *steps]).draft.passages == ()
+    made = {"name": "S.synthesize", "scope": LLAMA_INDEX_SCOPE, "parent": root}
+    return [root, *(span("CHAIN", **made) for _ in range(many))]
 
 
-def test_spans_inside_each_other_each_with_a_model():
+def test_syntheses():
+    assert only(syntheses()).draft.passages == ()
+
+
+def requests_inside_each_other(many=MANY):
     outer, steps = None, []
-    for _ in range(MANY):
+    for _ in range(many):
         outer = span(parent=outer)
         steps += [outer, model(outer)]
-    found = cases_of_trace([*steps, retriever(outer)])
-    assert {case.target.span_id: case.reason for case in found} == {
-        outer.span_id: "",
+    return [*steps, retriever(outer)]
+
+
+def test_requests_inside_each_other():
+    steps = requests_inside_each_other()
+    assert {case.target.span_id: case.reason for case in cases_of_trace(steps)} == {
+        steps[-1].parent_id: "",
         steps[1].span_id: "not_rag",
     }

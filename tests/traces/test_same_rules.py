@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from langchain_ragaliq import documents as live_documents
 from langchain_ragaliq import extract as live_shapes
-
 from ragaliq.traces import documents, shapes
 
 

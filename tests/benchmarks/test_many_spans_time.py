@@ -1,0 +1,37 @@
+"""The time that reading one trace takes grows with its spans, whatever they are to each other."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ragaliq.traces import cases_of_trace
+
+sys.path.append(str(Path(__file__).parent.parent / "traces"))
+
+from test_many_spans import (
+    a_reranker_each,
+    requests_inside_each_other,
+    retrievers_that_embed,
+    syntheses,
+)
+
+FORMS = [retrievers_that_embed, a_reranker_each, syntheses, requests_inside_each_other]
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("spans_of", FORMS)
+def test_eight_times_the_spans_take_about_eight_times_as_long(spans_of):
+    few, many = (
+        min(seconds(spans) for _ in range(3)) for spans in (spans_of(2_000), spans_of(16_000))
+    )
+    assert many < 24 * few  # with a search through all of them for each: 64 times
+
+
+def seconds(spans):
+    began = time.perf_counter()
+    cases_of_trace(spans)
+    return time.perf_counter() - began
