@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.fleet import require_fleet
-from ragaliq.live.settings import require_positive
+from ragaliq.live.settings import require_limits
 
 __all__ = ["Budget", "BudgetLine"]
 
@@ -38,14 +38,14 @@ class Budget:
         name: Whose counts these are: processes that give the same name and storage share them.
 
     Raises:
-        ConfigurationError: A limit is not positive, none is given, or the storage cannot be used.
+        ConfigurationError: A limit cannot be counted, none is given, or the storage cannot be used.
     """
 
     usd_per_hour: float | None = None
     usd_per_day: float | None = None
     tokens_per_hour: int | None = None
     tokens_per_day: int | None = None
-    storage: str = "memory://"
+    storage: str = field(default="memory://", repr=False)  # it may hold a password
     local_share: float = 0.1
     name: str = "default"
 
@@ -53,7 +53,7 @@ class Budget:
         limits = self.limits()
         if not limits:
             raise ConfigurationError("Budget: give at least one limit, such as usd_per_day=5.0")
-        require_positive(**{f"budget.{name}": limit for name, limit in limits.items()})
+        require_limits("budget", limits)
         require_fleet("Budget", storage=self.storage, local_share=self.local_share, name=self.name)
 
     def limits(self) -> dict[str, float]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.fleet import require_fleet
-from ragaliq.live.settings import require_positive
+from ragaliq.live.settings import require_limits
 
 __all__ = ["RateLimits"]
 
@@ -31,22 +31,22 @@ class RateLimits:
         name: Whose counts these are: processes that give the same name and storage share them.
 
     Raises:
-        ConfigurationError: A limit is not positive, none is given, or the storage cannot be used.
+        ConfigurationError: A limit cannot be counted, none is given, or the storage cannot be used.
     """
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
-    storage: str = "memory://"
+    storage: str = field(default="memory://", repr=False)  # it may hold a password
     local_share: float = 0.1
     name: str = "default"
 
     def __post_init__(self) -> None:
-        given = {f"judge_limits.{name}_per_minute": limit for name, limit in self.limits().items()}
+        given = {f"{name}_per_minute": limit for name, limit in self.limits().items()}
         if not given:
             raise ConfigurationError(
                 "RateLimits: give requests_per_minute, tokens_per_minute or both"
             )
-        require_positive(**given)
+        require_limits("judge_limits", given)
         require_fleet(
             "RateLimits", storage=self.storage, local_share=self.local_share, name=self.name
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,12 @@ __all__ = [
     "read_settings",
     "require_choice",
     "require_kind",
+    "require_limits",
     "require_positive",
 ]
+
+# Larger amounts, of calls, tokens or millionths of a dollar, are not counted exactly everywhere.
+_MOST, _MOST_USD = 1e15, 1e9
 
 
 @cache
@@ -99,6 +104,31 @@ def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not value > 0:  # type: ignore[operator]  # neither is NaN
             raise ConfigurationError(f"{owner}: {name} must be a positive number, got {value!r}")
+
+
+def require_limits(owner: str, limits: Mapping[str, float]) -> None:
+    """Refuse limits that cannot be counted.
+
+    Args:
+        owner: Where they are given, for the message.
+        limits: By name; US dollars where it begins with `usd`, else calls or tokens.
+
+    Raises:
+        ConfigurationError: One is not above zero, no whole number of calls or tokens, or too large.
+    """
+    require_positive(**{f"{owner}.{name}": limit for name, limit in limits.items()})
+    for name, limit in limits.items():
+        is_money = name.startswith("usd")
+        most = _MOST_USD if is_money else _MOST
+        if limit > most:
+            raise ConfigurationError(
+                f"Monitor: {owner}.{name} must be at most {most:g}, got {limit!r}; "
+                "leave it out for no limit"
+            )
+        if not is_money and limit != int(limit):
+            raise ConfigurationError(
+                f"Monitor: {owner}.{name} must be a whole number, got {limit!r}"
+            )
 
 
 def require_kind(kind: type, **settings: object) -> None:

@@ -129,7 +129,17 @@ def test_no_hour_costs_more_than_the_limit_and_the_runs_at_the_judge(runs, concu
 
 
 @pytest.mark.parametrize(
-    "wrong", [{}, {"usd_per_day": 0}, {"tokens_per_hour": -1}, {"usd_per_hour": float("nan")}]
+    "wrong",
+    [
+        {},
+        {"usd_per_day": 0},
+        {"tokens_per_hour": -1},
+        {"tokens_per_hour": 1.5},
+        {"usd_per_hour": float("nan")},
+        {"usd_per_hour": float("inf")},
+        {"usd_per_hour": 1e300},
+        {"tokens_per_day": 10**30},
+    ],
 )
 def test_wrong_limits_are_refused(wrong):
     with pytest.raises(ConfigurationError, match=r"[Bb]udget"):

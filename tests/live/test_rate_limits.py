@@ -74,6 +74,8 @@ async def test_a_run_knows_that_it_was_held_up():
         {},
         {"requests_per_minute": 0},
         {"tokens_per_minute": -5},
+        {"requests_per_minute": 0.5},
+        {"tokens_per_minute": float("inf")},
         {"requests_per_minute": 5, "storage": "nowhere://user:secret@host"},
         {"requests_per_minute": 5, "storage": "memory"},
         {"requests_per_minute": 5, "storage": "memcached://user:secret@host"},

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.fleet.storage import SharedStorage
+from ragaliq.live.fleet.address import client_for
+from ragaliq.live.fleet.storage import ANSWERS_WITHIN
 
 __all__ = ["IN_MEMORY", "require_fleet"]
 
@@ -35,4 +36,4 @@ def require_fleet(owner: str, *, storage: str, local_share: float, name: str) ->
             f"{owner}: name must be 1 to 100 letters, digits or any of _ . : -, got {name!r}"
         )
     if storage != IN_MEMORY:
-        SharedStorage(storage).open(owner)
+        client_for(owner, storage, timeout=ANSWERS_WITHIN)

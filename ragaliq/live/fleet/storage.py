@@ -11,7 +11,8 @@ from importlib.resources import files
 from json import dumps
 from typing import TYPE_CHECKING, Any, Literal
 
-from ragaliq.errors import ConfigurationError, RagaliqError
+from ragaliq.errors import RagaliqError
+from ragaliq.live.fleet.address import client_for, connections_of
 
 if TYPE_CHECKING:
     from limits.aio.storage import RedisStorage
@@ -56,82 +57,52 @@ class SharedStorage:
         self._storage: RedisStorage | None = None
         self._scripts: dict[str, Any] = {}
 
-    def open(self, owner: str) -> RedisStorage:
-        """A client; nothing is connected yet.
-
-        Raises:
-            ConfigurationError: The address is not one of a Redis server, or the client library is
-                missing.
-        """
-        # Loaded on first use: the library takes longer to load than all of ragaliq.
-        scheme = self._address.partition("://")[0] if "://" in self._address else ""
-        try:
-            from limits.aio.storage import RedisStorage
-            from limits.errors import ConfigurationError as UnusableStorageError
-            from limits.storage import storage_from_string
-
-            storage = storage_from_string(
-                f"async+{self._address}",
-                implementation="redispy",
-                socket_timeout=self._timeout,
-                socket_connect_timeout=self._timeout,
-            )
-        except ImportError:
-            raise ConfigurationError(
-                f"{owner}: storage {scheme}://... needs a client library: "
-                "pip install 'ragaliq[redis]'"
-            ) from None
-        except (UnusableStorageError, ValueError, TypeError) as error:
-            raise _unusable(owner, scheme, type(error).__name__) from None
-        if not isinstance(storage, RedisStorage):
-            raise _unusable(owner, scheme, "it is not Redis")
-        return storage
-
     async def run(self, script: str, keys: Sequence[str], request: Mapping[str, Any]) -> list[Any]:
         """Run a script of this package, as a whole and alone.
 
         Raises:
             StorageAwayError: It did not answer in time, or with an error. The script may have run.
         """
-        storage = self._own()
+        cancellations = _cancellations()
         try:
+            storage = self._own()
             async with asyncio.timeout(self._timeout):
                 run = self._scripts.get(script)
                 if run is None:
                     connection: Any = storage.bridge.get_connection()  # type: ignore[attr-defined]
                     run = self._scripts[script] = connection.register_script(_source(script))
                 reply: list[Any] = await run(keys=list(keys), args=[dumps(request)])
-                return reply
-        except _failures(storage) as error:
+        # Not all that the client raises has a class of its own in common: a cluster that cannot be
+        # found is no RedisError. Whatever it is, it must not cost a run.
+        except Exception as error:  # noqa: BLE001
             raise StorageAwayError(type(error).__name__) from None
+        finally:
+            # The client waits with `asyncio.wait_for`, which before Python 3.12 forgets that it was
+            # cancelled if that happens at a certain moment: the call would wait past its deadline.
+            if _cancellations() > cancellations:
+                raise asyncio.CancelledError
+        return reply
 
     async def aclose(self) -> None:
         """Close the connections."""
         storage, self._storage, self._owner = self._storage, None, None
         self._scripts = {}
         if storage is not None:
-            connection: Any = storage.bridge.get_connection()  # type: ignore[attr-defined]
-            with suppress(Exception):  # what is being closed need not work
-                async with asyncio.timeout(self._timeout):
-                    await connection.aclose()
+            for connection in connections_of(storage):
+                with suppress(Exception):  # what is being closed need not work
+                    async with asyncio.timeout(self._timeout):
+                        await connection.aclose()
 
     def _own(self) -> RedisStorage:
         # Connections of the process this one was forked from, or of a loop that is gone, are left
         # to whoever they belong to.
         owner = os.getpid(), asyncio.get_running_loop()
         if self._storage is None or self._owner != owner:
-            self._storage, self._owner, self._scripts = self.open("storage"), owner, {}
+            self._storage = client_for("storage", self._address, timeout=self._timeout)
+            self._owner, self._scripts = owner, {}
         return self._storage
 
 
-def _failures(storage: RedisStorage) -> tuple[type[Exception], ...]:
-    known = storage.base_exceptions
-    return (OSError, *(known if isinstance(known, tuple) else (known,)))
-
-
-def _unusable(owner: str, scheme: str, reason: str) -> ConfigurationError:
-    # The rest of the address may hold a password.
-    return ConfigurationError(
-        f"{owner}: storage {scheme or '(without ://)'}://... cannot be used ({reason}); "
-        "use memory:// for this process alone, or redis://host:6379/0"
-    )
+def _cancellations() -> int:
+    task = asyncio.current_task()
+    return task.cancelling() if task is not None else 0

@@ -19,13 +19,20 @@ end
 
 -- What was spent in window i; and by which slot, as pairs of its end and the amount.
 local function spent(i, length)
-  local total, counted = 0, {}
+  local total, counted, latest = 0, {}, slot_at(now, length)
   local slots = redis.call('HGETALL', slots_of(i))
   for n = 1, #slots, 2 do
     local ends, amount = tonumber(slots[n]), tonumber(slots[n + 1])
     if ends + length <= now then
       redis.call('HDEL', slots_of(i), slots[n])
     else
+      if ends > latest then
+        -- The server's clock was set back: this would count until it is there again.
+        redis.call('HDEL', slots_of(i), slots[n])
+        redis.call('HINCRBY', slots_of(i), latest, amount)
+        redis.call('PEXPIRE', slots_of(i), 2 * length)
+        ends = latest
+      end
       total = total + amount
       counted[#counted + 1] = { ends, amount }
     end
