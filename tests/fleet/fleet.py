@@ -42,7 +42,11 @@ def run_fleet(
     outs = [folder / f"process-{number}.json" for number in range(PROCESSES)]
     running = [
         subprocess.Popen(
-            [sys.executable, str(PROGRAM), json.dumps({**options, "out": str(out)})],
+            [
+                sys.executable,
+                str(PROGRAM),
+                json.dumps({**options, "share": 1 / PROCESSES, "out": str(out)}),
+            ],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         )
         for out in outs

@@ -1,6 +1,6 @@
 """One process of a fleet: monitors with more to judge than their limits let through.
 
-python limited_process.py '{"url": ..., "minute": 60, ...}'; writes a line for each call of a judge.
+python limited_process.py '{"url": ..., "minute": 60, "minutes": 5, ...}'; writes a line for each call of a judge.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
-from ragaliq.live import protection
+from ragaliq.live import fleet_budget, protection
+from ragaliq.live.fleet_budget import SharedBudget
 from ragaliq.live.turns import Turns
 from ragaliq.testing import ScriptedJudge
 
@@ -53,6 +54,7 @@ def monitor(what, lines, **limits):
 def main(options):
     shared = {"storage": options["url"], "local_share": options["share"]}
     protection.Turns = functools.partial(Turns, minute=options["minute"], pause=0.1)
+    fleet_budget.SharedBudget = functools.partial(SharedBudget, pause=0.1)
     lines = []
     limits = {
         "requests": {"judge_limits": RateLimits(**shared, requests_per_minute=options["requests"])},
@@ -62,7 +64,7 @@ def main(options):
         "usd": {"budget": Budget(**shared, usd_per_hour=options["usd"])},
     }
     monitors = {what: monitor(what, lines, **limit) for what, limit in limits.items()}
-    until = time.monotonic() + 5 * options["minute"]
+    until = time.monotonic() + options["minutes"] * options["minute"]
     while time.monotonic() < until:
         for each in monitors.values():
             for _ in range(CALLS_AT_ONCE * 2 - each.stats().queued):

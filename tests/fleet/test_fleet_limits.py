@@ -12,15 +12,20 @@ logger = logging.getLogger(__name__)
 
 TOLERANCE = 1.02
 LEAST = 0.6  # how much must be used, for the limits to be what holds the processes back
-SHORT = {"minute": 1.5, "requests": 60, "tokens": 60_000, "usd": 0.3, "share": 0.25}
-REAL = {"minute": 60, "requests": 300, "tokens": 300_000, "usd": 2.0, "share": 0.25}
+SHORT = {"minute": 1.2, "minutes": 5, "requests": 48, "tokens": 120_000, "usd": 0.24}
+REAL = {"minute": 60, "minutes": 5, "requests": 300, "tokens": 300_000, "usd": 2.0}
+
+
+def length(options):
+    """Seconds of a run."""
+    return options["minutes"] * options["minute"]
 
 
 def limits_of(options):
-    """What may be used in five minutes."""
+    """What may be used in a run."""
     return {
-        "requests": 5 * options["requests"],
-        "tokens": 5 * options["tokens"],
+        "requests": options["minutes"] * options["requests"],
+        "tokens": options["minutes"] * options["tokens"],
         "usd": options["usd"],
     }
 
@@ -28,7 +33,7 @@ def limits_of(options):
 def hold_together(processes, options):
     for what, limit in limits_of(options).items():
         calls = calls_of(what, *processes)
-        used = calls.within(5 * options["minute"])
+        used = calls.within(length(options))
         most = calls.most_within(options["minute"])
         logger.warning("%s: %.4g of %.4g; most in a minute %.4g", what, used, limit, most)
         assert LEAST * limit <= used <= TOLERANCE * limit
@@ -36,28 +41,22 @@ def hold_together(processes, options):
 
 def hold_their_shares(processes, options):
     for what, limit in limits_of(options).items():
-        shares = [calls_of(what, process).within(5 * options["minute"]) for process in processes]
+        shares = [calls_of(what, process).within(length(options)) for process in processes]
         logger.warning("%s: %s of %.4g", what, [f"{share:.4g}" for share in shares], limit)
         assert max(shares) <= TOLERANCE * limit / PROCESSES
         assert min(shares) >= LEAST * limit / PROCESSES
 
 
-def test_four_processes_keep_to_one_limit(redis_server, tmp_path):
-    processes = run_fleet(tmp_path, url=redis_server.url(), **SHORT)
-    assert all(set(process["states"].values()) == {"shared"} for process in processes)
-    hold_together(processes, SHORT)
-
-
 def test_without_the_storage_each_keeps_its_share(redis_server, tmp_path):
     redis_server.kill()
-    processes = run_fleet(tmp_path, url=redis_server.url(), **SHORT)
+    processes = run_fleet(tmp_path, url=redis_server.url(), **{**SHORT, "minutes": 3})
     assert all(set(process["states"].values()) == {"away"} for process in processes)
-    hold_their_shares(processes, SHORT)
+    hold_their_shares(processes, {**SHORT, "minutes": 3})
 
 
 def test_a_storage_that_goes_and_comes_back_opens_no_limit_twice(redis_server, tmp_path):
     def trouble():
-        time.sleep(2.5 * SHORT["minute"])
+        time.sleep(2 * SHORT["minute"])
         redis_server.kill()
         time.sleep(SHORT["minute"])
         redis_server.start()
