@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
 
 from ragaliq.backfill.cases import BadRow, cases_of
 from ragaliq.backfill.columns import find_columns
 from ragaliq.backfill.judges import judge_of_process
-from ragaliq.backfill.schema import Outcome, columns_of, schema_of
+from ragaliq.backfill.schema import Outcome, cells_of, columns_of, schema_of
 from ragaliq.backfill.tables import table_of
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
@@ -74,8 +74,7 @@ def score_batch(
             kind or has one of the added columns already.
         DatasetError: A column is missing, or two look like one field.
     """
-    if concurrency < 1:
-        raise ConfigurationError(f"score_batch: concurrency must be at least 1, got {concurrency}")
+    _require_settings(concurrency, prefix, policy)
     given = table_of(table)
     chosen = tuple(e.with_default_policy(policy) for e in resolve_evaluators(evaluators))
     _require_free(given.names, schema_of(chosen, claims=claims, prefix=prefix).names)
@@ -83,8 +82,10 @@ def score_batch(
     decider = judge_of_process(judge, model=model, calibration=calibration)
     for evaluator in chosen:
         evaluator.require(decider)
-    outcomes = run_sync(_outcomes(list(cases_of(given, places)), chosen, decider, concurrency))
-    added = columns_of(outcomes, chosen, decider, claims=claims, prefix=prefix)
+    rows = _Rows(chosen, claims=claims)
+    run_sync(rows.score(cases_of(given, places), decider, concurrency))
+    schema = schema_of(chosen, claims=claims, prefix=prefix)
+    added = columns_of(rows.cells(), decider, schema)
     scored: T = given.with_columns(added)
     return scored
 
@@ -108,6 +109,20 @@ def score_batch_schema(
     return schema_of(resolve_evaluators(evaluators), claims=claims, prefix=prefix)
 
 
+def _require_settings(concurrency: object, prefix: object, policy: object) -> None:
+    is_whole = isinstance(concurrency, int) and not isinstance(concurrency, bool)
+    if not is_whole or concurrency < 1:  # type: ignore[operator]
+        raise ConfigurationError(
+            f"score_batch: concurrency must be a whole number from 1, got {concurrency!r}"
+        )
+    if not isinstance(prefix, str):
+        raise ConfigurationError(f"score_batch: prefix must be a text, got {prefix!r}")
+    if not isinstance(policy, ScoringPolicy):
+        raise ConfigurationError(
+            f"score_batch: policy must be a ScoringPolicy, got {type(policy).__name__}"
+        )
+
+
 def _require_free(names: Sequence[str], added: Sequence[str]) -> None:
     taken = [name for name in added if name in names]
     if taken:
@@ -123,26 +138,36 @@ def _needed(evaluators: Iterable[Evaluator]) -> list[str]:
     return ["query", "response", *(["context"] if reads_context else [])]
 
 
-async def _outcomes(
-    rows: Sequence[RAGTestCase | BadRow],
-    evaluators: Sequence[Evaluator],
-    judge: LLMJudge,
-    concurrency: int,
-) -> list[Outcome]:
-    outcomes: dict[int, Outcome] = {}
-    cases: list[tuple[int, RAGTestCase]] = []
-    for place, row in enumerate(rows):
-        if isinstance(row, BadRow):
-            outcomes[place] = row
-        else:
-            cases.append((place, row))
+class _Rows:
+    """The rows as they are scored: of a result only what goes into the table is kept."""
 
-    async def score(case: tuple[int, RAGTestCase]) -> Mapping[str, EvaluationResult]:
-        return await evaluate_case(case[1], evaluators, judge)
+    def __init__(self, evaluators: Sequence[Evaluator], *, claims: bool) -> None:
+        self._evaluators, self._claims = evaluators, claims
+        self._cells: dict[int, list[Any]] = {}
 
-    scored: AsyncGenerator[tuple[tuple[int, RAGTestCase], Mapping[str, EvaluationResult]], None]
-    scored = score_stream(cases, score, concurrency=in_flight_for(judge, concurrency))
-    async with aclosing(scored) as stream:
-        async for (place, _), results in stream:
-            outcomes[place] = results
-    return [outcomes[place] for place in range(len(rows))]
+    async def score(
+        self, rows: Iterable[RAGTestCase | BadRow], judge: LLMJudge, concurrency: int
+    ) -> None:
+        async def score(numbered: tuple[int, RAGTestCase]) -> Mapping[str, EvaluationResult]:
+            return await evaluate_case(numbered[1], self._evaluators, judge)
+
+        scored: AsyncGenerator[tuple[tuple[int, RAGTestCase], Mapping[str, EvaluationResult]], None]
+        in_flight = in_flight_for(judge, concurrency)
+        scored = score_stream(self._good(rows), score, concurrency=in_flight)
+        async with aclosing(scored) as stream:
+            async for (place, _), results in stream:
+                self._keep(place, results)
+
+    def cells(self) -> Iterator[list[Any]]:
+        """What is added to each row, in their order."""
+        return (self._cells[place] for place in range(len(self._cells)))
+
+    def _good(self, rows: Iterable[RAGTestCase | BadRow]) -> Iterator[tuple[int, RAGTestCase]]:
+        for place, row in enumerate(rows):
+            if isinstance(row, BadRow):
+                self._keep(place, row)
+            else:
+                yield place, row
+
+    def _keep(self, place: int, outcome: Outcome) -> None:
+        self._cells[place] = cells_of(outcome, self._evaluators, claims=self._claims)

@@ -46,7 +46,7 @@ def find_columns(
             table does not have.
         DatasetError: A needed field is missing, or two columns claim one.
     """
-    require_known(own_names)
+    _require_names(own_names)
     found = {field: _named(field, name, names) for field, name in own_names.items()}
     for field in _RECOGNISED:
         if field not in own_names:
@@ -59,6 +59,20 @@ def find_columns(
                 f"{', '.join(FIELDS[field])}, or say which it is with columns={{{field!r}: ...}}"
             )
     return found
+
+
+def _require_names(own_names: object) -> None:
+    if not isinstance(own_names, Mapping):
+        raise ConfigurationError(
+            "columns must be a mapping of fields to columns, such as {'query': 'frage'}, "
+            f"got {type(own_names).__name__}"
+        )
+    require_known(own_names)
+    for field, name in own_names.items():
+        if not isinstance(name, str):
+            raise ConfigurationError(
+                f"columns: the {field}'s column must be its name as a text, got {name!r}"
+            )
 
 
 def _named(field: str, name: str, names: Sequence[str]) -> Place:

@@ -11,7 +11,7 @@ from ragaliq.core.evaluator import Evaluator, judge_name
 from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage
 from ragaliq.judges.base import LLMJudge
 
-__all__ = ["BAD_ROW", "Outcome", "columns_of", "schema_of"]
+__all__ = ["BAD_ROW", "Outcome", "cells_of", "columns_of", "schema_of"]
 
 BAD_ROW = "bad_row"
 """The status of every metric of a row that is no case."""
@@ -49,29 +49,27 @@ def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> 
     return pa.schema([(prefix + name, kind) for name, kind in fields])
 
 
-def columns_of(
-    outcomes: Iterable[Outcome],
-    evaluators: Sequence[Evaluator],
-    judge: LLMJudge,
-    *,
-    claims: bool,
-    prefix: str,
-) -> Any:
-    """The added columns as a `pyarrow.Table`, a row an outcome."""
+def columns_of(rows: Iterable[Sequence[Any]], judge: LLMJudge, schema: Any) -> Any:
+    """The added columns as a `pyarrow.Table`.
+
+    Args:
+        rows: What `cells_of` made of each outcome.
+        judge: Who was asked.
+        schema: The columns, from `schema_of`.
+    """
     pa = load_arrow()
-    schema = schema_of(evaluators, claims=claims, prefix=prefix)
     model = getattr(judge, "model", None)
     decider = [judge_name(judge), model if isinstance(model, str) else None]
     columns: list[list[Any]] = [[] for _ in schema]
-    for outcome in outcomes:
-        row = _cells(outcome, evaluators, claims=claims) + decider + _spent(outcome)
-        for column, cell in zip(columns, row, strict=True):
+    for row in rows:
+        for column, cell in zip(columns, (*row[:-2], *decider, *row[-2:]), strict=True):
             column.append(cell)
     arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _cells(outcome: Outcome, evaluators: Sequence[Evaluator], *, claims: bool) -> list[Any]:
+def cells_of(outcome: Outcome, evaluators: Sequence[Evaluator], *, claims: bool) -> list[Any]:
+    """What is added to a row, but for who was asked."""
     cells: list[Any] = []
     for evaluator in evaluators:
         if isinstance(outcome, BadRow):
@@ -84,7 +82,7 @@ def _cells(outcome: Outcome, evaluators: Sequence[Evaluator], *, claims: bool) -
             details = result.claims
         if claims:
             cells.append([_claim(detail) for detail in details])
-    return cells
+    return cells + _spent(outcome)
 
 
 def _claim(detail: ClaimDetail) -> dict[str, Any]:

@@ -121,7 +121,12 @@ def test_two_columns_of_one_name_are_an_error_only_where_they_are_meant():
     [
         ({"columns": {"frage": "question"}}, "a case has no field 'frage'"),
         ({"columns": {"query": "frage"}}, r"no column 'frage' for the query: .* 'question'"),
-        ({"concurrency": 0}, "concurrency must be at least 1"),
+        ({"columns": ["question"]}, "columns must be a mapping"),
+        ({"columns": {"query": 0}}, "the query's column must be its name as a text, got 0"),
+        ({"concurrency": 0}, "concurrency must be a whole number from 1, got 0"),
+        ({"concurrency": "8"}, "concurrency must be a whole number from 1, got '8'"),
+        ({"prefix": None}, "prefix must be a text, got None"),
+        ({"policy": "ragas"}, "policy must be a ScoringPolicy, got str"),
         ({"evaluators": ["faith"]}, "no evaluator named 'faith'"),
         ({"judge": "oracle"}, "no judge 'oracle'"),
     ],
