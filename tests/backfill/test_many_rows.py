@@ -10,7 +10,7 @@ from ragaliq import RAGTestCase, score_batch
 from ragaliq.core.results import EvaluationResult
 from ragaliq.testing import ScriptedJudge
 
-CONCURRENCY = 4
+CONCURRENCY = 2
 
 
 class Counting(ScriptedJudge):
@@ -33,7 +33,7 @@ def kept():
 def test_cases_and_results_are_not_kept_until_the_last_row():
     gc.collect()
     before, judge = kept(), Counting()
-    rows = [{"question": "q", "contexts": ["c"], "answer": "a"}] * 120
+    rows = [{"question": "q", "contexts": ["c"], "answer": "a"}] * 40
     scored = score_batch(
         pd.DataFrame(rows), evaluators=["relevance"], judge=judge, concurrency=CONCURRENCY
     )

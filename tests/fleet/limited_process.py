@@ -1,6 +1,6 @@
 """One process of a fleet: monitors with more to judge than their limits let through.
 
-python limited_process.py '{"url": ..., "minute": 60, "minutes": 5, ...}'; writes a line for each call.
+python limited_process.py '{"url": ..., "minute": 60, "minutes": 5, ...}'; writes a line for a call.
 """
 
 from __future__ import annotations
