@@ -73,8 +73,9 @@ class KeptRuns:
         except Exception:
             self._delete(key)
             raise
-        replies.kept()
+        # In this order: a run that came back after a crash in between would be paid for again.
         self._delete(key)
+        replies.kept()
 
     def left_behind(self) -> list[Job]:
         """The runs of monitors that are gone, now this one's; of several exactly one gets each."""

@@ -72,6 +72,21 @@ class WriterConnection:
                 self._close()
                 raise
 
+    def empty_log(self) -> None:
+        """Move what is in the write-ahead log into the file, and empty the log.
+
+        Until then it holds texts that were deleted. Where another connection reads or writes at the
+        moment, it stays for the next time.
+        """
+        with self._lock:
+            connection = self._connection
+            if connection is None or self._inherited:
+                return
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                connection.execute(f"PRAGMA busy_timeout = {int(self._busy_timeout * 1000)}")
+
     def close(self) -> None:
         """Close; the next transaction opens again."""
         with self._lock:
@@ -93,6 +108,8 @@ class WriterConnection:
         # A killed process loses nothing it committed; a power failure may cost the last commits.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
+        # What is deleted is overwritten: it may be what people asked and were told.
+        connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
         migrate(connection)
         return connection

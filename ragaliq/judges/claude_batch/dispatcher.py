@@ -27,7 +27,8 @@ logger = logging.getLogger(__name__)
 
 _TOO_LARGE = 413
 _AT_A_TIME = 500
-# Times the results of a batch are read to their end before what is missing in them is given up.
+# Times the results of a batch are read to their end before what is missing in them is given up,
+# and times it is not found before it is given up: one that is paid for must not be lost by a slip.
 _READINGS = 3
 _LONGEST_PAUSE = 300.0
 
@@ -50,6 +51,7 @@ class Dispatcher:
         self._looks: dict[str, float] = {}
         self._pauses: dict[str, Backoff] = {}
         self._readings: dict[str, int] = {}
+        self._misses: dict[str, int] = {}
 
     async def work(self) -> float:
         """Do all that is due; seconds until the next thing is.
@@ -82,8 +84,10 @@ class Dispatcher:
         if not pending.requests:
             return self._schedule.max_wait
         full = pending.requests >= self._schedule.max_requests or pending.size >= self._max_bytes
-        due = 0.0 if full else pending.since + self._schedule.max_wait - now
-        return max(due, self._not_before - now)
+        # One of the future: the clock was set back meanwhile.
+        is_odd = pending.since > now
+        due = 0.0 if full or is_odd else pending.since + self._schedule.max_wait - now
+        return max(due, self._not_before - time.monotonic())
 
     async def _submit(self, submission: Submission) -> bool:
         """Send a batch; whether the next one may follow."""
@@ -117,16 +121,16 @@ class Dispatcher:
         await asyncio.to_thread(self._outbox.refused, submission.name, refused_batch(status))
 
     def _wait_before_next(self) -> bool:
-        self._not_before = time.time() + self._refusals.pause()
+        self._not_before = time.monotonic() + self._refusals.pause()
         return False
 
     # --- what becomes of a batch --------------------------------------------------------------
 
     async def _look_after(self, batch_id: str, sent_at: float) -> float:
         """Look at a batch if it is time; seconds until the next look."""
-        now, first = time.time(), self._schedule.poll_interval
+        now, first = time.monotonic(), self._schedule.poll_interval
         # One that was sent by an earlier process may have ended long ago.
-        due = self._looks.setdefault(batch_id, sent_at + first)
+        due = self._looks.setdefault(batch_id, now + min(first, sent_at + first - time.time()))
         if due > now:
             return due - now
         pauses = self._pauses.setdefault(batch_id, Backoff(first, min(first * 10, _LONGEST_PAUSE)))
@@ -134,12 +138,14 @@ class Dispatcher:
             if (await self._api.state(batch_id)).has_ended:
                 await self._fetch(batch_id)
         except UnknownBatchError:
+            self._misses[batch_id] = self._misses.get(batch_id, 0) + 1
             logger.warning("the API does not know batch %s", batch_id)
-            await asyncio.to_thread(self._outbox.give_up, batch_id, withheld("unknown_batch"))
+            if self._misses[batch_id] >= _READINGS:
+                await asyncio.to_thread(self._outbox.give_up, batch_id, withheld("unknown_batch"))
         except LaterError as error:
             logger.warning("batch %s: %s; asking again", batch_id, error)
         pause = pauses.pause()
-        self._looks[batch_id] = time.time() + pause
+        self._looks[batch_id] = time.monotonic() + pause
         return pause
 
     async def _fetch(self, batch_id: str) -> None:

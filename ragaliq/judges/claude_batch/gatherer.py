@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 # Seconds for further requests to come, so that many asked at once are stored at once.
 _COMPANY = 0.02
+# Requests stored at once: the event loop waits for them.
+_AT_ONCE = 200
 # Seconds between two looks at what other processes brought into the store.
 _TICK = 0.5
 _CLEANING = 30.0
@@ -162,14 +164,16 @@ class Gatherer:
         self._changed.clear()
         if self._abandoned:
             self._give_back()
-        if self._new:
-            # At once and not on a thread: whoever is cancelled meanwhile could not be told what
-            # became of its request.
-            ids = self._ledger.enroll([waiter.question for waiter in self._new])
-            new, self._new = self._new, []
+        while self._new:
+            # Not on a thread: whoever is cancelled meanwhile could not be told what became of its
+            # request.
+            new = self._new[:_AT_ONCE]
+            ids = self._ledger.enroll([waiter.question for waiter in new])
+            del self._new[:_AT_ONCE]
             for waiter, request_id in zip(new, ids, strict=True):
                 waiter.request_id = request_id
                 self._waiting[request_id] = waiter
+            await asyncio.sleep(0)
 
     def _leads(self) -> bool:
         """Whether this is the one that sends for all that share the store."""
@@ -187,13 +191,18 @@ class Gatherer:
         return self._lead is not None
 
     async def _deliver(self) -> None:
-        while answers := await asyncio.to_thread(self._ledger.take):
+        answers = await asyncio.to_thread(self._ledger.take)
+        while answers:
+            # Before these are handed over: with the last ones the pump ends at once, or whoever
+            # closes the event loop next would find it still at work.
+            following = await asyncio.to_thread(self._ledger.take)
             for answer in answers:
                 waiter = self._waiting.pop(answer.request_id, None)
                 if waiter is not None and not waiter.reply.done():
                     waiter.reply.set_result(answer)
                 else:  # whoever waited has gone meanwhile
                     self._abandoned.append(answer.request_id)
+            answers = following
         now = time.monotonic()
         for waiter in [waiter for waiter in self._waiting.values() if waiter.until <= now]:
             del self._waiting[waiter.request_id]

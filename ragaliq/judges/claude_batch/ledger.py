@@ -11,7 +11,6 @@ that asks the same.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragaliq.errors import DatasetError, StoreError
-from ragaliq.judges.claude_batch.outcomes import SUCCEEDED, Outcome
+from ragaliq.judges.claude_batch.outcomes import SUCCEEDED, Outcome, read_outcome
 from ragaliq.storage.connection import WriterConnection
 from ragaliq.storage.failures import store_error
 from ragaliq.storage.owners import Owner
@@ -109,7 +108,7 @@ class Ledger:
             request_id = self._inserted(connection, question, now)
         else:
             request_id, state, outcome, is_orphan = row
-            failed = state == "done" and json.loads(outcome)["type"] != SUCCEEDED
+            failed = state == "done" and read_outcome(outcome)["type"] != SUCCEEDED
             if failed and is_orphan:  # nobody heard of the failure: asked again, it is tried again
                 connection.execute(
                     "UPDATE batch_requests SET state = 'open', params = ?, outcome = NULL, "
@@ -148,7 +147,7 @@ class Ledger:
         me = self.owner.name
         with self.transaction() as connection:
             rows = connection.execute(_READY, (me,)).fetchall()
-            answers = [Answer(row[0], json.loads(row[1]), bool(row[2])) for row in rows]
+            answers = [Answer(row[0], read_outcome(row[1]), bool(row[2])) for row in rows]
             connection.executemany(
                 "UPDATE batch_holds SET delivered = 1 WHERE request_id = ? AND owner = ?",
                 [(answer.request_id, me) for answer in answers],
@@ -159,12 +158,15 @@ class Ledger:
             )
             failed = [a.request_id for a in answers if a.outcome["type"] != SUCCEEDED]
             self._let_go(connection, failed)
+        if failed:
+            self._clear()
         return answers
 
     def release(self, request_ids: Sequence[str]) -> None:
         """What became of these is kept elsewhere: delete them, unless others hold them too."""
         with self.transaction() as connection:
             self._let_go(connection, request_ids)
+        self._clear()
 
     def abandon(self, request_ids: Sequence[str]) -> None:
         """Nobody here waits for these any more; those not sent yet need not be."""
@@ -191,6 +193,15 @@ class Ledger:
                 "FROM batch_holds h WHERE h.request_id = batch_requests.request_id)",
                 (time.time() - _KEPT_FOR,),
             )
+
+    def _clear(self) -> None:
+        """Once nothing is under way, no text is left anywhere."""
+        with self.transaction() as connection:
+            (is_left,) = connection.execute(
+                "SELECT EXISTS(SELECT 1 FROM batch_requests)"
+            ).fetchone()
+        if not is_left:
+            self._connection.empty_log()
 
     def close(self) -> None:
         """Close the file; the next call opens it again."""

@@ -14,6 +14,10 @@ from ragaliq.judges.claude_batch.outcomes import Outcome, Result
 __all__ = ["Outbox", "Pending", "Submission", "Unsure"]
 
 _HELD = "EXISTS (SELECT 1 FROM batch_holds h WHERE h.request_id = batch_requests.request_id)"
+_SENT = (
+    "UPDATE batch_requests SET state = 'sent', batch_id = ?, changed_at = ? "
+    "WHERE submission = ? AND state = 'sending'"
+)
 # How often a request is sent that the API could not process for reasons of its own.
 _ATTEMPTS = 3
 
@@ -106,11 +110,7 @@ class Outbox:
 
     def sent(self, submission: str, batch_id: str) -> None:
         """The API has it, under this id."""
-        self._change(
-            "UPDATE batch_requests SET state = 'sent', batch_id = ?, changed_at = ? "
-            "WHERE submission = ? AND state = 'sending'",
-            (batch_id, time.time(), submission),
-        )
+        self._change(_SENT, (batch_id, time.time(), submission))
 
     def take_back(self, submission: str) -> None:
         """The API certainly has it not: its requests are to be sent."""
@@ -119,6 +119,19 @@ class Outbox:
             "WHERE submission = ? AND state = 'sending'",
             (time.time(), submission),
         )
+
+    def found(self, submission: str, batch_id: str, names: set[str]) -> bool:
+        """Note that a batch with these requests is the one that was sent, unless it is another."""
+        with self._ledger.transaction() as connection:
+            rows = connection.execute(
+                "SELECT request_id FROM batch_requests WHERE submission = ? AND state = 'sending'",
+                (submission,),
+            )
+            # Some lines of its results may be missing, or malformed.
+            if not names or not names <= {row[0] for row in rows}:
+                return False
+            connection.execute(_SENT, (batch_id, time.time(), submission))
+        return True
 
     def refused(self, submission: str, outcome: Outcome) -> None:
         """The API will not have it: its requests have failed."""
@@ -157,36 +170,23 @@ class Outbox:
             ).fetchall()
         return {row[0] for row in rows}
 
-    def settle(self, batch_id: str, results: Sequence[Result]) -> int:
-        """Store results of a batch; how many of its requests they settle.
-
-        A request of a batch whose id could not be noted is recognised by its own id. One whose
-        failure may pass is to be sent again, a few times.
-        """
-        settled = 0
+    def settle(self, batch_id: str, results: Sequence[Result]) -> None:
+        """Store results of a batch; requests whose failure may pass are sent again, a few times."""
         with self._ledger.transaction() as connection:
             for result in results:
                 if result.may_pass:
-                    settled += connection.execute(
+                    connection.execute(
                         "UPDATE batch_requests SET state = 'open', submission = NULL, "
                         "batch_id = NULL, attempts = attempts + 1, changed_at = ? "
-                        "WHERE request_id = ? AND (batch_id = ? OR state = 'sending') "
-                        "AND state IN ('sending', 'sent') AND attempts + 1 < ?",
+                        "WHERE request_id = ? AND batch_id = ? AND state = 'sent' "
+                        "AND attempts + 1 < ?",
                         (time.time(), result.request_id, batch_id, _ATTEMPTS),
-                    ).rowcount
-                settled += connection.execute(
+                    )
+                connection.execute(
                     "UPDATE batch_requests SET state = 'done', params = '', outcome = ?, "
-                    "batch_id = ?, changed_at = ? WHERE request_id = ? "
-                    "AND (batch_id = ? OR state = 'sending') AND state IN ('sending', 'sent')",
-                    (
-                        json.dumps(result.outcome),
-                        batch_id,
-                        time.time(),
-                        result.request_id,
-                        batch_id,
-                    ),
-                ).rowcount
-        return settled
+                    "changed_at = ? WHERE request_id = ? AND batch_id = ? AND state = 'sent'",
+                    (json.dumps(result.outcome), time.time(), result.request_id, batch_id),
+                )
 
     def unsettled(self, batch_id: str) -> int:
         """Requests of a batch without a result so far."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from ragaliq.errors import JudgeAPIError, JudgeError, JudgeResponseError, JudgeTimeoutError
 from ragaliq.judges.api_errors import status_failed
@@ -13,16 +13,25 @@ __all__ = [
     "Outcome",
     "Result",
     "failure_of",
+    "read_outcome",
     "read_result",
     "refused_batch",
     "withheld",
 ]
 
-Outcome = dict[str, Any]
+Outcome: TypeAlias = dict[str, Any]
 """`type`, and what goes with it: `message` where it succeeded, else how it failed. Nothing else a
 server wrote is kept."""
 
 SUCCEEDED = "succeeded"
+
+_MALFORMED: Final[Outcome] = {"type": "malformed"}
+# What goes with an outcome besides its type.
+_NEEDED: dict[str, tuple[str, type]] = {
+    SUCCEEDED: ("message", dict),
+    "errored": ("error", str),
+    "refused": ("status", int),
+}
 
 # What the API calls failures that may pass; a request is not billed for them.
 _PASSING = {"api_error", "overloaded_error", "rate_limit_error", "timeout_error"}
@@ -75,7 +84,7 @@ def read_result(line: bytes) -> Result | None:
         return Result(request_id, {"type": "errored", "error": error}, error in _PASSING)
     if kind in ("expired", "canceled"):
         return Result(request_id, {"type": kind})
-    return Result(request_id, {"type": "malformed"})
+    return Result(request_id, _MALFORMED)
 
 
 def _unread(line: bytes) -> Result | None:
@@ -83,7 +92,7 @@ def _unread(line: bytes) -> Result | None:
         request_id = json.loads(line)["custom_id"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return Result(request_id, {"type": "malformed"}) if isinstance(request_id, str) else None
+    return Result(request_id, _MALFORMED) if isinstance(request_id, str) else None
 
 
 def _error_type(result: dict[str, Any]) -> str:
@@ -95,6 +104,20 @@ def _error_type(result: dict[str, Any]) -> str:
         if isinstance(named, str) and named in _KNOWN:
             return named
     return "unknown_error"
+
+
+def read_outcome(text: str) -> Outcome:
+    """An outcome from the store; one that is damaged, or of another version, is a malformed one."""
+    try:
+        outcome = json.loads(text)
+        kind = outcome["type"]
+        needed = _NEEDED.get(kind)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return _MALFORMED
+    if needed is not None:
+        name, of_type = needed
+        return outcome if isinstance(outcome.get(name), of_type) else _MALFORMED
+    return outcome if kind in _WORDS else _MALFORMED
 
 
 def refused_batch(status: int) -> Outcome:

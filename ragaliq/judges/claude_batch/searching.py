@@ -3,8 +3,8 @@
 Between the moment a batch is sent and the moment its id is stored the process may be killed, or
 the API's reply lost. The API lists batches, but what is in one is to be seen only in its results.
 So every batch of the right size and age that is not in the store is a candidate: when it has
-ended, the ids in its results say whether it is ours. Requests are sent again only when no candidate
-is left.
+ended, the ids in its results say whether it is ours. If it is, its id is noted, and it is like any
+other. Requests are sent again only when no candidate is left.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 
 from ragaliq.judges.claude_batch.api import BatchApi, BatchState, LaterError, UnknownBatchError
 from ragaliq.judges.claude_batch.outbox import Outbox, Unsure
-from ragaliq.judges.claude_batch.outcomes import Result, read_result
+from ragaliq.judges.claude_batch.outcomes import read_result
 from ragaliq.judges.claude_batch.schedule import Backoff, Schedule
 
 __all__ = ["Search"]
@@ -23,8 +23,7 @@ __all__ = ["Search"]
 logger = logging.getLogger(__name__)
 
 # By how much the API's clock and ours may differ, in seconds.
-_CLOCKS = 300.0
-_AT_A_TIME = 500
+_CLOCKS = 3600.0
 _LONGEST_PAUSE = 300.0
 
 
@@ -40,6 +39,7 @@ class Search:
     def __init__(self, outbox: Outbox, api: BatchApi, schedule: Schedule) -> None:
         self._outbox, self._api, self._schedule = outbox, api, schedule
         self._others: set[str] = set()
+        self._missed: dict[str, float] = {}
         self._pauses = Backoff(
             min(schedule.poll_interval, schedule.resend_after), schedule.poll_interval * 10
         )
@@ -57,50 +57,61 @@ class Search:
             JudgeError: The API may not be asked.
         """
         lost = await asyncio.to_thread(self._outbox.unsure)
+        now = time.monotonic()
+        # By when it was first missed here: the clock may have been set since it was sent.
+        self._missed = {unsure.name: self._missed.get(unsure.name, now) for unsure in lost}
         if not lost:
             return _LONGEST_PAUSE
-        if (wait := self._next - time.time()) > 0.0:
+        if (wait := self._next - now) > 0.0:
             return wait
         try:
             await self._look(lost)
         except LaterError as error:
             logger.warning("batches could not be listed: %s; asking again", error)
         pause = min(self._pauses.pause(), _LONGEST_PAUSE)
-        self._next = time.time() + pause
+        self._next = time.monotonic() + pause
         return pause
 
     async def _look(self, lost: list[Unsure]) -> None:
         # Asked before anything else, since a batch may appear while candidates are looked into.
-        asked_at = time.time()
+        asked_at = time.monotonic()
         made = await self._api.made_since(min(unsure.since for unsure in lost) - _CLOCKS)
         known = await asyncio.to_thread(self._outbox.known)
         strangers = [batch for batch in made if batch.batch_id not in known | self._others]
-        for batch in strangers:
-            if batch.has_ended and any(_may_be(batch, unsure) for unsure in lost):
-                await self._look_into(batch.batch_id)
-        running = [batch for batch in strangers if batch.batch_id not in self._others]
-        for unsure in await asyncio.to_thread(self._outbox.unsure):
-            is_late = asked_at - unsure.since > self._schedule.resend_after
-            if is_late and not any(_may_be(batch, unsure) for batch in running):
+        for unsure in lost:
+            candidates = [batch for batch in strangers if _may_be(batch, unsure)]
+            if await self._is_among(candidates, unsure):
+                continue
+            is_late = asked_at - self._missed[unsure.name] > self._schedule.resend_after
+            if is_late and all(batch.batch_id in self._others for batch in candidates):
                 logger.info("a batch of %d requests was not taken: sent again", unsure.requests)
                 await asyncio.to_thread(self._outbox.take_back, unsure.name)
 
-    async def _look_into(self, batch_id: str) -> None:
-        found: list[Result] = []
-        settled = 0
+    async def _is_among(self, candidates: list[BatchState], unsure: Unsure) -> bool:
+        """Whether the lost batch is one of these, the newest first; then it is noted which."""
+        for batch in candidates:
+            if batch.batch_id in self._others:
+                continue
+            if not batch.has_ended:
+                # An older one may hold the same requests, asked and answered before.
+                return False
+            names = await self._names_in(batch.batch_id)
+            if await asyncio.to_thread(self._outbox.found, unsure.name, batch.batch_id, names):
+                logger.info("batch %s is the one of %d requests", batch.batch_id, unsure.requests)
+                return True
+            self._others.add(batch.batch_id)
+        return False
+
+    async def _names_in(self, batch_id: str) -> set[str]:
+        """The requests a batch has results for."""
+        names = set()
         try:
             async for line in self._api.results(batch_id):
                 if (result := read_result(line)) is not None:
-                    found.append(result)
-                if len(found) >= _AT_A_TIME:
-                    settled += await asyncio.to_thread(self._outbox.settle, batch_id, found)
-                    found = []
+                    names.add(result.request_id)
         except UnknownBatchError:
-            pass  # archived or deleted: there is nothing in it to be had
-        settled += await asyncio.to_thread(self._outbox.settle, batch_id, found)
-        self._others.add(batch_id)
-        if settled:
-            logger.info("batch %s had %d requests of ours", batch_id, settled)
+            return set()  # archived or deleted: there is nothing in it to be had
+        return names
 
 
 def _may_be(batch: BatchState, unsure: Unsure) -> bool:
