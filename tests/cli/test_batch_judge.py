@@ -16,6 +16,7 @@ import pytest
 from ragaliq.testing import BatchesServer
 
 CASES = 500
+FEW = 50
 COMMAND = [
     *(sys.executable, "-m", "ragaliq.cli", "evaluate", "cases.jsonl"),
     *("--judge", "claude-batch", "--out"),
@@ -40,9 +41,6 @@ def server():
 
 @pytest.fixture
 def start(tmp_path, server):
-    (tmp_path / "cases.jsonl").write_text(
-        "".join(json.dumps(case(number)) + "\n" for number in range(CASES))
-    )
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAGALIQ_")}
     environment |= {
         "ANTHROPIC_API_KEY": "test-key",
@@ -51,7 +49,10 @@ def start(tmp_path, server):
         "COLUMNS": "200",
     }
 
-    def run(*arguments, out="results.jsonl"):
+    def run(*arguments, cases=FEW, out="results.jsonl"):
+        (tmp_path / "cases.jsonl").write_text(
+            "".join(json.dumps(case(number)) + "\n" for number in range(cases))
+        )
         return subprocess.Popen(
             [*COMMAND, out, *arguments],
             cwd=tmp_path,
@@ -83,14 +84,14 @@ def judged(tmp_path):
 def test_500_cases_killed_in_the_middle_are_paid_for_once_and_cost_half(tmp_path, server, start):
     # Killed while the first batches are under way, while results are fetched, and later.
     server.holds = True
-    kill_when(start(), lambda: server.batches)
+    kill_when(start(cases=CASES), lambda: server.batches)
     server.holds = False
-    running = start("--resume")
+    running = start("--resume", cases=CASES)
     kill_when(running, lambda: "results" in server.calls)
-    running = start("--resume")
+    running = start("--resume", cases=CASES)
     kill_when(running, lambda: len(judged(tmp_path)) > CASES // 10)
 
-    shown, said = start("--resume").communicate(timeout=200)
+    shown, said = start("--resume", cases=CASES).communicate(timeout=200)
     assert sorted(judged(tmp_path)) == sorted(case(number)["id"] for number in range(CASES))
     # Each case: its claims, its relevance, and the verdicts.
     assert len(server.paid) == len(set(server.paid)) == 3 * CASES, said
@@ -122,7 +123,7 @@ def test_two_processes_that_ask_the_same_pay_once_and_one_goes_on_without_the_ot
     server.holds = True
     first = start("--metrics", "relevance")
     second = start("--metrics", "relevance", out="second.jsonl")
-    while not (server.batches and waiting(tmp_path) == [CASES, CASES]):
+    while not (server.batches and waiting(tmp_path) == [FEW, FEW]):
         assert first.poll() is second.poll() is None
         time.sleep(0.01)
     first.send_signal(signal.SIGKILL)
@@ -130,8 +131,8 @@ def test_two_processes_that_ask_the_same_pay_once_and_one_goes_on_without_the_ot
     server.holds = False
 
     shown, said = second.communicate(timeout=100)
-    assert f"{CASES} judged" in shown, said
-    assert len(server.paid) == len(set(server.paid)) == CASES
+    assert f"{FEW} judged" in shown, said
+    assert len(server.paid) == len(set(server.paid)) == FEW
 
 
 def test_an_interrupt_says_so_and_what_was_sent_is_there_for_the_next_run(tmp_path, server, start):
@@ -147,8 +148,8 @@ def test_an_interrupt_says_so_and_what_was_sent_is_there_for_the_next_run(tmp_pa
 
     server.holds = False
     shown, said = start("--metrics", "relevance", "--resume").communicate(timeout=100)
-    assert f"{CASES} judged" in shown, said
-    assert len(server.paid) == len(set(server.paid)) == CASES
+    assert f"{FEW} judged" in shown, said
+    assert len(server.paid) == len(set(server.paid)) == FEW
 
 
 def test_an_estimate_shows_the_discount_and_needs_neither_key_nor_store(ragaliq, write_cases):

@@ -59,15 +59,16 @@ def crash(monkeypatch):
 
 def paid_after_a_crash(at, judge_at, cases, crash, store):
     """How many requests two runs paid for, the first of which was killed at a step."""
+    quick = {"max_wait": 0.01, "poll_interval": 0.01, "resend_after": 0.05, "store": store}
     with BatchesServer() as server:
         crash.plan(at)
-        first = judge_at(server, store=store)
+        first = judge_at(server, **quick)
         done = evaluate(cases, judge=first)
         die(first)
         if all(metric.measured for metric in done.metrics.values()):
             return len(server.paid)  # it came after the results: asking again is another run
         crash.plan(None)
-        run = evaluate(cases, judge=judge_at(server, store=store))
+        run = evaluate(cases, judge=judge_at(server, **quick))
         assert [run.metrics[name].measured for name in ("faithfulness", "relevance")] == [1, 1]
         assert len(set(server.paid)) == len(server.paid)
         return len(server.paid)
