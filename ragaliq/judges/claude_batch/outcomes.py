@@ -75,7 +75,7 @@ def read_result(line: bytes) -> Result | None:
         kind = result["type"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return _unread(line)
-    if not isinstance(request_id, str):
+    if not _may_be_ours(request_id):
         return None
     if kind == SUCCEEDED and isinstance(result.get("message"), dict):
         return Result(request_id, {"type": SUCCEEDED, "message": result["message"]})
@@ -92,7 +92,12 @@ def _unread(line: bytes) -> Result | None:
         request_id = json.loads(line)["custom_id"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return Result(request_id, _MALFORMED) if isinstance(request_id, str) else None
+    return Result(request_id, _MALFORMED) if _may_be_ours(request_id) else None
+
+
+def _may_be_ours(request_id: object) -> bool:
+    # SQLite takes no text with half a surrogate pair in it, which JSON may hold.
+    return isinstance(request_id, str) and request_id.isascii()
 
 
 def _error_type(result: dict[str, Any]) -> str:

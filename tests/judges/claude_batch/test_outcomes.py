@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq.errors import JudgeError
-from ragaliq.judges.claude_batch.outcomes import SUCCEEDED, failure_of, read_result
+from ragaliq.judges.claude_batch.outcomes import SUCCEEDED, failure_of, read_outcome, read_result
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -25,6 +25,7 @@ RESULTS = JSON | st.fixed_dictionaries(
         "error": JSON | st.fixed_dictionaries({"type": KINDS}),
     },
 )
+NAMES = st.text("0123456789abcdef-", min_size=1)
 
 
 @given(st.binary())
@@ -32,7 +33,7 @@ def test_bytes_of_any_kind_are_no_error(line):
     read_result(line)
 
 
-@given(st.text(min_size=1), RESULTS)
+@given(NAMES, RESULTS)
 def test_whatever_the_result_of_a_named_request_is_it_is_told(name, result):
     read = read_result(json.dumps({"custom_id": name, "result": result}).encode())
 
@@ -43,6 +44,24 @@ def test_whatever_the_result_of_a_named_request_is_it_is_told(name, result):
         assert isinstance(failure_of(read.outcome, "claude"), JudgeError)
 
 
-@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"custom_id": 3, "result": {}}', b"null"])
+@given(st.text() | JSON.map(json.dumps) | RESULTS.map(json.dumps))
+def test_whatever_the_store_holds_is_a_reply_or_a_failure(text):
+    outcome = read_outcome(text)
+
+    if outcome["type"] == SUCCEEDED:
+        assert isinstance(outcome["message"], dict)
+    else:
+        assert isinstance(failure_of(outcome, "claude"), JudgeError)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[" * 100_000,
+        b'{"custom_id": 3, "result": {}}',
+        b"null",
+        b'{"custom_id": "\\ud800", "result": {"type": "expired"}}',
+    ],
+)
 def test_a_line_that_names_no_request_is_nothing(line):
     assert read_result(line) is None
