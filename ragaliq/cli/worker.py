@@ -109,6 +109,7 @@ def run(
 def health(
     *,
     broker: Broker = None,
+    queue: Queue = "ragaliq",
     name: Annotated[
         str | None,
         typer.Option(help="The worker that must answer, ragaliq@%h for this machine's; else any."),
@@ -118,7 +119,7 @@ def health(
     """End with code 0 when a worker answers, with 1 when none does."""
     from ragaliq.worker_tier.health import answering
 
-    names = answering(broker, name=name, timeout=timeout)
+    names = answering(broker, name=name, timeout=timeout, queue=queue)
     errors.print(plain(f"{names[0]} answers" if names else "no worker answers"))
     return ExitCode.OK if names else ExitCode.BELOW_THRESHOLD
 

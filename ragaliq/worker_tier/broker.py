@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -51,18 +52,29 @@ def broker_url(given: str | None) -> str:
     return url
 
 
-def celery_app(url: str, *, queue: str = "ragaliq") -> Celery:
+def celery_app(
+    url: str, *, queue: str = "ragaliq", ssl: Mapping[str, Any] | bool | None = None
+) -> Celery:
     """A Celery application that speaks JSON only and keeps no results.
+
+    Nothing of it comes from the process it is in: not the settings of another Celery application,
+    and not Celery's own environment variables (`CELERY_BROKER_URL` and the like).
+
+    Args:
+        url: The broker's address.
+        queue: Where the jobs are.
+        ssl: Celery's `broker_use_ssl`.
 
     Raises:
         ConfigurationError: Celery is not installed.
     """
     try:
-        from celery import Celery
-    except ModuleNotFoundError:
+        from ragaliq.worker_tier.celery_application import OwnApplication
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("celery", "kombu"):
+            raise
         raise ConfigurationError("Celery is not installed: pip install 'ragaliq[celery]'") from None
-    # Not the process's current application: there may be one that has nothing to do with us.
-    app = Celery("ragaliq", broker=url, set_as_current=False, autofinalize=False)
+    app = OwnApplication(url)
     app.conf.update(
         accept_content=["json"],
         task_serializer="json",
@@ -70,7 +82,12 @@ def celery_app(url: str, *, queue: str = "ragaliq") -> Celery:
         event_serializer="json",
         task_ignore_result=True,
         task_protocol=2,
+        # Commands to workers, `ping` or `shutdown`, otherwise go to every Celery worker there is
+        # on the broker, other applications' too, and theirs to ours.
+        control_exchange=f"{queue}.control",
     )
+    if ssl:
+        app.conf.broker_use_ssl = ssl
     if url.startswith(_REDIS):
         app.conf.broker_transport = "ragaliq.worker_tier.redis_transport:Transport"
         # One list for each queue, and notes of our own: another application on the same Redis has

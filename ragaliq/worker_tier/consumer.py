@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from celery.worker.consumer import Consumer
+from celery.worker.request import Request
 
 from ragaliq.worker_tier.broker import TASK
 
-__all__ = ["JobConsumer"]
+__all__ = ["JobConsumer", "JobRequest"]
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,14 @@ class JobConsumer(Consumer):  # type: ignore[misc]  # Celery carries no type hin
             message.reject_log_error(logger, self.connection_errors, requeue=True)
         else:
             message.ack_log_error(logger, self.connection_errors)
+
+
+class JobRequest(Request):  # type: ignore[misc]  # likewise
+    """A task at hand, which does not show its arguments: questions and answers."""
+
+    def info(self, safe: object = None) -> Any:  # noqa: ARG002 - Celery's
+        """What `celery inspect` and the like are told."""
+        return super().info(safe=True)
 
 
 def _problem(message: Any) -> str | None:

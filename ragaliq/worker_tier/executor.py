@@ -32,8 +32,8 @@ class CeleryExecutor(JobExecutor):
     monitor's queue fills, and further runs are counted `queue_full`.
 
     Args:
-        app_or_broker_url: A Celery application, of which only the broker's settings are used, or
-            the broker's address; by default from `RAGALIQ_BROKER_URL`.
+        app_or_broker_url: The broker's address, or a Celery application, of which only the address
+            and `broker_use_ssl` are used; by default from `RAGALIQ_BROKER_URL`.
         queue: The queue the workers listen on.
         max_job_bytes: The largest message; a larger job is counted `incomplete_run`, with the
             reason `too_large`.
@@ -103,5 +103,8 @@ def _app_of(given: Any, queue: str) -> Celery:
             "CeleryExecutor: give a Celery application or the broker's address, not "
             f"{type(given).__name__}"
         )
-    app: Celery = given
-    return app
+    # Not the application itself: its routes, priorities and key prefixes would take jobs to where
+    # no worker of ours looks, and its serializer may be pickle.
+    address = given.conf.broker_write_url
+    joined = ";".join(address) if isinstance(address, list | tuple) else address
+    return celery_app(broker_url(joined), queue=queue, ssl=given.conf.broker_use_ssl)

@@ -8,18 +8,21 @@ from ragaliq.worker_tier.broker import broker_url, celery_app, connection_to
 __all__ = ["answering"]
 
 
-def answering(broker: str | None, *, name: str | None, timeout: float) -> list[str]:
+def answering(
+    broker: str | None, *, name: str | None, timeout: float, queue: str = "ragaliq"
+) -> list[str]:
     """The name of a worker that answers within `timeout` seconds; empty where none does.
 
     Args:
         broker: Its address; by default from `RAGALIQ_BROKER_URL`.
         name: Only this worker is asked; `%h` stands for this machine, as in the worker's own name.
         timeout: Seconds to wait.
+        queue: Where its jobs are.
 
     Raises:
         ConfigurationError: The broker's address is wrong.
     """
-    app = celery_app(broker_url(broker))
+    app = celery_app(broker_url(broker), queue=queue)
     from celery.utils.nodenames import host_format
 
     try:

@@ -60,5 +60,6 @@ def test_health_of_nobody_is_an_exit_code(worker):
 
 def test_without_celery_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "celery", None)
+    monkeypatch.delitem(sys.modules, "ragaliq.worker_tier.celery_application", raising=False)
     with pytest.raises(ConfigurationError, match=r"pip install 'ragaliq\[celery\]'"):
         CeleryExecutor("redis://127.0.0.1:1/0")
