@@ -84,7 +84,13 @@ def worker_app(settings: WorkerSettings, broker: BrokerOptions) -> tuple[Celery,
     }
     hands = app.ragaliq_hands = Hands(app, settings, broker)  # for the consumer
 
-    @app.task(name=TASK, bind=True, typing=False, shared=False)  # type: ignore[untyped-decorator]
+    @app.task(  # type: ignore[untyped-decorator]
+        name=TASK,
+        bind=True,
+        typing=False,
+        shared=False,
+        Request="ragaliq.worker_tier.consumer:JobRequest",
+    )
     def evaluate(task: Any, *args: Any, **kwargs: Any) -> None:
         from celery.exceptions import Reject
 
@@ -114,8 +120,12 @@ def _settings(settings: WorkerSettings, broker: BrokerOptions) -> dict[str, Any]
         "task_store_errors_even_if_ignored": False,
         "worker_send_task_events": False,
         "worker_redirect_stdouts": False,
+        # A module with settings may have set up logging its own way.
+        "worker_hijack_root_logger": False,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_consumer": "ragaliq.worker_tier.consumer:JobConsumer",
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
+        # A Redis that is full or a replica answers with errors: wait for it to recover, likewise.
+        "broker_channel_error_retry": True,
     }

@@ -9,9 +9,11 @@ and it leaves that one when it is noted. Any worker puts back what stays there f
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from kombu.transport import redis
+from kombu.transport import redis, virtual
 from kombu.utils.encoding import bytes_to_str
 from kombu.utils.json import loads
 
@@ -24,7 +26,7 @@ local held = redis.call('LREM', KEYS[1], 1, ARGV[1])
 if held > 0 then redis.call('RPUSH', KEYS[2], ARGV[1]) end
 return held
 """
-_LOOKED_AT = 1000
+_LOOKED_AT = 100
 
 
 def held_list(queue: str) -> str:
@@ -35,7 +37,7 @@ def held_list(queue: str) -> str:
 class _HoldingQoS(redis.QoS):  # type: ignore[misc]  # no type hints
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._seen: dict[bytes, float] = {}
+        self._seen: dict[int, float] = {}  # by hash: a message may be large
 
     def append(self, message: Any, delivery_tag: str) -> None:
         """Note that this worker has a message; only then it leaves the list of held ones."""
@@ -45,6 +47,26 @@ class _HoldingQoS(redis.QoS):  # type: ignore[misc]  # no type hints
             with self.channel.conn_or_acquire() as client:
                 client.lrem(held_list(queue), 1, raw)
 
+    def ack(self, delivery_tag: str) -> None:
+        """Note that a message is done with."""
+        with self._room_for_the_next(delivery_tag):
+            super().ack(delivery_tag)
+
+    def reject(self, delivery_tag: str, **how: Any) -> None:
+        """Give a message back, or drop it."""
+        with self._room_for_the_next(delivery_tag):
+            super().reject(delivery_tag, **how)
+
+    @contextmanager
+    def _room_for_the_next(self, delivery_tag: str) -> Iterator[None]:
+        # Redis refuses, such as a replica or a full one, and Celery logs it and goes on. Where the
+        # message still counted as at hand the worker would, with its hands full, never ask again.
+        try:
+            yield
+        except Exception:
+            virtual.QoS.ack(self, delivery_tag)
+            raise
+
     def restore_visible(self, start: int = 0, num: int = 10, interval: int = 10) -> None:
         """Put back what is unacknowledged, and what is held, for too long."""
         super().restore_visible(start=start, num=num, interval=interval)
@@ -53,7 +75,8 @@ class _HoldingQoS(redis.QoS):  # type: ignore[misc]  # no type hints
         with self.channel.conn_or_acquire() as client:
             for queue in self._queues():
                 for raw in client.lrange(held_list(queue), -_LOOKED_AT, -1):
-                    first = self._seen.setdefault(raw, seen.get(raw, now))
+                    key = hash(raw)
+                    first = self._seen.setdefault(key, seen.get(key, now))
                     if now - first > self.visibility_timeout:
                         client.eval(_PUT_BACK, 2, held_list(queue), queue, raw)
 

@@ -115,3 +115,22 @@ def test_a_forked_child_publishes_on_a_connection_of_its_own(redis_server, handi
     assert monitor.stats().publish_errors == 0
     with redis.Redis(port=redis_server.port) as client:
         assert client.llen("ragaliq") == 3
+
+
+def test_a_worker_outlives_a_redis_that_refuses_and_goes_on_with_its_hands_free(
+    fleet, handing_over
+):
+    worker = fleet.start("--concurrency", "1", FLEET_DELAY="0.3")
+    monitor = handing_over()
+    for number in range(4):
+        offer(monitor, number)
+    assert monitor.flush(10.0)
+    assert eventually(lambda: fleet.unacknowledged() == 1)  # the only one it may have at a time
+    with redis.Redis(port=fleet.server.port) as client:
+        client.replicaof("127.0.0.1", "1")
+        assert eventually(lambda: "read only replica" in fleet.logs())
+        client.replicaof("no", "one")
+    assert eventually(lambda: len(fleet.evaluated()) == 4)
+    assert eventually(lambda: not fleet.waiting() and not fleet.unacknowledged())
+    assert worker.poll() is None
+    assert fleet.judged() == [f"case-{number}" for number in range(4)]
