@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 import time
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as TookTooLong
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, wait
 from typing import Any, Protocol
 
 from ragaliq.core.sync import LoopThread
@@ -19,6 +20,13 @@ from ragaliq.worker_tier.settings import WorkerSettings
 __all__ = ["Deliveries", "Mail"]
 
 logger = logging.getLogger(__name__)
+
+_LOOP_ANSWERS_WITHIN = 10.0
+_STUCK = 70  # the exit code; EX_SOFTWARE
+
+
+class _TooSlowError(Exception):
+    """The job takes longer than it may."""
 
 
 class Mail(Protocol):
@@ -37,15 +45,23 @@ class Deliveries:
     Args:
         settings: What the worker does.
         mail: Where messages go that are not done here.
+        end_process: Ends this process at once, with an exit code.
     """
 
-    def __init__(self, settings: WorkerSettings, mail: Mail) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        mail: Mail,
+        *,
+        end_process: Callable[[int], object] = os._exit,
+    ) -> None:
         self._judge, self._mail = JobJudge(settings), mail
         self._max_deliveries, self._time_limit = settings.max_deliveries, settings.time_limit
         self._thread = LoopThread("ragaliq-jobs")
         self._lock = threading.Lock()
         self._working: set[Future[str]] = set()
         self._gives_back = False
+        self._end_process = end_process
         self._complaints = Complaints(logger)
         self._said: set[str] = set()
 
@@ -108,11 +124,15 @@ class Deliveries:
         try:
             outcome = self._judged(message)
         except NotDoneError as error:
-            self._set_aside(_data(message), error.reason, "")
+            if error.may_pass and message.deliveries < self._max_deliveries:
+                self._mail.put_back(_data(message, deliveries=message.deliveries + 1))
+                self._count("returned", error.reason)
+            else:
+                self._set_aside(_data(message), error.reason, "")
         except CancelledError:
             self._mail.put_back(_data(message))
             self._count("returned")
-        except TookTooLong:
+        except _TooSlowError:
             self._set_aside(_data(message), "too_slow", f"longer than {self._time_limit:g} s")
         except Exception as error:  # noqa: BLE001 - no message may end the worker, or come for ever
             self._complaints.add("a job could not be evaluated", error)
@@ -129,11 +149,27 @@ class Deliveries:
             future: Future[str] = self._on_loop(self._judge.judge(message.job(), message.metrics))
             self._working.add(future)
         try:
-            return future.result(self._time_limit)
+            if not wait([future], self._time_limit).done:
+                self._require_living_loop()
+                raise _TooSlowError
+            return future.result()
         finally:
             future.cancel()
             with self._lock:
                 self._working.discard(future)
+
+    def _require_living_loop(self) -> None:
+        """End this process where a job holds up its loop, and with it every other job.
+
+        Which job that is cannot be told from here. Nothing is acknowledged, so that they all come
+        back and are counted, and the one that always does it is set aside in the end.
+        """
+        if not wait([self._on_loop(asyncio.sleep(0))], _LOOP_ANSWERS_WITHIN).done:
+            logger.critical(
+                "something blocks the loop on which jobs are judged, such as a judge that computes "
+                "(use --pool prefork) or never returns; this process ends, others get its jobs"
+            )
+            self._end_process(_STUCK)
 
     def _on_loop(self, work: Any) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(work, self._thread.loop())

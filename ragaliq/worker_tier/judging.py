@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Iterable, Mapping
 from typing import Literal
 from weakref import WeakValueDictionary
@@ -37,15 +38,20 @@ class NotDoneError(RagaliqError):
 
     Args:
         reason: A word for counting: `judge_unavailable` or `unrecorded`.
+        may_pass: Whether it may be tried again later; it was not judged, and cost nothing.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, may_pass: bool = False) -> None:
         super().__init__(f"the job was not done: {reason}")
-        self.reason = reason
+        self.reason, self.may_pass = reason, may_pass
 
 
 class _FailedForNowError(Exception):
     """Every metric failed, nothing was emitted or stored, and it may pass."""
+
+
+class _LeftAloneError(Exception):
+    """The breaker is open: the judge was not asked."""
 
 
 class JobJudge:
@@ -64,6 +70,7 @@ class JobJudge:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._attempts, self._backoff = settings.attempts, settings.backoff
+        self._patience = settings.time_limit / 2  # for the breaker to close
         # A lock is gone when nobody holds it or waits for it.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._judge = chosen_judge(read_settings(), settings.judge, settings.calibration)
@@ -124,15 +131,22 @@ class JobJudge:
             return await self._judge_until_done(job, chosen)
 
     async def _judge_until_done(self, job: Job, chosen: set[str]) -> JobOutcome:
-        for attempt in range(1, self._attempts + 1):
+        # A job keeps its place while it waits: while the judge is down, the others stay with the
+        # broker, and are not loaded into this process one after the other.
+        attempt, waits, until = 1, 0, time.monotonic() + self._patience
+        while True:
             try:
                 return await self._attempt(job, chosen, is_last=attempt == self._attempts)
             except _FailedForNowError:
                 self.emitter.metrics.job("retried")
-                # The job keeps its place meanwhile: while the judge is down, the others stay with
-                # the broker, and are not loaded into this process one after the other.
                 await asyncio.sleep(self._pause(attempt))
-        raise AssertionError("the last attempt raises nothing that passes")
+                attempt += 1
+            except _LeftAloneError:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise NotDoneError("judge_unavailable", may_pass=True) from None
+                waits += 1
+                await asyncio.sleep(min(left, self._pause(waits)))
 
     async def _attempt(self, job: Job, chosen: set[str], *, is_last: bool) -> JobOutcome:
         def accept(results: Mapping[str, EvaluationResult]) -> None:
@@ -143,9 +157,7 @@ class JobJudge:
             if judging == "over_budget":
                 return "over_budget"
             if judging == "circuit_open":
-                if is_last:
-                    raise NotDoneError("judge_unavailable")
-                raise _FailedForNowError
+                raise _LeftAloneError
             result = await self._scorer.evaluate(job, judging, metrics=chosen, accept=accept)
         await self._store(result)
         return "evaluated"

@@ -69,10 +69,11 @@ def working():
     def build(judge=None, **settings):
         notes, kept = Notes(), settings.pop("sink", Kept())
         settings.setdefault("backoff", 0.001)
+        how = {"end_process": settings.pop("end_process")} if "end_process" in settings else {}
         chosen = WorkerSettings(
             judge=judge or ScriptedJudge(), sinks=[kept], evaluators=["faithfulness"], **settings
         )
-        made.append(Deliveries(chosen, notes))
+        made.append(Deliveries(chosen, notes, **how))
         return made[-1], notes, kept
 
     yield build
@@ -154,10 +155,60 @@ def test_what_is_given_back_keeps_its_count_and_nothing_new_is_begun(working):
     assert kept.records == {}
 
 
-def test_while_the_breaker_is_open_a_job_waits_and_at_last_is_set_aside(working):
-    judge = ScriptedJudge(failures={"extract_statements": JudgeAPIError("down")})
-    deliveries, notes, _ = working(judge, breaker=CircuitBreaker(failures=1, pause=60.0))
+class BlockingJudge(ScriptedJudge):
+    """Keeps the loop to itself, as one does that computes, or waits without `await`."""
+
+    done = threading.Event()
+
+    async def extract_statements(self, query, response):
+        self.done.wait(30.0)
+        return await super().extract_statements(query, response)
+
+
+def test_where_a_job_blocks_all_others_the_process_ends_and_none_is_set_aside(working, monkeypatch):
+    monkeypatch.setattr("ragaliq.worker_tier.delivery._LOOP_ANSWERS_WITHIN", 0.05)
+    judge = BlockingJudge()
+
+    def end_process(code):
+        raise SystemExit(code)
+
+    deliveries, notes, _ = working(judge, deadline=0.05, time_limit=0.1, end_process=end_process)
+    try:
+        with pytest.raises(SystemExit, match="70"):
+            deliveries.take(message(), redelivered=False)
+    finally:
+        judge.done.set()
+    assert (notes.back, notes.aside) == ([], [])
+
+
+def judge_that_is_down():
+    return ScriptedJudge(failures={"extract_statements": JudgeAPIError("down")})
+
+
+def test_while_the_breaker_is_open_jobs_wait_and_are_done_when_it_closes(working):
+    judge = ScriptedJudge(failures={"extract_statements": [JudgeAPIError("down")] * 2 + [None]})
+    deliveries, notes, kept = working(
+        judge, attempts=1, backoff=0.02, breaker=CircuitBreaker(failures=2, pause=0.1)
+    )
+    for name in ("run-1", "run-2", "run-3"):  # the second one opens it
+        deliveries.take(message(name), redelivered=False)
+    ended = {record.case_id: record.metrics[0].status.value for record in kept.records.values()}
+    assert ended == {"run-1": "judge_error", "run-2": "judge_error", "run-3": "scored"}
+    assert (notes.back, notes.aside) == ([], [])
+
+
+def test_where_the_breaker_stays_open_jobs_go_back_and_at_last_aside(working):
+    judge = judge_that_is_down()
+    deliveries, notes, _ = working(
+        judge,
+        breaker=CircuitBreaker(failures=1, pause=60.0),
+        max_deliveries=2,
+        deadline=0.05,
+        time_limit=0.2,
+    )
     deliveries.take(message(), redelivered=False)
+    assert [each["deliveries"] for each in notes.back] == [2]
+    deliveries.take(notes.back[0], redelivered=False)
     assert [reason for reason, _ in notes.aside] == ["judge_unavailable"]
     assert len(judge.calls) == 1
 
