@@ -97,6 +97,8 @@ def celery_app(
             "unacked_key": f"{queue}.unacked",
             "unacked_index_key": f"{queue}.unacked_index",
             "unacked_mutex_key": f"{queue}.unacked_mutex",
+            # Seconds; a worker that dies while it gives jobs on must not keep others from it.
+            "unacked_mutex_expire": 10,
         }
     else:
         app.conf.broker_transport_options = {"confirm_publish": True}
@@ -112,6 +114,9 @@ def connection_to(app: Celery, *, timeout: float) -> Connection:
         timeout: Seconds for connecting, for each read and each write.
     """
     options: dict[str, Any] = dict(app.conf.broker_transport_options or {})
+    # One more attempt at once, with the next address where there are several; whoever calls knows
+    # how long to wait. By itself kombu sleeps two seconds.
+    options |= {"max_retries": 1, "interval_start": 0}
     if app.connection_for_write().transport.driver_type == "redis":
         options |= {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     else:

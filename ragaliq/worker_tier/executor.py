@@ -78,6 +78,9 @@ class CeleryExecutor(JobExecutor):
     # --- on the publishing thread -------------------------------------------------------------
 
     async def _publish(self, job: Job, metrics: tuple[str, ...]) -> None:
+        # Before time is spent on writing it as JSON. Characters take up to four bytes here.
+        if job.case.size > 4 * self._max_job_bytes:
+            raise JobRefusedError("too_large")
         try:
             message = message_of(job, metrics)
         except ValueError:

@@ -6,6 +6,7 @@ import logging
 import signal
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Leaving:
         self._consumer, self._hands, self._pool = consumer, hands, pool
         self._queue, self._grace = queue, grace
         self._deadline = 0.0
-        self._gave_back = False
+        self._has_begun = self._gave_back = False
 
     def heed_signals(self) -> None:
         """Leave at the next SIGTERM or Ctrl-C; a second Ctrl-C leaves jobs no more time."""
@@ -50,12 +51,23 @@ class Leaving:
             return
         self._deadline = time.monotonic() + self._grace
         self._consumer.hub.call_soon(self._begin)
-        # While the broker is away the loop does not run, and nothing of the above happens.
-        late = threading.Timer(self._grace + _TO_GIVE_BACK + 1.0, self._end)
-        late.daemon = True
-        late.start()
+        self._call_in(self._grace + 1.0, self._out_of_time)
+
+    def _out_of_time(self) -> None:
+        # While the broker is away the loop does not run: nothing has begun, nothing can go back.
+        if self._has_begun:
+            self._call_in(_TO_GIVE_BACK, self._end)
+        else:
+            self._end()
+
+    @staticmethod
+    def _call_in(delay: float, callback: Callable[[], None]) -> None:
+        timer = threading.Timer(delay, callback)
+        timer.daemon = True
+        timer.start()
 
     def _begin(self) -> None:
+        self._has_begun = True
         logger.info("leaving: no new jobs, up to %g s for those at hand", self._grace)
         self._consumer.cancel_task_queue(self._queue)
         self._look()

@@ -70,6 +70,13 @@ def run_worker(settings: WorkerSettings, broker: BrokerOptions, options: PoolOpt
             "the worker has no sink, and no OTEL_EXPORTER_OTLP_ENDPOINT to export to: results go "
             "nowhere unless the module with its settings sets up OpenTelemetry"
         )
+    if broker.visibility_timeout <= settings.time_limit:
+        logger.warning(
+            "the visibility timeout (%g s) is no longer than time_limit (%g s): jobs that take "
+            "long are given to a second worker meanwhile",
+            broker.visibility_timeout,
+            settings.time_limit,
+        )
     hands.deliveries()  # what is wrong with the settings is said now, and not with the first job
     _keep_texts_out_of_logs()
     _connect(app, hands, broker, options)

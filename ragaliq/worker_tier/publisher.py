@@ -101,6 +101,11 @@ class _Producing:
     def __enter__(self) -> Any:
         return self._producer
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._publisher.close()
+    def __exit__(self, kind: type[BaseException] | None, error: object, _: object) -> None:
+        if kind is None:
+            return
+        from kombu.exceptions import OperationalError
+
+        self._publisher.close()
+        if isinstance(error, OperationalError) and isinstance(error.__cause__, Exception):
+            raise error.__cause__  # says more: it is a timeout, a password, a certificate
