@@ -32,7 +32,8 @@ class WorkerSettings:
         deadline: Seconds each metric of a job may take.
         budget: What judging may cost; in each process, unless they share a storage.
         judge_limits: How often the judge may be asked; likewise.
-        breaker: When to leave a failing judge alone; jobs wait meanwhile.
+        breaker: When to leave a failing judge alone; jobs wait meanwhile, for half of `time_limit`,
+            and then go back to the broker.
         sinks: Where results are stored besides telemetry.
         capture_content: Whether texts may enter telemetry and sinks.
         redact: Called with each text before it does.
@@ -40,7 +41,7 @@ class WorkerSettings:
         attempts: How often a job is judged whose judge failed altogether; the last failure stands.
         backoff: Seconds before the second attempt, doubled for each further one.
         max_deliveries: How often a job may be given to a worker that then dies of it, or with it,
-            before it is set aside.
+            or waits in vain for the breaker, before it is set aside.
         time_limit: Seconds a job may take with all attempts; one that takes longer is set aside.
 
     Raises:
