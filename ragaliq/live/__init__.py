@@ -2,11 +2,11 @@
 
 from ragaliq.core.guard import is_suppressed, suppress
 from ragaliq.live.asgi import lifespan
-from ragaliq.live.breaker import CircuitBreaker
-from ragaliq.live.budget import Budget, BudgetLine
 from ragaliq.live.job import Job, LiveResult
+from ragaliq.live.limits.breaker import CircuitBreaker
+from ragaliq.live.limits.budget import Budget, BudgetLine
+from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.rate_limits import RateLimits
 from ragaliq.live.sampling import (
     FinishedRun,
     OnCondition,

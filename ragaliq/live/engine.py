@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.breaker import CircuitBreaker
-from ragaliq.live.budget import Budget
 from ragaliq.live.handing_over import HandingOver
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import LiveResult, Submission
 from ragaliq.live.kept_runs import resume
-from ragaliq.live.protection import Protection
+from ragaliq.live.limits.breaker import CircuitBreaker
+from ragaliq.live.limits.budget import Budget
+from ragaliq.live.limits.protection import Protection
+from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.queue import RunQueue
-from ragaliq.live.rate_limits import RateLimits
 from ragaliq.live.reporting import Reporter, ResultCallback
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import require_kind, require_positive

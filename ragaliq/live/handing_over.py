@@ -13,7 +13,7 @@ from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.errors import ConfigurationError, RagaliqError
 from ragaliq.live.complaints import Complaints
 from ragaliq.live.job import Job, Submission
-from ragaliq.live.protection import Protection
+from ragaliq.live.limits.protection import Protection
 from ragaliq.live.stats import Tally
 
 __all__ = ["HandingOver", "JobExecutor", "JobRefusedError", "leave_to_workers"]

@@ -15,15 +15,15 @@ from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.execution import Executor, choose_scorer
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
-from ragaliq.live.breaker import CircuitBreaker
-from ragaliq.live.budget import Budget
 from ragaliq.live.ending import EndingMonitor
 from ragaliq.live.engine import Engine, EngineSettings
 from ragaliq.live.handing_over import HandingOver, JobExecutor, leave_to_workers
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
-from ragaliq.live.rate_limits import RateLimits
+from ragaliq.live.limits.breaker import CircuitBreaker
+from ragaliq.live.limits.budget import Budget
+from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.reporting import ResultCallback
 from ragaliq.live.sampling import Sampler, Sampling
 from ragaliq.live.scoring import LiveScorer

@@ -19,7 +19,7 @@ from ragaliq.live.agreement import AgreementWatch
 from ragaliq.live.complaints import Complaints
 from ragaliq.live.job import Job, LiveResult, Submission
 from ragaliq.live.kept_runs import kept_runs
-from ragaliq.live.protection import Judging, Protection
+from ragaliq.live.limits.protection import Judging, Protection
 from ragaliq.live.stats import Outcome, Tally
 from ragaliq.sinks.sink_set import SinkSet
 from ragaliq.telemetry.emitter import Emitter

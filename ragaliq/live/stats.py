@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage
-from ragaliq.live.breaker import BreakerState
-from ragaliq.live.budget import BudgetLine
-from ragaliq.live.fleet import StorageState
+from ragaliq.live.limits.breaker import BreakerState
+from ragaliq.live.limits.budget import BudgetLine
+from ragaliq.live.limits.fleet import StorageState
 from ragaliq.sinks.base import SinkStats
 
 __all__ = ["MonitorStats", "Outcome", "Tally"]

@@ -16,7 +16,7 @@ from ragaliq.evaluators.registry import resolve_evaluators
 from ragaliq.execution import ThreadScorer
 from ragaliq.judges.patience import require_prompt
 from ragaliq.live.job import Job, LiveResult
-from ragaliq.live.protection import Protection
+from ragaliq.live.limits.protection import Protection
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import chosen_judge, read_settings
 from ragaliq.sinks.recording import evaluation_id

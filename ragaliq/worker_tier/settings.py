@@ -9,9 +9,9 @@ from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
-from ragaliq.live.breaker import CircuitBreaker
-from ragaliq.live.budget import Budget
-from ragaliq.live.rate_limits import RateLimits
+from ragaliq.live.limits.breaker import CircuitBreaker
+from ragaliq.live.limits.budget import Budget
+from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.settings import require_kind, require_positive
 from ragaliq.sinks.resolve import SinkSpec
 from ragaliq.telemetry.content import Redactor

@@ -20,7 +20,7 @@ from ragaliq import (
     JudgeTimeoutError,
     RAGTestCase,
 )
-from ragaliq.live.breaker import Circuit
+from ragaliq.live.limits.breaker import Circuit
 from ragaliq.telemetry.options import TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.fleet import require_fleet
+from ragaliq.live.limits.fleet import require_fleet
 from ragaliq.live.settings import require_limits
 
 __all__ = ["RateLimits"]

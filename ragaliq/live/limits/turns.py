@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from ragaliq.core.pacing import Turn
 from ragaliq.core.results import JudgeUsage
-from ragaliq.live.fleet import FleetAccount, StorageState
-from ragaliq.live.fleet.options import IN_MEMORY
-from ragaliq.live.rate_limits import RateLimits
-from ragaliq.live.windows import Window
+from ragaliq.live.limits.fleet import FleetAccount, StorageState
+from ragaliq.live.limits.fleet.options import IN_MEMORY
+from ragaliq.live.limits.rate_limits import RateLimits
+from ragaliq.live.limits.windows import Window
 
 __all__ = ["RunPace", "Turns"]
 

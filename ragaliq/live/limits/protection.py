@@ -10,13 +10,13 @@ from ragaliq.core.pacing import paced
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.errors import JudgeProcessError, RateLimitedError
-from ragaliq.live.breaker import BreakerState, Circuit, CircuitBreaker
-from ragaliq.live.budget import Budget, BudgetLine
-from ragaliq.live.budget_ledger import Reservation
-from ragaliq.live.fleet import StorageState
-from ragaliq.live.fleet_budget import SharedBudget, budget_at_work
-from ragaliq.live.rate_limits import RateLimits
-from ragaliq.live.turns import RunPace, Turns
+from ragaliq.live.limits.breaker import BreakerState, Circuit, CircuitBreaker
+from ragaliq.live.limits.budget import Budget, BudgetLine
+from ragaliq.live.limits.budget_ledger import Reservation
+from ragaliq.live.limits.fleet import StorageState
+from ragaliq.live.limits.fleet_budget import SharedBudget, budget_at_work
+from ragaliq.live.limits.rate_limits import RateLimits
+from ragaliq.live.limits.turns import RunPace, Turns
 
 __all__ = ["Judging", "Protection"]
 

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 from uuid import uuid4
 
-from ragaliq.live.fleet.outbox import Batch, Outbox
-from ragaliq.live.fleet.reply import Reply
-from ragaliq.live.fleet.storage import ANSWERS_WITHIN, SharedStorage, StorageAwayError
-from ragaliq.live.windows import Window
+from ragaliq.live.limits.fleet.outbox import Batch, Outbox
+from ragaliq.live.limits.fleet.reply import Reply
+from ragaliq.live.limits.fleet.storage import ANSWERS_WITHIN, SharedStorage, StorageAwayError
+from ragaliq.live.limits.windows import Window
 
 __all__ = ["FleetAccount"]
 

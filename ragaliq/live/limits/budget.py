@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.fleet import require_fleet
+from ragaliq.live.limits.fleet import require_fleet
 from ragaliq.live.settings import require_limits
 
 __all__ = ["Budget", "BudgetLine"]
