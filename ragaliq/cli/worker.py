@@ -117,9 +117,14 @@ def health(
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait.")] = 5.0,
 ) -> int:
     """End with code 0 when a worker answers, with 1 when none does."""
+    from ragaliq.worker_tier.broker import BrokerAwayError
     from ragaliq.worker_tier.health import answering
 
-    names = answering(broker, name=name, timeout=timeout, queue=queue)
+    try:
+        names = answering(broker, name=name, timeout=timeout, queue=queue)
+    except BrokerAwayError as error:
+        errors.print(plain(f"no worker answers: {error}"))
+        return ExitCode.BELOW_THRESHOLD
     errors.print(plain(f"{names[0]} answers" if names else "no worker answers"))
     return ExitCode.OK if names else ExitCode.BELOW_THRESHOLD
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ragaliq.errors import ConfigurationError
+from ragaliq.errors import ConfigurationError, RagaliqError
 
 if TYPE_CHECKING:
     from celery import Celery
     from kombu.connection import Connection
 
-__all__ = ["TASK", "broker_url", "celery_app", "connection_to", "set_aside_queue"]
+__all__ = [
+    "TASK",
+    "BrokerAwayError",
+    "broker_url",
+    "celery_app",
+    "connected",
+    "connection_to",
+    "set_aside_queue",
+]
 
 TASK = "ragaliq.evaluate"
 """The name of the one task."""
@@ -21,6 +31,10 @@ TASK = "ragaliq.evaluate"
 ENV_BROKER_URL = "RAGALIQ_BROKER_URL"
 _REDIS = ("redis", "rediss")
 _AMQP = ("amqp", "amqps")
+
+
+class BrokerAwayError(RagaliqError):
+    """The broker cannot be reached."""
 
 
 def set_aside_queue(queue: str) -> str:
@@ -66,7 +80,7 @@ def celery_app(
         ssl: Celery's `broker_use_ssl`.
 
     Raises:
-        ConfigurationError: Celery is not installed.
+        ConfigurationError: Celery, or its client for Redis, is not installed.
     """
     try:
         from ragaliq.worker_tier.celery_application import OwnApplication
@@ -74,6 +88,11 @@ def celery_app(
         if (error.name or "").partition(".")[0] not in ("celery", "kombu"):
             raise
         raise ConfigurationError("Celery is not installed: pip install 'ragaliq[celery]'") from None
+    if url.startswith(_REDIS) and find_spec("redis") is None:
+        # Celery would find out with the first message, and an application would wait for ever.
+        raise ConfigurationError(
+            "a broker on Redis needs the redis client: pip install 'ragaliq[celery]'"
+        )
     app = OwnApplication(url)
     app.conf.update(
         accept_content=["json"],
@@ -125,3 +144,21 @@ def connection_to(app: Celery, *, timeout: float) -> Connection:
         connect_timeout=timeout, transport_options=options
     )
     return connection
+
+
+@contextmanager
+def connected(app: Celery, *, timeout: float) -> Iterator[Connection]:
+    """A connection that stands, for a command that somebody waits for.
+
+    Raises:
+        BrokerAwayError: It could not be made. The message does not show the address.
+    """
+    with connection_to(app, timeout=timeout) as connection:
+        try:
+            connection.connect()
+        except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
+            raise BrokerAwayError(
+                f"the broker cannot be reached ({type(error).__name__}): is it running, and is "
+                f"--broker or {ENV_BROKER_URL} its address?"
+            ) from None
+        yield connection

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ragaliq.errors import ConfigurationError
-from ragaliq.worker_tier.broker import broker_url, celery_app, connection_to
+from ragaliq.worker_tier.broker import BrokerAwayError, broker_url, celery_app, connected
 
 __all__ = ["answering"]
 
@@ -21,20 +20,21 @@ def answering(
 
     Raises:
         ConfigurationError: The broker's address is wrong.
+        BrokerAwayError: It cannot be reached; its workers get no jobs either.
     """
     app = celery_app(broker_url(broker), queue=queue)
     from celery.utils.nodenames import host_format
 
     try:
-        with connection_to(app, timeout=timeout) as connection:
+        with connected(app, timeout=timeout) as connection:
             replies = app.control.ping(
                 destination=[host_format(name)] if name else None,
                 timeout=timeout,
                 connection=connection,
                 limit=1,  # the first answer is enough
             )
-    except ConfigurationError:
+    except BrokerAwayError:
         raise
     except Exception:  # noqa: BLE001 - client libraries have errors of every class
-        return []  # a worker that cannot be reached through the broker gets no jobs either
+        return []  # the broker went away meanwhile
     return sorted(worker for reply in replies or [] for worker in reply)

@@ -60,15 +60,16 @@ def run_worker(settings: WorkerSettings, broker: BrokerOptions, options: PoolOpt
     Raises:
         ConfigurationError: The settings cannot be used.
     """
+    app, hands = worker_app(settings, broker)  # says so where Celery is missing
     from celery.utils.nodenames import host_format
 
-    app, hands = worker_app(settings, broker)
     if options.pool == "threads":
         _set_up_telemetry()
     if not settings.sinks and not _exports():
         logger.warning(
             "the worker has no sink, and no OTEL_EXPORTER_OTLP_ENDPOINT to export to: results go "
-            "nowhere unless the module with its settings sets up OpenTelemetry"
+            "nowhere unless the module with its settings sets up OpenTelemetry; add --sink "
+            "sqlite:///evaluations.db to keep them"
         )
     if broker.visibility_timeout <= settings.time_limit:
         logger.warning(

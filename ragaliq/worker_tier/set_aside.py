@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ragaliq.worker_tier.broker import broker_url, celery_app, connection_to, set_aside_queue
+from ragaliq.worker_tier.broker import broker_url, celery_app, connected, set_aside_queue
 from ragaliq.worker_tier.message import MessageRefusedError, read_message
 from ragaliq.worker_tier.publisher import Publisher
 
@@ -103,7 +103,7 @@ class SetAside:
     @contextmanager
     def _received(self) -> Iterator[list[tuple[SetAsideJob, Any]]]:
         """Everything on the queue; what is not acknowledged inside the block is put back."""
-        with connection_to(self._app, timeout=_TIMEOUT) as connection:
+        with connected(self._app, timeout=_TIMEOUT) as connection:
             place = self._app.amqp.queues[set_aside_queue(self._queue)](connection.channel())
             place.declare()
             received = []

@@ -55,7 +55,18 @@ def test_a_wrong_option_is_said_at_the_start(worker, arguments, words):
 
 def test_health_of_nobody_is_an_exit_code(worker):
     code, told = worker("health", "--timeout", "0.2", *BROKER)
-    assert (code, told) == (1, "no worker answers\n")
+    assert code == 1
+    assert told.startswith("no worker answers: the broker cannot be reached (")
+    assert "RAGALIQ_BROKER_URL" in told
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize("does", [["list"], ["retry"], ["drop", "--all"]])
+def test_what_was_set_aside_on_a_broker_that_is_away_is_one_error(worker, does):
+    code, told = worker("set-aside", *does, *BROKER)
+    assert code == 4
+    assert told.startswith("ragaliq: the broker cannot be reached (")
+    assert "hunter2" not in told
 
 
 def test_without_celery_it_says_what_to_install(monkeypatch):
@@ -63,3 +74,18 @@ def test_without_celery_it_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "ragaliq.worker_tier.celery_application", raising=False)
     with pytest.raises(ConfigurationError, match=r"pip install 'ragaliq\[celery\]'"):
         CeleryExecutor("redis://127.0.0.1:1/0")
+
+
+@pytest.mark.parametrize("arguments", [[], ["health"], ["set-aside", "list"]])
+@pytest.mark.parametrize("missing", ["celery", "redis"])
+def test_a_command_without_its_libraries_says_what_to_install(
+    worker, monkeypatch, missing, arguments
+):
+    for module in [each for each in sys.modules if each.partition(".")[0] == missing]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, missing, None)
+
+    code, told = worker(*arguments, *BROKER)
+
+    assert code == 2
+    assert "pip install 'ragaliq[celery]'" in told
