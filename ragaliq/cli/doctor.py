@@ -37,10 +37,15 @@ _PACKAGES = (
     "openinference-instrumentation-langchain",
     "openinference-instrumentation-llama-index",
     "pyarrow",
+    "pandas",
+    "celery",
+    "redis",
+    "limits",
 )
 _SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "LANGFUSE_SECRET_KEY")
 _ENDPOINTS = (
     "ANTHROPIC_BASE_URL",
+    "RAGALIQ_BROKER_URL",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "PHOENIX_COLLECTOR_ENDPOINT",
@@ -91,7 +96,7 @@ def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if environ.get(name):
             yield name, _without_credentials(environ[name])
     for name in sorted(environ):
-        if name.startswith("RAGALIQ_"):
+        if name.startswith("RAGALIQ_") and name not in _ENDPOINTS:
             yield name, environ[name]
 
 

@@ -86,14 +86,16 @@ def test_the_doctor_tries_the_judge_and_prints_no_secret(ragaliq):
         "doctor",
         ANTHROPIC_API_KEY="sk-secret",
         OTEL_EXPORTER_OTLP_ENDPOINT="http://user:pass-word@collector:4318/path?token=hidden",
+        RAGALIQ_BROKER_URL="redis://:hunter2@broker:6379/0",
         RAGALIQ_SAMPLE_RATE="0.5",
     )
 
     assert done.returncode == 0, done.stderr
     assert "judge local: ['SUPPORTED', 'NOT_ENOUGH_INFO']" in done.stdout
     assert "http://collector:4318" in done.stdout
+    assert "redis://broker:6379" in done.stdout
     assert "RAGALIQ_SAMPLE_RATE" in done.stdout
-    for secret in ("sk-secret", "pass-word", "hidden"):
+    for secret in ("sk-secret", "pass-word", "hidden", "hunter2"):
         assert secret not in done.stdout + done.stderr
 
 
