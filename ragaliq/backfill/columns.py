@@ -67,7 +67,7 @@ def _require_names(own_names: object) -> None:
             "columns must be a mapping of fields to columns, such as {'query': 'frage'}, "
             f"got {type(own_names).__name__}"
         )
-    require_known(own_names)
+    require_known(own_names, argument="columns")
     for field, name in own_names.items():
         if not isinstance(name, str):
             raise ConfigurationError(

@@ -52,8 +52,12 @@ _NESTED_AS_EXPECTED = ("reference_outputs", "reference")
 _FIELD_OF = {alias: field for field, aliases in FIELDS.items() for alias in aliases}
 
 
-def require_known(fields: Mapping[str, str]) -> None:
+def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> None:
     """Check a user's own names.
+
+    Args:
+        fields: Field to the name it has.
+        argument: What the user knows them as, for the message.
 
     Raises:
         ConfigurationError: One is for a field that cases do not have.
@@ -61,7 +65,7 @@ def require_known(fields: Mapping[str, str]) -> None:
     for field in fields:
         if field not in FIELDS:
             raise ConfigurationError(
-                f"fields: a case has no field {field!r}; it has {', '.join(FIELDS)}"
+                f"{argument}: a case has no field {field!r}; it has {', '.join(FIELDS)}"
             )
 
 

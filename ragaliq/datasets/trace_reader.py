@@ -15,6 +15,7 @@ from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.traces import AttributeNames, TracedCase, TraceSpan, cases_of_trace
 from ragaliq.traces.files import SpanProblem, TraceGroups, spans_in
 from ragaliq.traces.origin import case_of
+from ragaliq.traces.reasons import REASONS
 
 __all__ = ["TraceReader"]
 
@@ -98,5 +99,13 @@ class TraceReader(CaseReader):
     def _nothing(self) -> str:
         if not self.traces:
             return "there are no spans in it"
-        counts = ", ".join(f"{count} {reason}" for reason, count in self.left_out.most_common())
-        return f"no run in its {self.traces} traces can be evaluated: {counts or 'no runs'}"
+        if not self.left_out:
+            return (
+                f"no span of its {self.traces} traces says that it is a chain, a retriever or a "
+                "model, as OpenInference's, GenAI's and OpenLLMetry's do"
+            )
+        counts = "; ".join(
+            f"{count} {reason} ({REASONS.get(reason, reason)})"
+            for reason, count in self.left_out.most_common()
+        )
+        return f"no run in its {self.traces} traces can be evaluated: {counts}"

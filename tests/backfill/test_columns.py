@@ -119,7 +119,7 @@ def test_two_columns_of_one_name_are_an_error_only_where_they_are_meant():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"columns": {"frage": "question"}}, "a case has no field 'frage'"),
+        ({"columns": {"frage": "question"}}, "columns: a case has no field 'frage'"),
         ({"columns": {"query": "frage"}}, r"no column 'frage' for the query: .* 'question'"),
         ({"columns": ["question"]}, "columns must be a mapping"),
         ({"columns": {"query": 0}}, "the query's column must be its name as a text, got 0"),

@@ -76,7 +76,16 @@ def test_fields_that_traces_do_not_have_are_refused(ragaliq, traces):
 def test_a_file_without_any_run_is_refused_with_the_reasons(ragaliq, traces):
     done = ragaliq("evaluate", traces(span("9", "LLM")))
     assert done.returncode != 0
-    assert "no run in its 1 traces can be evaluated: 1 not_rag" in done.stderr
+    assert (
+        "no run in its 1 traces can be evaluated: 1 not_rag (nothing was retrieved, or no model "
+        "answered)" in done.stderr
+    )
+
+
+def test_a_file_whose_spans_are_of_other_things_says_which_are_read(ragaliq, traces):
+    done = ragaliq("evaluate", traces(span("9", "")))
+    assert done.returncode == 3
+    assert "no span of its 1 traces says that it is a chain, a retriever or a model" in done.stderr
 
 
 def test_an_estimate_counts_the_same_cases(ragaliq, traces):
