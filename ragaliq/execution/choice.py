@@ -41,7 +41,8 @@ def choose_scorer(
         )
     if asked is not None and asked not in EXECUTORS:
         raise ConfigurationError(
-            f"no executor {asked!r}; use 'thread' or 'process' (Monitor, or RAGALIQ_EXECUTOR)"
+            f"no executor {asked!r}; use 'thread' or 'process' (Monitor, or RAGALIQ_EXECUTOR); "
+            "for workers elsewhere, Monitor(executor=CeleryExecutor('redis://...'))"
         )
     chosen = cast("Executor | None", asked)
     hindrance = _no_interpreter() or obstacle(judge, evaluators)

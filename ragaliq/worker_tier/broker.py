@@ -155,10 +155,11 @@ def connected(app: Celery, *, timeout: float) -> Iterator[Connection]:
     """
     with connection_to(app, timeout=timeout) as connection:
         try:
-            connection.connect()
+            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
+            kind = type(error.__cause__ or error).__name__
             raise BrokerAwayError(
-                f"the broker cannot be reached ({type(error).__name__}): is it running, and is "
-                f"--broker or {ENV_BROKER_URL} its address?"
+                f"the broker cannot be reached ({kind}): is it running, and is --broker or "
+                f"{ENV_BROKER_URL} its address?"
             ) from None
         yield connection

@@ -177,10 +177,11 @@ class Deliveries:
     def _set_aside(self, data: object, reason: str, detail: str) -> None:
         self._mail.set_aside(data, reason=reason, detail=detail)
         self._count("set_aside", reason)
+        told = f"{reason} ({detail})" if detail else reason
         self._say(
             reason,
-            f"a job was set aside: {reason} ({detail}); further ones of this reason are counted, "
-            "not logged; see `ragaliq worker set-aside list`",
+            f"a job was set aside: {told}; further ones of this reason are counted, not logged; "
+            "see `ragaliq worker set-aside list`",
         )
 
     def _say(self, reason: str, words: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,10 @@ def test_whatever_the_client_says_of_its_servers_no_run_is_lost(redis_server, ki
 
 def open_files():
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.parametrize("missing", ["redis", "limits.storage"])
+def test_without_the_client_it_says_what_to_install(monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'ragaliq\[redis\]'"):
+        Budget(usd_per_day=5.0, storage="redis://127.0.0.1:1/0")

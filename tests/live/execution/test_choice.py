@@ -66,7 +66,12 @@ def test_the_environment_chooses_and_arguments_win(monitor_of, monkeypatch):
         monitor_of(judge=ScriptedJudge())
 
 
-@pytest.mark.parametrize("wrong", [{"executor": "celery"}, {"niceness": -1}, {"niceness": 20}])
+def test_who_names_celery_is_told_how(monitor_of):
+    with pytest.raises(ConfigurationError, match="executor=CeleryExecutor"):
+        monitor_of(judge="local", executor="celery")
+
+
+@pytest.mark.parametrize("wrong", [{"executor": "thread-pool"}, {"niceness": -1}, {"niceness": 20}])
 def test_wrong_settings_are_refused(monitor_of, wrong):
     with pytest.raises(ConfigurationError):
         monitor_of(judge="local", **wrong)

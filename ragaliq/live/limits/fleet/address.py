@@ -42,6 +42,7 @@ def client_for(owner: str, address: str, *, timeout: float) -> RedisStorage:
         raise _unusable(owner, shown, "what follows the host is not the number of a database")
     try:
         # Loaded on first use: the library takes longer to load than all of ragaliq.
+        import redis  # noqa: F401 - where it is missing, limits speaks of a wrong address
         from limits.storage import storage_from_string
 
         storage = cast(
