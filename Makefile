@@ -48,8 +48,13 @@ demo-llama-index: $(READY) ## The same for a LlamaIndex application
 	@$(PY) examples/demo/llama_index_demo.py $(ARGS)
 
 .PHONY: test
-test: $(READY) redis ## Run the tests
+test: $(READY) ## Run the tests
 	@$(PY) -m pytest -n auto --dist loadfile $(ARGS)
+
+.PHONY: test-fleet
+test-fleet: $(READY) redis ## Run the tests of several processes on a real Redis, killed again and again (minutes)
+	@$(PY) -m pytest tests/fleet tests/deploy tests/cli tests/judges/claude_batch -m 'fleet and not soak and not benchmark' \
+		-n auto --dist loadfile $(ARGS)
 
 # What spans several processes is tested on a real server. Without root, and without Debian's packages,
 # those tests are skipped; in CI they fail instead.

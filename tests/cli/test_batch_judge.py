@@ -80,6 +80,7 @@ def judged(tmp_path):
     return [json.loads(line)["run"]["run_id"] for line in lines]
 
 
+@pytest.mark.fleet
 @pytest.mark.timeout(300)
 def test_500_cases_killed_in_the_middle_are_paid_for_once_and_cost_half(tmp_path, server, start):
     # Killed while the first batches are under way, while results are fetched, and later.
@@ -116,6 +117,7 @@ def waiting(tmp_path):
     return [row[0] for row in rows]
 
 
+@pytest.mark.fleet
 @pytest.mark.timeout(120)
 def test_two_processes_that_ask_the_same_pay_once_and_one_goes_on_without_the_other(
     tmp_path, server, start

@@ -56,6 +56,7 @@ def questions(root):
     return [note["question"] for note in json.loads((root / NOTES).read_text())][:5]
 
 
+@pytest.mark.fleet
 async def test_asked_in_the_application_judged_by_the_worker_and_measured_at_each_tier(
     stack, pytestconfig
 ):

@@ -18,6 +18,12 @@ from redis_server import PROGRAM, RedisServer  # noqa: E402 - found through the 
 from worker_fleet import WorkerFleet  # noqa: E402
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.fleet)
+
+
 @pytest.fixture
 def redis_server(tmp_path):
     if PROGRAM is None:

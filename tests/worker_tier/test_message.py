@@ -17,6 +17,7 @@ TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b
 # Half a surrogate pair and control characters included.
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=40)
 SHARES = st.floats(0.0, 1.0, exclude_min=True)
+METRICS = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
 def jobs():
@@ -30,7 +31,7 @@ def jobs():
         pipeline=TEXTS,
         target=st.sampled_from([None, TARGET]),
         sampling_probability=SHARES,
-        metric_probabilities=st.dictionaries(TEXTS, SHARES, max_size=3),
+        metric_probabilities=st.dictionaries(METRICS, SHARES, max_size=3),
         ended_at=st.floats(0.0, 4e9),
     )
     return st.builds(Job, case=cases, run=runs)

@@ -74,6 +74,7 @@ def paid_after_a_crash(at, judge_at, cases, crash, store):
         return len(server.paid)
 
 
+@pytest.mark.fleet
 def test_a_crash_at_any_step_pays_each_request_once(judge_at, cases, crash, tmp_path):
     with BatchesServer() as server:
         evaluate(cases[:1], judge=judge_at(server, store=tmp_path / "whole.db"))
