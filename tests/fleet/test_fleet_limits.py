@@ -63,7 +63,7 @@ def test_a_storage_that_goes_and_comes_back_opens_no_limit_twice(redis_server, t
 
     processes = run_fleet(tmp_path, url=redis_server.url(), during=trouble, **SHORT)
     assert all(set(process["states"].values()) == {"shared"} for process in processes)
-    # In the moment the storage goes each process has its last reply only: on a busy machine that was
+    # In the moment the storage goes each process has its last reply only: on a busy machine it was
     # 5 % too much once in a few runs. A limit that is opened a second time is 20 % and more.
     hold_together(processes, SHORT, tolerance=1.1)
 
