@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # No deadlines: how long an example takes says more about the machine than about the code, and
@@ -15,3 +18,16 @@ settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
 )
 settings.load_profile("ragaliq")
+
+
+@pytest.fixture
+def loop_of_synchronous_calls(request):
+    """LlamaIndex's synchronous calls make an event loop where there is none, and leave it open."""
+    if inspect.iscoroutinefunction(request.function):
+        yield
+        return
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()

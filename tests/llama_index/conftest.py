@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import asyncio
 import gc
-import inspect
 import re
 import threading
 from collections import Counter
@@ -194,16 +192,8 @@ DOCS = ("Refunds take five days.", "The shop opens at nine.")
 
 
 @pytest.fixture(autouse=True)
-def loop_of_synchronous_calls(request):
-    """LlamaIndex's synchronous calls make an event loop where there is none, and leave it open."""
-    if inspect.iscoroutinefunction(request.function):
-        yield
-        return
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    asyncio.set_event_loop(None)
-    loop.close()
+def _an_event_loop(loop_of_synchronous_calls):
+    """For the tests here, every one of which may call LlamaIndex synchronously."""
 
 
 @pytest.fixture(autouse=True)

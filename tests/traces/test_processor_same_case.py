@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from contextlib import suppress
 
 import pytest
@@ -25,20 +24,10 @@ from ragaliq import DatasetError
 from ragaliq.datasets import read_cases
 
 # OpenInference reads messages and settings in the old way.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-
-
-@pytest.fixture(autouse=True)
-def _loop_of_synchronous_calls(request):
-    """LlamaIndex's synchronous calls make an event loop where there is none, and leave it open."""
-    if inspect.iscoroutinefunction(request.function):
-        yield
-        return
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    asyncio.set_event_loop(None)
-    loop.close()
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.usefixtures("loop_of_synchronous_calls"),
+]
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import json
 
 import pytest
@@ -24,7 +22,10 @@ from llama_index.evaluation.ragaliq import attach, detach
 from ragaliq.datasets import read_cases
 
 # OpenInference reads a model's settings in the old way.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.usefixtures("loop_of_synchronous_calls"),
+]
 
 QUESTION = "How long do refunds take?"
 
@@ -86,19 +87,6 @@ def as_bytes(case):
     """Everything of a case but how it is called."""
     held = case.model_dump(mode="json", exclude={"id", "tags", "metadata"})
     return json.dumps(held).encode()
-
-
-@pytest.fixture(autouse=True)
-def _loop_of_synchronous_calls(request):
-    """LlamaIndex's synchronous calls make an event loop where there is none, and leave it open."""
-    if inspect.iscoroutinefunction(request.function):
-        yield
-        return
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    asyncio.set_event_loop(None)
-    loop.close()
 
 
 @pytest.fixture(autouse=True)
