@@ -47,7 +47,12 @@ class Status(StrEnum):
     @property
     def is_failure(self) -> bool:
         """Whether the evaluation itself failed, which says nothing about the answer."""
-        return self in (Status.JUDGE_REFUSED, Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
+        return self is Status.JUDGE_REFUSED or self.is_unanswered
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the judge gave no answer, which may pass; a refusal is an answer."""
+        return self in (Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
 
 
 class JudgeUsage(BaseModel):

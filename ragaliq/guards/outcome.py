@@ -101,21 +101,18 @@ class GuardResult:
         if not pass_no_context and any(r.status is Status.NO_CONTEXT for r in counting):
             return cls(decision="rejected", reason="nothing was retrieved", live=live)
         statuses = "; ".join(f"{r.evaluator_name}: {r.status.value}" for r in counting)
-        if any(result.status in _FAILURES for result in counting):
+        if any(result.status.is_failure for result in counting):
             return cls(decision="failed", reason=statuses, live=live)
         if not any(result.passed for result in counting):
             return cls(decision="unscored", reason=statuses, live=live)
         return cls(decision="passed", reason="every score reaches its threshold", live=live)
 
 
-_FAILURES = (Status.JUDGE_ERROR, Status.JUDGE_REFUSED, Status.JUDGE_TIMEOUT)
-
-
 def _is_below(result: EvaluationResult) -> bool:
     # Some policies give a failure a score, and "undefined" counts as not passed: neither says
     # anything about the answer.
     is_scored = result.score is not None and not math.isnan(result.score)
-    return is_scored and result.passed is False and result.status not in _FAILURES
+    return is_scored and result.passed is False and not result.status.is_failure
 
 
 def _below(result: EvaluationResult) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
+from itertools import count
 
+from ragaliq.core.backoff import pause_before_retry
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.errors import ConfigurationError, RagaliqError
 from ragaliq.live.complaints import Complaints
@@ -140,8 +141,7 @@ class HandingOver:
             submission.settle("handed_over")
 
     async def _publish(self, job: Job, metrics: Sequence[str], tally: Tally) -> None:
-        pause = _FIRST_PAUSE
-        while True:
+        for failures in count(1):
             try:
                 await self._executor.publish(job, metrics)
             except JobRefusedError:
@@ -152,9 +152,9 @@ class HandingOver:
                 self._failed(type(error).__name__)
             else:
                 return
-            # Up to a quarter more, so that a fleet does not come back in step.
-            await asyncio.sleep(pause * (1.0 + random.random() / 4))  # noqa: S311 - not for secrets
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await asyncio.sleep(
+                pause_before_retry(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
+            )
 
     async def aclose(self) -> None:
         """Let go of the connection."""

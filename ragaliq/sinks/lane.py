@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import heapq
 import logging
-import random
 import threading
 import time
 from collections import Counter, deque
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, set_value
 
+from ragaliq.core.backoff import spread
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.guard import suppress
 from ragaliq.core.sync import LoopThread
@@ -233,9 +233,7 @@ class SinkLane:
 
     def _delay(self, attempts: int, asked: float | None) -> float:
         doubled = self._limits.backoff * 2.0 ** (attempts - 1)
-        # Up to a quarter more, so that a fleet does not come back in step.
-        spread = doubled * (1.0 + random.random() / 4)  # noqa: S311 - not for secrets
-        return min(max(spread, asked or 0.0), self._limits.max_backoff)
+        return min(max(spread(doubled), asked or 0.0), self._limits.max_backoff)
 
     def _settle(self, entries: Sequence[_Entry], outcome: str) -> None:
         with self._changed:

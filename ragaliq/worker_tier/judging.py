@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Iterable, Mapping
 from typing import Literal
 from weakref import WeakValueDictionary
 
+from ragaliq.core.backoff import pause_before_retry
 from ragaliq.core.evaluator import judge_name
-from ragaliq.core.results import EvaluationResult, Status
+from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import RagaliqError
 from ragaliq.evaluators.registry import resolve_evaluators
 from ragaliq.execution import ThreadScorer
@@ -30,7 +30,6 @@ __all__ = ["JobJudge", "JobOutcome", "NotDoneError"]
 JobOutcome = Literal["evaluated", "already_recorded", "over_budget"]
 
 _LONGEST_PAUSE = 60.0
-_FAILURES = (Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
 
 
 class NotDoneError(RagaliqError):
@@ -169,9 +168,7 @@ class JobJudge:
             raise NotDoneError("unrecorded")
 
     def _pause(self, attempt: int) -> float:
-        doubled = self._backoff * 2.0 ** (attempt - 1)
-        # Up to a quarter more, so that a fleet does not come back in step.
-        return min(doubled, _LONGEST_PAUSE) * (1.0 + random.random() / 4)  # noqa: S311
+        return pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
 
     def close(self, timeout: float) -> None:
         """Store what is pending and let go of the sinks."""
@@ -184,4 +181,4 @@ class JobJudge:
 
 
 def _all_failed(results: Mapping[str, EvaluationResult]) -> bool:
-    return bool(results) and all(result.status in _FAILURES for result in results.values())
+    return bool(results) and all(result.status.is_unanswered for result in results.values())

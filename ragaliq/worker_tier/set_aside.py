@@ -121,7 +121,8 @@ def _job_of(message: Any) -> SetAsideJob:
     kept = message.payload if isinstance(message.payload, dict) else {}
     inner = kept.get("message")
     try:
-        job_id, deliveries = read_message(inner).job_id, read_message(inner).deliveries
+        job = read_message(inner)
+        job_id, deliveries = job.job_id, job.deliveries
     except MessageRefusedError:
         job_id, deliveries = "", 0
     return SetAsideJob(

@@ -20,7 +20,6 @@ from ragaliq.live.limits.turns import RunPace, Turns
 
 __all__ = ["Judging", "Protection"]
 
-_FAILURES = (Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
 # Our own limit; and the death of the process it works in, which is started again at once and gives
 # several runs back together.
 _NOT_ITS_FAULT = (RateLimitedError.__name__, JudgeProcessError.__name__)
@@ -155,7 +154,7 @@ def _cost(results: Mapping[str, EvaluationResult] | None, spent: JudgeUsage) -> 
 def _judge_failed(results: Mapping[str, EvaluationResult] | None) -> bool | None:
     """Whether the judge failed a run; None where the run says nothing about it."""
     told = [
-        result.status in _FAILURES
+        result.status.is_unanswered
         for result in (results or {}).values()
         if result.status not in _SAYS_NOTHING and result.error_type not in _NOT_ITS_FAULT
     ]
