@@ -7,13 +7,13 @@ finds out which rules apply, keeps the ranges exact, and bounds the work on host
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
 import sentencex
 
-__all__ = ["Span", "detect_language", "split_sentences"]
+__all__ = ["Span", "detect_language", "is_surely_english", "split_sentences"]
 
 
 class Span(NamedTuple):
@@ -64,8 +64,9 @@ for _language, _words in _LATIN.items():
     for _word in _words.split():
         _MARKERS.setdefault(_word, []).append(_language)
 
-_FOREIGN = frozenset(_MARKERS).difference(_LATIN["en"].split())
-_LAST_LATIN = "\u024f"
+_FOREIGN = frozenset(word for word, languages in _MARKERS.items() if "en" not in languages)
+_ENGLISH = (" the ", " of ", " and ")
+_NOT_LATIN = re.compile("[^\0-\u024f\u2010-\u203a]")  # punctuation does not count
 _SAMPLE = 2_000  # characters looked at to find the language
 _PIECE = 2_000  # sentencex is quadratic in unclosed quotes: bound what it sees at once
 _SURROGATE = re.compile("[\ud800-\udfff]")  # valid in str, but cannot be handed to sentencex
@@ -84,9 +85,7 @@ def detect_language(text: str) -> str:
         text: Any text; the first 2,000 characters decide.
     """
     sample = text[:_SAMPLE]
-    if not sample.isascii() and any(
-        character > _LAST_LATIN and character.isalpha() for character in set(sample)
-    ):
+    if not sample.isascii() and any(map(str.isalpha, _NOT_LATIN.findall(sample))):
         letters = sum(map(str.isalpha, sample))
         for language, script in _SCRIPTS:
             # Japanese kana may be few among Han characters: a tenth of the letters is enough.
@@ -103,6 +102,19 @@ def detect_language(text: str) -> str:
     return best if counts[best] > counts["en"] + 1 else "en"
 
 
+def is_surely_english(text: str, words: Collection[str]) -> bool:
+    """Whether `detect_language` is certain to say English, found out without cutting the text.
+
+    Args:
+        text: Text in Latin script.
+        words: All its words in lower case; others among them do no harm.
+    """
+    if _FOREIGN.isdisjoint(words):
+        return True
+    foreign = sum(map(_FOREIGN.__contains__, words))
+    return foreign <= 1 + sum(map(text[:_SAMPLE].count, _ENGLISH))
+
+
 def split_sentences(text: str, *, language: str | None = None) -> list[Span]:
     """Cut `text` into sentences, without the white space around them.
 
@@ -116,7 +128,7 @@ def split_sentences(text: str, *, language: str | None = None) -> list[Span]:
     Returns:
         Ranges in `text`, in order, none of them empty.
     """
-    safe = text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    safe = text if _is_valid(text) else _SURROGATE.sub("\ufffd", text)
     code = language or detect_language(safe)
     spans = []
     for block in _blocks(safe):
@@ -125,8 +137,20 @@ def split_sentences(text: str, *, language: str | None = None) -> list[Span]:
     return spans
 
 
+def _is_valid(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _blocks(text: str) -> Iterator[Span]:
     """Lines, joined where one is only wrapped."""
+    lines = text.splitlines()
+    if len(lines) == 1 and lines[0] == text and not text.isspace():  # as most chunks are
+        yield Span(0, len(text))
+        return
     start, end = 0, 0
     for match in _LINE.finditer(text):
         line = match.group()
@@ -172,8 +196,10 @@ def _rejoin(text: str, start: int, sentences: Iterable[str]) -> list[Span]:
     spans: list[Span] = []
     for sentence in sentences:
         end = start + len(sentence)
-        if spans and _is_number(text, *spans[-1]):
-            spans[-1] = _strip(text, spans[-1].start, end)
+        first, last = spans[-1] if spans else (start, start)
+        # The length is asked first, as that is far cheaper.
+        if 0 < last - first <= _LONGEST_NUMBER and _LEADING_NUMBER.fullmatch(text, first, last):
+            spans[-1] = _strip(text, first, end)
         elif sentence[:1].isalnum():
             spans.append(Span(start, start + len(sentence.rstrip())))
         elif spans:
@@ -182,11 +208,6 @@ def _rejoin(text: str, start: int, sentences: Iterable[str]) -> list[Span]:
             spans.append(_strip(text, start, end))
         start = end
     return [span for span in spans if span.end > span.start]
-
-
-def _is_number(text: str, start: int, end: int) -> bool:
-    # The length is asked first, as that is far cheaper.
-    return end - start <= _LONGEST_NUMBER and bool(_LEADING_NUMBER.fullmatch(text, start, end))
 
 
 def _give_back(text: str, spans: list[Span], start: int, end: int) -> None:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragaliq.judges.language.sentences import Span, split_sentences
-from ragaliq.judges.local.numbers import MONTHS, Number, spans_of_time
+from ragaliq.judges.language.sentences import (
+    Span,
+    detect_language,
+    is_surely_english,
+    split_sentences,
+)
+from ragaliq.judges.local.numbers import MONTHS, spans_of_time
 from ragaliq.judges.local.words import END, Words, read_all, read_words, stem
 
 __all__ = ["ReadChunk", "read_chunk"]
 
 _LONGEST = 600  # characters of a sentence; longer ones are lists or tables, and no evidence
 _MONTHS = {stem(name): number for name, number in MONTHS.items()}
+_MONTH_WORDS = frozenset(_MONTHS)
 _MONTH_STEMS = {number: name for name, number in reversed(_MONTHS.items())}
-_ISO_DATE = re.compile(r"\b\d{4}-(\d{2})-\d{2}\b")
+_NOT_PLAIN = re.compile("[^\0-\x7f\u00a0\u2010-\u203a]")  # more than ASCII and punctuation
+_ISO_DATE = re.compile(r"-(?<=\b\d{4}-)(\d{2})-\d{2}\b")  # to look for the rare sign first is fast
 # A retriever returns the same chunks again and again, so the last ones are kept: 10 MB at most.
 _KEPT = 256
 _KEPT_LENGTH = 4_000  # characters
-Postings = dict[str, list[int]]
 
 
 class ReadChunk(NamedTuple):
@@ -29,17 +34,19 @@ class ReadChunk(NamedTuple):
 
     Attributes:
         spans: Where its sentences stand, in order; none is longer than can be quoted.
-        postings: What sentences are found by -> their positions, ascending: words, every reading
-            of the numbers, and what dates imply.
+        found_by: What each sentence is found by, a line each: its words, every reading of its
+            numbers, and what its dates imply.
+        words: The same for all sentences together.
         said: Every word in order, a line each, with a line for the end of each sentence: runs of
             words are found in it without a set of all runs.
-        found_by: The keys of `postings`, a line each, to look for words that begin alike.
+        months: What dates such as 2021-03-12 imply, a line each: the words not in `said`.
     """
 
     spans: list[Span]
-    postings: Postings
+    found_by: list[str]
+    words: set[str]
     said: str
-    found_by: str
+    months: str
 
     def stems(self, sentence: int) -> list[str]:
         """All words of a sentence, in order."""
@@ -53,66 +60,66 @@ def read_chunk(chunk: str) -> ReadChunk:
 
 
 def _read(chunk: str) -> ReadChunk:
+    spans, words = _sentences_and_words(chunk)
+    said = _lines(words.stems)
+    found_by = said.split(END)[:-1]
+    found = set(words.stems)
+    months = list(_names_of_months(chunk, spans)) if "-" in chunk else []
+    for at, others in [*_other_readings(words), *_numbers_of_months(found, found_by), *months]:
+        found_by[at] += _lines(others)
+        found.update(others)
+    implied = _lines(name for _, names in months for name in names)
+    return ReadChunk(spans, found_by, found, said, implied)
+
+
+def _sentences_and_words(chunk: str) -> tuple[list[Span], Words]:
+    if not chunk.isascii() and _NOT_PLAIN.search(chunk):
+        return _read_as(detect_language(chunk), chunk)
+    # Mostly English, and its words are needed anyway: to ask for the language first takes long.
+    read = _read_as("en", chunk)
+    surely = is_surely_english(chunk, read[1].stems)
+    language = "en" if surely else detect_language(chunk)
+    return read if language == "en" else _read_as(language, chunk)
+
+
+def _read_as(language: str, chunk: str) -> tuple[list[Span], Words]:
     spans: list[Span] = []
-    for span in split_sentences(chunk):
+    for span in split_sentences(chunk, language=language):
         spans += [span] if span.end - span.start <= _LONGEST else _parts(chunk, span)
-    texts = [chunk[start:end] for start, end in spans]
-    words = read_all(texts)
-    postings = _postings(words, texts)
-    return ReadChunk(spans, postings, _lines(words.stems), _lines(postings))
+    return spans, read_all([chunk[start:end] for start, end in spans])
 
 
 _kept = lru_cache(maxsize=_KEPT)(_read)
 
 
-def _postings(words: Words, texts: list[str]) -> Postings:
-    postings: Postings = {}
-    ends: list[int] = []
-    at = 0
-    for place, word in enumerate(words.stems):
-        if word == END:
-            ends.append(place)
-            at += 1
-            continue
-        places = postings.get(word)
-        if places is None:
-            postings[word] = [at]
-        elif places[-1] != at:
-            places.append(at)
+# What a sentence is found by besides its words: its position, and as what it is found.
+
+
+def _other_readings(words: Words) -> Iterator[tuple[int, Sequence[str]]]:
+    """What numbers may mean besides what they stand for in the words."""
     for number, place in zip(words.numbers, words.places, strict=True):
-        if number.year or len(number.values) > 1:
-            _add(postings, _readings(number), bisect(ends, place))
-    for month in _MONTHS.keys() & postings.keys():
-        for at in postings[month]:
-            _add(postings, [_MONTHS[month]], at)
-    for at, text in enumerate(texts):
-        if "-" in text:
-            _add(postings, _iso_months(text), at)
-    return postings
+        others = number.values[1:]
+        if number.year:
+            others += spans_of_time(number.values[0])
+        if others:
+            yield words.stems[:place].count(END), others
 
 
-def _add(postings: Postings, words: Iterable[str], at: int) -> None:
-    """Add what a sentence is found by besides its words."""
-    for word in words:
-        places = postings.setdefault(word, [])
-        if not places or places[-1] < at:
-            places.append(at)
-        elif at not in places:
-            insort(places, at)
+def _numbers_of_months(
+    words: set[str], sentences: list[str]
+) -> Iterator[tuple[int, Sequence[str]]]:
+    for month in () if _MONTH_WORDS.isdisjoint(words) else _MONTH_WORDS & words:
+        for at, sentence in enumerate(sentences):
+            if f"\n{month}\n" in sentence:
+                yield at, [_MONTHS[month]]
 
 
-def _readings(number: Number) -> tuple[str, ...]:
-    """What a number may mean besides what it stands for in the words."""
-    others = number.values[1:]
-    return (*others, *spans_of_time(number.values[0])) if number.year else others
-
-
-def _iso_months(text: str) -> list[str]:
-    """The names of the months of dates such as 2021-03-12, if any number is said at all."""
-    months = _ISO_DATE.findall(text)
-    if not months or not read_words(text).numbers:
-        return []
-    return [_MONTH_STEMS.get(f"#{int(month)}", "#0") for month in months]
+def _names_of_months(chunk: str, spans: list[Span]) -> Iterator[tuple[int, Sequence[str]]]:
+    """The months of dates such as 2021-03-12, in sentences where any number is said at all."""
+    for at, (start, end) in enumerate(spans):
+        months = _ISO_DATE.findall(chunk, start, end)
+        if months and read_words(chunk[start:end]).numbers:
+            yield at, [_MONTH_STEMS.get(f"#{int(month)}", "#0") for month in months]
 
 
 def _lines(words: Iterable[str]) -> str:

@@ -70,11 +70,13 @@ class ContextIndex:
             return ()
         found = self._found.get(word)
         if found is None:
+            line = f"\n{word}\n"
             found = [
                 first + at
                 for read, first in zip(self._read, self._firsts, strict=True)
-                if word in read.postings
-                for at in read.postings[word]
+                if word in read.words
+                for at, words in enumerate(read.found_by)
+                if line in words
             ]
             if found:  # at most the words of the context are kept
                 self._found[word] = found
@@ -83,7 +85,7 @@ class ContextIndex:
     def says(self, first: str, second: str, third: str) -> bool:
         """Whether three words, function words too, follow one another in a sentence."""
         run = f"\n{first}\n{second}\n{third}\n"
-        for _, words, said, _ in self._read:
+        for _, _, words, said, _ in self._read:
             # To look the words up is far cheaper than to search the text.
             if second in words and first in words and third in words and run in said:
                 return True
@@ -97,8 +99,9 @@ class ContextIndex:
         candidates = {
             other
             for read in self._read
-            if begins in read.found_by
-            for other in _lines(read.found_by, begins)
+            for text in (read.said, read.months)
+            if begins in text
+            for other in _lines(text, begins)
         }.difference(FUNCTION_WORDS)
         return {other for other in candidates if _shared(word, other) * 3 >= len(word) * 2}
 

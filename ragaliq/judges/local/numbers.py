@@ -145,17 +145,15 @@ def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
     Returns:
         The numbers there (several for a dotted date) and the position after them.
     """
-    if not tokens[at][0].isdigit():
+    token = tokens[at]
+    if not token[0].isdigit():
         return _spelled_out(tokens, at)
-    found, length = _written_in_digits(tokens[at], tokens[at + 1 : at + 3])
-    return found, at + length
-
-
-def _written_in_digits(token: str, following: list[str]) -> tuple[Sequence[Number], int]:
+    following = tokens[at + 1 : at + 3]
     goes_on = following[0] if following and following[0] in _GO_WITH_DIGITS else ""
     in_century = "century" in following and following[0] != END
     read = _read_digits if len(token) <= _LONGEST else _read_digits.__wrapped__
-    return read(token, goes_on, in_century)
+    found, length = read(token, goes_on, in_century)
+    return found, at + length
 
 
 @lru_cache(maxsize=8_192)

@@ -14,16 +14,18 @@ _AMOUNT = re.compile(
 _WORDS = {"%": " percent ", "°C": " celsius ", "°F": " fahrenheit "} | {
     sign: f" {word} " for sign, word in _CURRENCIES.items()
 }
+_ASCII_WORDS = {sign: word for sign, word in _WORDS.items() if sign.isascii()}
 _HALF_OF_DAY = re.compile(r"(\d)\s?([ap])\.?\s?m\b\.?", re.IGNORECASE)
 
 
 def spell_symbols(text: str) -> str:
     """The text with currency signs after their amounts, and signs such as % as words."""
+    signs = _ASCII_WORDS if text.isascii() else _WORDS
     for sign in _CURRENCIES:
         if sign in text:
             text = _AMOUNT.sub(_amount, text)
             break
-    for sign, word in _WORDS.items():
+    for sign, word in signs.items():
         if sign in text:
             text = text.replace(sign, word)
     return text

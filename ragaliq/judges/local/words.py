@@ -130,7 +130,9 @@ _IRREGULAR = {
     ]
     for form in forms.split()
 }
+_KNOWN_FORMS = _IRREGULAR | SPELLINGS
 _SUFFIXES = ("ing", "ed", "ly")
+_VOWELS = frozenset("aeiouy")
 _SHORTEST = 3  # letters a stem keeps at least
 _OTHER_SCRIPT_STEM = 5  # letters kept of a word in Cyrillic, Greek, Arabic, ...
 
@@ -157,14 +159,15 @@ def _words(tokens: list[str]) -> Words:
         if place < at:  # part of the number before
             continue
         stems += cast("list[str]", words[at:place])
-        if tokens[place].isascii() or _is_number(tokens[place]):
+        token = tokens[place]
+        if token.isascii() or _is_number(token):
             found, at = number_at(tokens, place)
             for number in found:
                 numbers.append(number)
                 places.append(len(stems))
                 stems.append(number.values[0])
         else:
-            stems += _pairs(tokens[place])
+            stems += _pairs(token)
             at = place + 1
     stems += cast("list[str]", words[at:])
     return Words(stems, numbers, places)
@@ -199,7 +202,7 @@ def stem(word: str) -> str:
         word = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
         if not word.isascii():
             return unicodedata.normalize("NFC", word)[:_OTHER_SCRIPT_STEM]
-    word = SPELLINGS.get(word) or _IRREGULAR.get(word, word)
+    word = _KNOWN_FORMS.get(word, word)
     return _without_e(_without_suffix(_without_plural(word)))
 
 
@@ -218,7 +221,7 @@ def _without_suffix(word: str) -> str:
         return word
     for suffix in _SUFFIXES:
         base = word[: -len(suffix)]
-        if word.endswith(suffix) and len(base) >= _SHORTEST and re.search("[aeiouy]", base):
+        if word.endswith(suffix) and len(base) >= _SHORTEST and not _VOWELS.isdisjoint(base):
             doubled = suffix != "ly" and base[-1] == base[-2] and base[-1] not in "lsz"
             return base[:-1] if doubled else base
     return word
