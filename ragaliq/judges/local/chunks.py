@@ -24,7 +24,7 @@ _MONTH_WORDS = frozenset(_MONTHS)
 _MONTH_STEMS = {number: name for name, number in reversed(_MONTHS.items())}
 _NOT_PLAIN = re.compile("[^\0-\x7f\u00a0\u2010-\u203a]")  # more than ASCII and punctuation
 _ISO_DATE = re.compile(r"-(?<=\b\d{4}-)(\d{2})-\d{2}\b")  # to look for the rare sign first is fast
-# A retriever returns the same chunks again and again, so the last ones are kept: 10 MB at most.
+# A retriever returns the same chunks again and again, so the last ones are kept: 8 MB at most.
 _KEPT = 256
 _KEPT_LENGTH = 4_000  # characters
 
@@ -97,12 +97,15 @@ _kept = lru_cache(maxsize=_KEPT)(_read)
 
 def _other_readings(words: Words) -> Iterator[tuple[int, Sequence[str]]]:
     """What numbers may mean besides what they stand for in the words."""
+    sentence, counted = 0, 0
     for number, place in zip(words.numbers, words.places, strict=True):
         others = number.values[1:]
         if number.year:
             others += spans_of_time(number.values[0])
         if others:
-            yield words.stems[:place].count(END), others
+            sentence += words.stems[counted:place].count(END)
+            counted = place
+            yield sentence, others
 
 
 def _numbers_of_months(

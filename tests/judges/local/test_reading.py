@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.judges.local import known, tokens
+from ragaliq.judges.language.sentences import detect_language, split_sentences
+from ragaliq.judges.local import chunks, known, tokens
 from ragaliq.judges.local.context import ContextIndex
 from ragaliq.judges.local.known import KnownWords
 from ragaliq.judges.local.symbols import join_half_of_day, spell_symbols
@@ -19,6 +23,11 @@ PARTS = (
     "century",
     "3 p.m.",
     "1 200 000",
+    "10:30 p.m.",
+    "12th",
+    "don’t",
+    "‘",
+    "…",
     "http://x.y/",
     "【4】",
     "【",
@@ -36,6 +45,7 @@ PARTS = (
     "and a half",
     "million",
 )
+NEGATIVE = re.compile(r"n['’]t\b|(?<=\bcan)not\b")
 texts = st.lists(st.sampled_from(PARTS), max_size=14).map("".join)
 texts |= st.lists(st.sampled_from(PARTS), max_size=14).map(" ".join)
 texts |= st.text(max_size=30)
@@ -54,8 +64,16 @@ def test_texts_read_in_one_go_have_the_words_each_has_alone(several):
 @given(texts.filter(str.isascii))
 def test_ascii_text_has_the_tokens_the_expression_finds(text):
     spelled = spell_symbols(tokens._NOT_SAID.sub(" ", tokens._DIGIT_GAP.sub("", text)))
-    normal = tokens._NEGATIVE.sub(" not", join_half_of_day(spelled).lower())
+    normal = NEGATIVE.sub(" not", join_half_of_day(spelled).lower())
     assert tokens.tokens_of(text) == tokens._TOKEN.findall(normal.replace(END, " "))
+
+
+@given(texts)
+def test_text_with_typographic_signs_has_the_tokens_the_expression_finds(text):
+    spelled = spell_symbols(tokens._NOT_SAID.sub(" ", tokens._DIGIT_GAP.sub("", text)))
+    normal = unicodedata.normalize("NFKC", join_half_of_day(spelled)).casefold()
+    plain = NEGATIVE.sub(" not", normal).replace(END, " ")
+    assert tokens.tokens_of(text.replace(END, " ")) == tokens._TOKEN.findall(plain)
 
 
 @given(texts.filter(lambda text: not tokens._NOT_LATIN.search(text)))
@@ -78,6 +96,23 @@ def test_words_are_known_up_to_a_bound_and_long_ones_not_at_all(monkeypatch):
     assert len(lengths) == 3
     assert lengths["dddd"] == 4
     assert lengths == {"dddd": 4}
+
+
+SMALL_WORDS = "the of and is der die und la le y e com data 12 Haus. Éa “ \n".split(" ")
+
+
+@given(st.lists(st.sampled_from(SMALL_WORDS), max_size=12).map(" ".join))
+def test_a_chunk_is_cut_by_the_rules_of_the_language_that_is_detected(chunk):
+    spans, words = chunks._sentences_and_words(chunk)
+    assert spans == split_sentences(chunk)
+    assert words == read_all([chunk[start:end] for start, end in spans])
+
+
+def test_a_german_chunk_without_umlauts_is_cut_by_german_rules():
+    chunk = "Am 3. Oktober war das Fest und die Miete kam."
+    assert detect_language(chunk) == "de"
+    assert chunks.read_chunk(chunk).spans == split_sentences(chunk, language="de")
+    assert split_sentences(chunk, language="de") != split_sentences(chunk, language="en")
 
 
 @pytest.mark.parametrize(
