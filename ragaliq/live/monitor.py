@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from typing import Literal
+from uuid import UUID
 
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.guard import is_suppressed
@@ -190,7 +191,7 @@ class Monitor(EndingMonitor):
     # --- the request path ---------------------------------------------------------------------
 
     def begin(
-        self, run_id: str, *, pipeline: str = "", framework: Framework = ""
+        self, run_id: str | UUID, *, pipeline: str = "", framework: Framework = ""
     ) -> RunTicket | None:
         """Announce a run that has just started.
 
@@ -207,7 +208,7 @@ class Monitor(EndingMonitor):
         if not self._enabled or is_suppressed():
             return None
         if self._engine.inline is not None:
-            self._engine.inline.began(run_id)
+            self._engine.inline.began(str(run_id))
         tally = self._engine.tally
         try:
             chance = self._sampler.begin(run_id, pipeline)
@@ -221,7 +222,7 @@ class Monitor(EndingMonitor):
             return None
         tally.start()
         return RunTicket(
-            run_id,
+            str(run_id),
             pipeline=pipeline,
             framework=framework,
             chance=chance,

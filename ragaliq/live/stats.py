@@ -89,6 +89,7 @@ class Tally:
         # which may run on this thread while it holds the lock.
         self._lock = threading.RLock()
         self._started = 0
+        self._sampled_out = 0  # beside the outcomes: most runs of most applications end so
         self._outcomes: Counter[str] = Counter()
         self._incomplete: Counter[str] = Counter()
         self._evaluations: dict[str, Counter[str]] = {}
@@ -104,8 +105,7 @@ class Tally:
     def sampled_out(self) -> None:
         """A run has begun that will not be evaluated; the same as its start and its end."""
         with self._lock:
-            self._started += 1
-            self._outcomes["sampled_out"] += 1
+            self._sampled_out += 1
 
     def withdraw(self) -> None:
         """A run that has begun is counted elsewhere."""
@@ -159,10 +159,13 @@ class Tally:
     def snapshot(self) -> MonitorStats:
         """The counts now."""
         with self._lock:
+            outcomes = dict(self._outcomes)
+            if self._sampled_out:
+                outcomes["sampled_out"] = outcomes.get("sampled_out", 0) + self._sampled_out
             return MonitorStats(
-                started=self._started,
+                started=self._started + self._sampled_out,
                 pending=self._started - self._outcomes.total(),
-                outcomes=dict(self._outcomes),
+                outcomes=outcomes,
                 incomplete=dict(self._incomplete),
                 evaluations={name: dict(counts) for name, counts in self._evaluations.items()},
                 usage=self._usage,

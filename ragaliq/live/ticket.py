@@ -25,9 +25,12 @@ class RunTicket:
     """What an adapter holds between a run's start and its end.
 
     End it with `submit` or `discard`; whatever comes after the first of them does nothing.
+
+    Attributes:
+        run_id: The run's id as text.
     """
 
-    __slots__ = ("_chance", "_ended", "_engine", "_framework", "_pipeline", "_run_id")
+    __slots__ = ("_chance", "_ended", "_engine", "_framework", "_pipeline", "run_id")
 
     def __init__(
         self,
@@ -39,7 +42,7 @@ class RunTicket:
         engine: Engine,
     ) -> None:
         self._chance = chance
-        self._run_id = run_id
+        self.run_id = run_id
         self._pipeline = pipeline
         self._framework: Framework = framework
         self._engine = engine
@@ -83,7 +86,7 @@ class RunTicket:
             return self._chance.settle(
                 Submission(
                     case=case,
-                    run_id=self._run_id,
+                    run_id=self.run_id,
                     pipeline=self._pipeline,
                     framework=self._framework,
                     target=target,

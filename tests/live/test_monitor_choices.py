@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -9,7 +11,9 @@ from ragaliq import (
     ConfigurationError,
     Guard,
     Monitor,
+    OnCondition,
     OnFeedback,
+    Sampling,
     is_suppressed,
     suppress,
 )
@@ -62,6 +66,30 @@ def test_runs_inside_suppress_are_no_runs(monitor_of, case):
         assert not monitor.submit(case)
     assert not is_suppressed()
     assert monitor.stats().started == 0
+
+
+def test_a_run_may_go_by_a_uuid_and_is_known_by_its_text(monitor_of):
+    run_ids = [uuid.UUID(int=number) for number in range(200)]
+    monitor = monitor_of(sample_rate=0.5)
+    tickets = [monitor.begin(run_id) for run_id in run_ids]
+    chosen = [ticket.run_id for ticket in tickets if ticket is not None]
+    again = [monitor.begin(str(run_id)) for run_id in run_ids]
+    assert chosen == [ticket.run_id for ticket in again if ticket is not None]
+    assert 0 < len(chosen) < 200
+    assert set(chosen) < set(map(str, run_ids))
+    stats = monitor.stats()
+    assert (stats.started, stats.pending) == (400, 2 * len(chosen))
+    assert stats.outcomes == {"sampled_out": 400 - 2 * len(chosen)}
+
+
+def test_runs_sampled_out_at_their_start_and_at_their_end_are_counted_together(monitor_of, case):
+    # The rule may still choose half of the runs when they end; the others are out at once.
+    never = OnCondition(lambda run: False, name="never", probability=0.5)
+    monitor = monitor_of(sampling=Sampling(rate=0.0, rules=[never]))
+    for number in range(100):
+        assert not monitor.submit(case, run_id=str(number))
+    stats = monitor.stats()
+    assert (stats.started, stats.pending, stats.outcomes) == (100, 0, {"sampled_out": 100})
 
 
 def test_judging_happens_inside_suppress(monitor_of, case):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Collection
 
@@ -12,7 +11,7 @@ _RUNS = 16_384
 
 
 class EndedRuns:
-    """A bounded memory of runs whose children are nobody's business.
+    """A bounded memory of runs whose children are nobody's business; under its owner's lock.
 
     It remembers the latest `_RUNS` of them at least and about twice as many at most. Every root
     inside a traced function asks, so asking must not take longer the more there is. Most processes
@@ -21,7 +20,6 @@ class EndedRuns:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # as in the tracker
         self._unread: deque[Collection[int]] | None = deque()
         self._unread_runs = 0
         self._latest: set[int] = set()
@@ -37,23 +35,21 @@ class EndedRuns:
 
     def add_tree(self, runs: Collection[int]) -> None:
         """Remember a root with everything below it; `runs` is kept and must not change."""
-        with self._lock:
-            unread = self._unread
-            if unread is not None:
-                unread.append(runs)
-                self._unread_runs += len(runs)
-                while self._unread_runs - len(unread[0]) >= _RUNS:
-                    self._unread_runs -= len(unread.popleft())
-                return
-            self._latest.update(runs)
-            if len(self._latest) >= _RUNS:
-                self._latest, self._before = set(), self._latest
+        unread = self._unread
+        if unread is not None:
+            unread.append(runs)
+            self._unread_runs += len(runs)
+            while self._unread_runs > _RUNS and self._unread_runs - len(unread[0]) >= _RUNS:
+                self._unread_runs -= len(unread.popleft())
+            return
+        self._latest.update(runs)
+        if len(self._latest) >= _RUNS:
+            self._latest, self._before = set(), self._latest
 
     def add(self, run: int) -> None:
         """Remember a single run."""
         self.add_tree((run,))
 
     def _read(self) -> None:
-        with self._lock:
-            self._latest.update(*(self._unread or ()))
-            self._unread, self._unread_runs = None, 0
+        self._latest.update(*(self._unread or ()))
+        self._unread, self._unread_runs = None, 0

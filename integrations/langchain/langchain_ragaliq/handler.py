@@ -138,7 +138,7 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
         try:
             run = run_id.int
             parent = parent_run_id.int if parent_run_id is not None else run_in_force()
-            root = tracker.child_started(run, parent)
+            root = tracker.child_started(run, parent) if parent is not None else None
             if root is None:
                 if run_type is None or run_type == "chain":
                     tracker.root_started(

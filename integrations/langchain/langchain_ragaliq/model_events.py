@@ -34,15 +34,16 @@ class ModelEvents(Contained, BaseCallbackHandler):
         if tracker is None:
             return
         try:
-            _started(tracker, run_id, parent_run_id)
+            run = run_id.int
+            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+            root = tracker.child_started(run, parent)
+            if root is not None and root.ticket is not None:
+                root.open_models.add(run)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             tracker.complain(error)
 
-    @contained
     def on_llm_start(
         self,
-        tracker: RunTracker,
-        /,
         serialized: dict[str, Any],
         prompts: list[str],
         *,
@@ -51,7 +52,7 @@ class ModelEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A completion model was called."""
-        _started(tracker, run_id, parent_run_id)
+        self.on_chat_model_start(serialized, [], run_id=run_id, parent_run_id=parent_run_id)
 
     def on_llm_end(
         self,
@@ -89,11 +90,3 @@ class ModelEvents(Contained, BaseCallbackHandler):
         if root is not None:
             root.open_models.discard(run_id.int)
             root.part_failed(error)
-
-
-def _started(tracker: RunTracker, run_id: UUID, parent_run_id: UUID | None) -> None:
-    run = run_id.int
-    parent = parent_run_id.int if parent_run_id is not None else run_in_force()
-    root = tracker.child_started(run, parent)
-    if root is not None and root.ticket is not None:
-        root.open_models.add(run)

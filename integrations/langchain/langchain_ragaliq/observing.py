@@ -33,11 +33,13 @@ class Observation:
         self.draft: CaseDraft | None = None
         self.target: SpanTarget | None = None
         self.session_id: str | None = None
+        self.run_id = ""
         self.why_not = "not_seen"
         self.handler = RagaliqCallbackHandler(cast("Monitor", self), **handler_options)
 
-    def begin(self, run_id: str, **kwargs: Any) -> Observation | None:
+    def begin(self, run_id: UUID, **kwargs: Any) -> Observation | None:
         """A call has begun; the handler keeps a ticket for it."""
+        self.run_id = str(run_id)
         return self
 
     def sweep_later(self, delay: float, sweepable: object) -> bool:

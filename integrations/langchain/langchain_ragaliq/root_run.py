@@ -76,7 +76,6 @@ class RootRun:
     def __init__(
         self,
         run_id: UUID,
-        name: str,
         ticket: RunTicket | None,
         overrides: Overrides | None = None,
     ) -> None:
@@ -88,7 +87,7 @@ class RootRun:
         self.has_child = ticket is None  # of a run that is not evaluated nothing is looked at
         if ticket is None:
             return
-        self.name = name
+        self.name = ticket.run_id
         self.guarded: set[str] | None = None
         self.question: str | None = None
         self.session_id: str | None = None

@@ -44,7 +44,7 @@ class SourceEvents(Contained, BaseCallbackHandler):
             parent = parent_run_id.int if parent_run_id is not None else run_in_force()
             root = tracker.child_started(run, parent)
             if root is None:
-                tracker.leave_out(run_id)  # a chain inside it writes queries, not answers
+                tracker.leave_out(run)  # a chain inside it writes queries, not answers
             elif root.ticket is not None:
                 root.retriever_started(run)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice

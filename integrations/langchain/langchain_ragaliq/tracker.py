@@ -43,8 +43,9 @@ def run_in_force() -> int | None:
     configuration in force still names the run it happens in.
     """
     config = var_child_runnable_config.get()
-    callbacks = config.get("callbacks") if config else None
-    parent_id = getattr(callbacks, "parent_run_id", None)
+    if not config:
+        return None
+    parent_id = getattr(config.get("callbacks"), "parent_run_id", None)
     return parent_id.int if parent_id is not None else None
 
 
@@ -118,14 +119,19 @@ class RunTracker:
         self.runs[run] = root
         if root.closed:
             self.runs.pop(run, None)  # it ended in another thread just now
-            self._ended.add(run)
+            self.leave_out(run)
         elif not root.has_child:
             root.first_child_started()
         return root
 
-    def leave_out(self, run_id: UUID) -> None:
+    def leave_out(self, run: int) -> None:
         """Take nothing below this run for a root."""
-        self._ended.add(run_id.int)
+        with self._lock:
+            self._ended.add(run)
+
+    def _is_left_out(self, run: int) -> bool:
+        with self._lock:
+            return run in self._ended
 
     def root_started(
         self,
@@ -142,20 +148,20 @@ class RunTracker:
         Its parent may still be given: inside a traced function, or with callbacks on a sub-chain,
         the parent is somebody we never heard of.
         """
-        if run_id.int in self.runs:
+        run = run_id.int
+        if run in self.runs:
             return  # the same handler was given in two places
-        is_below_left_out = parent is not None and parent in self._ended
+        is_below_left_out = parent is not None and self._is_left_out(parent)
         if is_below_left_out or (name is not None and name.endswith(_EVALUATORS)):
-            self.leave_out(run_id)
+            self.leave_out(run)
             return
-        id_ = str(run_id)
         ticket = self.monitor.begin(
-            id_, pipeline=self._pipeline or name or "", framework="langchain"
+            run_id, pipeline=self._pipeline or name or "", framework="langchain"
         )
         # Followed before anything is looked at: should that fail, the run still ends.
-        root = RootRun(run_id, id_, ticket, self._overrides)
+        root = RootRun(run_id, ticket, self._overrides)
         with self._lock:
-            self._roots[root.key] = self.runs[root.key] = root
+            self._roots[run] = self.runs[run] = root
             is_due = root.started >= self._next_sweep or len(self._roots) > self._max_runs
             given_up = self._overdue(root.started) if is_due else ()
         if not self._is_watched:
@@ -202,9 +208,8 @@ class RunTracker:
         """Close every root: no more events will come."""
         with self._lock:
             roots = list(self._roots.values())
-            self._roots.clear()
             for root in roots:
-                self._forget(root)
+                self._close(root)
         for root in roots:
             self._discard(root, reason)
 
@@ -244,30 +249,29 @@ class RunTracker:
         with self._lock:
             if root.closed:
                 return False
+            root.closed = True
             del self._roots[root.key]
-            self._forget(root)
+            runs = tuple(root.parents)  # a snapshot: steps may start in other threads
+            forget = self.runs.pop
+            for run in runs:
+                forget(run, None)
+            self._ended.add_tree(runs)
             return True
-
-    def _forget(self, root: RootRun) -> None:
-        root.closed = True
-        runs = tuple(root.parents)  # a snapshot: steps may start in other threads
-        for run in runs:
-            self.runs.pop(run, None)
-        self._ended.add_tree(runs)
 
     def _overdue(self, now: float) -> list[tuple[str, RootRun]]:
         given_up = []
-        while len(self._roots) > self._max_runs:
-            given_up.append(("evicted", self._roots.popitem(last=False)[1]))
-        if now >= self._next_sweep:
+        is_sweep = now >= self._next_sweep
+        if is_sweep:
             self._next_sweep = now + self._sweep_every
-            while self._roots:
-                oldest = next(iter(self._roots.values()))
-                if now - oldest.started <= self._max_age:
-                    break
-                given_up.append(("expired", self._roots.popitem(last=False)[1]))
-        for _, root in given_up:
-            self._forget(root)
+        while self._roots:
+            oldest = next(iter(self._roots.values()))
+            if len(self._roots) > self._max_runs:
+                given_up.append(("evicted", oldest))
+            elif is_sweep and now - oldest.started > self._max_age:
+                given_up.append(("expired", oldest))
+            else:
+                break
+            self._close(oldest)
         return given_up
 
     @staticmethod

@@ -36,6 +36,9 @@ class PipelineRates:
 class Rates:
     """Looks a pipeline's rates up; made once, since every run asks.
 
+    Attributes:
+        everywhere: The rates of all pipelines, where none has its own.
+
     Args:
         sampling: What the application said.
         general: The rate where it said nothing.
@@ -49,6 +52,7 @@ class Rates:
             pipeline: PipelineRates({name: min(rate, own.get(name, rate)) for name in metrics})
             for pipeline, rate in sampling.pipelines.items()
         }
+        self.everywhere = None if self._named else self._others
 
     def of(self, pipeline: str) -> PipelineRates:
         """The rates in this pipeline."""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from ragaliq.core.guard import suppress
 from ragaliq.errors import ConfigurationError
@@ -123,14 +124,14 @@ class Sampler:
             general = sample_rate
         return cls(sampling or Sampling(), general=general, metrics=metrics)
 
-    def begin(self, run_id: str, pipeline: str) -> Chance | None:
+    def begin(self, run_id: str | UUID, pipeline: str) -> Chance | None:
         """What a run that has just started may expect; None when it cannot be chosen any more.
 
         Args:
-            run_id: Decides outside any trace.
+            run_id: Decides outside any trace, as text.
             pipeline: The application's name for the chain.
         """
-        rates = self._rates.of(pipeline)
+        rates = self._rates.everywhere or self._rates.of(pipeline)
         if self._rules:
             at = position(sampling_key(run_id))
             return Chance(self, at, rates) if at < max(rates.highest, self._reach) else None
@@ -138,6 +139,8 @@ class Sampler:
             at, choice = 0.0, rates.shared_choice
         else:
             at = position(sampling_key(run_id))
+            if at >= rates.highest and self._cap is None:
+                return None  # most runs of most applications end here
             choice = self._choose(at, rates, ())
         return None if choice is None else Chance(self, at, rates, choice)
 

@@ -5,12 +5,16 @@ import subprocess
 import sys
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry import baggage, context, trace
+from opentelemetry.trace import NonRecordingSpan, SpanContext
 
-from ragaliq.live.sampling.position import position
+from ragaliq.live.sampling.position import position, sampling_key
 
 KEYS = [f"run-{i}" for i in range(50)]
+RUN_ID = UUID("01234567-89ab-7def-8123-456789abcdef")
 
 
 @given(st.text())
@@ -42,3 +46,25 @@ def test_another_process_with_another_hash_seed_finds_the_same_numbers():
             check=True,
         )
         assert other.stdout.split() == mine
+
+
+@pytest.mark.parametrize(
+    ("key", "number"),
+    [("run-0", "0x1.8bb89ef966a59p-1"), (str(RUN_ID), "0x1.875ce8428dbbep-1")],
+)
+def test_processes_of_another_release_find_the_same_numbers(key, number):
+    assert position(key) == float.fromhex(number)
+
+
+def test_the_current_trace_decides_about_a_run_and_without_one_its_id_as_text():
+    span = NonRecordingSpan(SpanContext(trace_id=0xABC, span_id=1, is_remote=False))
+    assert sampling_key(RUN_ID) == sampling_key(str(RUN_ID)) == str(RUN_ID)
+    for current, key in (
+        (trace.set_span_in_context(span), f"{0xABC:032x}"),
+        (baggage.set_baggage("tenant", "a"), str(RUN_ID)),
+    ):
+        token = context.attach(current)
+        try:
+            assert sampling_key(RUN_ID) == key
+        finally:
+            context.detach(token)
