@@ -207,9 +207,7 @@ class RunTracker:
     def give_up(self, reason: str) -> None:
         """Close every root: no more events will come."""
         with self._lock:
-            roots = list(self._roots.values())
-            for root in roots:
-                self._close(root)
+            roots = [root for root in list(self._roots.values()) if self._close(root)]
         for root in roots:
             self._discard(root, reason)
 
@@ -247,10 +245,10 @@ class RunTracker:
 
     def _close(self, root: RootRun) -> bool:
         with self._lock:
-            if root.closed:
+            # Out of the roots first, in one step: the garbage collector may come in between.
+            if root.closed or self._roots.pop(root.key, None) is None:
                 return False
             root.closed = True
-            del self._roots[root.key]
             runs = tuple(root.parents)  # a snapshot: steps may start in other threads
             forget = self.runs.pop
             for run in runs:
@@ -266,12 +264,13 @@ class RunTracker:
         while self._roots:
             oldest = next(iter(self._roots.values()))
             if len(self._roots) > self._max_runs:
-                given_up.append(("evicted", oldest))
+                reason = "evicted"
             elif is_sweep and now - oldest.started > self._max_age:
-                given_up.append(("expired", oldest))
+                reason = "expired"
             else:
                 break
-            self._close(oldest)
+            if self._close(oldest):
+                given_up.append((reason, oldest))
         return given_up
 
     @staticmethod
