@@ -32,6 +32,8 @@ PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's own environment may stand in for what is installed in .venv.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# Nor may it keep Python from keeping what it compiled: pytest compiles every test itself.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## List the targets
