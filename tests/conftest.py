@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import json
 import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,3 +53,56 @@ def loop_of_synchronous_calls(request):
     yield
     asyncio.set_event_loop(None)
     loop.close()
+
+
+class WarmPython:
+    """Runs scripts in processes of their own that have the third-party libraries already."""
+
+    def __init__(self, folder):
+        self._output = [folder / "stdout", folder / "stderr"]
+        self._starter = None
+
+    def run(self, script, *arguments, cwd, env):
+        for path in self._output:
+            path.write_text("")
+        request = {
+            "script": str(script),
+            "arguments": [str(argument) for argument in arguments],
+            "folder": str(cwd),
+            "output": [str(path) for path in self._output],
+            "environment": env,
+        }
+        status = self._ask(json.dumps(request))
+        printed = [path.read_text(encoding="utf-8") for path in self._output]
+        return subprocess.CompletedProcess([script, *arguments], status, *printed)
+
+    def stop(self):
+        if self._starter is not None:
+            with self._starter as starter:
+                os.killpg(starter.pid, signal.SIGKILL)  # with a script that hangs
+            self._starter = None
+
+    def _ask(self, request):
+        if self._starter is None:
+            self._starter = subprocess.Popen(
+                [sys.executable, Path(__file__).with_name("warm_python.py")],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        try:
+            print(request, file=self._starter.stdin, flush=True)
+            return int(self._starter.stdout.readline())
+        except BaseException:
+            self.stop()
+            raise
+
+
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory):
+    """For scripts that would spend their time on imports."""
+    python = WarmPython(tmp_path_factory.mktemp("warm"))
+    yield python
+    python.stop()

@@ -16,8 +16,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/pages").rglob("*.md"))]
 
 
-# Runs each file as a script of its own, one after the other: starting Python and importing the
-# frameworks takes longer than most blocks.
+# Runs each file as a script of its own, one after the other, in one process for each page.
 RUN = "import runpy, sys\nfor path in sys.argv[1:]: runpy.run_path(path, run_name='__main__')"
 
 
@@ -32,23 +31,22 @@ def blocks(page):
     [page for page in PAGES if any(blocks(page))],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_the_blocks_of_a_page_run(page, tmp_path):
+def test_the_blocks_of_a_page_run(page, tmp_path, warm_python):
+    together = tmp_path / "together.py"
+    together.write_text(RUN)
     scripts = []
     for number, code in blocks(page):
         scripts.append(tmp_path / f"{page.stem}-{number}.py")
         scripts[-1].write_text(code)
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *map(str, scripts)],
+    done = warm_python.run(
+        together,
+        *scripts,
         cwd=tmp_path,
         env={
             **{k: v for k, v in os.environ.items() if not k.startswith(("RAGALIQ_", "OTEL_"))},
             "PYTHONPATH": ":".join(sys.path),
             "ANTHROPIC_API_KEY": "not-a-key",
         },
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     # What goes wrong off the request path is logged, not raised: it must not hide here either.

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,24 +30,48 @@ _refuse("connect_ex")
 OURS = ("ANTHROPIC_", "OTEL_", "OPENINFERENCE_", "RAGALIQ_", "FORCE_COLOR", "NO_COLOR", "COLUMNS")
 
 
+def offline(folder, environment):
+    """The variables of a process that starts in `folder` and reaches no machine but this one."""
+    (folder / "sitecustomize.py").write_text(NO_NETWORK)
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
+    path = os.pathsep.join(filter(None, [str(folder), inherited.get("PYTHONPATH")]))
+    # No profile of the machine's user may stand in for a key.
+    ours = {"HOME": str(folder), "PYTHONPATH": path, "COLUMNS": "200"}
+    return {**inherited, **ours, **environment}
+
+
+def run_anew(script, folder, **environment):
+    """Run one of the demos as a user does, with everything still to be imported."""
+    return subprocess.run(
+        [sys.executable, DEMO / script],
+        check=False,
+        cwd=folder,
+        env=offline(folder, environment),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=100,
+    )
+
+
 @pytest.fixture
-def run_demo(tmp_path):
+def run_demo(tmp_path, warm_python):
     """Run one of the demos in a process of its own, reaching no machine but this one."""
-    (tmp_path / "sitecustomize.py").write_text(NO_NETWORK)
 
     def run(script, *, arguments=(), **environment):
-        # No profile of the machine's user may stand in for a key.
-        environment.setdefault("HOME", str(tmp_path))
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
-        path = os.pathsep.join(filter(None, [str(tmp_path), inherited.get("PYTHONPATH")]))
-        return subprocess.run(
-            [sys.executable, DEMO / script, *arguments],
-            check=False,
-            cwd=tmp_path,
-            env={**inherited, "PYTHONPATH": path, "COLUMNS": "200", **environment},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=100,
+        return warm_python.run(
+            DEMO / script, *arguments, cwd=tmp_path, env=offline(tmp_path, environment)
         )
 
     return run
+
+
+@pytest.fixture
+def fresh_run(tmp_path):
+    """Runs a demo where nothing is imported beforehand."""
+    return lambda script: run_anew(script, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def plain_runs(tmp_path_factory):
+    """What each demo shows a user who sets nothing; run once, and anew."""
+    return cache(lambda script: run_anew(script, tmp_path_factory.mktemp("demo")))

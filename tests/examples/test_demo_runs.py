@@ -15,8 +15,8 @@ EVALUATIONS = 3 * len(QUESTIONS)  # three metrics
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_demo_shows_verdicts_statuses_and_telemetry_without_key_or_network(run_demo, script):
-    done = run_demo(script)
+def test_demo_shows_verdicts_statuses_and_telemetry_without_key_or_network(plain_runs, script):
+    done = plain_runs(script)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     for verdict in ("+1] supported", "] contradicted", "] not enough info"):
@@ -32,9 +32,9 @@ def test_demo_shows_verdicts_statuses_and_telemetry_without_key_or_network(run_d
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_demo_names_exactly_the_answers_labelled_as_wrongly_judged(run_demo, script):
+def test_demo_names_exactly_the_answers_labelled_as_wrongly_judged(plain_runs, script):
     labelled = ", ".join(item.id for item in QUESTIONS if item.kind == "judge_gets_wrong")
-    assert f"The judge gets wrong: {labelled}.\n" in run_demo(script).stdout
+    assert f"The judge gets wrong: {labelled}.\n" in plain_runs(script).stdout
 
 
 def test_captured_content_is_found_in_the_telemetry(run_demo):
@@ -100,9 +100,9 @@ def test_unknown_arguments_are_refused_and_help_says_what_the_demo_does(run_demo
     assert "ragaliq attached" in done.stdout
 
 
-def test_a_missing_dependency_is_named_with_what_to_do(run_demo, tmp_path):
+def test_a_missing_dependency_is_named_with_what_to_do(fresh_run, tmp_path):
     (tmp_path / "rich.py").write_text("raise ImportError(\"No module named 'rich'\")")
-    done = run_demo(SCRIPTS[0])
+    done = fresh_run(SCRIPTS[0])
     assert done.returncode == 1
     assert done.stderr.startswith("demo: No module named 'rich'. `make demo` installs")
 
