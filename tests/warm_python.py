@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 
 LIBRARIES = """
@@ -51,9 +52,9 @@ def run(script: str, arguments: list[str], folder: str, output: list[str], envir
     os.environ.clear()
     os.environ.update(environment)
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    own = os.path.dirname(__file__)
+    own = str(Path(__file__).parent)
     rest = [path for path in sys.path if path not in (own, *inherited)]
-    sys.path[:] = [os.path.dirname(script), *filter(None, inherited), *rest]
+    sys.path[:] = [str(Path(script).parent), *filter(None, inherited), *rest]
     sys.argv = [script, *arguments]
     sys.modules.pop("sitecustomize", None)
     with suppress(ImportError):
@@ -61,8 +62,7 @@ def run(script: str, arguments: list[str], folder: str, output: list[str], envir
     module = ModuleType("__main__")
     module.__file__ = script
     sys.modules["__main__"] = module
-    with open(script, encoding="utf-8") as source:
-        code = compile(source.read(), script, "exec")
+    code = compile(Path(script).read_bytes(), script, "exec")
     exec(code, module.__dict__)
 
 

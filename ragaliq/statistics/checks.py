@@ -43,7 +43,8 @@ def numbers_of(values: Iterable[float], *, name: str, bounds: Bounds | None = No
 
 
 def _number(value: object, name: str, position: int) -> float:
-    if not isinstance(value, Real):
+    # The abstract class is slow to ask, and resampling asks for each number of each resample.
+    if not isinstance(value, float | int) and not isinstance(value, Real):
         raise DatasetError(f"{name}[{position}] is no number but of type {type(value).__name__}")
     number = float(value)
     if not math.isfinite(number):

@@ -1,6 +1,7 @@
 """The figures of a judge, and the comparison of two."""
 
 import xml.etree.ElementTree as ET
+from functools import cache
 
 import pytest
 from bench_claims import decided
@@ -126,6 +127,7 @@ def test_a_bench_is_read_back_as_it_was_and_holds_groups(tmp_path):
         JudgeBench.load(tmp_path / "bench.json")
 
 
+@cache
 def benches(*skills, n=120):
     sides = [decided(n, skill=skill, seed=seed) for seed, skill in enumerate(skills, start=4)]
     return [bench_of(rows, LocalJudge(), data="claims") for rows in sides]

@@ -1,7 +1,6 @@
 """The evaluation finds its span under each real instrumentation that makes its spans current."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,17 +20,15 @@ INSTRUMENTATIONS = {
 
 
 @pytest.fixture(scope="module", params=INSTRUMENTATIONS)
-def found(request):
+def found(request, tmp_path_factory, warm_python):
     """What was found under an instrumentation, and what should have been."""
     instrumentor, (source, name) = INSTRUMENTATIONS[request.param]
     pytest.importorskip(instrumentor[0], reason="needs a newer OpenTelemetry than the lowest one")
-    done = subprocess.run(
-        [sys.executable, str(HERE / "instrumented.py"), *instrumentor],
-        env={"PYTHONPATH": ":".join([str(HERE), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
+    done = warm_python.run(
+        HERE / "instrumented.py",
+        *instrumentor,
+        cwd=tmp_path_factory.mktemp("instrumented"),
+        env={"PYTHONPATH": ":".join(sys.path)},
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()], source, name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -20,26 +19,24 @@ TRACELOOP = ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor")
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory):
+def answered(tmp_path_factory, warm_python):
     """The folder with the traces of applications that answered under an instrumentation."""
 
     @cache
     def run(instrumentor, content):
         folder = tmp_path_factory.mktemp("traces")
-        app = str(HERE / "instrumented_app.py")
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", app, *instrumentor, str(folder)],
+        done = warm_python.run(
+            HERE / "instrumented_app.py",
+            *(*instrumentor, folder),
+            cwd=folder,
             env={
                 "PYTHONPATH": os.pathsep.join(sys.path),
                 "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
                 "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": content,
                 "TRACELOOP_TRACE_CONTENT": "false" if content == "NO_CONTENT" else "true",
             },
-            capture_output=True,
-            timeout=100,
-            check=False,
         )
-        assert done.returncode == 0, done.stderr.decode()
+        assert done.returncode == 0, done.stderr
         return folder
 
     return run
