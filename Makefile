@@ -32,7 +32,7 @@ PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's own environment may stand in for what is installed in .venv.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
-# Nor may it keep Python from keeping what it compiled: pytest compiles every test itself.
+# Nor may it keep Python from storing what it compiled: pytest compiles the tests and its plugins itself.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
@@ -49,9 +49,10 @@ demo: $(READY) ## Score a LangChain application: offline, no key needed
 demo-llama-index: $(READY) ## The same for a LlamaIndex application
 	@$(PY) examples/demo/llama_index_demo.py $(ARGS)
 
+# In the order of the folders: by default the files with few tests come last, which are the longest.
 .PHONY: test
 test: $(READY) ## Run the tests
-	@$(PY) -m pytest -n auto --dist loadfile $(ARGS)
+	@$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: test-fleet
 test-fleet: $(READY) redis ## Run the tests of several processes on a real Redis, killed again and again (minutes)

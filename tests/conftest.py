@@ -28,18 +28,23 @@ settings.load_profile("ragaliq")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Keep the garbage collector off what stays until the end anyhow.
-
-    That is the frameworks and the tests, a million objects, which each collection would go
-    through anew, and many tests collect. What a test makes is collected as ever.
-    """
+    """Nothing that is imported for the tests, nor the tests, is garbage."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
-        gc.collect()
-        gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _a_small_heap():
+    """Keep the garbage collector off what was there before the module's tests.
+
+    That is the frameworks and the collected tests, a million objects. Each full collection would go
+    through them anew, and many tests collect. What a test makes is collected as ever.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
