@@ -89,9 +89,10 @@ class WarmPython:
 
     def _ask(self, request):
         if self._starter is None:
+            unset = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
             self._starter = subprocess.Popen(
                 [sys.executable, Path(__file__).with_name("warm_python.py")],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                env={**unset, "PYTHONPATH": os.pathsep.join(sys.path)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
