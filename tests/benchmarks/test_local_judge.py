@@ -78,7 +78,7 @@ def test_a_claim_takes_under_two_milliseconds_and_ten_more_chunks_under_one(repo
         ]
     )
     assert fresh[4] < 2.0
-    assert fresh[14] - fresh[4] < 2.0  # 1.0 is wanted; this holds on a busy machine too
+    assert fresh[14] - fresh[4] < 1.5  # 1.0 on a quiet machine; this holds on a busy one too
     assert known[14] - known[4] < 1.0
     assert again[14] - again[4] < 1.0
 
@@ -100,7 +100,7 @@ def test_claims_a_second_on_the_labelled_sets(report):
         seconds += taken
     report([*lines, f"{'all':<18} {claims / seconds:>6,.0f}"])
     assert claims / seconds > 1500
-    assert rates["wice_claim_dev"] > 1000  # new text with every claim; 1,500 is wanted
+    assert min(rates.values()) > 1500  # wice_claim_dev has new text with every claim
 
 
 MEMORY = """

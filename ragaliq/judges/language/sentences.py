@@ -7,7 +7,7 @@ finds out which rules apply, keeps the ranges exact, and bounds the work on host
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain
 from typing import NamedTuple
 
@@ -102,17 +102,18 @@ def detect_language(text: str) -> str:
     return best if counts[best] > counts["en"] + 1 else "en"
 
 
-def is_surely_english(text: str, words: Collection[str]) -> bool:
+def is_surely_english(text: str, words: Sequence[str], *, vocabulary: Set[str]) -> bool:
     """Whether `detect_language` is certain to say English, found out without cutting the text.
 
     Args:
         text: Text in Latin script.
         words: All its words in lower case; others among them do no harm.
+        vocabulary: The same, each once.
     """
-    if _FOREIGN.isdisjoint(words):
+    foreign = _FOREIGN & vocabulary
+    if not foreign:
         return True
-    foreign = sum(map(_FOREIGN.__contains__, words))
-    return foreign <= 1 + sum(map(text[:_SAMPLE].count, _ENGLISH))
+    return sum(map(words.count, foreign)) <= 1 + sum(map(text[:_SAMPLE].count, _ENGLISH))
 
 
 def split_sentences(text: str, *, language: str | None = None) -> list[Span]:
@@ -194,18 +195,22 @@ def _sentences(text: str, piece: Span, language: str) -> list[str]:
 def _rejoin(text: str, start: int, sentences: Iterable[str]) -> list[Span]:
     """Give back to a sentence its citation marker and to a list item its number."""
     spans: list[Span] = []
+    is_short = False  # the last one, short enough for a list item's number
     for sentence in sentences:
         end = start + len(sentence)
-        first, last = spans[-1] if spans else (start, start)
-        # The length is asked first, as that is far cheaper.
-        if 0 < last - first <= _LONGEST_NUMBER and _LEADING_NUMBER.fullmatch(text, first, last):
-            spans[-1] = _strip(text, first, end)
+        if is_short and _LEADING_NUMBER.fullmatch(text, *spans[-1]):
+            spans[-1] = _strip(text, spans[-1].start, end)
         elif sentence[:1].isalnum():
-            spans.append(Span(start, start + len(sentence.rstrip())))
+            length = len(sentence.rstrip())
+            spans.append(Span(start, start + length))
+            is_short = length <= _LONGEST_NUMBER
+            start = end
+            continue
         elif spans:
             _give_back(text, spans, start, end)
         else:
             spans.append(_strip(text, start, end))
+        is_short = spans[-1].end - spans[-1].start <= _LONGEST_NUMBER
         start = end
     return [span for span in spans if span.end > span.start]
 

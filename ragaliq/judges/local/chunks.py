@@ -60,10 +60,9 @@ def read_chunk(chunk: str) -> ReadChunk:
 
 
 def _read(chunk: str) -> ReadChunk:
-    spans, words = _sentences_and_words(chunk)
+    spans, words, found = _sentences_and_words(chunk)
     said = _lines(words.stems)
     found_by = said.split(END)[:-1]
-    found = set(words.stems)
     months = list(_names_of_months(chunk, spans)) if "-" in chunk else []
     for at, others in [*_other_readings(words), *_numbers_of_months(found, found_by), *months]:
         found_by[at] += _lines(others)
@@ -72,21 +71,27 @@ def _read(chunk: str) -> ReadChunk:
     return ReadChunk(spans, found_by, found, said, implied)
 
 
-def _sentences_and_words(chunk: str) -> tuple[list[Span], Words]:
+def _sentences_and_words(chunk: str) -> tuple[list[Span], Words, set[str]]:
+    """The sentences, all their words in order, and each word once."""
     if not chunk.isascii() and _NOT_PLAIN.search(chunk):
         return _read_as(detect_language(chunk), chunk)
     # Mostly English, and its words are needed anyway: to ask for the language first takes long.
     read = _read_as("en", chunk)
-    surely = is_surely_english(chunk, read[1].stems)
+    surely = is_surely_english(chunk, read[1].stems, vocabulary=read[2])
     language = "en" if surely else detect_language(chunk)
     return read if language == "en" else _read_as(language, chunk)
 
 
-def _read_as(language: str, chunk: str) -> tuple[list[Span], Words]:
+def _read_as(language: str, chunk: str) -> tuple[list[Span], Words, set[str]]:
     spans: list[Span] = []
     for span in split_sentences(chunk, language=language):
-        spans += [span] if span.end - span.start <= _LONGEST else _parts(chunk, span)
-    return spans, read_all([chunk[start:end] for start, end in spans])
+        start, end = span
+        if end - start <= _LONGEST:
+            spans.append(span)
+        else:
+            spans += _parts(chunk, span)
+    words = read_all([chunk[start:end] for start, end in spans])
+    return spans, words, set(words.stems)
 
 
 _kept = lru_cache(maxsize=_KEPT)(_read)

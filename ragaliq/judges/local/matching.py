@@ -99,6 +99,7 @@ def _covers(
     sentences = [0.0] * len(context.chunk_of)
     windows = [0.0] * len(context.chunk_of)
     chunks = [0.0] * len(context.chunks)
+    passage_of = context.passage_of
     everywhere = 0.0
     for word, (credit, where) in places.items():
         gain = claim.weights[word] * credit
@@ -108,10 +109,10 @@ def _covers(
         window_done, chunk_done = -1, -1
         for at in where:
             sentences[at] += gain
-            chunk = context.passage_of[at]
+            chunk = passage_of[at]
             first = at - _WINDOW + 1
             for start in range(first if first > window_done else window_done + 1, at + 1):
-                if context.passage_of[start] == chunk:
+                if passage_of[start] == chunk:
                     windows[start] += gain
             window_done = at
             if chunk != chunk_done:

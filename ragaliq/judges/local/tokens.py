@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections.abc import Sequence
 
@@ -41,7 +42,8 @@ _LONG_NUMBER = re.compile(
     r"(?:(?:(?<!0)[0-9]{0,2}(?: [0-9]{3})+(?:,[0-9]{1,2})?(?![0-9.,:]?[0-9])"
     rf"|[0-9]*(?:[.,:][0-9]+)+){_HALF_OF_DAY}?|[0-9]*(?=[a-z])))"
 )
-_SEPARATED = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == END)}
+_KEPT = f"{string.ascii_lowercase}{string.digits}{END}".encode()
+_SEPARATED = bytes(code if code in _KEPT else ord(" ") for code in range(256))
 # What most often keeps a text from being ASCII, and a sign that is read the same.
 _READ_AS = (
     ("\u2019", "'"),
@@ -109,14 +111,15 @@ def _tokens(text: str) -> list[str]:
 
 
 def _ascii_tokens(text: str) -> list[str]:
-    normal = _with_not_apart(text.lower())
+    lower = text.lower()
+    normal = _with_not_apart(lower)
     # To split takes a fifth of the time that an expression for all tokens would.
-    words = normal.translate(_SEPARATED)
+    words = normal.encode().translate(_SEPARATED).decode()
     tokens: list[str] = []
     at = 0
     for number in _LONG_NUMBER.finditer(normal):
         if number.lastindex is not None:  # "3 p.m."
-            return _ASCII_TOKEN.findall(join_half_of_day(normal))
+            return _ASCII_TOKEN.findall(_with_not_apart(join_half_of_day(lower)))
         start, end = number.span()
         tokens += words[at:start].split()
         tokens.append(normal[start:end])

@@ -103,9 +103,10 @@ SMALL_WORDS = "the of and is der die und la le y e com data 12 Haus. Éa “ \n"
 
 @given(st.lists(st.sampled_from(SMALL_WORDS), max_size=12).map(" ".join))
 def test_a_chunk_is_cut_by_the_rules_of_the_language_that_is_detected(chunk):
-    spans, words = chunks._sentences_and_words(chunk)
-    assert spans == split_sentences(chunk)
-    assert words == read_all([chunk[start:end] for start, end in spans])
+    read = chunks.read_chunk(chunk)
+    assert read.spans == split_sentences(chunk)
+    words = read_all([chunk[start:end] for start, end in read.spans])
+    assert read.said.split() == words.stems
 
 
 def test_a_german_chunk_without_umlauts_is_cut_by_german_rules():
