@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -17,6 +18,7 @@ from ragaliq.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge
+    from ragaliq.worker_tier.process import Pool
     from ragaliq.worker_tier.settings import WorkerSettings
 
 __all__ = ["worker"]
@@ -29,6 +31,23 @@ worker = typer.Typer(
     rich_markup_mode=None,
 )
 worker.add_typer(set_aside, name="set-aside")
+
+
+class PoolName(StrEnum):
+    """What a worker judges in."""
+
+    AUTO = "auto"
+    THREADS = "threads"
+    PREFORK = "prefork"
+
+
+class LogLevel(StrEnum):
+    """How much a worker logs."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
 
 Broker = Annotated[
     str | None, typer.Option(help="redis://... or amqp://...; better as RAGALIQ_BROKER_URL.")
@@ -61,9 +80,9 @@ def run(
         int | None, typer.Option(min=1, help="Jobs at once; 16 threads, or a process a core.")
     ] = None,
     pool: Annotated[
-        Literal["auto", "threads", "prefork"],
+        PoolName,
         typer.Option(help="threads for judges behind a server, prefork for those that compute."),
-    ] = "auto",
+    ] = PoolName.AUTO,
     grace: Annotated[
         float, typer.Option(min=0.0, help="Seconds for jobs at hand after SIGTERM.")
     ] = 25.0,
@@ -73,9 +92,7 @@ def run(
     name: Annotated[
         str | None, typer.Option(help="The worker's name; %h is the machine's.")
     ] = None,
-    log_level: Annotated[
-        Literal["info", "warning", "error"], typer.Option(help="How much is logged.")
-    ] = "info",
+    log_level: Annotated[LogLevel, typer.Option(help="How much is logged.")] = LogLevel.INFO,
 ) -> int:
     """Judge jobs until SIGTERM; then finish what is at hand, or give it back."""
     if context.invoked_subcommand is not None:
@@ -95,7 +112,7 @@ def run(
             sinks=sink or (),
         )
     options = PoolOptions(
-        pool=suitable_pool(settings) if pool == "auto" else pool,
+        pool=suitable_pool(settings) if pool is PoolName.AUTO else cast("Pool", pool.value),
         concurrency=concurrency,
         grace=grace,
         name=name,
