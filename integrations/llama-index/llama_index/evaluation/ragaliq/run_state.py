@@ -130,14 +130,11 @@ class RunRegistry:
         """Add a run, and give up the ones that are too old or too many."""
         now = self._clock()
         run.started_at = now
-        if not self._is_watched:
-            self._watch(self._max_age)
         with self._lock:
             self._live[run.id] = run
-            oldest = next(iter(self._live.values()))
-            if len(self._live) <= self._max_runs and now - oldest.started_at <= self._max_age:
-                return
             given_up = self._take_overdue(now)
+        if not self._is_watched:  # after the run is in: a sweep in between would have missed it
+            self._watch(self._max_age)
         self._give_up(given_up)
 
     def sweep(self) -> None:
@@ -146,8 +143,8 @@ class RunRegistry:
         with self._lock:
             given_up = self._take_overdue(now)
             oldest = next(iter(self._live.values()), None)
+            self._is_watched = False  # a run that is opened from here on has to ask anew
         self._give_up(given_up)
-        self._is_watched = False
         if oldest is not None:
             self._watch(max(self._max_age - (now - oldest.started_at), _SOONEST_SECONDS))
 
