@@ -16,6 +16,8 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from pydantic import BaseModel
 from rag_parts import ANSWER, QUESTION, REFUNDS, FixedRetriever, calling, joined, model, rag_chain
 
+from langchain_ragaliq import RagaliqCallbackHandler
+
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 
 
@@ -47,6 +49,24 @@ def test_a_completion_model(watch, invoke):
 def test_a_completion_model_that_streams(watch, stream):
     stream(rag_chain(llm=Completing()), QUESTION, watch.config)
     assert watch.only == (QUESTION, REFUNDS, f"{ANSWER} ")
+
+
+def test_an_application_that_adds_to_the_event_of_chats_is_not_told_of_completions(
+    new_watch, invoke
+):
+    watch, chats = new_watch(), []
+
+    class Noting(RagaliqCallbackHandler):
+        def on_chat_model_start(self, serialized, messages, **kwargs):
+            chats.append(messages)
+            super().on_chat_model_start(serialized, messages, **kwargs)
+
+    handler = Noting(watch.monitor)
+    for llm in (Completing(), model()):
+        invoke(rag_chain(llm=llm), QUESTION, {"callbacks": [handler]})
+    assert watch.triples == [EXPECTED] * 2
+    assert len(chats) == 1
+    assert handler.errors == 0
 
 
 def test_content_blocks_are_joined_without_reasoning_and_images(watch, invoke):

@@ -52,7 +52,10 @@ class ModelEvents(Contained, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A completion model was called."""
-        self.on_chat_model_start(serialized, [], run_id=run_id, parent_run_id=parent_run_id)
+        # Not `self.`: an application that adds to the event of chats does not mean completions.
+        ModelEvents.on_chat_model_start(
+            self, serialized, [], run_id=run_id, parent_run_id=parent_run_id
+        )
 
     def on_llm_end(
         self,
