@@ -1,7 +1,9 @@
 """What is a run, what is a part of one, and what is neither."""
 
 import copy
+import sys
 import uuid
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -202,6 +204,8 @@ def test_an_instrumentation_that_fails_is_not_felt_and_the_run_is_counted(
     def fail(run_id):
         raise RuntimeError("boom")
 
+    name = "openinference.instrumentation.langchain"
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setattr("langchain_ragaliq.target._openinference_span", fail)
     watch = new_watch()
     watch.may_err = True
