@@ -33,6 +33,7 @@ def sizes_of_containers(handler):
         if isinstance(value, Collection) and not isinstance(value, str)
     }
     assert {"_roots", "runs"} <= sizes.keys()
+    sizes["_claims"] = len(kept["_claims"])
     return set(sizes.values())
 
 
@@ -85,6 +86,27 @@ def test_an_open_run_that_is_too_old_is_given_up_in_a_process_that_has_become_id
     assert watch.stats.incomplete == {"expired": 2}
     assert (watch.handler.open_runs, watch.stats.pending) == (0, 0)
     del open_runs
+
+
+def test_a_run_that_starts_while_the_last_one_is_given_up_is_given_up_too(new_watch, monkeypatch):
+    watch = new_watch(handler={"max_age": 0.05})
+    open_runs = [rag_chain().stream(f"Question {n}?", watch.config) for n in range(2)]
+    discard = watch.handler._tracker._discard
+
+    def discard_while_another_starts(root, reason):
+        discard(root, reason)
+        if len(open_runs) == 2:
+            next(open_runs[1])
+            open_runs.append(None)
+
+    monkeypatch.setattr(watch.handler._tracker, "_discard", discard_while_another_starts)
+    next(open_runs[0])
+    for _ in range(500):
+        if watch.monitor.stats().incomplete == {"expired": 2}:
+            break
+        asyncio.run(asyncio.sleep(0.01))
+    assert watch.stats.incomplete == {"expired": 2}
+    assert watch.handler.open_runs == 0
 
 
 def test_the_steps_of_a_run_that_was_given_up_are_not_taken_for_runs(new_watch):
@@ -209,3 +231,15 @@ def test_runs_that_ended_before_the_first_question_are_known_after_it():
     ended.add(3)
     assert {run for run in range(10) if run in ended} == {1, 2, 3}
     assert len(ended) == 3
+
+
+def test_a_run_that_ends_while_the_others_are_looked_through_is_known_too():
+    ended = EndedRuns()
+
+    class EndingAnother(tuple):
+        def __iter__(self):
+            ended.add(3)  # as the garbage collector may
+            return super().__iter__()
+
+    ended.add_tree(EndingAnother((1, 2)))
+    assert {run for run in range(10) if run in ended} == {1, 2, 3}

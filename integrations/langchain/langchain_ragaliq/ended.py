@@ -51,5 +51,6 @@ class EndedRuns:
         self.add_tree((run,))
 
     def _read(self) -> None:
-        self._latest.update(*(self._unread or ()))
-        self._unread, self._unread_runs = None, 0
+        # First: the garbage collector may end a run meanwhile, and it must not be added in vain.
+        unread, self._unread, self._unread_runs = self._unread, None, 0
+        self._latest.update(*(unread or ()))

@@ -18,10 +18,17 @@ from langchain_ragaliq.sources import Sources
 from langchain_ragaliq.target import TargetFinder
 from ragaliq import Passage, RunTicket
 
-__all__ = ["RootRun", "is_interrupt", "is_stopped"]
+__all__ = ["RootRun", "reason_of"]
 
 
-def is_interrupt(error: BaseException) -> bool:
+def reason_of(error: BaseException) -> str:
+    """Why a run that ended in an error is incomplete."""
+    if _is_stopped(error):
+        return "cancelled"
+    return "interrupted" if _is_interrupt(error) else "errored"
+
+
+def _is_interrupt(error: BaseException) -> bool:
     """Whether LangGraph stopped a run to resume it later, say when a human has agreed."""
     return any(cls.__name__ == "GraphInterrupt" for cls in type(error).__mro__)
 
@@ -31,7 +38,7 @@ def _is_control_flow(error: BaseException) -> bool:
     return any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
 
 
-def is_stopped(error: BaseException) -> bool:
+def _is_stopped(error: BaseException) -> bool:
     """Whether somebody lost interest, rather than something having failed."""
     return isinstance(error, GeneratorExit | asyncio.CancelledError)
 
@@ -162,12 +169,12 @@ class RootRun:
         """A step of the chain raised; a retry or a fallback may still answer."""
         self.open_steps.discard(run)
         self.sources.failed(run)
-        self.is_interrupted = self.is_interrupted or is_interrupt(error)
+        self.is_interrupted = self.is_interrupted or _is_interrupt(error)
         self.part_failed(error)
 
     def part_failed(self, error: BaseException) -> None:
         """Something below the root raised."""
-        if not is_stopped(error) and not _is_control_flow(error):
+        if not _is_stopped(error) and not _is_control_flow(error):
             self.had_errors = True
 
     def retriever_started(self, run: int) -> None:

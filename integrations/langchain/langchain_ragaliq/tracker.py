@@ -19,11 +19,12 @@ from weakref import WeakSet
 
 from langchain_core.runnables.config import var_child_runnable_config
 
+from langchain_ragaliq.claims import claims_of
 from langchain_ragaliq.conclusion import conclude
 from langchain_ragaliq.ended import EndedRuns
 from langchain_ragaliq.extract import response_id_of
 from langchain_ragaliq.overrides import Overrides
-from langchain_ragaliq.root_run import RootRun, is_interrupt, is_stopped
+from langchain_ragaliq.root_run import RootRun, reason_of
 from ragaliq import GuardRejected, Monitor, is_suppressed
 
 __all__ = ["RunTracker", "run_in_force"]
@@ -80,6 +81,7 @@ class RunTracker:
         self._max_runs = max_runs
         self._max_age = max_age
         self._sweep_every = min(_SWEEP_SECONDS, max_age)
+        self._claims = claims_of(monitor)
         self._forget_everything()
         _TRACKERS.add(self)
 
@@ -155,9 +157,11 @@ class RunTracker:
         if is_below_left_out or (name is not None and name.endswith(_EVALUATORS)):
             self.leave_out(run)
             return
-        ticket = self.monitor.begin(
-            run_id, pipeline=self._pipeline or name or "", framework="langchain"
-        )
+        ticket = None
+        if self._claims.take(run, self):
+            ticket = self.monitor.begin(
+                run_id, pipeline=self._pipeline or name or "", framework="langchain"
+            )
         # Followed before anything is looked at: should that fail, the run still ends.
         root = RootRun(run_id, ticket, self._overrides)
         with self._lock:
@@ -202,7 +206,7 @@ class RunTracker:
         if isinstance(error, GuardRejected):
             root.ticket.withdraw()
         else:
-            root.ticket.discard(_reason(error))
+            root.ticket.discard(reason_of(error))
 
     def give_up(self, reason: str) -> None:
         """Close every root: no more events will come."""
@@ -217,9 +221,9 @@ class RunTracker:
             self._next_sweep = -math.inf
             given_up = self._overdue(time.monotonic())
             oldest = next(iter(self._roots.values()), None)
+            self._is_watched = False  # a run that starts from here on has to ask anew
         for reason, root in given_up:
             self._discard(root, reason)
-        self._is_watched = False
         if oldest is not None:
             left = self._max_age - (time.monotonic() - oldest.started)
             self._watch(max(left, _SOONEST_SECONDS))
@@ -249,6 +253,7 @@ class RunTracker:
             if root.closed or self._roots.pop(root.key, None) is None:
                 return False
             root.closed = True
+            self._claims.release(root.key)
             runs = tuple(root.parents)  # a snapshot: steps may start in other threads
             forget = self.runs.pop
             for run in runs:
@@ -277,12 +282,6 @@ class RunTracker:
     def _discard(root: RootRun, reason: str) -> None:
         if root.ticket is not None:
             root.ticket.discard(reason)
-
-
-def _reason(error: BaseException) -> str:
-    if is_stopped(error):
-        return "cancelled"
-    return "interrupted" if is_interrupt(error) else "errored"
 
 
 _TRACKERS: WeakSet[RunTracker] = WeakSet()
