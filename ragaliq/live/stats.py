@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -88,6 +89,7 @@ class Tally:
         # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
         # which may run on this thread while it holds the lock.
         self._lock = threading.RLock()
+        self._process = os.getpid()
         self._started = 0
         self._sampled_out = 0  # beside the outcomes: most runs of most applications end so
         self._outcomes: Counter[str] = Counter()
@@ -148,6 +150,13 @@ class Tally:
         """An attempt to hand a run over failed."""
         with self._lock:
             self._publish_errors += 1
+
+    def is_of_this_process(self) -> bool:
+        """Whether these are not the counts of the process that this one was forked from.
+
+        Asks for no lock, which another thread may have held at the fork.
+        """
+        return self._process == os.getpid()
 
     def abandon(self) -> None:
         """In a forked child: make calls by leftovers of the parent's runs harmless.

@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 class RunTicket:
     """What an adapter holds between a run's start and its end.
 
-    End it with `submit` or `discard`; whatever comes after the first of them does nothing.
+    End it with `submit` or `discard`; whatever comes after the first of them does nothing. One that
+    is let go without either is counted `abandoned`.
 
     Attributes:
         run_id: The run's id as text.
@@ -110,3 +111,12 @@ class RunTicket:
         """End a run that cannot be evaluated, counted as `incomplete_run` under `reason`."""
         if self._ended.acquire(blocking=False):
             self._engine.tally.end("incomplete_run", reason)
+
+    def __del__(self) -> None:
+        # Whoever followed the run is gone, say a handler that was made for one request: nobody else
+        # can end it. What a forked child lets go of, however, runs on in its parent.
+        try:
+            if not self._ended.locked() and self._engine.tally.is_of_this_process():
+                self.discard("abandoned")
+        except Exception:  # noqa: BLE001, S110 - the interpreter may be half gone
+            pass

@@ -18,6 +18,7 @@ from rag_parts import (
     rag_chain,
 )
 
+from langchain_ragaliq import RagaliqCallbackHandler
 from langchain_ragaliq.ended import EndedRuns
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
@@ -124,6 +125,17 @@ def test_the_steps_of_a_run_that_was_given_up_are_not_taken_for_runs(new_watch):
     assert [triple.question for triple in watch.triples] == ["Another?"]
     assert watch.stats.outcomes == {"evaluated": 1, "incomplete_run": 1}
     assert watch.stats.incomplete == {"evicted": 1}
+
+
+def test_an_open_run_of_a_handler_that_is_let_go_is_counted(watch):
+    handler = RagaliqCallbackHandler(watch.monitor)  # as an application may make for each request
+    loop = asyncio.new_event_loop()
+    stream = rag_chain().astream(QUESTION, {"callbacks": [handler]})
+    loop.run_until_complete(anext(stream))
+    loop.close()  # without having its streams closed
+    del handler, stream
+    gc.collect()
+    assert watch.incomplete == {"abandoned": 1}
 
 
 @pytest.mark.parametrize("where", ["model", "retriever"])
