@@ -108,6 +108,29 @@ def test_an_object_is_its_json(watch, invoke):
     assert json.loads(watch.only.answer) == reply.model_dump()
 
 
+@pytest.mark.parametrize("answer", [{("row", 1): ANSWER}, [ANSWER, {1: {2, ANSWER}}, {(): 1}]])
+def test_an_object_that_is_no_json_is_its_text(watch, invoke, answer):
+    chain = RunnablePassthrough() | rag_chain() | RunnableLambda(lambda text: {"answer": answer})
+    assert invoke(chain, QUESTION, watch.config) == {"answer": answer}
+    assert ANSWER in watch.only.answer
+
+
+def test_an_object_that_holds_itself_is_its_text(watch, invoke):
+    answer = {"text": ANSWER}
+    answer["itself"] = answer
+    invoke(rag_chain() | (lambda text: {"answer": answer}), QUESTION, watch.config)
+    assert ANSWER in watch.only.answer
+
+
+def test_pairs_beside_something_else_are_no_conversation(watch, invoke):
+    odd = [("user", "Hi"), ("user",), ()]
+    chain = RunnablePassthrough.assign(answer=lambda _: ANSWER, messages=lambda _: odd)
+    invoke(chain, {"question": QUESTION}, watch.config)
+    invoke(RunnableLambda(lambda _: odd), QUESTION, watch.config)
+    assert watch.triples == [(QUESTION, [], ANSWER)]
+    assert watch.stats.incomplete == {"no_answer": 1}
+
+
 def test_structured_output_of_a_model_is_its_json(watch, invoke):
     llm = model(calling("Reply", text=ANSWER)).with_structured_output(Reply)
     assert invoke(rag_chain(llm=llm, parser=RunnablePassthrough()), QUESTION, watch.config).sure

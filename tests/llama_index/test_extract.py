@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import pytest
 from llama_index.core.agent.workflow.workflow_events import AgentOutput, AgentWorkflowStartEvent
@@ -129,3 +130,29 @@ def test_a_workflows_question_is_in_its_start_event(event, question):
 )
 def test_answers_are_found_in_whatever_a_run_returns(result, answer):
     assert answer_of(payload_of(result)) == answer
+
+
+class Days:
+    def __str__(self):
+        return "five days"
+
+
+class Table(BaseModel):
+    answer: Any
+
+
+def agent_output(answer):
+    nothing = ChatMessage(role="assistant", blocks=[])
+    return AgentOutput(response=nothing, structured_response=answer, current_agent_name="a")
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (Table(answer=Days()), "five days"),
+        (PydanticResponse(Table(answer=Days())), "five days"),
+        (agent_output({"rows": {("row", 1): "five days"}}), "five days"),
+    ],
+)
+def test_an_answer_that_is_no_json_is_its_text(made, said):
+    assert said in answer_of(made)

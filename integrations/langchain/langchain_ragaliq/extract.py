@@ -121,7 +121,10 @@ def fields_of(value: Any) -> Mapping[str, Any] | None:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):  # keys that are no texts, or an object that holds itself
+        return str(value)
 
 
 def reply_of(result: LLMResult | None) -> str | None:

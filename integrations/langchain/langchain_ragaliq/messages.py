@@ -28,7 +28,7 @@ def message_text(message: Any) -> str:
     if isinstance(message, BaseMessage):
         return str(message.text)
     if isinstance(message, tuple):
-        return "".join(text_blocks(message[1]))
+        return "".join(text_blocks(message[1] if len(message) == 2 else None))
     return "".join(text_blocks(message.get("content") if isinstance(message, Mapping) else message))
 
 

@@ -175,18 +175,28 @@ def _only_text(fields: Mapping[str, Any]) -> str:
 
 
 def _as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str) if value else ""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str) if value else ""
+    except (TypeError, ValueError):  # keys that are no texts, or an object that holds itself
+        return str(value)
+
+
+def _model_as_json(made: BaseModel) -> str:
+    try:
+        return made.model_dump_json()
+    except ValueError:  # a field that holds what JSON does not know, an array perhaps
+        return _as_json(made.model_dump())
 
 
 # In this order: some of the classes are pydantic models as well.
 _ANSWERS: tuple[tuple[type | UnionType, Callable[[Any], str | None]], ...] = (
     (str, str),
-    (PydanticResponse, lambda made: made.response and made.response.model_dump_json()),
+    (PydanticResponse, lambda made: made.response and _model_as_json(made.response)),
     (StreamingResponse | AsyncStreamingResponse, lambda made: made.response_txt),
     (Response | AgentChatResponse | StreamingAgentChatResponse, lambda made: made.response),
     (AgentOutput, lambda made: text_of(made.response) or _as_json(made.structured_response)),
     (ChatResponse, lambda made: text_of(made.message)),
     (CompletionResponse, lambda made: made.text),
     (ChatMessage, text_of),
-    (BaseModel, lambda made: made.model_dump_json()),
+    (BaseModel, _model_as_json),
 )
