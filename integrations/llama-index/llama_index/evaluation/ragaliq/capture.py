@@ -104,7 +104,10 @@ class SpanCapture:
         if run is None or scope is None:
             self._runs.frames.pop(span_id, None)
         elif span_id == run.id:
-            self._exit_root(run, result)
+            try:
+                self._exit_root(run, result)
+            except Exception as error:  # noqa: BLE001 - the run is over all the same
+                self._finisher.failed(run, error)
         else:
             if span_id == frame.owner:
                 self._exit_part(frame.role, scope, result)

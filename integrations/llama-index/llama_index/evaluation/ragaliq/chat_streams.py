@@ -77,6 +77,10 @@ class ChatStreams:
         else:
             listener.complete(written.answer)
 
+    def failed(self, run: Run, error: Exception) -> None:
+        """A stream was read that cannot be made out."""
+        self._finisher.failed(run, error)
+
 
 class _WriteListener:
     def __init__(self, run: Run, stream: StreamingAgentChatResponse, streams: ChatStreams) -> None:
@@ -85,10 +89,16 @@ class _WriteListener:
         self._streams = streams
 
     def complete(self, answer: str) -> None:
-        self._streams.written(self._run, Written(self._stream, answer=answer))
+        self._written(Written(self._stream, answer=answer))
 
     def broken(self, reason: str) -> None:
-        self._streams.written(self._run, Written(self._stream, failure=reason))
+        self._written(Written(self._stream, failure=reason))
+
+    def _written(self, written: Written) -> None:
+        try:
+            self._streams.written(self._run, written)
+        except Exception as error:  # noqa: BLE001 - whoever reads the stream must not notice
+            self._streams.failed(self._run, error)
 
 
 def _follow(stream: StreamingAgentChatResponse, listener: StreamListener) -> None:

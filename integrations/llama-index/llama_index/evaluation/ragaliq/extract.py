@@ -143,7 +143,9 @@ def answer_of(payload: Any) -> str:
     """The answer as text; structured answers as JSON; empty if there is none."""
     for kind, read in _ANSWERS:
         if isinstance(payload, kind):
-            return read(payload) or ""
+            text = read(payload)
+            # Response classes do not look at what they are given: it may be another response.
+            return text if isinstance(text, str) else answer_of(text)
     return ""
 
 
@@ -184,14 +186,14 @@ def _as_json(value: Any) -> str:
 def _model_as_json(made: BaseModel) -> str:
     try:
         return made.model_dump_json()
-    except ValueError:  # a field that holds what JSON does not know, an array perhaps
-        return _as_json(made.model_dump())
+    except (TypeError, ValueError):  # a field that holds what JSON does not know, an array perhaps
+        return _as_json(vars(made))
 
 
 # In this order: some of the classes are pydantic models as well.
-_ANSWERS: tuple[tuple[type | UnionType, Callable[[Any], str | None]], ...] = (
+_ANSWERS: tuple[tuple[type | UnionType, Callable[[Any], Any]], ...] = (
     (str, str),
-    (PydanticResponse, lambda made: made.response and _model_as_json(made.response)),
+    (PydanticResponse, lambda made: made.response),
     (StreamingResponse | AsyncStreamingResponse, lambda made: made.response_txt),
     (Response | AgentChatResponse | StreamingAgentChatResponse, lambda made: made.response),
     (AgentOutput, lambda made: text_of(made.response) or _as_json(made.structured_response)),

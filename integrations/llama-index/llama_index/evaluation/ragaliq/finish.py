@@ -63,6 +63,11 @@ class Finisher:
         self._runs.claim(run)
         run.ticket.discard(reason)
 
+    def failed(self, run: Run, error: Exception) -> None:
+        """End a run that ragaliq cannot make out."""
+        self._faults.note(error)
+        self.discard(run, "internal_error")
+
     def withdraw(self, run: Run) -> None:
         """End a run whose answer a guard has scored."""
         self._runs.claim(run)
@@ -128,7 +133,10 @@ class _AnswerListener:
         self._finisher = finisher
 
     def complete(self, answer: str) -> None:
-        self._finisher.hand_over(self._run, answer, self._context)
+        try:
+            self._finisher.hand_over(self._run, answer, self._context)
+        except Exception as error:  # noqa: BLE001 - whoever reads the stream must not notice
+            self._finisher.failed(self._run, error)
 
     def broken(self, reason: str) -> None:
         self._finisher.discard(self._run, reason)

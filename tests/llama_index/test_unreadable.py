@@ -1,0 +1,97 @@
+"""What cannot be made out ends its run at once, and whoever reads the answer does not notice."""
+
+from __future__ import annotations
+
+import pytest
+from llama_index.core.base.response.schema import Response
+from llama_index.core.bridge.pydantic import BaseModel
+from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.query_engine import CustomQueryEngine
+from llama_index.core.schema import NodeWithScore, TextNode
+
+from llama_index.evaluation.ragaliq import attach
+
+QUESTION = "How long do refunds take?"
+ANSWER = "Refunds take five days."
+
+
+class Unreadable(NodeWithScore):
+    def get_content(self, metadata_mode=None):
+        raise RuntimeError("secret text")
+
+
+class Structured(BaseModel):
+    days: int
+
+
+@pytest.fixture
+def unwatched(monitor):
+    """A handler that may meet what it cannot make out."""
+    handler = attach(monitor)
+    yield handler
+    assert (handler.runs_in_progress, monitor.open) == (0, 0)
+    assert not handler._runs.frames
+    assert not handler._runs._by_stream
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    def fail(*args):
+        raise RuntimeError("secret text")
+
+    monkeypatch.setattr("llama_index.evaluation.ragaliq.finish._missing", fail)
+
+
+def answering(response, retriever):
+    class Answering(CustomQueryEngine):
+        def custom_query(self, query_str):
+            retriever.retrieve(query_str)
+            return response
+
+    return Answering()
+
+
+def test_an_answer_with_sources_that_cannot_be_read(retriever, monitor, unwatched):
+    response = Response("x", source_nodes=[Unreadable(node=TextNode(text="x"))])
+    assert str(answering(response, retriever).query(QUESTION)) == "x"
+    assert monitor.outcomes == {"internal_error": 1}
+    assert unwatched.internal_errors == 1
+
+
+def test_an_answer_that_is_an_object_where_a_text_should_be(retriever, monitor, handler, docs):
+    answering(Response(Structured(days=5)), retriever).query(QUESTION)
+    assert monitor.only == (QUESTION, docs, '{"days":5}')
+
+
+def test_an_answer_that_is_a_number_where_a_text_should_be(retriever, monitor, handler):
+    answering(Response(5), retriever).query(QUESTION)
+    assert monitor.outcomes == {"no_answer": 1}
+
+
+def test_an_answer_that_cannot_be_handed_over(engine, monitor, unwatched, broken):
+    assert str(engine().query(QUESTION)) == ANSWER
+    assert monitor.outcomes == {"internal_error": 1}
+
+
+def test_a_stream_whose_answer_cannot_be_handed_over(engine, monitor, unwatched, broken):
+    assert "".join(engine(streaming=True).query(QUESTION).response_gen) == ANSWER
+    assert monitor.outcomes == {"internal_error": 1}
+
+
+async def test_an_asynchronous_stream_likewise(engine, monitor, unwatched, broken):
+    response = await engine(streaming=True).aquery(QUESTION)
+    assert "".join([piece async for piece in response.response_gen]) == ANSWER
+    assert monitor.outcomes == {"internal_error": 1}
+
+
+def test_a_chat_that_is_written_likewise(retriever, llm, monitor, unwatched, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("secret text")
+
+    monkeypatch.setattr("llama_index.evaluation.ragaliq.finish.context_of", fail)
+    memory = ChatMemoryBuffer.from_defaults(token_limit=10_000)
+    chat = ContextChatEngine.from_defaults(retriever, llm=llm, memory=memory).stream_chat(QUESTION)
+    assert "".join(chat.response_gen) == ANSWER
+    assert chat.exception is None
+    assert monitor.outcomes == {"internal_error": 1}
