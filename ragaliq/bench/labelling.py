@@ -88,6 +88,9 @@ def _place(claim_id: str) -> bytes:
 class LabelFile:
     """Labels as they are given, in the form that `bench` and `calibrate` read.
 
+    A last line that a sudden end cut short is dropped, and one without a line break, as editors
+    leave it, gets one: a label added to it would make both unreadable.
+
     Args:
         path: The file; gone on with when it is there.
 
@@ -101,8 +104,30 @@ class LabelFile:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.done: set[str] = set()
-        if self.path.exists() and self.path.stat().st_size:
-            self.done = {claim.id for claim in read_labelled_claims(path, file_format="jsonl")}
+        try:
+            held = self.path.read_bytes() if self.path.exists() else b""
+            whole, last = held[: held.rfind(b"\n") + 1], held[held.rfind(b"\n") + 1 :]
+            is_cut = self._read(whole) if held.strip() else bool(last)
+            # Opened before anybody labels: a file that cannot be written would lose the first one.
+            with self.path.open("ab") as file:
+                if is_cut:
+                    file.truncate(len(whole))
+                elif last:
+                    file.write(b"\n")
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+
+    def _read(self, whole: bytes) -> bool:
+        """Take in the labels; whether all lines but the last one, cut short, hold one."""
+        try:
+            for claim in read_labelled_claims(self.path, file_format="jsonl"):
+                self.done.add(claim.id)
+        except DatasetError:
+            lines = sum(bool(line.strip()) for line in whole.split(b"\n"))
+            if not self.done or len(self.done) != lines:
+                raise
+            return True
+        return False
 
     def append(self, claim: UnlabelledClaim, verdict: Verdict) -> None:
         """Add a label; the end of the process does not lose it."""

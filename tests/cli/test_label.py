@@ -83,6 +83,37 @@ def test_labelling_goes_on_where_it_stopped_and_other_keys_do_nothing(
     assert "3 of 3" in ragaliq("label", results, "-o", "labels.jsonl").stdout
 
 
+@pytest.mark.parametrize(
+    "end", [b"", b'\n{"id": "line 1/c3d4", "cla'], ids=["no newline", "cut line"]
+)
+def test_labels_go_on_after_an_editor_or_a_sudden_end(ragaliq, results, press, tmp_path, end):
+    press("sq")
+    ragaliq("label", results, "-o", "labels.jsonl")
+    labels = tmp_path / "labels.jsonl"
+    labels.write_bytes(labels.read_bytes().removesuffix(b"\n") + end)
+    press("cn")
+    done = ragaliq("label", results, "-o", "labels.jsonl")
+    assert "3 of 3 claims are labelled" in done.stdout, done.stderr
+    kept = [claim.verdict for claim in read_labelled_claims(labels)]
+    assert kept == ["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
+
+
+def test_a_bad_line_before_a_cut_one_is_refused_and_nothing_is_dropped(ragaliq, results, tmp_path):
+    held = b'{"claim": "a", "context": "b", "label": 1}\n{"claim": "a"}\n{"cla'
+    (tmp_path / "labels.jsonl").write_bytes(held)
+    done = ragaliq("label", results, "-o", "labels.jsonl")
+    assert done.returncode == 3
+    assert "line 2" in done.stderr
+    assert (tmp_path / "labels.jsonl").read_bytes() == held
+
+
+def test_labels_that_cannot_be_written_are_refused_before_anybody_labels(ragaliq, results):
+    done = ragaliq("label", results, "-o", "nowhere/labels.jsonl")
+    assert done.returncode == 3
+    assert "nowhere/labels.jsonl: No such file" in done.stderr
+    assert "1 of 3" not in done.stdout
+
+
 def test_two_people_are_compared_by_kappa(ragaliq, results, press, tmp_path):
     for name, keys in (("a.jsonl", "scn"), ("b.jsonl", "snn")):
         press(keys)
