@@ -145,6 +145,24 @@ def test_a_better_judge_is_clearly_better_and_a_judge_is_no_better_than_itself()
     assert (same.accuracy.value, same.mcnemar.exact_p) == (0.0, 1.0)
 
 
+def test_accuracies_over_few_contexts_differ_less_clearly():
+    def twelve_times(bench):
+        rows = [
+            row.model_copy(update={"id": f"{row.id}-{copy}"})
+            for row in bench.judged
+            for copy in range(12)
+        ]
+        return bench_of(rows, LocalJudge(), data="claims")
+
+    worse, better = benches(0.6, 0.9, n=30)
+    once, copied = (
+        compare_benches(one, other).accuracy
+        for one, other in ((worse, better), map(twelve_times, (worse, better)))
+    )
+    assert copied.value == pytest.approx(once.value)
+    assert copied.high - copied.low == pytest.approx(once.high - once.low, rel=0.15)
+
+
 def test_only_claims_that_both_decided_are_compared():
     one, other = benches(0.7, 0.8)
     failed = other.judged[0].model_copy(
