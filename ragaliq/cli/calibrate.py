@@ -19,6 +19,7 @@ from ragaliq.cli.claim_judging import (
 from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.cli.options import BaseUrl, Judge, Model, judge_of
+from ragaliq.cli.output_files import require_writable
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import BatchingJudge
 from ragaliq.judges.calibration import Calibration, Side, fit_calibration
@@ -50,6 +51,7 @@ def calibrate(
     seed: Annotated[int, typer.Option(help="Of the cross-validation.")] = 0,
 ) -> int:
     """Fit a judge's confidence to labelled claims. At least 100 are needed, 20 of each kind."""
+    require_writable(out, option="--out", read=(labels, journal))
     decider = judge_of(judge, model=model, base_url=base_url)
     if not isinstance(decider, BatchingJudge):
         raise ConfigurationError(f"{judge} cannot be calibrated: it is no BatchingJudge")

@@ -21,6 +21,7 @@ from ragaliq.cli.console import errors
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.cli.judge_tables import show_bench, show_comparison
 from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Model, judge_of
+from ragaliq.cli.output_files import require_writable
 from ragaliq.errors import ConfigurationError, DatasetError
 
 __all__ = ["judge"]
@@ -54,6 +55,9 @@ def bench(
     """Have labelled claims judged, and say how well the judge did."""
     if plot is not None and plot.suffix.lower() != ".svg":
         raise ConfigurationError(f"--plot {plot}: the plot is an .svg file")
+    compared = Path(compare) if compare is not None else None
+    for option, path in (("--out", out), ("--plot", plot)):
+        require_writable(path, option=option, read=(data, journal, calibration, compared))
     decider = judge_of(judge, model=model, base_url=base_url, calibration=calibration)
     other = _other(compare, data)
     judged = judge_file(

@@ -141,3 +141,30 @@ def test_a_bad_row_ends_the_command_with_its_place(ragaliq, tmp_path):
     done = ragaliq("judge", "bench", "claims.jsonl")
     assert done.returncode == 3
     assert "claims.jsonl, line 1: field 'label' is none of" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("judge", "bench"), ("calibrate",)])
+def test_a_file_that_must_not_or_cannot_be_written_is_named_before_anything_is_judged(
+    ragaliq, write_claims, tmp_path, command
+):
+    labels = write_claims().read_bytes()
+    (tmp_path / "j.jsonl").touch()
+    for out, said in (
+        ("claims.jsonl", "claims.jsonl would replace a file that is read"),
+        ("j.jsonl", "j.jsonl would replace a file that is read"),
+        (".", "is a folder"),
+        ("nowhere/b.json", "there is no folder nowhere"),
+    ):
+        done = ragaliq(*command, "claims.jsonl", "--journal", "j.jsonl", "--out", out)
+        assert done.returncode == 2
+        assert said in done.stderr
+    assert (tmp_path / "claims.jsonl").read_bytes() == labels
+    assert (tmp_path / "j.jsonl").read_bytes() == b""
+
+
+def test_a_bench_that_is_compared_with_is_not_replaced(ragaliq, write_claims, tmp_path):
+    claims = write_claims()
+    assert ragaliq("judge", "bench", claims, "--out", "b.json").returncode == 0
+    held = (tmp_path / "b.json").read_bytes()
+    done = ragaliq("judge", "bench", claims, "--compare", "b.json", "--out", "b.json")
+    assert (done.returncode, (tmp_path / "b.json").read_bytes()) == (2, held)
