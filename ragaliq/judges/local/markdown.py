@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple
 
 from ragaliq.judges.language.sentences import Span
@@ -64,7 +63,9 @@ def _outside_code(text: str) -> Iterator[re.Match[str] | None]:
             if not fence:
                 fence = mark
                 # An answer that was cut off, or forgot to close its code, may go on with prose.
-                ends = any(_closes(later.group(), mark) for later in islice(lines, at + 1, None))
+                # By position: to skip what came before, for each of many fences, takes hours.
+                later = (lines[place].group() for place in range(at + 1, len(lines)))
+                ends = any(_closes(line_after, mark) for line_after in later)
             elif _closes(content, fence):
                 fence = ""
             yield None

@@ -72,3 +72,9 @@ async def test_a_huge_answer_is_judged_in_time(piece):
     assert all(statement.statement in answer for statement in graded.statements)
     assert (await judge.verify_claim(answer, [answer[:50_000]])).verdict
     assert (await judge.evaluate_relevance("What is the capital?", answer)).score >= 0.0
+
+
+@pytest.mark.timeout(20)
+def test_many_fences_are_read_in_time():
+    # The time of a square of their number would be more than the limit.
+    assert not find_claims("```\n" * 120_000)
