@@ -14,6 +14,7 @@ from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
 from ragaliq.errors import DatasetError
 from ragaliq.sinks import EvaluationRecord
 from ragaliq.sinks.record_file import read_record_file
+from ragaliq.sinks.repeats import case_of
 from ragaliq.statistics import Estimate, cohen_kappa
 
 __all__ = ["LabelAgreement", "LabelFile", "UnlabelledClaim", "claims_to_label", "compare_labels"]
@@ -24,7 +25,7 @@ class UnlabelledClaim:
     """A claim as a person sees it: without the judge's verdict, which would lead them.
 
     Attributes:
-        id: Names run and claim.
+        id: Names run, or case, and claim.
         claim: The statement.
         context: The chunks it is to be checked against.
         question: What was asked.
@@ -66,10 +67,11 @@ def _claims(record: EvaluationRecord) -> Iterator[UnlabelledClaim]:
     context = tuple(chunk.text for chunk in record.case.chunks if chunk.text is not None)
     for metric in record.metrics:
         for claim in metric.claims:
-            # Metrics share their claims: named by the text, each is asked about once.
+            # Metrics share their claims, and so do a case's judgings: named by the text, each is
+            # asked about once.
             if claim.text:
                 yield UnlabelledClaim(
-                    id=f"{record.run.run_id}/{_digest(claim.text)}",
+                    id=f"{case_of(record)}/{_digest(claim.text)}",
                     claim=claim.text,
                     context=context,
                     question=record.case.query or "",

@@ -16,16 +16,12 @@ from ragaliq.execution import CaseScorer, choose_scorer
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.patience import in_flight_for
 from ragaliq.sinks import EvaluationRecord, evaluation_record
+from ragaliq.sinks.repeats import run_id_of
 from ragaliq.streaming import score_stream
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.traces.origin import run_of
 
-__all__ = ["Campaign", "run_id_of"]
-
-
-def run_id_of(case_id: str, repeat: int) -> str:
-    """Names one judging of a case: its first by the case's own id."""
-    return case_id if repeat == 0 else f"{case_id}#{repeat + 1}"
+__all__ = ["Campaign"]
 
 
 class _Judging(NamedTuple):
@@ -48,6 +44,9 @@ class Campaign:
         keep_text: Whether the records hold questions, answers, chunks and claims.
         max_cost: US dollars after which no further case is begun.
         already_spent: Cost of the part that was done before.
+
+    Attributes:
+        causes: What the judge's errors said, one of each class; never a text that was judged.
     """
 
     def __init__(
@@ -71,6 +70,7 @@ class Campaign:
         self._spent = already_spent or JudgeUsage()
         self._processes = processes
         self._unbegun = False
+        self.causes: dict[str, str] = {}
 
     async def records(
         self, cases: Iterable[RAGTestCase], *, done: Set[str] = frozenset()
@@ -101,6 +101,7 @@ class Campaign:
         try:
             async with aclosing(score_stream(todo, score, concurrency=concurrency)) as stream:
                 async for judging, (results, replies) in stream:
+                    self._note_causes(results)
                     yield self._record(judging, results)
                     # Whoever iterates has kept the record by the time the next one is asked for.
                     replies.kept()
@@ -148,6 +149,11 @@ class Campaign:
     ) -> EvaluationRecord:
         run = run_of(judging.case, run_id=judging.run_id, pipeline=self._name)
         return evaluation_record(judging.case, results, run, content=self._content)
+
+    def _note_causes(self, results: Mapping[str, EvaluationResult]) -> None:
+        for result in results.values():
+            if result.status.is_failure and result.error_type and result.error:
+                self.causes.setdefault(result.error_type, result.error)
 
     def _spend(self, usage: JudgeUsage) -> None:
         self._spent += usage

@@ -12,6 +12,7 @@ from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.errors import DatasetError
 from ragaliq.sinks.record_file import read_record_file
+from ragaliq.sinks.repeats import case_of, joint_score
 from ragaliq.statistics import paired_difference
 
 __all__ = ["compare"]
@@ -45,13 +46,18 @@ def compare(
 
 
 def _scores(path: Path) -> Scores:
-    scores: Scores = {}
+    """The score of each case by metric: the mean of its judgings, which are one observation."""
+    scores: dict[str, dict[str, list[float]]] = {}
     for record in read_record_file(path):
+        case = case_of(record)
         for metric in record.metrics:
             found = scores.setdefault(metric.name, {})
             if metric.is_measured and metric.score is not None:
-                found[record.run.run_id] = metric.score
-    return scores
+                found.setdefault(case, []).append(metric.score)
+    return {
+        name: {case: joint_score(judgings) for case, judgings in found.items()}
+        for name, found in scores.items()
+    }
 
 
 def _cells(before: dict[str, float], after: dict[str, float], cases: list[str]) -> tuple[str, ...]:

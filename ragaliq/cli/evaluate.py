@@ -37,7 +37,6 @@ from ragaliq.cli.progress import RunProgress
 from ragaliq.cli.summary import show_summary
 from ragaliq.cli.tally import RunTally
 from ragaliq.cli.termination import heeding_sigterm
-from ragaliq.core.results import Status
 from ragaliq.datasets import CaseReader
 from ragaliq.errors import ConfigurationError
 from ragaliq.sinks import EvaluationRecord
@@ -139,7 +138,7 @@ def evaluate(
     finally:
         # Whatever ended the run, what was judged is shown and handed on.
         if tally.records:
-            show_summary(tally)
+            show_summary(tally, campaign.causes)
             show_left_out(reader)
             outputs.write()
             if outputs.journal is None:
@@ -178,18 +177,12 @@ def _count(reader: CaseReader) -> int:
 
 
 def _code(tally: RunTally, goals: list[Goal]) -> int:
-    for goal in goals:
-        problem = missed(goal, tally)
-        if problem:
-            errors.print(plain(problem))
-    if any(missed(goal, tally) for goal in goals):
-        return ExitCode.BELOW_THRESHOLD
-    unjudged = [name for name in tally.unjudged() if _only_failures(tally, name)]
-    if unjudged:
-        errors.print(plain(f"the judge failed on every case: {', '.join(unjudged)}"))
+    failed = tally.failed_throughout()
+    problems = [missed(goal, tally) for goal in goals if goal.metric not in failed]
+    for problem in filter(None, problems):
+        errors.print(plain(problem))
+    # An outage of the judge is no bad answer, whatever mean was asked for.
+    if failed:
+        errors.print(plain(f"the judge failed on every case: {', '.join(failed)}"))
         return ExitCode.JUDGE
-    return ExitCode.OK
-
-
-def _only_failures(tally: RunTally, name: str) -> bool:
-    return all(Status(status).is_failure for status in tally.metrics[name].statuses)
+    return ExitCode.BELOW_THRESHOLD if any(problems) else ExitCode.OK

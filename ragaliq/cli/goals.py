@@ -9,6 +9,7 @@ from typing import Self
 
 from ragaliq.cli.tally import RunTally
 from ragaliq.errors import ConfigurationError
+from ragaliq.sinks.repeats import TOLERANCE
 
 __all__ = ["Goal", "missed"]
 
@@ -53,7 +54,6 @@ def missed(goal: Goal, tally: RunTally) -> str:
     if found is None or not found.scores:
         return f"{goal.metric} has no score at all; asked for a mean of {goal.mean:g}"
     mean = statistics.fmean(found.scores)
-    # As for a single case: what is equal but for rounding has reached it.
-    if mean >= goal.mean - 1e-9:
+    if mean >= goal.mean - TOLERANCE:
         return ""
     return f"{goal.metric} has a mean of {mean:.4f}, below {goal.mean:g}"

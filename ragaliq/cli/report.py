@@ -45,12 +45,12 @@ def report(
         pipeline=pipeline,
         worst=worst,
     )
+    answers = f"{written.answers:,} answers"
+    if written.judgings > written.answers:
+        answers += f" judged {written.judgings:,} times"
     size = written.bytes / 1_000_000
     output.print(
-        plain(
-            f"{written.path}: {written.answers:,} answers, {written.in_full:,} of them in full, "
-            f"{size:.1f} MB"
-        )
+        plain(f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB")
     )
     return ExitCode.OK
 

@@ -134,6 +134,7 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
                 "threshold": series.threshold,
                 "higher_is_better": series.higher_is_better,
                 "mean": chart["charts"]["all"]["mean"],
+                "spread": series.spread,
                 "passed": series.passed_of(),
                 "measured": len(series.scores),
                 "statuses": series.statuses_of(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 from ragaliq.reports.answers import claim_sets
 from ragaliq.reports.columns import Pipelines, Series, SeriesKey
 from ragaliq.reports.embedding import finite
+from ragaliq.reports.merging import by_case
 from ragaliq.reports.worst import Worst, badness, take_in_turn
 from ragaliq.sinks.record import EvaluationRecord
+from ragaliq.sinks.repeats import case_of
 
 __all__ = ["VERDICTS", "Gathering", "Row"]
 
@@ -46,6 +49,9 @@ class Gathering:
         self.claims: Counter[tuple[str, str | None]] = Counter()
         self.statuses: list[str] = []
         self._positions: dict[SeriesKey, int] = {}
+        self._is_repeated = False
+        self._cases = array("q")
+        self._owners = array("H")
         self._in_full = in_full
         self._worst: dict[SeriesKey, Worst[EvaluationRecord]] = {}
         self._unmeasured: Worst[EvaluationRecord] = Worst(in_full)
@@ -55,6 +61,13 @@ class Gathering:
         """Take in all records."""
         for record in records:
             self._add(record)
+        if self._is_repeated:
+            self._count_by_case()
+
+    @property
+    def answers_judged(self) -> int:
+        """How many answers the records are about."""
+        return sum(pipeline.answers for pipeline in self.pipelines.all)
 
     def rows(self) -> list[tuple[int, Row]]:
         """The rows with the numbers of their records, worst first."""
@@ -73,6 +86,7 @@ class Gathering:
         time = _time_of(record)
         self.first, self.last = min(self.first, time), max(self.last, time)
         pipeline = self.pipelines.add(record)
+        case = self._case(record, pipeline)
         for metric in record.metrics:
             key = SeriesKey.of(metric)
             if key not in self.series:
@@ -82,7 +96,7 @@ class Gathering:
                 self._positions[key] = len(self.series)
                 self.series[key] = Series(key)
             weight = record.run.weight(metric.name)
-            self.series[key].add(metric, time=time, weight=weight, pipeline=pipeline)
+            self.series[key].add(metric, time=time, weight=weight, pipeline=pipeline, case=case)
             how_bad = badness(record, metric)
             if how_bad is not None:
                 self._worst.setdefault(key, Worst(self._in_full)).add(how_bad, number, record)
@@ -90,6 +104,22 @@ class Gathering:
         if how_bad is None:
             self._unmeasured.add(_NOT_MEASURED, number, record)
         self._rows.add(how_bad or _NOT_MEASURED, number, self._row(record, pipeline))
+
+    def _case(self, record: EvaluationRecord, pipeline: int) -> int:
+        """A number for what the record is an observation of, in eight bytes."""
+        name = case_of(record)
+        self._is_repeated |= name != record.run.run_id
+        case = hash((record.run.pipeline, name))
+        self._cases.append(case)
+        self._owners.append(pipeline)
+        return case
+
+    def _count_by_case(self) -> None:
+        for key, series in self.series.items():
+            self.series[key] = by_case(series)
+        owners = Counter(dict(zip(self._cases, self._owners, strict=True)).values())
+        for position, pipeline in enumerate(self.pipelines.all):
+            pipeline.answers = owners[position]
 
     def _row(self, record: EvaluationRecord, pipeline: int) -> Row:
         verdicts: Counter[str | None] = Counter()

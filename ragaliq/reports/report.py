@@ -24,13 +24,15 @@ class ReportSummary:
     Attributes:
         path: Where it is.
         answers: Answers that its figures rest on.
-        listed: Answers that it lists, the worst first.
-        in_full: Answers that it shows with their texts and claims.
+        judgings: Results of them: as many, unless an answer was judged several times.
+        listed: Results that it lists, the worst first.
+        in_full: Results that it shows with their texts and claims.
         bytes: Its size.
     """
 
     path: Path
     answers: int
+    judgings: int
     listed: int
     in_full: int
     bytes: int
@@ -82,7 +84,8 @@ def write_report(
     _replace(target, encoded)
     return ReportSummary(
         path=target,
-        answers=gathered.records,
+        answers=gathered.answers_judged,
+        judgings=gathered.records,
         listed=contents.in_rows,
         in_full=contents.in_full,
         bytes=len(encoded),

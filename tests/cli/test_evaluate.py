@@ -58,6 +58,32 @@ def test_a_metric_without_a_score_does_not_reach_its_goal(ragaliq, write_cases):
     assert "1 no_context" in done.stdout
 
 
+@pytest.mark.parametrize("goals", [(), ("--fail-under", "faithfulness=0.5")])
+def test_a_judge_that_is_away_is_told_from_bad_answers_and_says_why(ragaliq, write_cases, goals):
+    done = ragaliq(
+        "evaluate", write_cases(GOOD, BAD), *FAITHFULNESS, "--judge", "openai", "--model", "m",
+        "--base-url", "http://127.0.0.1:9/v1", *goals, OPENAI_API_KEY="key-not-to-be-seen",
+    )  # fmt: skip
+
+    assert done.returncode == 4
+    assert "the judge failed on every case: faithfulness" in done.stderr
+    assert "failures of the judge: 2 with JudgeAPIError: the connection to" in done.stderr
+    assert "has no score at all" not in done.stderr
+    assert "Parrots" not in done.stderr
+    assert "key-not" not in done.stderr
+
+
+def test_what_passes_without_a_score_is_not_counted_among_the_scored(ragaliq, write_cases):
+    refusal = GOOD | {"response": "I don't know."}
+
+    done = ragaliq("evaluate", write_cases(refusal, GOOD), *FAITHFULNESS)
+    live = ragaliq("evaluate", write_cases(refusal, GOOD), *FAITHFULNESS, "--policy", "live")
+
+    assert "1 of 2  1       1 no_claims (pass)" in done.stdout
+    assert "1 of 2  1       1 answer_refused" in live.stdout
+    assert "(pass)" not in live.stdout
+
+
 def test_results_are_not_written_over(ragaliq, write_cases, records):
     cases = write_cases(GOOD)
     ragaliq("evaluate", cases, "--out", "results.jsonl")

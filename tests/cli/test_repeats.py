@@ -1,0 +1,152 @@
+"""`--repeats`: a case judged several times stays one observation, in every figure made of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ragaliq.cli.goals import Goal, missed
+from ragaliq.cli.tally import RunTally
+from ragaliq.core.results import Status
+from ragaliq.core.run import EvaluatedRun
+from ragaliq.sinks import EvaluationRecord, MetricRecord
+from ragaliq.sinks.repeats import case_of, joint_score, joint_status, run_id_of
+
+GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
+BAD = GOOD | {"response": "Parrots juggle lanterns."}
+CASES = (GOOD, GOOD, GOOD, BAD, BAD)
+FAITHFULNESS = ("--metrics", "faithfulness")
+
+
+@pytest.fixture
+def judged(ragaliq, write_cases):
+    """`judged(NAME, *cases, repeats=N)` writes a results file and returns the run's output."""
+
+    def run(name, *cases, repeats=1):
+        data = write_cases(*(cases or CASES))
+        done = ragaliq(
+            "evaluate", data, "--repeats", repeats, "--out", f"{name}.jsonl", *FAITHFULNESS
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def row_of(text, start):
+    return next(line.split() for line in text.splitlines() if line.startswith(start))
+
+
+def test_a_steady_judge_gives_the_same_figures_however_often_it_is_asked(judged):
+    once, thrice = judged("once"), judged("thrice", repeats=3)
+
+    assert row_of(thrice, "faithfulness ") == row_of(once, "faithfulness ")
+    assert "5 of 5" in thrice
+    assert "5 cases, 15 judged" in thrice
+
+
+def test_repeats_are_compared_case_by_case_also_with_a_plain_run(ragaliq, judged):
+    judged("once")
+    judged("before", repeats=3)
+    judged("after", BAD, GOOD, GOOD, BAD, BAD, repeats=3)
+
+    same = ragaliq("compare", "once.jsonl", "before.jsonl")
+    moved = ragaliq("compare", "before.jsonl", "after.jsonl")
+
+    assert row_of(same.stdout, "faithfulness")[1] == "5"
+    assert "no partner" not in same.stderr
+    assert row_of(moved.stdout, "faithfulness")[1] == "5"
+    assert "1.000 -> 0.000  case-0" in moved.stdout
+    assert "#2" not in moved.stdout
+
+
+def test_a_claim_is_labelled_once_however_often_it_was_judged(ragaliq, judged, monkeypatch):
+    judged("thrice", repeats=3)
+    monkeypatch.setattr("typer.getchar", lambda: "s")
+
+    done = ragaliq("label", "thrice.jsonl", "-o", "labels.jsonl")
+
+    assert "5 of 5 claims are labelled" in done.stdout
+
+
+def test_the_report_counts_answers_and_says_how_often_they_were_judged(ragaliq, judged, tmp_path):
+    judged("once")
+    judged("thrice", repeats=3)
+    for name in ("once", "thrice"):
+        assert ragaliq("report", f"{name}.jsonl", "-o", f"{name}.html").returncode == 0
+
+    once, thrice = ((tmp_path / f"{name}.html").read_text() for name in ("once", "thrice"))
+
+    assert "<dt>Answers</dt><dd>5</dd>" in once
+    assert "<dt>Answers</dt><dd>5, judged 15 times</dd>" in thrice
+    assert "an answer counts once" in thrice
+    spread = " <small>a score spreads by 0.000 when repeated</small>"
+    assert spread in thrice
+    assert scores_table(thrice).replace(spread, "") == scores_table(once)
+    assert charts_of(thrice) == charts_of(once)
+
+
+def scores_table(page):
+    return page[page.index("scores-title") : page.index("<form")]
+
+
+def charts_of(page):
+    data = json.loads(page.split('<script type="application/json" id="data">')[1].split("<")[0])
+    return [series["charts"] for series in data["series"]]
+
+
+def record_of(case, repeat=0, score=None, status=Status.SCORED):
+    metric = MetricRecord(
+        metric_id="m",
+        name="faithfulness",
+        status=status,
+        score=score,
+        passed=None if score is None else score >= 0.7,
+        threshold=0.7,
+        error_type="JudgeAPIError" if status.is_failure else None,
+    )
+    return EvaluationRecord(
+        evaluation_id="e",
+        run=EvaluatedRun(run_id=run_id_of(case, repeat)),
+        case_id=case,
+        created_at=0.0,
+        metrics=(metric,),
+    )
+
+
+def test_a_case_counts_with_the_mean_of_its_judgings():
+    tally = RunTally(repeated=True)
+    for repeat, score in enumerate((1.0, 1.0, 0.4)):
+        tally.add(record_of("a", repeat, score))
+    tally.add(record_of("b", 0, 0.5))
+    tally.add(record_of("b", 1, status=Status.JUDGE_ERROR))
+    tally.add(record_of("c", 0, status=Status.JUDGE_ERROR))
+    metric = tally.metrics["faithfulness"]
+
+    assert list(metric.scores) == pytest.approx([0.8, 0.5])
+    assert metric.statuses == {"scored": 2, "judge_error": 1}
+    assert metric.passed == 1
+    assert metric.lost == {"judge_error": 1}
+    assert tally.cases == 3
+    assert missed(Goal("faithfulness", 0.65), tally) == ""
+    assert "mean of 0.6500" in missed(Goal("faithfulness", 0.66), tally)
+
+
+def test_only_judgings_of_one_case_belong_together():
+    assert case_of(record_of("a", 2)) == "a"
+    live = record_of("a").model_copy(update={"run": EvaluatedRun(run_id="run-7")})
+    assert case_of(live) == "run-7"
+    other = record_of("a").model_copy(update={"run": EvaluatedRun(run_id="a#b")})
+    assert case_of(other) == "a#b"
+
+
+def test_a_failed_judging_is_no_status_of_a_case_that_was_judged():
+    assert joint_status(["judge_error", "judge_error", "no_claims"]) == "no_claims"
+    assert joint_status(["no_claims", "partial", "no_claims"]) == "partial"
+    assert joint_status(["judge_error", "judge_timeout", "judge_timeout"]) == "judge_timeout"
+
+
+@pytest.mark.parametrize("score", [0.1, 1 / 3, 0.7, 2 / 7])
+def test_a_steady_score_stays_what_it_is(score):
+    assert all(joint_score([score] * times) == score for times in range(1, 12))
