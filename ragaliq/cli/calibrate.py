@@ -97,10 +97,10 @@ def _show(calibration: Calibration, out: Path) -> None:
     for side, words in _SIDES:
         for wanted in _PRECISIONS:
             try:
-                threshold = f"{calibration.threshold_for(wanted, evaluator=side):.3f}"
+                told = f"{words} {calibration.threshold_for(wanted, evaluator=side):.3f}"
             except ConfigurationError:
-                threshold = "none: these labels do not show that precision"
-            output.print(f"{wanted:.0%} precise for {side}: {words} {threshold}")
+                told = "no threshold; these labels do not show that precision"
+            output.print(f"{wanted:.0%} precise for {side}: {told}")
     output.print(
         f"a claim counts as supported from a probability of {calibration.supported_from:g}"
     )

@@ -94,7 +94,7 @@ class Outputs:
             if self.journal is not None:
                 try:
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    write(read_record_file(self.journal), path)
+                    write(self.journal, path)
                 except OSError as error:
                     raise DatasetError(f"{path}: {error.strerror or error}") from None
 

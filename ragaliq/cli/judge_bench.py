@@ -76,7 +76,8 @@ def bench(
     if plot is not None:
         _plot(result, plot)
     if other is not None:
-        show_comparison(result, other, compare_benches(result, other, seed=seed))
+        file = _bench_file(compare)
+        show_comparison(result, other, compare_benches(result, other, seed=seed), files=(out, file))
     return ExitCode.OK
 
 
@@ -89,16 +90,21 @@ def compare_files(
 ) -> int:
     """Compare two benches claim by claim."""
     one, other = JudgeBench.load(first), JudgeBench.load(second)
-    show_comparison(one, other, compare_benches(one, other, seed=seed))
+    show_comparison(one, other, compare_benches(one, other, seed=seed), files=(first, second))
     return ExitCode.OK
+
+
+def _bench_file(compare: str | None) -> Path | None:
+    return Path(compare) if compare is not None and compare.endswith(".json") else None
 
 
 def _other(compare: str | None, data: Path) -> JudgeBench | None:
     """The judge to compare with, before anything is spent on the first one."""
     if compare is None:
         return None
-    if compare.endswith(".json"):
-        return JudgeBench.load(compare)
+    file = _bench_file(compare)
+    if file is not None:
+        return JudgeBench.load(file)
     other = judge_of(compare)
     if other.model is not None:
         raise ConfigurationError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.table import Table
 
@@ -18,8 +19,9 @@ _COVERAGES = (0.25, 0.5, 0.75, 1.0)
 def show_bench(bench: JudgeBench) -> None:
     """Print the figures, overall and by group."""
     output.print(plain(f"{bench.title}: {bench.data}"))
-    table = Table(box=None, pad_edge=False)
-    table.add_column("group", overflow="fold")
+    # In 80 columns, intervals leave hardly any room for the groups' names.
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    table.add_column("group", overflow="fold", min_width=len("group"))
     for column in ("claims", "supp.", "AUROC", "bal. acc.", "macro F1", "kappa", "ECE"):
         table.add_column(column, no_wrap=True)
     for name, figures in {**bench.groups, "all": bench.overall}.items():
@@ -38,11 +40,17 @@ def show_bench(bench: JudgeBench) -> None:
         errors.print(f"not scored, and in no figure: {told}")
 
 
-def show_comparison(first: JudgeBench, second: JudgeBench, found: JudgeComparison) -> None:
-    """Print how the second judge does against the first."""
+def show_comparison(
+    first: JudgeBench,
+    second: JudgeBench,
+    found: JudgeComparison,
+    *,
+    files: tuple[Path | None, Path | None],
+) -> None:
+    """Print how the second judge does against the first; `files` tell two of one name apart."""
     output.print(plain(f"second minus first, on {found.pairs:,} claims that both decided"))
-    output.print(plain(f"first:  {first.title}"))
-    output.print(plain(f"second: {second.title}"))
+    for place, bench, file in zip(("first: ", "second:"), (first, second), files, strict=True):
+        output.print(plain(f"{place} {bench.title}{f' ({file})' if file else ''}"))
     table = Table(box=None, pad_edge=False)
     for column in ("figure", "difference", "method"):
         table.add_column(column, overflow="fold")

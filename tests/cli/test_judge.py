@@ -114,6 +114,30 @@ def test_two_bench_files_are_compared(ragaliq, write_claims):
     assert done.returncode == 0, done.stderr
     assert "on 120 claims that both decided" in done.stdout
     assert "p = 1 exact" in done.stdout
+    assert "first:  local, uncalibrated (a.json)" in done.stdout
+    assert "second: local, uncalibrated (b.json)" in done.stdout
+
+
+def test_eighty_columns_hold_the_table_of_a_bench(ragaliq, write_claims):
+    claims = write_claims(groups=("visitors-of-the-aquarium", "b"))
+
+    done = ragaliq("judge", "bench", claims, COLUMNS="80")
+
+    assert done.returncode == 0, done.stderr
+    head, *_, last = done.stdout[: done.stdout.index("macro F1 and")].splitlines()[1:]
+    assert head.startswith("group ")
+    assert head.rstrip().endswith("ECE")
+    assert max(map(len, (head, last))) <= 80
+
+
+def test_a_precision_that_labels_do_not_show_is_said_in_a_sentence(ragaliq, write_claims):
+    done = ragaliq("calibrate", write_claims(), "-o", "cal.json")
+
+    told = [line for line in done.stdout.splitlines() if "do not show" in line]
+    assert told
+    assert all(
+        line.endswith(": no threshold; these labels do not show that precision") for line in told
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ def test_a_results_file_becomes_a_page(ragaliq, write_cases, tmp_path):
 def test_evaluate_writes_a_page_at_the_end(ragaliq, write_cases, tmp_path):
     done = ragaliq("evaluate", write_cases(GOOD), "--out", "results.html")
     assert done.returncode == 0, done.stderr
-    assert "The shop opens at 9." in (tmp_path / "results.html").read_text()
+    page = (tmp_path / "results.html").read_text()
+    assert "The shop opens at 9." in page
+    assert "<dt>Source</dt><dd><bdi>results.jsonl</bdi></dd>" in page
 
 
 def test_a_time_without_results_is_said(ragaliq, write_cases):

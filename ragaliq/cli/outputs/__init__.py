@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from ragaliq.cli.outputs.csv_table import write_csv
 from ragaliq.cli.outputs.junit import write_junit
 from ragaliq.cli.outputs.page import write_page
 from ragaliq.errors import ConfigurationError
-from ragaliq.sinks import EvaluationRecord
 
 __all__ = ["Writer", "writer_for"]
 
-Writer = Callable[[Iterable[EvaluationRecord], Path], None]
+Writer = Callable[[Path, Path], None]
+"""Takes the results file and what is to be made of it."""
 
 _WRITERS: dict[str, Writer] = {".csv": write_csv, ".html": write_page, ".xml": write_junit}
 

@@ -1,13 +1,13 @@
-"""A table for spreadsheets: a row a case."""
+"""A table for spreadsheets: a row a case, or a judging where cases are judged several times."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
 from ragaliq.sinks import EvaluationRecord, MetricRecord
+from ragaliq.sinks.record_file import read_record_file
 
 __all__ = ["safe_cell", "write_csv"]
 
@@ -15,12 +15,12 @@ __all__ = ["safe_cell", "write_csv"]
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def write_csv(records: Iterable[EvaluationRecord], path: Path) -> None:
-    """Write the records with the columns `METRIC.score`, `.passed`, `.status` for each metric.
+def write_csv(results: Path, path: Path) -> None:
+    """Write the results with the columns `METRIC.score`, `.passed`, `.status` for each metric.
 
     With texts in the records also question, answer, and the claims that are not supported.
     """
-    rows = iter(records)
+    rows = read_record_file(results)
     first = next(rows, None)
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         table = csv.writer(file)
