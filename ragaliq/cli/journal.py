@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragaliq.cli.console import errors
-from ragaliq.cli.outputs import Writer, writer_for
+from ragaliq.cli.outputs import Results, Writer, writer_for
 from ragaliq.cli.tally import RunTally
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.sinks import EvaluationRecord
@@ -94,7 +94,7 @@ class Outputs:
             if self.journal is not None:
                 try:
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    write(self.journal, path)
+                    write(Results(self.journal.name, read_record_file(self.journal)), path)
                 except OSError as error:
                     raise DatasetError(f"{path}: {error.strerror or error}") from None
 

@@ -47,6 +47,7 @@ def write_report(
     until: Moment | None = None,
     pipeline: str | None = None,
     worst: int = 300,
+    source_name: str | None = None,
 ) -> ReportSummary:
     """Write one HTML page that holds everything it shows and loads nothing.
 
@@ -62,6 +63,7 @@ def write_report(
         until: Answers evaluated before then.
         pipeline: Answers of this pipeline only.
         worst: How many answers are shown in full, at most; their size is limited too.
+        source_name: What the page calls the source; by default the file's name.
 
     Raises:
         ConfigurationError: A setting is out of range, or jinja2 is not installed.
@@ -73,12 +75,13 @@ def write_report(
     target = Path(path)
     if not target.name:  # such as "." or "/"
         raise ConfigurationError(f"{str(target)!r} is a folder; name the file of the page")
+    name = name_of(source) if source_name is None else source_name
     gathered = Gathering(in_full=worst, in_rows=_MOST_ROWS)
     gathered.read(records_of(source, since=since, until=until, pipeline=pipeline))
     if not gathered.records:
-        raise DatasetError(f"{name_of(source)} holds no results within the time and pipeline asked")
+        raise DatasetError(f"{name} holds no results within the time and pipeline asked")
     contents = contents_of(gathered)
-    page = render(gathered, contents, title=title, source=name_of(source))
+    page = render(gathered, contents, title=title, source=name)
     # Lone surrogates cannot be written; everything else can.
     encoded = page.encode("utf-8", "replace")
     _replace(target, encoded)

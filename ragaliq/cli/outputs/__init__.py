@@ -8,12 +8,12 @@ from pathlib import Path
 from ragaliq.cli.outputs.csv_table import write_csv
 from ragaliq.cli.outputs.junit import write_junit
 from ragaliq.cli.outputs.page import write_page
+from ragaliq.cli.outputs.results import Results
 from ragaliq.errors import ConfigurationError
 
-__all__ = ["Writer", "writer_for"]
+__all__ = ["Results", "Writer", "writer_for"]
 
-Writer = Callable[[Path, Path], None]
-"""Takes the results file and what is to be made of it."""
+Writer = Callable[[Results, Path], None]
 
 _WRITERS: dict[str, Writer] = {".csv": write_csv, ".html": write_page, ".xml": write_junit}
 

@@ -6,8 +6,8 @@ import csv
 from itertools import chain
 from pathlib import Path
 
+from ragaliq.cli.outputs.results import Results
 from ragaliq.sinks import EvaluationRecord, MetricRecord
-from ragaliq.sinks.record_file import read_record_file
 
 __all__ = ["safe_cell", "write_csv"]
 
@@ -15,12 +15,12 @@ __all__ = ["safe_cell", "write_csv"]
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def write_csv(results: Path, path: Path) -> None:
+def write_csv(results: Results, path: Path) -> None:
     """Write the results with the columns `METRIC.score`, `.passed`, `.status` for each metric.
 
     With texts in the records also question, answer, and the claims that are not supported.
     """
-    rows = read_record_file(results)
+    rows = iter(results.records)
     first = next(rows, None)
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         table = csv.writer(file)

@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 
+from ragaliq.cli.outputs.results import Results
 from ragaliq.sinks import EvaluationRecord, MetricRecord
-from ragaliq.sinks.record_file import read_record_file
 
 __all__ = ["write_junit"]
 
@@ -17,11 +17,11 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _MAX_CLAIMS = 20
 
 
-def write_junit(results: Path, path: Path) -> None:
+def write_junit(results: Results, path: Path) -> None:
     """Write the results. A low score is a failure, a judge's failure an error."""
     suites: dict[str, ET.Element] = {}
     counts: dict[str, dict[str, int]] = {}
-    for record in read_record_file(results):
+    for record in results.records:
         for metric in record.metrics:
             suite = suites.setdefault(metric.name, ET.Element("testsuite", name=metric.name))
             kind = _add(suite, record, metric)
