@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from os import PathLike
 
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.keeping import keeping
@@ -139,7 +140,8 @@ async def evaluate_async(
     Args:
         cases: What to evaluate.
         evaluators: What is measured: names, classes or evaluators.
-        judge: `local`, `claude`, or a judge.
+        judge: `local`, `claude`, or a judge. `RAGALIQ_JUDGE` has no say here: what a script
+            costs is read in the script.
         concurrency: Cases evaluated at the same time; more where the judge says so.
         policy: For evaluators without a policy of their own.
         on_progress: Called with (cases done, cases in all) after each case.
@@ -151,11 +153,11 @@ async def evaluate_async(
         redact: Called with each text, and its kind, before it enters a sink.
 
     Raises:
-        ConfigurationError: A setting is wrong.
+        ConfigurationError: A setting is wrong, or something else than cases was given.
     """
     if concurrency < 1:
         raise ConfigurationError(f"evaluate: concurrency must be at least 1, got {concurrency}")
-    todo = list(cases)
+    todo = _cases(cases)
     chosen = tuple(e.with_default_policy(policy) for e in resolve_evaluators(evaluators))
     decider = resolve_judge(judge)
     for evaluator in chosen:
@@ -184,6 +186,25 @@ async def evaluate_async(
         ),
         sinks=stores.stats(),
     )
+
+
+def _cases(cases: Iterable[RAGTestCase]) -> list[RAGTestCase]:
+    if isinstance(cases, str | PathLike):
+        raise ConfigurationError(
+            f"evaluate: cases must be RAGTestCase objects, not a {type(cases).__name__}; read a "
+            "file by read_cases(path)"
+        )
+    if isinstance(cases, RAGTestCase):
+        raise ConfigurationError("evaluate: cases must be a list; give [case] for a single one")
+    todo = list(cases)
+    for position, case in enumerate(todo):
+        if not isinstance(case, RAGTestCase):
+            raise ConfigurationError(
+                f"evaluate: cases[{position}] must be a RAGTestCase, not a {type(case).__name__}; "
+                "make one by RAGTestCase(query=..., context=[...], response=...), or read a file "
+                "by read_cases(path)"
+            )
+    return todo
 
 
 async def _evaluate_all(

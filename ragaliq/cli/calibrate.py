@@ -18,7 +18,8 @@ from ragaliq.cli.claim_judging import (
 )
 from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.cli.options import BaseUrl, Judge, Model, judge_of
+from ragaliq.cli.judge_choice import choose_judge
+from ragaliq.cli.options import BaseUrl, Judge, Model
 from ragaliq.cli.output_files import require_writable
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import BatchingJudge
@@ -37,7 +38,7 @@ def calibrate(
     labels: Labels,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="The .json file to write.")],
-    judge: Judge = "local",
+    judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
     precision: Annotated[
@@ -52,9 +53,11 @@ def calibrate(
 ) -> int:
     """Fit a judge's confidence to labelled claims. At least 100 are needed, 20 of each kind."""
     require_writable(out, option="--out", read=(labels, journal))
-    decider = judge_of(judge, model=model, base_url=base_url)
+    asked = choose_judge(judge, model=model, base_url=base_url, is_calibrated=False)
+    decider = asked.judge
     if not isinstance(decider, BatchingJudge):
-        raise ConfigurationError(f"{judge} cannot be calibrated: it is no BatchingJudge")
+        raise ConfigurationError(f"{decider.name} cannot be calibrated: it is no BatchingJudge")
+    asked.announce()
     judged = judge_file(
         labels,
         decider,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -14,7 +14,8 @@ from rich.table import Table
 
 from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.cli.options import BaseUrl, Judge, Model, judge_of
+from ragaliq.cli.judge_choice import choose_judge
+from ragaliq.cli.options import BaseUrl, Judge, Model
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import RagaliqError
 from ragaliq.evaluators import FaithfulnessEvaluator
@@ -61,24 +62,27 @@ _EXAMPLE = RAGTestCase(
 
 def doctor(
     *,
-    judge: Judge = "local",
+    judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
     offline: Annotated[bool, typer.Option("--offline", help="Do not call the judge.")] = False,
 ) -> int:
-    """Show what is installed and set, and have one tiny answer judged. No secret is printed."""
+    """Show what is installed, set and set wrongly, and have one tiny answer judged.
+
+    No secret is printed.
+    """
+    from ragaliq.cli.environment import environment_problems, known_variables
+
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_row("Python", platform.python_version())
-    for name, state in (*_packages(), *_environment(os.environ)):
+    for name, state in (*_packages(), *_environment(os.environ, known_variables())):
         table.add_row(name, plain(state, limit=100))
     output.print(table)
-    if offline:
-        return ExitCode.OK
-    try:
-        return _try(judge_of(judge, model=model, base_url=base_url))
-    except RagaliqError as error:
-        errors.print(plain(f"judge {judge}: {error}"))
-        return ExitCode.JUDGE
+    problems = environment_problems()
+    for problem in problems:
+        errors.print(plain(f"wrong: {problem}"))
+    code = ExitCode.OK if offline else _judging(judge, model, base_url)
+    return ExitCode.USAGE if problems else code
 
 
 def _packages() -> Iterator[tuple[str, str]]:
@@ -89,7 +93,21 @@ def _packages() -> Iterator[tuple[str, str]]:
             yield package, "not installed"
 
 
-def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _judging(name: str | None, model: str | None, base_url: str | None) -> ExitCode:
+    try:
+        asked = choose_judge(name, model=model, base_url=base_url)
+        if asked.variables and asked.judge.patience is not None:
+            output.print(plain(f"{asked.title}: not asked, it replies within hours"))
+            return ExitCode.OK
+        asked.announce()
+        return _try(asked.judge)
+    except RagaliqError as error:
+        who = f"judge {name}: " if name else "the judge: "
+        errors.print(plain(f"{who}{error}"))
+        return ExitCode.JUDGE
+
+
+def _environment(environ: Mapping[str, str], known: Collection[str]) -> Iterator[tuple[str, str]]:
     for name in _SECRETS:
         yield name, "set" if environ.get(name) else "not set"
     for name in _ENDPOINTS:
@@ -97,7 +115,13 @@ def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, _without_credentials(environ[name])
     for name in sorted(environ):
         if name.startswith("RAGALIQ_") and name not in _ENDPOINTS:
-            yield name, environ[name]
+            # A misspelt name may stand for one that holds a password.
+            yield name, _shown(environ[name]) if name in known else "set, but nothing reads it"
+
+
+def _shown(value: str) -> str:
+    is_address = "://" in value and not value.startswith("sqlite:")
+    return _without_credentials(value) if is_address else value
 
 
 def _without_credentials(url: str) -> str:
@@ -112,7 +136,7 @@ def _without_credentials(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}"
 
 
-def _try(judge: LLMJudge) -> int:
+def _try(judge: LLMJudge) -> ExitCode:
     result = FaithfulnessEvaluator().evaluate_sync(_EXAMPLE, judge)
     verdicts = [claim.verdict for claim in result.claims]
     usage = result.usage

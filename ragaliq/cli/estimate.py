@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ragaliq.cli.console import errors, output
+from ragaliq.cli.console import errors, output, plain
+from ragaliq.cli.judge_choice import choose_judge
 from ragaliq.cli.left_out import show_left_out
 from ragaliq.cli.options import (
     BaseUrl,
@@ -16,12 +17,10 @@ from ragaliq.cli.options import (
     SkipBadRows,
     Strategy,
     evaluators_of,
-    judge_of,
     policy_of,
     reader_of,
 )
 from ragaliq.cost_estimate import estimate as estimate_cost
-from ragaliq.judges.base import LLMJudge
 
 __all__ = ["estimate"]
 
@@ -29,7 +28,7 @@ __all__ = ["estimate"]
 def estimate(
     data: Data,
     *,
-    judge: Judge = "claude",
+    judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
     metrics: Metrics = "faithfulness,relevance",
@@ -41,9 +40,11 @@ def estimate(
     """Say what `evaluate` would cost; no judge is called."""
     scoring = policy_of(policy)
     reader = reader_of(data, field, skip_bad_rows=skip_bad_rows)
+    # Nothing is asked of it: the price should be known before there is a key, or a store.
+    asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
     expected = estimate_cost(
         reader,
-        judge=_priced(judge, model=model, base_url=base_url),
+        judge=asked.judge,
         evaluators=evaluators_of(metrics, policy=scoring, strategy=strategy),
         policy=scoring,
     )
@@ -55,21 +56,7 @@ def estimate(
         f"{expected.cases:,} cases, {usage.requests:,} requests, {usage.total_tokens:,} tokens: "
         f"{price}"
     )
+    output.print(plain(asked.title))
     if reader.skipped:
         errors.print(f"{reader.skipped} bad rows were left out")
     show_left_out(reader)
-
-
-def _priced(name: str, *, model: str | None, base_url: str | None) -> LLMJudge:
-    if name not in ("claude", "claude-batch") or base_url is not None:
-        return judge_of(name, model=model, base_url=base_url)
-    from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
-
-    # Nothing is asked of it: the price should be known before there is a key, or a store.
-    if name == "claude":
-        return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
-    from ragaliq.judges.claude_batch import ClaudeBatchJudge
-
-    return ClaudeBatchJudge(
-        model or DEFAULT_JUDGE_MODEL, api_key="not-needed", store="not-needed.db"
-    )

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from ragaliq.cli.campaign import Campaign
-from ragaliq.cli.console import errors, plain
+from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.cli.goals import Goal, missed
 from ragaliq.cli.journal import Outputs
+from ragaliq.cli.judge_choice import choose_judge
 from ragaliq.cli.left_out import show_bad_rows, show_left_out
 from ragaliq.cli.options import (
     BaseUrl,
@@ -29,7 +30,6 @@ from ragaliq.cli.options import (
     SkipBadRows,
     Strategy,
     evaluators_of,
-    judge_of,
     policy_of,
     reader_of,
 )
@@ -56,7 +56,7 @@ def evaluate(
     data: Data,
     *,
     out: Out = None,
-    judge: Judge = "local",
+    judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
@@ -94,7 +94,8 @@ def evaluate(
 ) -> int:
     """Score the cases of a file. Interrupted, it goes on with --resume where it stopped."""
     scoring = policy_of(policy)
-    decider = judge_of(judge, model=model, base_url=base_url, calibration=calibration)
+    asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
+    decider = asked.judge
     chosen = evaluators_of(metrics, policy=scoring, strategy=strategy)
     for evaluator in chosen:
         evaluator.require(decider)
@@ -132,6 +133,7 @@ def evaluate(
         already_spent=tally.usage,
     )
     work = campaign.records(reader, done=tally.done)
+    asked.announce()
     try:
         with RunProgress(total, tally.records) as progress:
             asyncio.run(_run(work, journal, tally, progress))
@@ -139,6 +141,7 @@ def evaluate(
         # Whatever ended the run, what was judged is shown and handed on.
         if tally.records:
             show_summary(tally, campaign.causes)
+            output.print(plain(asked.title))
             show_left_out(reader)
             outputs.write()
             if outputs.journal is None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError, RagaliqError
+from ragaliq.errors import (
+    BudgetExceeded,
+    ConfigurationError,
+    DatasetError,
+    RagaliqError,
+    StoreError,
+)
 
 __all__ = ["ExitCode", "code_of"]
 
@@ -13,10 +19,10 @@ class ExitCode(IntEnum):
     """Exit codes of `ragaliq`."""
 
     OK = 0
-    BELOW_THRESHOLD = 1  # --fail-under was not reached
+    BELOW_THRESHOLD = 1  # --fail-under was not reached; `worker health`: no worker answers
     USAGE = 2  # an option or a setting is wrong
-    DATA = 3  # a file cannot be read or written
-    JUDGE = 4  # some metric could not be judged for any case at all
+    DATA = 3  # a file cannot be read or written, or does not hold what is needed
+    JUDGE = 4  # some metric could not be judged for any case at all, or no broker is there
     BUDGET = 5  # --max-cost was reached
     INTERRUPTED = 130  # Ctrl-C; what was judged is kept
     TERMINATED = 143  # SIGTERM; likewise
@@ -26,7 +32,7 @@ def code_of(error: RagaliqError) -> ExitCode:
     """The exit code for an error."""
     if isinstance(error, ConfigurationError):
         return ExitCode.USAGE
-    if isinstance(error, DatasetError):
+    if isinstance(error, DatasetError | StoreError):
         return ExitCode.DATA
     if isinstance(error, BudgetExceeded):
         return ExitCode.BUDGET

@@ -19,8 +19,9 @@ from ragaliq.cli.claim_judging import (
 )
 from ragaliq.cli.console import errors
 from ragaliq.cli.exit_codes import ExitCode
+from ragaliq.cli.judge_choice import choose_judge, judge_of
 from ragaliq.cli.judge_tables import show_bench, show_comparison
-from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Model, judge_of
+from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Model
 from ragaliq.cli.output_files import require_writable
 from ragaliq.errors import ConfigurationError, DatasetError
 
@@ -35,7 +36,7 @@ judge = typer.Typer(
 def bench(
     data: Labels,
     *,
-    judge: Judge = "local",
+    judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
@@ -58,8 +59,10 @@ def bench(
     compared = Path(compare) if compare is not None else None
     for option, path in (("--out", out), ("--plot", plot)):
         require_writable(path, option=option, read=(data, journal, calibration, compared))
-    decider = judge_of(judge, model=model, base_url=base_url, calibration=calibration)
+    asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
+    decider = asked.judge
     other = _other(compare, data)
+    asked.announce()
     judged = judge_file(
         data,
         decider,

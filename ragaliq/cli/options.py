@@ -15,9 +15,6 @@ from ragaliq.datasets import CaseReader, read_cases
 from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.claim_based import ClaimEvaluator
-from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.cascade import CascadeJudge
-from ragaliq.judges.resolve import cascade_names, resolve_judge
 
 __all__ = [
     "BaseUrl",
@@ -33,7 +30,6 @@ __all__ = [
     "Strategy",
     "StrategyName",
     "evaluators_of",
-    "judge_of",
     "policy_of",
     "reader_of",
 ]
@@ -65,23 +61,28 @@ Data = Annotated[
     ),
 ]
 Judge = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="local (embedded, no key), claude, claude-batch (half price, in hours; needs "
         "RAGALIQ_BATCH_STORE), openai (any compatible server), entailment "
-        "(a model of yours), or a cascade such as 'local>claude'."
+        "(a model of yours), or a cascade such as 'local>claude'. By default what RAGALIQ_JUDGE "
+        "says, else local (estimate: else claude)."
     ),
 ]
 Model = Annotated[
     str | None,
     typer.Option(
-        help="The judge's model; needed for openai and entailment (a folder or an .onnx file)."
+        help="The judge's model; needed for openai and entailment (a folder or an .onnx file). "
+        "Claude's is by default what RAGALIQ_MODEL says."
     ),
 ]
 BaseUrl = Annotated[str | None, typer.Option(help="Where an openai-compatible server listens.")]
 CalibrationFile = Annotated[
     Path | None,
-    typer.Option("--calibration", help="What `ragaliq calibrate` wrote for this judge."),
+    typer.Option(
+        "--calibration",
+        help="What `ragaliq calibrate` wrote for this judge; by default RAGALIQ_CALIBRATION.",
+    ),
 ]
 Metrics = Annotated[str, typer.Option(help="Comma separated; `ragaliq metrics` lists them.")]
 Policy = Annotated[PolicyName, typer.Option(help="What to do in awkward cases.")]
@@ -95,59 +96,6 @@ Fields = Annotated[
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Leave unreadable rows out and count them.")
 ]
-
-
-def judge_of(
-    name: str,
-    *,
-    model: str | None = None,
-    base_url: str | None = None,
-    calibration: Path | None = None,
-) -> LLMJudge:
-    """The judge that the options name.
-
-    Raises:
-        ConfigurationError: There is none, it lacks a model, an address or a key, or the
-            calibration was made for another judge.
-    """
-    stages = cascade_names(name)
-    if stages is None:
-        return resolve_judge(_plain_judge(name, model, base_url), calibration=calibration)
-    if len([stage for stage in stages if stage != "local"]) > 1 and model is not None:
-        raise ConfigurationError(f"--model: which judge of {name} is it for? Use the Python API")
-    first, second, *more = (
-        _plain_judge(
-            stage,
-            model if stage != "local" else None,
-            base_url if stage == "openai" or "openai" not in stages else None,
-        )
-        for stage in stages
-    )
-    return CascadeJudge(first, second, *more, calibration=calibration)
-
-
-def _plain_judge(name: str, model: str | None, base_url: str | None) -> LLMJudge:
-    if name != "openai":
-        if base_url is not None:
-            raise ConfigurationError("--base-url goes with --judge openai")
-        if name == "local" and model is not None:
-            raise ConfigurationError("--model goes with --judge claude, openai or entailment")
-        if name == "entailment":
-            return _entailment_judge(model)
-        return resolve_judge(name, model=model)
-    if model is None or base_url is None:
-        raise ConfigurationError("--judge openai needs --model and --base-url")
-    from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
-
-    return OpenAICompatibleJudge(base_url=base_url, model=model)
-
-
-def _entailment_judge(model: str | None) -> LLMJudge:
-    if model is None:
-        raise ConfigurationError("--judge entailment needs --model: a folder or an .onnx file")
-    from ragaliq.judges.entailment import EntailmentJudge
-
-    return EntailmentJudge(model)
 
 
 def evaluators_of(

@@ -12,7 +12,8 @@ import typer
 
 from ragaliq.cli.console import errors, plain
 from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.cli.options import BaseUrl, CalibrationFile, Metrics, Model, judge_of
+from ragaliq.cli.judge_choice import choose_judge
+from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Metrics, Model
 from ragaliq.cli.set_aside import set_aside
 from ragaliq.errors import ConfigurationError
 
@@ -65,10 +66,7 @@ def run(
         str | None,
         typer.Option(help="module:name of a WorkerSettings, or of a function that makes one."),
     ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(help="As for `ragaliq evaluate`; by default from RAGALIQ_JUDGE, else local."),
-    ] = None,
+    judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
@@ -149,11 +147,9 @@ def health(
 def _judge(
     name: str | None, model: str | None, base_url: str | None, calibration: Path | None
 ) -> LLMJudge | None:
-    if name is not None:
-        return judge_of(name, model=model, base_url=base_url, calibration=calibration)
-    if model or base_url or calibration:
-        raise ConfigurationError("--model, --base-url and --calibration go with --judge")
-    return None  # the environment says which
+    if not (name or model or base_url or calibration):
+        return None  # the environment says which, in each process
+    return choose_judge(name, model=model, base_url=base_url, calibration=calibration).judge
 
 
 def _settings_of(spec: str) -> WorkerSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -11,7 +12,14 @@ from ragaliq.judges.base import LLMJudge
 if TYPE_CHECKING:
     from ragaliq.judges.calibration import Calibration
 
-__all__ = ["CalibrationSpec", "JudgeSpec", "cascade_names", "resolve_judge"]
+__all__ = [
+    "CalibrationSpec",
+    "JudgeSpec",
+    "assembled",
+    "cascade_names",
+    "named_judges",
+    "resolve_judge",
+]
 
 JudgeSpec = LLMJudge | Literal["local", "claude", "claude-batch", "cascade"]
 CalibrationSpec: TypeAlias = "Calibration | str | Path"
@@ -39,18 +47,35 @@ def resolve_judge(
         ConfigurationError: No such judge, Claude without credentials, or a calibration that was
             made for another judge.
     """
+    return assembled(named_judges(judge, model=model), calibration)
+
+
+def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LLMJudge]:
+    """The judges that `judge` names: those of a cascade, else one.
+
+    Raises:
+        ConfigurationError: One does not exist or cannot be built.
+    """
     names = cascade_names(judge) if isinstance(judge, str) else None
-    if names is not None:
+    return [_named(judge, model)] if names is None else [_named(name, model) for name in names]
+
+
+def assembled(judges: Sequence[LLMJudge], calibration: CalibrationSpec | None) -> LLMJudge:
+    """One judge: the only one, or a cascade; with a calibration of the first.
+
+    Raises:
+        ConfigurationError: The calibration cannot be read, or was made for another judge.
+    """
+    if len(judges) > 1:
         from ragaliq.judges.cascade import CascadeJudge
 
-        first, second, *more = (_named(name, model) for name in names)
+        first, second, *more = judges
         return CascadeJudge(first, second, *more, calibration=calibration)
-    chosen = _named(judge, model)
     if calibration is None:
-        return chosen
+        return judges[0]
     from ragaliq.judges.calibration import CalibratedJudge
 
-    return CalibratedJudge(chosen, calibration)
+    return CalibratedJudge(judges[0], calibration)
 
 
 def cascade_names(spec: str) -> list[str] | None:
@@ -91,5 +116,6 @@ def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
         return judge
     what = f"{judge!r}" if isinstance(judge, str) else type(judge).__name__
     raise ConfigurationError(
-        f"no judge {what}; use 'local', 'claude', 'claude-batch', 'local>claude' or an LLMJudge"
+        f"no judge {what}; use 'local', 'claude', 'claude-batch', 'local>claude', or in Python a "
+        "judge: OpenAICompatibleJudge(...), EntailmentJudge(...) or an LLMJudge of your own"
     )

@@ -6,26 +6,38 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ragaliq.core.evaluator import judge_calibration
+from ragaliq.core.naming import naming
+from ragaliq.core.results import UNCALIBRATED
 from ragaliq.errors import ConfigurationError
+from ragaliq.execution.choice import Executor
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec, resolve_judge
+from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec, assembled, named_judges
 
 if TYPE_CHECKING:
     from pydantic_settings import BaseSettings
 
-    class LiveSettings(BaseSettings):
+    class JudgeSettings(BaseSettings):
+        """The variables that say who judges; see `read_judge_settings`."""
+
+        judge: str | None
+        model: str | None
+        calibration: str | None
+
+    class LiveSettings(JudgeSettings):
         """The variables a monitor reads; see `read_settings`."""
 
-        judge: str
-        model: str | None
         sample_rate: float
         enabled: bool
-        executor: str | None
-        calibration: str | None
+        executor: Executor | None
 
 
 __all__ = [
+    "ENV_CALIBRATION",
+    "ENV_JUDGE",
+    "ENV_MODEL",
     "chosen_judge",
+    "read_judge_settings",
     "read_settings",
     "require_choice",
     "require_kind",
@@ -33,26 +45,42 @@ __all__ = [
     "require_positive",
 ]
 
+_PREFIX = "RAGALIQ_"
+ENV_JUDGE, ENV_MODEL, ENV_CALIBRATION = "RAGALIQ_JUDGE", "RAGALIQ_MODEL", "RAGALIQ_CALIBRATION"
+
 # Larger amounts, of calls, tokens or millionths of a dollar, are not counted exactly everywhere.
 _MOST, _MOST_USD = 1e15, 1e9
 
 
 @cache
-def _settings_class() -> type[LiveSettings]:
+def _settings_classes() -> tuple[type[JudgeSettings], type[LiveSettings]]:
     # Loaded on first use: importing pydantic-settings costs more than all of `import ragaliq`.
+    from pydantic import Field
     from pydantic_settings import BaseSettings, SettingsConfigDict
 
-    class EnvironmentSettings(BaseSettings):
-        model_config = SettingsConfigDict(env_prefix="RAGALIQ_", env_ignore_empty=True)
+    class FromEnvironment(BaseSettings):
+        model_config = SettingsConfigDict(env_prefix=_PREFIX, env_ignore_empty=True)
 
-        judge: str = "local"
+        judge: str | None = None
         model: str | None = None
-        sample_rate: float = 1.0
-        enabled: bool = True
-        executor: str | None = None
         calibration: str | None = None
 
-    return EnvironmentSettings  # type: ignore[return-value]
+    class AllFromEnvironment(FromEnvironment):
+        sample_rate: float = Field(1.0, ge=0.0, le=1.0)
+        enabled: bool = True
+        executor: Executor | None = None
+
+    return FromEnvironment, AllFromEnvironment  # type: ignore[return-value]
+
+
+def read_judge_settings() -> JudgeSettings:
+    """Read the variables that say who judges; None stands for one that is not set."""
+    return _settings_classes()[0]()  # type: ignore[call-arg]
+
+
+def settings_variables() -> frozenset[str]:
+    """The names of the variables that `read_settings` reads."""
+    return frozenset(f"{_PREFIX}{name.upper()}" for name in _settings_classes()[1].model_fields)
 
 
 def read_settings() -> LiveSettings:
@@ -61,33 +89,54 @@ def read_settings() -> LiveSettings:
     Raises:
         ConfigurationError: A variable has a value of the wrong kind; the message names it.
     """
+    problems = settings_problems()
+    if problems:
+        raise ConfigurationError("; ".join(problems))
+    return _settings_classes()[1]()  # type: ignore[call-arg]
+
+
+def settings_problems() -> list[str]:
+    """What is wrong with the variables that begin with `RAGALIQ_`, each by its name."""
     from pydantic import ValidationError
 
     try:
-        return _settings_class()()  # type: ignore[call-arg]
+        _settings_classes()[1]()  # type: ignore[call-arg]
     except ValidationError as error:
-        problems = "; ".join(
-            f"RAGALIQ_{str(problem['loc'][0]).upper()}: {problem['msg']}"
+        return [
+            f"{_PREFIX}{str(problem['loc'][0]).upper()}: {problem['msg']}, "
+            f"got {_without_address(problem['input'])!r}"
             for problem in error.errors()
-        )
-        raise ConfigurationError(f"wrong environment setting: {problems}") from None
+        ]
+    return []
+
+
+def _without_address(value: object) -> str:
+    # An address in the wrong variable may hold a password.
+    scheme, colon, _ = str(value).partition("://")
+    return f"{scheme}{colon}..." if colon else scheme
 
 
 def chosen_judge(
-    settings: LiveSettings,
+    settings: JudgeSettings,
     judge: JudgeSpec | str | None,
     calibration: CalibrationSpec | None,
 ) -> LLMJudge:
     """The judge that the arguments ask for, else the environment.
 
+    A judge that was calibrated by whoever made it stays as it is: an argument wins.
+
     Raises:
-        ConfigurationError: It cannot be built, or the calibration was made for another one.
+        ConfigurationError: It cannot be built, or the calibration was made for another one. The
+            message names the variable where the value came from one.
     """
-    return resolve_judge(
-        settings.judge if judge is None else judge,
-        model=settings.model,
-        calibration=settings.calibration if calibration is None else calibration,
-    )
+    spec = (settings.judge or "local") if judge is None else judge
+    with naming(ENV_JUDGE if judge is None else None):
+        judges = named_judges(spec, model=settings.model)
+    if calibration is not None:
+        return assembled(judges, calibration)
+    is_calibrated = isinstance(judge, LLMJudge) and judge_calibration(judge) != UNCALIBRATED
+    with naming(ENV_CALIBRATION):
+        return assembled(judges, None if is_calibrated else settings.calibration)
 
 
 def require_positive(owner: str = "Monitor", /, **settings: object) -> None:

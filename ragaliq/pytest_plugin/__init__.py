@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-import pytest
+try:
+    import pytest
+except ModuleNotFoundError as error:
+    if error.name != "pytest":
+        raise
+    raise ModuleNotFoundError(
+        "ragaliq.pytest_plugin needs pytest: pip install pytest", name="pytest"
+    ) from None
 
 if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge

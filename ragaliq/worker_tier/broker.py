@@ -59,9 +59,11 @@ def broker_url(given: str | None) -> str:
     except ValueError:
         scheme = ""
     if scheme not in (*_REDIS, *_AMQP):
+        # Without a scheme nobody can tell a host's name from a password.
+        found = f"this one begins with {scheme}:" if scheme else "this one has no scheme"
         raise ConfigurationError(
-            "the broker's address must begin with redis://, rediss://, amqp:// or amqps://, not "
-            f"{scheme!r}"
+            f"{'the broker' if given else ENV_BROKER_URL}: the address must begin with redis://, "
+            f"rediss://, amqp:// or amqps://; {found} ({len(url)} characters)"
         )
     return url
 

@@ -149,7 +149,7 @@ def test_a_precision_that_labels_do_not_show_is_said_in_a_sentence(ragaliq, writ
         (("--max-cost", "1"), 2, "--max-cost needs --journal"),
         (("--compare", "nobody"), 2, "no judge 'nobody'"),
         (("--compare", "missing.json"), 3, "missing.json: No such file"),
-        (("--calibration", "missing.json"), 2, "missing.json: No such file"),
+        (("--calibration", "missing.json"), 3, "missing.json: No such file"),
         (("--judge", "nobody"), 2, "no judge 'nobody'"),
     ],
 )

@@ -47,6 +47,12 @@ def test_a_calibration_may_come_from_the_environment(calibration, tmp_path, monk
     assert judged_by(executor="thread")["faithfulness"].calibration == calibration.id
 
 
+def test_a_judge_that_is_calibrated_wins_over_the_environment(calibration, monkeypatch):
+    monkeypatch.setenv("RAGALIQ_CALIBRATION", "of-another-judge.json")
+    with Monitor(judge=CalibratedJudge(LocalJudge(), calibration)) as monitor:
+        assert monitor.judge.calibration == calibration.id
+
+
 def test_without_one_results_say_so():
     assert judged_by(executor="thread")["faithfulness"].calibration == "uncalibrated"
 

@@ -145,10 +145,38 @@ class TestEnvironment:
         with pytest.raises(ConfigurationError, match="oracle"):
             Monitor()
 
-    def test_a_wrong_value_names_its_variable(self, monkeypatch):
-        monkeypatch.setenv("RAGALIQ_SAMPLE_RATE", "plenty")
-        with pytest.raises(ConfigurationError, match="RAGALIQ_SAMPLE_RATE"):
-            Monitor(judge=ScriptedJudge())
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("SAMPLE_RATE", "plenty"),
+            ("SAMPLE_RATE", "2"),
+            ("SAMPLE_RATE", "nan"),
+            ("ENABLED", "maybe"),
+            ("EXECUTOR", "foo"),
+            ("JUDGE", "oracle"),
+            ("CALIBRATION", "nope.json"),
+            ("CAPTURE_CONTENT", "perhaps"),
+            ("TELEMETRY_RELATION", "cousin"),
+        ],
+    )
+    def test_a_wrong_value_names_its_variable(self, monkeypatch, name, value):
+        monkeypatch.setenv(f"RAGALIQ_{name}", value)
+        with pytest.raises(ConfigurationError, match=f"RAGALIQ_{name}"):
+            Monitor()
+
+    def test_an_argument_is_not_blamed_on_a_variable(self, monkeypatch):
+        monkeypatch.setenv("RAGALIQ_JUDGE", "local")
+        monkeypatch.setenv("RAGALIQ_CALIBRATION", "nope.json")
+        with pytest.raises(ConfigurationError, match=r"^no judge 'oracle'"):
+            Monitor(judge="oracle")
+        with pytest.raises(ConfigurationError, match=r"^other\.json: No such file"):
+            Monitor(calibration="other.json")
+
+    def test_an_address_in_the_wrong_variable_is_not_shown(self, monkeypatch):
+        monkeypatch.setenv("RAGALIQ_EXECUTOR", "redis://:hunter2@broker")
+        with pytest.raises(ConfigurationError, match=r"got 'redis://\.\.\.'") as refused:
+            Monitor()
+        assert "hunter2" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

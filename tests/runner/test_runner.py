@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +130,23 @@ def test_a_raising_progress_callback_loses_no_results(caplog):
     assert len(run) == 3
     assert "on_progress raised ValueError" in caplog.text
     assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("cases.jsonl", r"not a str; read a file by read_cases\(path\)"),
+        (Path("cases.jsonl"), r"read a file by read_cases\(path\)"),
+        ([{"query": "q"}], r"cases\[0\] must be a RAGTestCase, not a dict; make one by"),
+        ([*cases(1), None], r"cases\[1\] must be a RAGTestCase"),
+        (cases(1)[0], r"give \[case\] for a single one"),
+    ],
+)
+def test_what_is_no_list_of_cases_is_refused_in_words(given, says):
+    with pytest.raises(ConfigurationError, match=says):
+        evaluate(given)
+
+
+def test_a_script_is_not_asked_of_the_environments_judge(monkeypatch):
+    monkeypatch.setenv("RAGALIQ_JUDGE", "claude")
+    assert evaluate(cases(1))[0].results["faithfulness"].judge == "local"

@@ -12,6 +12,7 @@ from anthropic.types import Message
 from pydantic import BaseModel
 
 from ragaliq.core.keeping import current_keeping
+from ragaliq.core.naming import naming
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, JudgeResponseError
 from ragaliq.judges.claude.judge import DEFAULT_JUDGE_MODEL, ClaudeJudge, is_complete
@@ -116,9 +117,11 @@ class ClaudeBatchJudge(ClaudeJudge):
             prompts=prompts,
         )
         location = _batch_store() if store is None else store
-        self._path = self.store = parse_location(location)
+        with naming(BATCH_STORE if store is None else None):
+            self._path = self.store = parse_location(location)
+            options = parse_options(location, *Schedule.names())
         self._schedule = schedule = Schedule.of(
-            parse_options(location, *Schedule.names()),
+            options,
             max_requests=max_requests,
             max_bytes=max_bytes,
             max_wait=max_wait,
