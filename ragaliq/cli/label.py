@@ -78,6 +78,7 @@ def _key() -> str:
             raise ConfigurationError("labelling needs a terminal to read keys from") from None
         if key in _VERDICTS or key in ("q", " "):
             return key
+        output.print(Text(f"no such key; {_HELP}", style="dim"))
 
 
 def _show(claim: UnlabelledClaim, count: str) -> None:
@@ -86,6 +87,8 @@ def _show(claim: UnlabelledClaim, count: str) -> None:
         output.print(Text("question  ", style="dim").append_text(plain(claim.question)))
     for number, chunk in enumerate(claim.context):
         output.print(Text(f"chunk {number}  ", style="dim").append_text(_text(chunk)))
+    if not claim.context:
+        output.print(Text("no context", style="dim"))
     output.print(Text("claim  ", style="dim").append_text(plain(claim.claim, style="bold")))
     output.print(Text(_HELP, style="dim"))
 

@@ -74,7 +74,10 @@ def test_labelling_goes_on_where_it_stopped_and_other_keys_do_nothing(
     ragaliq, results, press, tmp_path
 ):
     press(["x", "\x1b[A", "s", "q"])
-    assert "1 of 3" in ragaliq("label", results, "-o", "labels.jsonl").stdout
+    done = ragaliq("label", results, "-o", "labels.jsonl")
+    assert "1 of 3" in done.stdout
+    assert done.stdout.count("no such key; [s]upported") == 2
+    assert "no context" not in done.stdout
     first = (tmp_path / "labels.jsonl").read_text()
     press(" c")
     assert "2 of 3" in ragaliq("label", results, "-o", "labels.jsonl").stdout
@@ -112,6 +115,12 @@ def test_labels_that_cannot_be_written_are_refused_before_anybody_labels(ragaliq
     assert done.returncode == 3
     assert "nowhere/labels.jsonl: No such file" in done.stderr
     assert "1 of 3" not in done.stdout
+
+
+def test_a_claim_without_context_says_so(ragaliq, write_cases, press):
+    ragaliq("evaluate", write_cases(CASE | {"context": []}), "--out", "bare.jsonl")
+    press("q")
+    assert "no context" in ragaliq("label", "bare.jsonl", "-o", "labels.jsonl").stdout
 
 
 def test_two_people_are_compared_by_kappa(ragaliq, results, press, tmp_path):

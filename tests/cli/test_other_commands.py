@@ -7,6 +7,11 @@ import sys
 
 import pytest
 
+from ragaliq import ConfigurationError, __version__
+from ragaliq.cli.exit_codes import code_of
+from ragaliq.errors import BudgetExceeded, DatasetError, JudgeError, StoreError
+from ragaliq.worker_tier.broker import BrokerAwayError
+
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
 
@@ -131,6 +136,29 @@ def test_a_reader_that_goes_away_is_no_error():
 
     assert done.stdout.startswith("metric")
     assert "Traceback" not in done.stderr
+
+
+def test_the_package_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "ragaliq", "--version"], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout.strip()) == (0, __version__)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigurationError("x"), 2),
+        (DatasetError("x"), 3),
+        (StoreError("x"), 3),
+        (JudgeError("x"), 4),
+        (BrokerAwayError("x"), 4),
+        (BudgetExceeded("x"), 5),
+    ],
+)
+def test_each_kind_of_error_has_the_code_that_the_page_says(error, code):
+    assert code_of(error) == code
 
 
 def test_without_its_libraries_the_command_says_what_to_install():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -193,3 +195,25 @@ def test_pytest_within_pytest_does_not_lift_the_ceiling_of_the_outer_run(run_pyt
     )
 
     assert "1 failed, 2 passed" in done.stdout, done.stdout
+
+
+def test_without_pytest_the_plugin_says_what_to_install():
+    script = "import sys; sys.modules['pytest'] = None; import ragaliq.pytest_plugin"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+
+    assert done.stderr.strip().endswith("ragaliq.pytest_plugin needs pytest: pip install pytest")
+
+
+def test_the_environments_judge_has_no_say_in_tests(run_pytest):
+    done = run_pytest(
+        """
+        def test_good(rag_judge):
+            assert rag_judge.name == "local"
+            assert_rag(GOOD, faithfulness=0.9)
+        """,
+        environment={"RAGALIQ_JUDGE": "claude", "ANTHROPIC_API_KEY": ""},
+    )
+
+    assert "1 passed" in done.stdout
