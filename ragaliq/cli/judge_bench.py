@@ -56,11 +56,11 @@ def bench(
     """Have labelled claims judged, and say how well the judge did."""
     if plot is not None and plot.suffix.lower() != ".svg":
         raise ConfigurationError(f"--plot {plot}: the plot is an .svg file")
-    compared = Path(compare) if compare is not None else None
-    for option, path in (("--out", out), ("--plot", plot)):
-        require_writable(path, option=option, read=(data, journal, calibration, compared))
     asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
     decider = asked.judge
+    compared = Path(compare) if compare is not None else None
+    for option, path in (("--out", out), ("--plot", plot)):
+        require_writable(path, option=option, read=(data, journal, asked.calibration, compared))
     other = _other(compare, data)
     asked.announce()
     judged = judge_file(

@@ -30,10 +30,12 @@ class ChosenJudge(NamedTuple):
     Attributes:
         judge: Who decides.
         variables: The environment variables that had a say in it.
+        calibration: The file of its calibration.
     """
 
     judge: LLMJudge
     variables: tuple[str, ...] = ()
+    calibration: Path | None = None
 
     @property
     def title(self) -> str:
@@ -93,12 +95,13 @@ def choose_judge(
             model = settings.model
             used.append(ENV_MODEL)
         judges = _judges(asked, model, base_url, is_asked=is_asked)
+    source = "--calibration"
     is_calibrated = is_calibrated and (is_asked or len(judges) > 1)
-    if calibration is not None or not (is_calibrated and settings.calibration):
-        return ChosenJudge(_with(judges, calibration, "--calibration"), tuple(used))
-    used.append(ENV_CALIBRATION)
-    with naming(ENV_CALIBRATION):
-        return ChosenJudge(_with(judges, Path(settings.calibration), ENV_CALIBRATION), tuple(used))
+    if calibration is None and is_calibrated and settings.calibration:
+        calibration, source = Path(settings.calibration), ENV_CALIBRATION
+        used.append(source)
+    with naming(source if source in used else None):
+        return ChosenJudge(_with(judges, calibration, source), tuple(used), calibration)
 
 
 def judge_of(

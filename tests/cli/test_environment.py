@@ -149,3 +149,12 @@ def test_the_doctor_waits_for_no_batch(ragaliq, tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert "not asked, it replies within hours" in done.stdout
+
+
+def test_the_environments_calibration_is_not_written_over(ragaliq, write_cases, calibration):
+    done = ragaliq(
+        "judge", "bench", write_cases({}), "--out", "cal.json", RAGALIQ_CALIBRATION="cal.json"
+    )
+
+    assert done.returncode == 2
+    assert "would replace a file that is read" in done.stderr
