@@ -74,7 +74,7 @@ def run() -> int:
         return int(error.exit_code)
     code = int(result or 0)
     if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED):
-        errors.print("ragaliq: interrupted; what was judged is kept")
+        errors.print("ragaliq: interrupted")
     return code
 
 

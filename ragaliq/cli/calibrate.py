@@ -52,7 +52,10 @@ def calibrate(
     seed: Annotated[int, typer.Option(help="Of the cross-validation.")] = 0,
 ) -> int:
     """Fit a judge's confidence to labelled claims. At least 100 are needed, 20 of each kind."""
-    require_writable(out, option="--out", read=(labels, journal))
+    require_writable(
+        [("--journal", journal), ("--out", out)],
+        read=[("the labels", labels), ("--model", model)],
+    )
     asked = choose_judge(judge, model=model, base_url=base_url, is_calibrated=False)
     decider = asked.judge
     if not isinstance(decider, BatchingJudge):

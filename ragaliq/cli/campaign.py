@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
+from ragaliq.cli.going_on import case_digest
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.keeping import Keeping, keeping
 from ragaliq.core.results import EvaluationResult, JudgeUsage
@@ -148,7 +149,8 @@ class Campaign:
         self, judging: _Judging, results: Mapping[str, EvaluationResult]
     ) -> EvaluationRecord:
         run = run_of(judging.case, run_id=judging.run_id, pipeline=self._name)
-        return evaluation_record(judging.case, results, run, content=self._content)
+        record = evaluation_record(judging.case, results, run, content=self._content)
+        return record.model_copy(update={"case_digest": case_digest(judging.case)})
 
     def _note_causes(self, results: Mapping[str, EvaluationResult]) -> None:
         for result in results.values():

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from ragaliq.bench import Journal, JudgedClaim, journal_settings, judge_claims
+from ragaliq.cli.interruption import say_what_is_left
 from ragaliq.cli.progress import RunProgress
 from ragaliq.core.results import JudgeUsage
 from ragaliq.datasets import LabelledClaim, read_labelled_claims
@@ -89,7 +90,12 @@ def judge_file(
             finally:
                 await judge.aclose()
 
-        asyncio.run(run(todo))
+        try:
+            asyncio.run(run(todo))
+        except KeyboardInterrupt:
+            option = f"--journal {journal or 'journal.jsonl'}"
+            say_what_is_left(len(judged), len(claims), journal, option=option)
+            raise
     return judged
 
 

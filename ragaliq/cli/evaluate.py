@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,9 +14,11 @@ from ragaliq.cli.campaign import Campaign
 from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.cli.goals import Goal, missed
+from ragaliq.cli.going_on import Wanted
+from ragaliq.cli.interruption import say_what_is_left
 from ragaliq.cli.journal import Outputs
 from ragaliq.cli.judge_choice import choose_judge
-from ragaliq.cli.left_out import show_bad_rows, show_left_out
+from ragaliq.cli.left_out import show_bad_rows, show_left_out, show_no_context
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -37,6 +39,7 @@ from ragaliq.cli.progress import RunProgress
 from ragaliq.cli.summary import show_summary
 from ragaliq.cli.tally import RunTally
 from ragaliq.cli.termination import heeding_sigterm
+from ragaliq.core.evaluator import Evaluator
 from ragaliq.datasets import CaseReader
 from ragaliq.errors import ConfigurationError
 from ragaliq.sinks import EvaluationRecord
@@ -100,13 +103,15 @@ def evaluate(
     for evaluator in chosen:
         evaluator.require(decider)
     goals = [Goal.of(text, [each.name for each in chosen]) for text in fail_under or ()]
-    outputs = Outputs(out or [])
+    reads = [("the cases", data), ("the calibration", asked.calibration), ("--model", model)]
+    outputs = Outputs(out or [], reads=reads)
     outputs.require_a_choice(resume=resume)
     if retry_failed and not resume:
         raise ConfigurationError("--retry-failed goes with --resume")
 
     reader = reader_of(data, field, skip_bad_rows=skip_bad_rows)
-    total = _count(reader) * repeats
+    wanted = Wanted(repeats) if resume else None
+    total = _count(reader, chosen, wanted) * repeats
     settings: dict[str, Any] = {
         "data": data.name,
         "judge": decider.name,
@@ -119,7 +124,7 @@ def evaluate(
         "text": not no_text,
     }
     tally = RunTally(repeated=repeats > 1)
-    journal = outputs.open(settings, tally, retry_failed=retry_failed)
+    journal = outputs.open(settings, tally, wanted=wanted, retry_failed=retry_failed)
     campaign = Campaign(
         chosen,
         decider,
@@ -137,6 +142,10 @@ def evaluate(
     try:
         with RunProgress(total, tally.records) as progress:
             asyncio.run(_run(work, journal, tally, progress))
+    except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
+        option = "--resume" if outputs.journal else "--out results.jsonl"
+        say_what_is_left(tally.records, total, outputs.journal, option=option)
+        raise
     finally:
         # Whatever ended the run, what was judged is shown and handed on.
         if tally.records:
@@ -172,10 +181,17 @@ async def _run(
             file.close()
 
 
-def _count(reader: CaseReader) -> int:
+def _count(reader: CaseReader, chosen: Sequence[Evaluator], wanted: Wanted | None) -> int:
     """How many cases there are. Reading all first finds a bad row before anything is spent."""
-    count = sum(1 for _ in reader)
+    count, has_context = 0, False
+    for case in reader:
+        count += 1
+        has_context = has_context or case.has_context
+        if wanted is not None:
+            wanted.add(case)
     show_bad_rows(reader)
+    if count and not has_context:
+        show_no_context(reader, chosen)
     return count
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ragaliq.cli.console import errors
+from ragaliq.cli.going_on import Wanted
+from ragaliq.cli.output_files import Named, is_same_file, require_writable
 from ragaliq.cli.outputs import Results, Writer, writer_for
 from ragaliq.cli.tally import RunTally
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.sinks import EvaluationRecord
-from ragaliq.sinks.record_file import RecordFile, read_record_file
+from ragaliq.sinks.record_file import RecordFile, read_record_file, read_settings
 
 __all__ = ["Outputs"]
 
@@ -21,22 +23,27 @@ class Outputs:
 
     Args:
         out: What the user named.
+        reads: The command's inputs, by what the user knows them as.
 
     Raises:
-        ConfigurationError: A name does not say the form, or there are two results files.
+        ConfigurationError: A name does not say the form, there are two results files, or a file
+            would be written over that is read.
     """
 
-    def __init__(self, out: Sequence[Path]) -> None:
+    def __init__(self, out: Sequence[Path], *, reads: Sequence[Named]) -> None:
         journals = [path for path in out if path.suffix.lower() == ".jsonl"]
         if len(journals) > 1:
             raise ConfigurationError("--out: one .jsonl file is enough")
         self._others: list[tuple[Path, Writer]] = [
             (path, writer_for(path)) for path in out if path not in journals
         ]
+        self._wanted: Wanted | None = None
         self.journal: Path | None = journals[0] if journals else None
         if self.journal is None and self._others:
             # The other forms are made from it.
-            self.journal = self._others[0][0].with_suffix(".jsonl")
+            self.journal = _beside(self._others[0][0], reads)
+        written = [*(path for path, _ in self._others), self.journal]
+        require_writable([("--out", path) for path in written], read=reads)
 
     def require_a_choice(self, *, resume: bool) -> None:
         """Refuse to write over results, and to go on with none.
@@ -48,19 +55,26 @@ class Outputs:
             if resume:
                 raise ConfigurationError("--resume needs --out with the results file to go on with")
         elif self.journal.exists() and self.journal.stat().st_size and not resume:
+            _require_results(self.journal)
             raise ConfigurationError(
                 f"{self.journal} is there already, with the results of an earlier run; go on with "
                 "it by --resume, delete it, or write to another file"
             )
 
     def open(
-        self, settings: dict[str, Any], tally: RunTally, *, retry_failed: bool
+        self,
+        settings: dict[str, Any],
+        tally: RunTally,
+        *,
+        wanted: Wanted | None,
+        retry_failed: bool,
     ) -> RecordFile | None:
         """The results file, with what is in it taken into `tally`.
 
         Args:
             settings: How the results are made.
             tally: Takes in what was judged before.
+            wanted: When going on: what is to be judged. Results of anything else count for nothing.
             retry_failed: Take out of the file what the judge failed on.
 
         Raises:
@@ -73,8 +87,11 @@ class Outputs:
         try:
             if retry_failed:
                 file.leave_out(_is_failure)
+            if wanted is not None:
+                wanted.sort_out(file)
+            self._wanted = wanted
             failed = 0
-            for record in read_record_file(self.journal):
+            for record in self._results(self.journal):
                 tally.add_earlier(record)
                 failed += _is_failure(record)
         except BaseException:
@@ -94,9 +111,35 @@ class Outputs:
             if self.journal is not None:
                 try:
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    write(Results(self.journal.name, read_record_file(self.journal)), path)
+                    write(Results(self.journal.name, self._results(self.journal)), path)
                 except OSError as error:
                     raise DatasetError(f"{path}: {error.strerror or error}") from None
+
+    def _results(self, journal: Path) -> Iterator[EvaluationRecord]:
+        for record in read_record_file(journal):
+            if self._wanted is None or record in self._wanted:
+                yield record
+
+
+def _beside(out: Path, reads: Sequence[Named]) -> Path:
+    """The results file that `out` is made from: of the same name, unless that is an input."""
+    journal = out.with_suffix(".jsonl")
+    if any(path is not None and is_same_file(journal, Path(path)) for _, path in reads):
+        return out.with_suffix(".results.jsonl")
+    return journal
+
+
+def _require_results(path: Path) -> None:
+    """Nobody is told to delete a file that is something else.
+
+    Raises:
+        ConfigurationError: It is no results file.
+    """
+    try:
+        read_settings(path)
+    except (OSError, DatasetError) as error:
+        problem = error if isinstance(error, DatasetError) else f"{path}: {error.strerror}"
+        raise ConfigurationError(f"{problem}; it is left as it is: write to another file") from None
 
 
 def _is_failure(record: EvaluationRecord) -> bool:

@@ -58,9 +58,15 @@ def bench(
         raise ConfigurationError(f"--plot {plot}: the plot is an .svg file")
     asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
     decider = asked.judge
-    compared = Path(compare) if compare is not None else None
-    for option, path in (("--out", out), ("--plot", plot)):
-        require_writable(path, option=option, read=(data, journal, asked.calibration, compared))
+    require_writable(
+        [("--journal", journal), ("--out", out), ("--plot", plot)],
+        read=[
+            ("the labels", data),
+            ("the calibration", asked.calibration),
+            ("--compare", compare),
+            ("--model", model),
+        ],
+    )
     other = _other(compare, data)
     asked.announce()
     judged = judge_file(

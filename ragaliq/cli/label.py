@@ -16,6 +16,7 @@ from ragaliq.bench.labelling import (
 )
 from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
+from ragaliq.cli.output_files import require_writable
 from ragaliq.core.results import Verdict
 from ragaliq.errors import ConfigurationError
 
@@ -52,6 +53,7 @@ def label(
         raise ConfigurationError("name a results file, and with --out where the labels go")
     if out.suffix.lower() != ".jsonl":
         raise ConfigurationError(f"--out {out}: labels go to a .jsonl file")
+    require_writable([("--out", out)], read=[("the results", results)])
     claims = claims_to_label(results)
     file = LabelFile(out)
     todo = [claim for claim in claims if claim.id not in file.done]

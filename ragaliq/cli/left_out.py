@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ragaliq.cli.console import errors, plain
+from ragaliq.core.evaluator import Evaluator
 from ragaliq.datasets import CaseReader, TraceReader
+from ragaliq.evaluators.relevance import RelevanceEvaluator
 from ragaliq.traces.reasons import REASONS
 
-__all__ = ["show_bad_rows", "show_left_out"]
+__all__ = ["show_bad_rows", "show_left_out", "show_no_context"]
 
 _SHOWN = 5
 
@@ -17,6 +21,20 @@ def show_bad_rows(reader: CaseReader) -> None:
         errors.print(plain(f"left out: {row.where}: {row.problem}"))
     if reader.skipped > _SHOWN:
         errors.print(f"left out: {reader.skipped - _SHOWN} more rows")
+
+
+def show_no_context(reader: CaseReader, evaluators: Sequence[Evaluator]) -> None:
+    """That no case has any context, where a metric goes by it: its scores say nothing then."""
+    names = [each.name for each in evaluators if not isinstance(each, RelevanceEvaluator)]
+    if not names:
+        return
+    found = f": the rows have {reader.named_columns}" if reader.columns else ""
+    errors.print(
+        plain(
+            f"no case has any context for {', '.join(names)}{found}; say where it is "
+            "with --field context=NAME"
+        )
+    )
 
 
 def show_left_out(reader: CaseReader) -> None:

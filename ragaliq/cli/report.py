@@ -10,9 +10,13 @@ import typer
 
 from ragaliq.cli.console import output, plain
 from ragaliq.cli.exit_codes import ExitCode
+from ragaliq.cli.output_files import require_writable
+from ragaliq.errors import ConfigurationError
+from ragaliq.storage.location import parse_location
 
 __all__ = ["report"]
 
+_DEFAULT = Path("report.html")
 _FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 
 
@@ -21,7 +25,10 @@ def report(
         str, typer.Argument(help="A store (sqlite:///PATH or its file), or a results .jsonl file.")
     ],
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The page, replaced; by default a new report.html."),
+    ] = None,
     title: Annotated[str, typer.Option(help="Its heading.")] = "RAG answer quality",
     since: Annotated[
         datetime | None,
@@ -36,9 +43,16 @@ def report(
     """Write one HTML page of stored results: scores, charts, and the worst answers by claim."""
     from ragaliq.reports import write_report
 
+    page = out or _DEFAULT
+    if out is None and page.exists():
+        # Only a page that the user names is replaced.
+        raise ConfigurationError(
+            f"{page} is there already; name it by --out to replace it, or name another file"
+        )
+    require_writable([("--out", page)], read=[("the results", _file_of(source))])
     written = write_report(
         source,
-        out,
+        page,
         title=title,
         since=_in_utc(since),
         until=_in_utc(until),
@@ -53,6 +67,10 @@ def report(
         plain(f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB")
     )
     return ExitCode.OK
+
+
+def _file_of(source: str) -> Path:
+    return parse_location(source) if source.startswith("sqlite:") else Path(source)
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:

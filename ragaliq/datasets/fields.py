@@ -9,7 +9,15 @@ from typing import Any
 from ragaliq.datasets.row import Row, fault
 from ragaliq.errors import ConfigurationError
 
-__all__ = ["FIELDS", "is_absent", "plain_name", "recognised", "require_known", "sort_fields"]
+__all__ = [
+    "FIELDS",
+    "is_absent",
+    "names_in",
+    "plain_name",
+    "recognised",
+    "require_known",
+    "sort_fields",
+]
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "case_id", "example_id", "sample_id"),
@@ -94,6 +102,13 @@ def sort_fields(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any],
         else:
             found.setdefault(field, {})[path] = value
     return {field: _only(row, field, values) for field, values in found.items()}, rest
+
+
+def names_in(row: Row) -> Iterator[str]:
+    """Every name by which a user may speak of a value of the row."""
+    for path, name, _ in _values(row.data):
+        yield path
+        yield name
 
 
 def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

@@ -50,7 +50,8 @@ def read_cases(
     Raises:
         ConfigurationError: `fields` or `on_error` is wrong.
         DatasetError: The file is missing or of no known format; while iterating also for a bad
-            row, with file, place and field, never its text.
+            row, with file, place and field, never its text, and at the end for a name in `fields`
+            that no row has.
     """
     path = Path(path)
     require_known(fields or {})

@@ -47,7 +47,10 @@ class TraceReader(CaseReader):
         self.skipped, self.skipped_rows = 0, []
         self.traces, self.left_out, self.late_spans = 0, Counter(), 0
         found = False
+        unseen = set(self._fields.values())
         for spans in self._traces():
+            if unseen:
+                unseen.difference_update(*(span.attributes for span in spans))
             self.traces += 1
             for traced in cases_of_trace(spans, attribute_names=self._names):
                 case = self._built(traced)
@@ -56,6 +59,12 @@ class TraceReader(CaseReader):
                     yield case
         if not found:
             raise DatasetError(f"{self.path}: {self._nothing()}")
+        for field, name in self._fields.items():
+            if name in unseen:
+                raise DatasetError(
+                    f"{self.path}: no span has the attribute {name!r}, which was named as the "
+                    f"{field}"
+                )
 
     def _traces(self) -> Iterator[list[TraceSpan]]:
         groups = TraceGroups()

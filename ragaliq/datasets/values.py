@@ -47,9 +47,11 @@ def as_texts(value: Any, *, where: str, field: str) -> list[str]:
 
 def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
     """Context chunks, from texts or from objects with a text, an id, a score, metadata."""
-    return [
-        _chunk(item, where=where, field=f"context[{i}]") for i, item in enumerate(_items(value))
-    ]
+    held = value.tolist() if hasattr(value, "tolist") else value
+    # 42 or true is a mistake in the file: as a text, it would be a context that supports nothing.
+    if not isinstance(held, str | Mapping | list | tuple):
+        raise fault(where, f"field 'context' must be a text or a list of them, not {_kind(held)}")
+    return [_chunk(item, where=where, field=f"context[{i}]") for i, item in enumerate(_items(held))]
 
 
 def as_mapping(value: Any, *, where: str, field: str) -> dict[str, Any]:

@@ -144,6 +144,8 @@ class EvaluationRecord(_Record):
         lag: Seconds between the end of the run and the start of its evaluation; None offline.
         metrics: The results, in the order of the evaluators.
         case: The texts, with content capture; None otherwise.
+        case_digest: Of what the judgement rests on; in results files, where it tells a case that
+            was changed since. None elsewhere.
     """
 
     schema_version: int = Field(default=RECORD_VERSION, ge=1, le=RECORD_VERSION)
@@ -154,6 +156,7 @@ class EvaluationRecord(_Record):
     lag: float | None = None
     metrics: tuple[MetricRecord, ...]
     case: CaseRecord | None = None
+    case_digest: str | None = None
 
     @property
     def size(self) -> int:

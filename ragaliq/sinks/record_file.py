@@ -69,24 +69,32 @@ class RecordFile:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
     def leave_out(self, is_unwanted: Callable[[EvaluationRecord], bool]) -> int:
-        """Take results out of the file, all at once or, if the process ends here, not at all.
+        """Take results out of the file; see `rewrite`."""
+        return self.rewrite(lambda record: None if is_unwanted(record) else record)
+
+    def rewrite(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> int:
+        """Change results, all at once or, if the process ends here, not at all.
+
+        Args:
+            change: Gives what is to stand in a result's place: itself, another, or None to take
+                it out. Asked twice about each.
 
         Returns:
-            How many.
+            How many are not as they were.
 
         Raises:
             DatasetError: A line is broken, or the file cannot be written.
         """
-        unwanted = sum(map(is_unwanted, read_record_file(self.path)))
-        if not unwanted:
+        altered = sum(change(record) is not record for record in read_record_file(self.path))
+        if not altered:
             return 0
         beside = self.path.with_name(f".{self.path.name}.new")
         try:
             beside.unlink(missing_ok=True)
             kept = RecordFile(beside, settings=self._settings)
             for record in read_record_file(self.path):
-                if not is_unwanted(record):
-                    kept.append(record)
+                if (changed := change(record)) is not None:
+                    kept.append(changed)
             os.fsync(kept._file.fileno())
             # The new file is locked already, so that nobody gets in between.
             beside.replace(self.path)
@@ -94,7 +102,7 @@ class RecordFile:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
         self._file.close()
         self._file = kept._file
-        return unwanted
+        return altered
 
     def close(self) -> None:
         """Close the file; what was appended outlives a loss of power too.

@@ -20,7 +20,7 @@ from ragaliq.sinks.record import (
 from ragaliq.telemetry.attributes import is_failure, score
 from ragaliq.telemetry.content import ContentPolicy, sendable
 
-__all__ = ["evaluation_id", "evaluation_record"]
+__all__ = ["evaluation_id", "evaluation_record", "renamed"]
 
 MAX_QUERY = 8_000
 MAX_RESPONSE = 32_000
@@ -63,6 +63,26 @@ def evaluation_record(
             for result in results.values()
         ),
         case=texts,
+    )
+
+
+def renamed(record: EvaluationRecord, *, run_id: str, case_id: str) -> EvaluationRecord:
+    """The same results as those of another run, whose case holds the same texts."""
+    run = record.run.model_copy(update={"run_id": run_id})
+    scorers = [(metric.name, metric.judge, metric.model) for metric in record.metrics]
+    metrics = tuple(
+        metric.model_copy(
+            update={"metric_id": deterministic_id(["metric", *_run_key(run), *scorer])}
+        )
+        for metric, scorer in zip(record.metrics, scorers, strict=True)
+    )
+    return record.model_copy(
+        update={
+            "evaluation_id": evaluation_id(run, scorers),
+            "run": run,
+            "case_id": case_id,
+            "metrics": metrics,
+        }
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ragaliq.core.results import Status
 from ragaliq.sinks.record import EvaluationRecord
+from ragaliq.telemetry.content import sendable
 
 __all__ = ["TOLERANCE", "case_of", "joint_score", "joint_status", "run_id_of"]
 
@@ -19,8 +20,8 @@ TOLERANCE = 1e-9
 
 
 def run_id_of(case_id: str, repeat: int) -> str:
-    """Names one judging of a case: its first by the case's own id."""
-    return case_id if repeat == 0 else f"{case_id}#{repeat + 1}"
+    """Names one judging of a case, as records do: its first by the case's own id."""
+    return sendable(case_id if repeat == 0 else f"{case_id}#{repeat + 1}")
 
 
 def case_of(record: EvaluationRecord) -> str:

@@ -151,10 +151,14 @@ def test_the_doctor_waits_for_no_batch(ragaliq, tmp_path):
     assert "not asked, it replies within hours" in done.stdout
 
 
-def test_the_environments_calibration_is_not_written_over(ragaliq, write_cases, calibration):
-    done = ragaliq(
-        "judge", "bench", write_cases({}), "--out", "cal.json", RAGALIQ_CALIBRATION="cal.json"
-    )
+@pytest.mark.parametrize(
+    ("options", "variables"),
+    [((), {"RAGALIQ_CALIBRATION": "cal.json"}), (("--calibration", "cal.json"), {})],
+)
+def test_a_calibration_is_not_written_over(ragaliq, write_cases, calibration, options, variables):
+    cases = write_cases({})
+
+    done = ragaliq("judge", "bench", cases, *options, "--out", "cal.json", **variables)
 
     assert done.returncode == 2
-    assert "would replace a file that is read" in done.stderr
+    assert "--out cal.json would replace the calibration" in done.stderr

@@ -248,3 +248,29 @@ def test_a_field_that_is_named_twice_is_refused(ragaliq, write_cases):
     assert done.returncode == 2
     assert "--field context: given twice" in done.stderr
     assert "context_1, context_2" in done.stderr
+
+
+def test_no_context_in_any_row_is_said_with_the_columns_there_are(ragaliq, write_cases):
+    row = {"query": "When?", "kontext": "The shop opens at 9.", "response": "It opens at 9."}
+
+    done = ragaliq("evaluate", write_cases(row, row), *FAITHFULNESS)
+
+    assert done.returncode == 0
+    assert (
+        "no case has any context for faithfulness: the rows have 'id', 'query', "
+        "'kontext', 'response'; say where it is with --field context=NAME"
+    ) in done.stderr
+
+
+def test_no_context_is_no_matter_where_nothing_goes_by_it(ragaliq, write_cases):
+    row = {"query": "When?", "response": "It opens at 9."}
+
+    done = ragaliq("evaluate", write_cases(row), "--metrics", "relevance")
+
+    assert "context" not in done.stderr
+
+
+def test_one_case_with_context_is_enough(ragaliq, write_cases):
+    done = ragaliq("evaluate", write_cases(GOOD | {"context": []}, GOOD), *FAITHFULNESS)
+
+    assert "no case has any context" not in done.stderr

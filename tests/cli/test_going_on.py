@@ -105,17 +105,20 @@ def test_a_termination_keeps_what_was_judged_and_shows_it(write_cases, tmp_path)
     shown, said = running.communicate(timeout=60)
 
     assert running.returncode == 143, said
-    assert "interrupted; what was judged is kept" in said
+    judged = results.read_text().count("\n") - 1
+    assert f"{20_000 - judged:,} of 20,000 are left" in said
+    assert "kept in results.jsonl: go on by the same with --resume" in said
+    assert "ragaliq: interrupted" in said
     assert f"{results.read_text().count(chr(10)) - 1:,} judged" in shown
 
 
 def test_a_form_that_cannot_be_written_is_said_and_the_results_are_kept(
     ragaliq, write_cases, records, tmp_path
 ):
-    (tmp_path / "table.csv").mkdir()
+    (tmp_path / "table.csv").symlink_to("/dev/full")
 
     done = ragaliq("evaluate", write_cases(GOOD), "--out", "r.jsonl", "--out", "table.csv")
 
     assert done.returncode == 3
-    assert "table.csv: Is a directory" in done.stderr
+    assert "table.csv: No space left on device" in done.stderr
     assert len(records("r.jsonl")) == 1

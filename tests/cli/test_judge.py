@@ -176,8 +176,8 @@ def test_a_file_that_must_not_or_cannot_be_written_is_named_before_anything_is_j
     labels = write_claims().read_bytes()
     (tmp_path / "j.jsonl").touch()
     for out, said in (
-        ("claims.jsonl", "claims.jsonl would replace a file that is read"),
-        ("j.jsonl", "j.jsonl would replace a file that is read"),
+        ("claims.jsonl", "claims.jsonl would replace the labels"),
+        ("j.jsonl", "j.jsonl would replace --journal"),
         (".", "is a folder"),
         ("nowhere/b.json", "there is no folder nowhere"),
     ):

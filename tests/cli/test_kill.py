@@ -95,7 +95,9 @@ def test_an_interrupt_keeps_what_was_judged_and_shows_it(tmp_path):
     shown, said = running.communicate(timeout=60)
 
     assert running.returncode == 130, said
-    assert "interrupted" in said
+    assert "ragaliq: interrupted" in said
     assert "Traceback" not in said
     kept = (tmp_path / "results.jsonl").read_text().count("\n") - 1
     assert f"{kept:,} judged" in shown
+    assert f"{2000 - kept:,} of 2,000 are left; what was judged is kept in results.jsonl" in said
+    assert "--resume" in said

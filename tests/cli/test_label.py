@@ -112,8 +112,8 @@ def test_a_bad_line_before_a_cut_one_is_refused_and_nothing_is_dropped(ragaliq, 
 
 def test_labels_that_cannot_be_written_are_refused_before_anybody_labels(ragaliq, results):
     done = ragaliq("label", results, "-o", "nowhere/labels.jsonl")
-    assert done.returncode == 3
-    assert "nowhere/labels.jsonl: No such file" in done.stderr
+    assert done.returncode == 2
+    assert "nowhere/labels.jsonl: there is no folder nowhere" in done.stderr
     assert "1 of 3" not in done.stdout
 
 
@@ -149,7 +149,7 @@ def test_results_without_texts_cannot_be_labelled(ragaliq, write_cases):
         (("results.jsonl",), 2, "with --out where the labels go"),
         (("results.jsonl", "-o", "labels.csv"), 2, "labels go to a .jsonl file"),
         (("results.jsonl", "--compare", "a", "b"), 2, "two files of labels and nothing else"),
-        (("results.jsonl", "-o", "results.jsonl"), 3, "no claim was found"),
+        (("results.jsonl", "-o", "results.jsonl"), 2, "would replace the results"),
         (("--compare", "missing.jsonl", "b.jsonl"), 3, "no such file"),
     ],
 )

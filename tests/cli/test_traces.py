@@ -92,3 +92,10 @@ def test_an_estimate_counts_the_same_cases(ragaliq, traces):
     done = ragaliq("estimate", traces(*run(1), span("9", "LLM")), "--judge", "local")
     assert done.stdout.startswith("1 cases")
     assert "1 not_rag" in done.stderr
+
+
+def test_an_attribute_that_no_span_has_is_an_error(ragaliq, traces):
+    done = ragaliq("evaluate", traces(*run(1)), "--field", "context=app.chunks")
+
+    assert done.returncode == 3
+    assert "no span has the attribute 'app.chunks', which was named as the context" in done.stderr

@@ -1,0 +1,121 @@
+"""Which results of an earlier run still speak of the cases that are there now.
+
+Ids alone do not say so: a row is corrected and keeps its id, and rows without ids are known by
+their line, which moves. A case is the same only if what was judged of it is the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
+from typing import NamedTuple
+
+from ragaliq.cli.console import errors, plain
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.judges.digest import long_digest_of
+from ragaliq.sinks import EvaluationRecord
+from ragaliq.sinks.record_file import RecordFile, read_record_file
+from ragaliq.sinks.recording import renamed
+from ragaliq.sinks.repeats import run_id_of
+from ragaliq.telemetry.content import sendable
+
+__all__ = ["Wanted", "case_digest"]
+
+
+def case_digest(case: RAGTestCase) -> str:
+    """What a judgement rests on, as 40 hex digits; labels and metadata are no part of it."""
+    chunks = list(zip(case.chunk_ids, case.context_texts, strict=True))
+    judged = [case.query, chunks, case.response, case.expected_answer, case.expected_facts]
+    return long_digest_of(json.dumps(judged))
+
+
+class _Judging(NamedTuple):
+    case_id: str
+    digest: str
+
+
+class Wanted:
+    """The judgings that a file of cases asks for.
+
+    Args:
+        repeats: How often each case is judged.
+    """
+
+    def __init__(self, repeats: int) -> None:
+        self._repeats = repeats
+        self._judgings: dict[str, _Judging] = {}
+
+    def add(self, case: RAGTestCase) -> None:
+        """Take in a case of the file."""
+        judging = _Judging(sendable(case.id), case_digest(case))
+        for repeat in range(self._repeats):
+            self._judgings[run_id_of(case.id, repeat)] = judging
+
+    def __contains__(self, record: EvaluationRecord) -> bool:
+        return record.run.run_id in self._judgings
+
+    def sort_out(self, file: RecordFile) -> None:
+        """Leave in a results file what is still true of a case, under the id the case has now.
+
+        Results of cases that are gone stay in the file: they were paid for, and the cases may come
+        back. They are not `in` this object.
+
+        Raises:
+            DatasetError: A line is broken, or the file cannot be written.
+        """
+        stale, current = self._compare(read_record_file(file.path))
+        moves = self._moves(stale, current)
+        replaced = {run_id for run_id in stale if run_id in self._judgings} - moves.keys()
+
+        def now(record: EvaluationRecord) -> EvaluationRecord | None:
+            run_id = record.run.run_id
+            if run_id in moves:
+                to = moves[run_id]
+                return renamed(record, run_id=to, case_id=self._judgings[to].case_id)
+            return None if run_id in replaced else record
+
+        file.rewrite(now)
+        gone = len(stale.keys() - moves.keys() - replaced)
+        _say(self._cases(replaced - set(moves.values())), "case", "changed since: judged again")
+        _say(self._cases(moves.values()), "case", "under another id or line now: not judged again")
+        _say(gone, "result", f"of no case that is still there: left out, and kept in {file.path}")
+
+    def _compare(self, records: Iterable[EvaluationRecord]) -> tuple[dict[str, str], set[str]]:
+        """Run ids of what is not about the case of that id, with its digest; and all others."""
+        stale: dict[str, str] = {}
+        current: set[str] = set()
+        unknown = 0
+        for record in records:
+            run_id, held = record.run.run_id, record.case_digest
+            wanted = self._judgings.get(run_id)
+            unknown += held is None
+            # What an earlier version wrote holds no digest; its id is all there is to go by.
+            if wanted is not None and held in (None, wanted.digest):
+                current.add(run_id)
+            else:
+                # A result that speaks of a span is no other run's, however alike the two are.
+                stale[run_id] = held if held and record.run.target is None else ""
+        _say(unknown, "result", "without a digest of the case: the case is taken as unchanged")
+        return {run_id: held for run_id, held in stale.items() if run_id not in current}, current
+
+    def _moves(self, stale: Mapping[str, str], current: Set[str]) -> dict[str, str]:
+        """Of which case a stale result is in truth: old run id to new, for the same content."""
+        unjudged: defaultdict[str, list[str]] = defaultdict(list)
+        known = set(stale.values())
+        for run_id, judging in self._judgings.items():
+            if judging.digest in known and run_id not in current:
+                unjudged[judging.digest].append(run_id)
+        moves: dict[str, str] = {}
+        for run_id, digest in stale.items():
+            if unjudged[digest]:
+                moves[run_id] = unjudged[digest].pop(0)
+        return moves
+
+    def _cases(self, run_ids: Iterable[str]) -> int:
+        return len({self._judgings[run_id].case_id for run_id in run_ids})
+
+
+def _say(count: int, what: str, became: str) -> None:
+    if count:
+        errors.print(plain(f"{count:,} {what}{'s' if count > 1 else ''} {became}"))

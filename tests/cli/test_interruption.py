@@ -1,0 +1,63 @@
+"""Ctrl-C: what is kept, what is left, and how to go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from ragaliq.testing import MessagesServer
+from ragaliq.testing.replies import Reply
+
+CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
+
+
+@pytest.fixture
+def interrupted(ragaliq):
+    """Runs a command that asks Claude, and presses Ctrl-C at its fifth request."""
+
+    def command(*arguments):
+        asked = []
+
+        def respond(request):
+            asked.append(request)
+            if len(asked) == 5:
+                os.kill(os.getpid(), signal.SIGINT)
+            return Reply()
+
+        with MessagesServer(respond=respond) as server:
+            return ragaliq(
+                *arguments, "--judge", "claude", "--concurrency", "1",
+                ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL=server.url,
+            )  # fmt: skip
+
+    return command
+
+
+def test_an_evaluation_without_a_file_says_that_nothing_is_kept(interrupted, write_cases):
+    done = interrupted("evaluate", write_cases(*[CASE] * 9), "--metrics", "faithfulness")
+
+    assert done.returncode == 130
+    assert "of 9 are left; nothing is kept: with --out results.jsonl" in done.stderr
+    assert "is kept in" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("journal", "said"),
+    [
+        (("--journal", "j.jsonl"), "kept in j.jsonl: go on by the same with --journal j.jsonl"),
+        ((), "nothing is kept: with --journal"),
+    ],
+)
+def test_a_bench_says_whether_its_journal_has_it(interrupted, tmp_path, journal, said):
+    row = {"claim": "It opens at 9.", "context": ["It opens at 9."], "label": 1}
+    rows = [row | {"id": str(number)} for number in range(9)]
+    (tmp_path / "labels.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+
+    done = interrupted("judge", "bench", "labels.jsonl", *journal)
+
+    assert done.returncode == 130
+    assert " of 9 are left; " in done.stderr
+    assert said in done.stderr
