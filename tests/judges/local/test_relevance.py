@@ -26,6 +26,21 @@ async def score(judge, question, answer):
         ("When was it completed?", "In 1889."),
         ("How can I return an item?", "Items must be returned in their original packaging."),
         ("法国的首都是什么?", "法国的首都是巴黎。"),
+        ("Who wrote Faust?", "Goethe."),
+        ("Who wrote Faust?", "Johann Wolfgang von Goethe"),
+        ("Who wrote Faust?", "Goethe did, in 1808."),
+        ("Who invented the car?", "A German engineer, Karl Benz."),
+        ("Wer schrieb Faust?", "Goethe."),
+        ("谁写了浮士德?", "歌德"),
+        ("Can you tell me who wrote Faust?", "Goethe."),
+        ("When did the war end?", "1945"),
+        ("When was it completed?", "It was finished in 1889."),
+        ("How much does it cost?", "42 euros"),
+        ("What is the price?", "It costs 42 euros."),
+        ("How long do refunds take?", "Within 5 to 7 working days."),
+        ("How many employees does it have?", "About 500 people."),
+        ("Where can I park?", "Behind the station in Linz."),
+        ("Which team won?", "Bayern Munich."),
     ],
 )
 async def test_an_answer_to_the_question_passes_the_default_threshold(judge, question, answer):
@@ -47,6 +62,46 @@ async def test_an_answer_to_the_question_passes_the_default_threshold(judge, que
 )
 async def test_an_answer_beside_the_question_does_not(judge, question, answer):
     assert await score(judge, question, answer) < 0.7
+
+
+QUESTIONS = [
+    "How do I reset my password?",
+    "What is the capital of France?",
+    "Who wrote Faust?",
+    "When was the tower completed?",
+    "How many employees does it have?",
+    "Where is the museum?",
+    "Can I return an item?",
+    "Why was the order cancelled?",
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Bananas are yellow.",
+        "bananas are yellow",
+        "Bananas are yellow fruit.",
+        "Bananas grow in Africa.",
+        "The invoice was sent on 3 May.",
+        "Our office opens at 9.",
+        "Shipping is free above 50 euros.",
+        "Bananen sind gelbe Früchte.",
+    ],
+)
+async def test_a_short_answer_on_another_topic_does_not_pass(judge, question, answer):
+    assert await score(judge, question, answer) < 0.7
+
+
+@pytest.mark.parametrize("answer", ["Paris.", "42 euros", "1953"])
+async def test_a_name_or_number_is_no_answer_where_none_is_asked_for(judge, answer):
+    assert await score(judge, "How do I reset my password?", answer) < 0.7
+
+
+async def test_the_capital_of_a_first_word_is_no_name_beside_other_words(judge):
+    result = await judge.evaluate_relevance("Who wrote Faust?", "Bananas are yellow fruit.")
+    assert "as was asked" not in result.reasoning
 
 
 async def test_a_refusal_scores_zero_and_says_why(judge):
