@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from ragaliq.live.sampling import Sampler
 
 __all__ = ["EndingMonitor"]
+
+logger = logging.getLogger(__name__)
+
+_UNNOTICED = 1.0  # seconds a process may take to end without saying why
 
 
 class EndingMonitor(DirectEvaluation):
@@ -50,12 +55,39 @@ class EndingMonitor(DirectEvaluation):
 
     def flush_at_exit(self) -> None:
         """Wait for what is queued; called when the main thread has ended."""
-        if not self.flush(self._exit_timeout):
-            self.close(0.0)
+        unnoticed = min(self._exit_timeout, _UNNOTICED)
+        if self.flush(unnoticed):
+            return
+        left = self._exit_timeout - unnoticed
+        if left > 0:
+            logger.warning(
+                "the process waits for %d runs to be evaluated and %d results to be stored, %g s "
+                "more at most; Ctrl-C ends it now",
+                self._engine.worker.undone,
+                sum(sink.pending for sink in self._sinks.stats().values()),
+                left,
+            )
+        if left <= 0 or not self.flush(left):
+            self.give_up_at_exit()
 
     def close_at_exit(self) -> None:
         """Close within `exit_timeout`; called when the interpreter ends."""
         self.close(self._exit_timeout)
+
+    def give_up_at_exit(self) -> None:
+        """Close without waiting, and say what is lost; called when the user will not wait."""
+        before = self.stats()
+        self.close(0.0)
+        after = self.stats()
+        runs = after.outcomes.get("shutdown", 0) - before.outcomes.get("shutdown", 0)
+        records = _dropped(after) - _dropped(before)
+        if runs or records:
+            logger.warning(
+                "lost at the end of the process: %d runs not evaluated (counted as shutdown), %d "
+                "results not stored (counted as dropped)",
+                runs,
+                records,
+            )
 
     def restart_after_fork(self) -> None:
         """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
@@ -68,3 +100,7 @@ class EndingMonitor(DirectEvaluation):
         """What became of every run so far."""
         sampling = self._sampler.counts()
         return replace(self._engine.stats(), sampling=sampling, sinks=self._sinks.stats())
+
+
+def _dropped(stats: MonitorStats) -> int:
+    return sum(sink.dropped for sink in stats.sinks.values())

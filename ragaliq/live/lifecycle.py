@@ -6,11 +6,13 @@ import atexit
 import os
 import threading
 import weakref
+from contextlib import suppress
 
 # Registered exit hooks run in reverse order. The executors that connecting needs (getaddrinfo runs
 # in one) close in a hook of their own, made on this import: importing it first lets ours run
 # before theirs.
 import concurrent.futures.thread  # noqa: F401  # isort: skip
+from collections.abc import Callable
 from typing import Protocol
 
 __all__ = ["watch_process"]
@@ -20,6 +22,8 @@ class _Living(Protocol):
     def flush_at_exit(self) -> None: ...
 
     def close_at_exit(self) -> None: ...
+
+    def give_up_at_exit(self) -> None: ...
 
     def restart_after_fork(self) -> None: ...
 
@@ -37,13 +41,24 @@ def _flush_all() -> None:
     # nothing is closed yet. Registered last, the close comes before other libraries' exit hooks,
     # such as the one that shuts an exporter down.
     atexit.register(_close_all)
-    for living in list(_WATCHED):
-        living.flush_at_exit()
+    _unless_interrupted(lambda living: living.flush_at_exit())
 
 
 def _close_all() -> None:
-    for living in list(_WATCHED):
-        living.close_at_exit()
+    _unless_interrupted(lambda living: living.close_at_exit())
+
+
+def _unless_interrupted(end: Callable[[_Living], None]) -> None:
+    watched = list(_WATCHED)
+    try:
+        for living in watched:
+            end(living)
+    except KeyboardInterrupt:
+        # Who presses Ctrl-C while the process ends wants it to end now. Let through, Python would
+        # print it and go on to the next hook, which would wait anew.
+        for living in watched:
+            with suppress(KeyboardInterrupt):
+                living.give_up_at_exit()
 
 
 def _after_fork() -> None:

@@ -116,6 +116,12 @@ class Worker:
         return len(self._queue)
 
     @property
+    def undone(self) -> int:
+        """Jobs waiting in the queue or being done."""
+        with self._lock:
+            return self._undone.total()
+
+    @property
     def queued_bytes(self) -> int:
         """Bytes the texts of the waiting jobs take."""
         return self._queue.size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -12,6 +14,11 @@ NO_THREADS_AT_EXIT = {
     "condition": sys.version_info[:3] in {(3, 12, 0), (3, 12, 1)},
     "reason": "these two start no thread any more once the main thread has ended (gh-113964)",
 }
+
+LOST = (
+    "lost at the end of the process: {} runs not evaluated (counted as shutdown), 0 results not "
+    "stored (counted as dropped)"
+)
 
 PRELUDE = """
 import asyncio, os, sys, threading, time
@@ -99,7 +106,41 @@ def test_exit_waits_no_longer_than_its_limit():
         m = monitor(Silent(), exit_timeout=0.1, deadline=3600); m.submit(named("never"))
         """
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.splitlines() == [LOST.format(1)]
+
+
+def test_a_long_wait_at_exit_says_why_and_an_interrupt_ends_it():
+    code = """
+        class Silent(ScriptedJudge):
+            async def evaluate_relevance(self, query, response):
+                await asyncio.sleep(3600)
+        m = monitor(Silent(), exit_timeout=3000, deadline=3600)
+        for _ in range(10):
+            m.submit(case)
+        m2 = monitor(Silent(), exit_timeout=3000, deadline=3600)
+        m2.submit(case)
+        import atexit
+        atexit.register(lambda: print(m.stats().outcomes, m2.stats().outcomes))
+    """
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        said = waiting.stderr.readline()
+        waiting.send_signal(signal.SIGINT)
+        out, err = waiting.communicate(timeout=60)
+    finally:
+        waiting.kill()
+    assert re.search(r"waits for (10|1) runs to be evaluated and 0 results to be stored", said)
+    assert "2999 s more at most; Ctrl-C ends it now" in said
+    assert sorted(err.splitlines()) == [LOST.format(1), LOST.format(10)]
+    assert out == "{'shutdown': 10} {'shutdown': 1}\n"
+    assert waiting.returncode == 0
 
 
 def test_a_judge_that_blocks_its_thread_does_not_hold_the_process():

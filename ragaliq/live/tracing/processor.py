@@ -267,6 +267,10 @@ class RagaliqSpanProcessor(SpanProcessor):
         """Do so once more, and give up the rest; called when the interpreter ends."""
         self.shutdown()
 
+    def give_up_at_exit(self) -> None:
+        """As `close_at_exit`; called when the user does not want to wait."""
+        self.shutdown()
+
     def restart_after_fork(self) -> None:
         """Forget everything, in a forked child: what was running runs in the parent."""
         self._upkeep.forget_everything()
