@@ -18,7 +18,8 @@ __all__ = ["EndingMonitor"]
 
 logger = logging.getLogger(__name__)
 
-_UNNOTICED = 1.0  # seconds a process may take to end without saying why
+# Seconds a process may take to end without saying why: the embedded judge takes one to start.
+_UNNOTICED = 2.0
 
 
 class EndingMonitor(DirectEvaluation):

@@ -137,7 +137,7 @@ def test_a_long_wait_at_exit_says_why_and_an_interrupt_ends_it():
     finally:
         waiting.kill()
     assert re.search(r"waits for (10|1) runs to be evaluated and 0 results to be stored", said)
-    assert "2999 s more at most; Ctrl-C ends it now" in said
+    assert "2998 s more at most; Ctrl-C ends it now" in said
     assert sorted(err.splitlines()) == [LOST.format(1), LOST.format(10)]
     assert out == "{'shutdown': 10} {'shutdown': 1}\n"
     assert waiting.returncode == 0
