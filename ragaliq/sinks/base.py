@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from ragaliq.errors import RagaliqError
 from ragaliq.sinks.record import EvaluationRecord
 
-__all__ = ["Remembering", "Sink", "SinkError", "SinkLimits", "SinkStats"]
+__all__ = ["Remembering", "Settling", "Sink", "SinkError", "SinkLimits", "SinkStats"]
 
 
 @runtime_checkable
@@ -45,6 +45,15 @@ class Remembering(Protocol):
 
     async def holds(self, evaluation_id: str) -> bool:
         """Whether a record with this id is stored."""
+        ...
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """A sink with something to do when nothing is left to be written: the process may end now."""
+
+    async def settle(self) -> None:
+        """Bring what was written to its last place; more may be written later."""
         ...
 
 

@@ -19,12 +19,14 @@ from ragaliq.core.backoff import spread
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.guard import suppress
 from ragaliq.core.sync import LoopThread
-from ragaliq.sinks.base import Sink, SinkError, SinkLimits, SinkStats
+from ragaliq.sinks.base import Settling, Sink, SinkError, SinkLimits, SinkStats
 from ragaliq.sinks.record import EvaluationRecord
 
 __all__ = ["ErrorHook", "SinkLane"]
 
 logger = logging.getLogger(__name__)
+
+_SETTLING = 0.25  # seconds for it at least
 
 ErrorHook = Callable[[str, str], object]
 """Called with the sink's name and the kind of each failed attempt."""
@@ -68,7 +70,7 @@ class SinkLane:
         self._lane: asyncio.Task[None] | None = None
         self._counts: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
-        self._held = 0
+        self._held = self._unsettled = 0
         self._closed = False
 
     def put(self, record: EvaluationRecord) -> Future[str]:
@@ -112,16 +114,35 @@ class SinkLane:
 
     def flush(self, timeout: float) -> bool:
         """Wait until nothing is pending; False if `timeout` seconds were not enough."""
+        deadline = time.monotonic() + timeout
+        finished = self._wait(timeout)
+        if finished:
+            # Servers end by a signal after the last flush: no close may ever follow.
+            self._let_settle(max(_SETTLING, deadline - time.monotonic()))
+        return finished
+
+    def _wait(self, timeout: float) -> bool:
         if threading.get_ident() == self._thread.ident:
             return False
         with self._changed:
             return self._changed.wait_for(lambda: self._pending() == 0, timeout)
 
+    def _let_settle(self, timeout: float) -> None:
+        with self._changed:
+            unsettled, self._unsettled = self._unsettled, 0
+        if not unsettled or not isinstance(self.sink, Settling):
+            return
+        try:
+            loop = self._thread.loop()
+            asyncio.run_coroutine_threadsafe(self.sink.settle(), loop).result(timeout)
+        except Exception as error:  # noqa: BLE001 - everything is stored, only not in its last place
+            logger.debug("sink %s could not be settled: %s", self.name, type(error).__name__)
+
     def close(self, timeout: float) -> bool:
         """Refuse further records, wait, then drop what is left and let go of the sink."""
         with self._changed:
             self._closed = True
-        finished = self.flush(timeout)
+        finished = self._wait(timeout)
         with self._changed:
             left = [*self._waiting, *self._delayed]
             self._waiting.clear()
@@ -239,6 +260,7 @@ class SinkLane:
         with self._changed:
             if self._pending() >= len(entries):  # else counted as dropped by `close`
                 self._counts[outcome] += len(entries)
+                self._unsettled += len(entries)
                 self._held -= sum(entry.size for entry in entries)
             self._changed.notify_all()
         for entry in entries:

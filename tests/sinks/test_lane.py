@@ -236,3 +236,34 @@ def test_a_hook_that_raises_does_not_stop_the_lane(lane_of, list_sink, record_of
     lane.put(record_of())
     assert lane.flush(5.0)
     assert lane.stats().written == 1
+
+
+class Settled:
+    name = "settled"
+
+    def __init__(self, *, fails=False):
+        self.written, self.settled, self.fails = 0, [], fails
+
+    async def write(self, records):
+        self.written += len(records)
+
+    async def settle(self):
+        self.settled.append(self.written)
+        if self.fails:
+            raise OSError("the disk is gone")
+
+    async def aclose(self):
+        pass
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_flush_lets_a_sink_settle_once_for_what_was_written(lane_of, record_of, fails):
+    sink = Settled(fails=fails)
+    lane = lane_of(sink)
+    assert lane.flush(5.0)
+    assert sink.settled == []
+    for number in range(2):
+        lane.put(record_of(number))
+        assert lane.flush(5.0)
+        assert lane.flush(5.0)
+    assert sink.settled == [1, 2]

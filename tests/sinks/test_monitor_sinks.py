@@ -37,6 +37,20 @@ def test_live_results_are_stored(monitor_of, case, tmp_path):
     assert monitor.stats().sinks["sqlite"].written == 1
 
 
+def test_a_flush_leaves_everything_in_the_store_s_one_file(monitor_of, case, tmp_path):
+    # Servers end by a signal after it: there is no close, and the file may be copied alone.
+    monitor = monitor_of(f"sqlite:///{tmp_path}/live.db")
+    left_open = monitor.begin("hung up")
+    for number in range(2):
+        monitor.submit(case, run_id=f"run-{number}")
+        assert monitor.flush(10.0)
+        copied = tmp_path / f"copied-{number}.db"
+        copied.write_bytes((tmp_path / "live.db").read_bytes())
+        assert len(list(read_records(copied))) == number + 1
+    assert left_open is not None
+    assert monitor.stats().pending == 1
+
+
 def test_texts_are_stored_when_content_capture_is_on(monitor_of, case, tmp_path):
     monitor = monitor_of(f"sqlite:///{tmp_path}/live.db", capture_content=True)
     monitor.submit(case)

@@ -97,6 +97,11 @@ class SQLiteStore:
         asking = asyncio.run_coroutine_threadsafe(self._holds(evaluation_id), self._thread.loop())
         return await asyncio.wrap_future(asking)
 
+    async def settle(self) -> None:
+        """Move what is in the write-ahead log into the file, so that it may be copied alone."""
+        settling = asyncio.run_coroutine_threadsafe(self._settle(), self._thread.loop())
+        await asyncio.wrap_future(settling)
+
     async def aclose(self) -> None:
         """Close the file; the next write opens it again."""
         closing = asyncio.run_coroutine_threadsafe(self._close(), self._thread.loop())
@@ -129,6 +134,9 @@ class SQLiteStore:
     async def _holds(self, evaluation_id: str) -> bool:
         with self._connection.reading() as connection:
             return connection.execute(_HOLDS, (evaluation_id,)).fetchone() is not None
+
+    async def _settle(self) -> None:
+        self._connection.empty_log()
 
     async def _close(self) -> None:
         self._connection.close()
