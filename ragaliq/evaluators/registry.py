@@ -64,7 +64,7 @@ def list_evaluators() -> list[str]:
 
 
 def resolve_evaluators(specs: Iterable[EvaluatorSpec]) -> tuple[Evaluator, ...]:
-    """Build the evaluators that `specs` name, in order.
+    """Build the evaluators that `specs` name, in order; one name stands for itself alone.
 
     Raises:
         ConfigurationError: An unknown name, something that is no evaluator, none at all, or two

@@ -14,15 +14,13 @@ SinkSpec = str | Sink
 
 
 def resolve_sinks(specs: Iterable[SinkSpec]) -> tuple[Sink, ...]:
-    """The sinks in order.
+    """The sinks in order; one address stands for itself alone.
 
     Raises:
         ConfigurationError: A spec names no sink, or the same object is given twice.
     """
     if isinstance(specs, str):
-        raise ConfigurationError(
-            f"sinks: expected several sinks, got one string; write sinks=({specs!r},)"
-        )
+        specs = [specs]
     sinks: list[Sink] = []
     for spec in specs:
         sink = _resolve(spec)

@@ -105,7 +105,7 @@ class LlamaIndex:
         next(self.streaming.query(QUESTION).response_gen)
 
     def close(self):
-        assert self.handler.internal_errors == 0
+        assert self.handler.errors == 0
         assert self.handler.runs_in_progress == 0
         detach()
 

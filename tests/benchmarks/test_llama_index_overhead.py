@@ -100,7 +100,7 @@ def test_the_handler_costs_a_query_little(call, request, report):
     runs = 1 + CALLS * ROUNDS * PASSES
     assert sampled.monitor.stats().outcomes == {"evaluated": runs}
     assert unsampled.monitor.stats().outcomes == {"sampled_out": runs}
-    assert observed.internal_errors == ignored.internal_errors == 0
+    assert observed.errors == ignored.errors == 0
     for each in (sampled, unsampled):
         each.monitor.close(5)
     for variant, share in AT_MOST.items():

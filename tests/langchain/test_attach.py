@@ -176,3 +176,13 @@ def test_langchain_has_nothing_to_log_about_the_handler(watch, invoke, caplog):
         invoke(rag_chain(FixedRetriever(), model()), QUESTION)
     assert caplog.records == []
     assert watch.only == EXPECTED
+
+
+@pytest.mark.parametrize("given", ["local", object()])
+def test_what_is_no_handler_and_no_monitor_is_refused(given):
+    with pytest.raises(ConfigurationError, match="a judge and a monitor are given by name"):
+        attach(given)
+    with pytest.raises(ConfigurationError, match="monitor must be a"):
+        attach(monitor=given)
+    with pytest.raises(ConfigurationError, match="monitor must be a"):
+        RagaliqCallbackHandler(given)

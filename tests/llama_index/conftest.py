@@ -214,7 +214,7 @@ def handler(monitor):
     attached = attach(monitor, pipeline="shop")
     yield attached
     gc.collect()
-    assert attached.internal_errors == 0
+    assert attached.errors == 0
     assert (attached.runs_in_progress, monitor.open) == (0, 0)
     assert not attached._runs.frames
     assert not attached._runs._by_stream

@@ -71,6 +71,15 @@ def test_a_monitor_and_settings_together_are_refused(monitor):
         attach(monitor, sample_rate=0.5)
 
 
+def test_what_is_no_monitor_and_what_are_no_tags_are_refused(judge, dispatcher):
+    before = list(dispatcher.span_handlers)
+    with pytest.raises(ConfigurationError, match=r"got str; a judge is given by name"):
+        attach("local")
+    with pytest.raises(ConfigurationError, match="only_tagged takes names and values"):
+        attach(judge=judge, only_tagged="x")
+    assert dispatcher.span_handlers == before
+
+
 def test_a_wrong_setting_is_refused_and_nothing_is_attached(judge, dispatcher):
     with pytest.raises(ConfigurationError, match="sample_rate"):
         attach(judge=judge, sample_rate=7.0)

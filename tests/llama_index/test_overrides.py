@@ -125,7 +125,7 @@ def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(
         assert str(engine().query(QUESTION)) == ANSWER
         assert str(engine().query(QUESTION)) == ANSWER
     assert monitor.outcomes == {"extract_failed": 2}
-    assert handler.internal_errors == 0
+    assert handler.errors == 0
     (record,) = caplog.records
     assert ANSWER not in record.getMessage()
 

@@ -106,10 +106,20 @@ def test_an_unreadable_case_is_counted_by_every_sink(monitor_of, case, list_sink
     assert monitor.stats().outcomes == {"evaluated": 1}
 
 
-@pytest.mark.parametrize("sinks", ["sqlite:///x.db", ["x.db"], [object()], [dict], ["ftp:///x"]])
+@pytest.mark.parametrize("sinks", ["x.db", ["x.db"], [object()], [dict], ["ftp:///x"]])
 def test_what_is_no_sink_is_refused_when_the_monitor_is_made(sinks):
     with pytest.raises(ConfigurationError, match="sink"):
         Monitor(sinks=sinks)
+
+
+def test_one_name_or_address_stands_for_itself_alone(tmp_path, case):
+    monitor = Monitor(
+        judge=ScriptedJudge(), sinks=f"sqlite:///{tmp_path}/live.db", evaluators="relevance"
+    )
+    monitor.submit(case)
+    assert monitor.close(10.0)
+    (record,) = read_records(tmp_path / "live.db")
+    assert [metric.name for metric in record.metrics] == ["relevance"]
 
 
 def test_one_sink_cannot_be_given_twice(list_sink):

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from langchain_ragaliq.handler import RagaliqCallbackHandler
-from ragaliq import Monitor
+from ragaliq import ConfigurationError, Monitor
 
 __all__ = ["attach", "detach"]
 
@@ -56,6 +56,10 @@ def attach(
 
     Returns:
         The attached handler.
+
+    Raises:
+        TypeError: Both a monitor and options for one are given.
+        ragaliq.ConfigurationError: An option is wrong.
     """
     # It loads the LangSmith client, which takes longer than everything else here together.
     from langchain_core.tracers.context import register_configure_hook
@@ -63,6 +67,11 @@ def attach(
     global _hooked  # noqa: PLW0603 - a process has one set of LangChain hooks
     if handler is None:
         handler = RagaliqCallbackHandler(monitor, **options)
+    if not isinstance(handler, RagaliqCallbackHandler):
+        raise ConfigurationError(
+            f"attach: handler must be a RagaliqCallbackHandler, got {type(handler).__name__}; "
+            "a judge and a monitor are given by name: judge=..., monitor=..."
+        )
     with _LOCK:
         if not _hooked:
             register_configure_hook(_HOOK, inheritable=True)

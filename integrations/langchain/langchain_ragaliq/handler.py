@@ -15,7 +15,7 @@ from langchain_ragaliq.model_events import ModelEvents
 from langchain_ragaliq.overrides import Extract, Overrides
 from langchain_ragaliq.source_events import SourceEvents
 from langchain_ragaliq.tracker import RunTracker, run_in_force
-from ragaliq import Monitor
+from ragaliq import ConfigurationError, Monitor
 
 __all__ = ["RagaliqCallbackHandler"]
 
@@ -70,6 +70,11 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
     ) -> None:
         if monitor is not None and monitor_options:
             raise TypeError(f"give a monitor or its options, not both: {sorted(monitor_options)}")
+        if monitor is not None and not callable(getattr(monitor, "begin", None)):
+            raise ConfigurationError(
+                f"RagaliqCallbackHandler: monitor must be a ragaliq.Monitor, got "
+                f"{type(monitor).__name__}; a judge is given by name: judge=..."
+            )
         said = {
             "question_key": question_key,
             "answer_key": answer_key,

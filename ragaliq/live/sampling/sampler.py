@@ -25,8 +25,9 @@ from ragaliq.live.sampling.finished import FinishedRun
 from ragaliq.live.sampling.held import Held, HeldRuns
 from ragaliq.live.sampling.position import position, sampling_key
 from ragaliq.live.sampling.rates import PipelineRates, Rates
-from ragaliq.live.sampling.rules import OnFeedback, SamplingRule
+from ragaliq.live.sampling.rules import OnFeedback, OnLowScore, SamplingRule
 from ragaliq.live.sampling.settings import Sampling, require_rate
+from ragaliq.live.sampling.unscored import Unscored
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
@@ -93,6 +94,8 @@ class Sampler:
         self._counts = SamplingCounts()
         cap = sampling.max_per_minute
         self._cap = RateCap(cap, clock=clock) if cap is not None else None
+        self._by_score = next((r for r in self._rules if isinstance(r, OnLowScore)), None)
+        self._unscored = Unscored() if self._by_score else None
         self._feedback = next((r for r in self._rules if isinstance(r, OnFeedback)), None)
         self._held = HeldRuns(self._feedback, self._counts, clock=clock) if self._feedback else None
         # A rule can only choose a run below its probability, so above the highest one nothing has
@@ -192,7 +195,7 @@ class Sampler:
 
     def restart(self) -> None:
         """Start anew in a forked child."""
-        for part in (self._counts, self._cap, self._held):
+        for part in (self._counts, self._cap, self._held, self._unscored):
             if part is not None:
                 part.restart()
 
@@ -209,6 +212,8 @@ class Sampler:
 
     def _matches(self, rule: SamplingRule, run: FinishedRun) -> bool:
         try:
+            if self._unscored is not None and rule is self._by_score:
+                self._unscored.look(run)
             return bool(rule.matches(run))
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             self._failed(error)

@@ -61,6 +61,29 @@ def test_a_run_whose_passages_scored_low(traffic, scored, which, scores, is_low)
     assert runs.sampler.counts().get("rule_errors", 0) == ("high" in scores)
 
 
+def test_a_retriever_without_scores_is_said_once_where_a_rule_waits_for_them(
+    traffic, scored, caplog
+):
+    rules = [OnLowScore(0.3), OnLowScore(0.9, which="any", name="weak")]
+    runs, others = traffic(rate=0.0, rules=rules), traffic(rate=0.0, rules=[OnTag("beta")])
+    for number in range(12):
+        runs.run(f"none {number}")
+        others.run(f"{number}", passages=scored(None))
+    assert caplog.messages == []
+    for number in range(12):
+        runs.run(f"{number}", passages=scored(None))
+    (said,) = caplog.messages
+    assert said.startswith("OnLowScore has seen 5 runs and no scores")
+
+
+def test_a_retriever_that_gave_a_score_once_is_not_complained_about(traffic, scored, caplog):
+    runs = traffic(rate=0.0, rules=[OnLowScore(0.3)])
+    runs.run("scored", passages=scored(0.7))
+    for number in range(12):
+        runs.run(f"{number}", passages=scored(None))
+    assert caplog.messages == []
+
+
 def test_a_run_for_which_a_function_says_yes(traffic):
     runs = traffic(rate=0.0, rules=[OnCondition(lambda run: run.pipeline == "shop", name="shop")])
     assert runs.run("a", pipeline="shop")

@@ -70,6 +70,11 @@ def attach(
         ConfigurationError: A setting is wrong, or was given together with a monitor.
     """
     given = _given(monitor, {"judge": judge, "sample_rate": sample_rate, **settings})
+    if only_tagged is not None and not isinstance(only_tagged, Mapping):
+        raise ConfigurationError(
+            "attach: only_tagged takes names and values, such as {'tenant': 'acme'}, got "
+            f"{type(only_tagged).__name__}"
+        )
     tags = dict(only_tagged or {})
     with _LOCK:
         existing = _find(monitor, pipeline, tags)

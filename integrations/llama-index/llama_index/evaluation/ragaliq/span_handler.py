@@ -13,6 +13,7 @@ from llama_index.evaluation.ragaliq.faults import FaultLog
 from llama_index.evaluation.ragaliq.overrides import Extract, require_function
 from llama_index.evaluation.ragaliq.reach import Reach
 from llama_index.evaluation.ragaliq.run_state import RunRegistry
+from ragaliq import ConfigurationError
 
 if TYPE_CHECKING:
     from ragaliq import Monitor
@@ -43,7 +44,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         pipeline: See above.
 
     Raises:
-        ConfigurationError: `extract` is no plain function.
+        ConfigurationError: `extract` is no plain function, or `monitor` no monitor.
     """
 
     if TYPE_CHECKING:
@@ -64,6 +65,11 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         max_age: float = 600.0,
     ) -> None:
         require_function(extract)
+        if not callable(getattr(monitor, "begin", None)):
+            raise ConfigurationError(
+                f"monitor must be a ragaliq.Monitor, got {type(monitor).__name__}; "
+                "a judge is given by name: attach(judge=...)"
+            )
         super().__init__()
         runs = RunRegistry(max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later)
         faults = FaultLog()
@@ -94,7 +100,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         return len(self._runs)
 
     @property
-    def internal_errors(self) -> int:
+    def errors(self) -> int:
         """Events that ragaliq failed to handle; the application never notices them."""
         return self._faults.count
 
