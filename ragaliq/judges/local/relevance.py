@@ -135,7 +135,7 @@ def _lexical(cover: float) -> float:
 
 def _weighed(question: str, answer: str, cover: float, asked: set[str]) -> tuple[float, str]:
     lexical = _lexical(cover)
-    told = set(read_words(answer).stems) - FUNCTION_WORDS
+    told = set(read_words(answer).stems) - (FUNCTION_WORDS - _MONTH_STEMS)  # "In May."
     if told <= asked:
         return _ECHO * lexical, " and adds nothing to it"
     for kind, asks, has in _KINDS:

@@ -34,6 +34,7 @@ async def score(judge, question, answer):
         ("谁写了浮士德?", "歌德"),
         ("Can you tell me who wrote Faust?", "Goethe."),
         ("When did the war end?", "1945"),
+        ("When did the war end?", "In May."),
         ("When was it completed?", "It was finished in 1889."),
         ("How much does it cost?", "42 euros"),
         ("What is the price?", "It costs 42 euros."),
