@@ -56,7 +56,7 @@ def test_an_answer_with_sources_that_cannot_be_read(retriever, monitor, unwatche
     response = Response("x", source_nodes=[Unreadable(node=TextNode(text="x"))])
     assert str(answering(response, retriever).query(QUESTION)) == "x"
     assert monitor.outcomes == {"internal_error": 1}
-    assert unwatched.internal_errors == 1
+    assert unwatched.errors == 1
 
 
 def test_an_answer_that_is_an_object_where_a_text_should_be(retriever, monitor, handler, docs):
