@@ -71,9 +71,7 @@ def renamed(record: EvaluationRecord, *, run_id: str, case_id: str) -> Evaluatio
     run = record.run.model_copy(update={"run_id": run_id})
     scorers = [(metric.name, metric.judge, metric.model) for metric in record.metrics]
     metrics = tuple(
-        metric.model_copy(
-            update={"metric_id": deterministic_id(["metric", *_run_key(run), *scorer])}
-        )
+        metric.model_copy(update={"metric_id": _metric_id(run, scorer)})
         for metric, scorer in zip(record.metrics, scorers, strict=True)
     )
     return record.model_copy(
@@ -107,6 +105,10 @@ def evaluation_id(run: EvaluatedRun, scorers: Iterable[tuple[str, str, str | Non
     return deterministic_id(["run", *_run_key(run), *(part for key in scorers for part in key)])
 
 
+def _metric_id(run: EvaluatedRun, scorer: tuple[str, str, str | None]) -> str:
+    return deterministic_id(["metric", *_run_key(run), *scorer])
+
+
 def _run_key(run: EvaluatedRun) -> list[str | None]:
     # With the time of its end, a run under an id that the application uses again is another run;
     # a job that is delivered twice carries the same time.
@@ -122,7 +124,7 @@ def _metric_record(
 ) -> MetricRecord:
     value = score(result)
     return MetricRecord(
-        metric_id=deterministic_id(["metric", *_run_key(run), *_scorer_key(result)]),
+        metric_id=_metric_id(run, _scorer_key(result)),
         name=_name(result.evaluator_name),
         status=result.status,
         score=value,

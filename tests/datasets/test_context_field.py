@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from ragaliq.datasets import read_cases
 from ragaliq.errors import DatasetError
 
 ROW = {"query": "secret", "response": "secret"}
-
-
-@pytest.fixture
-def cases_of(tmp_path):
-    def read(*rows, **options):
-        path = tmp_path / "cases.jsonl"
-        path.write_text("\n".join(json.dumps(row) for row in rows))
-        return list(read_cases(path, **options))
-
-    return read
 
 
 @pytest.mark.parametrize(("value", "kind"), [(42, "int"), (True, "bool"), (0.5, "float")])

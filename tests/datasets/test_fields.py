@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from ragaliq.datasets import read_cases
 from ragaliq.errors import ConfigurationError, DatasetError
 
 ROWS = {
@@ -27,16 +24,6 @@ ROWS = {
     },
     "capitals and blanks": {"User Input": "Q", "Contexts": ["C"], "Answer": "A", "Reference": "E"},
 }
-
-
-@pytest.fixture
-def cases_of(tmp_path):
-    def read(*rows, **options):
-        path = tmp_path / "cases.jsonl"
-        path.write_text("\n".join(json.dumps(row) for row in rows))
-        return list(read_cases(path, **options))
-
-    return read
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())

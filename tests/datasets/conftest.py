@@ -1,0 +1,21 @@
+"""Cases read from a file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ragaliq.datasets import read_cases
+
+
+@pytest.fixture
+def cases_of(tmp_path):
+    """The cases of a file with these rows."""
+
+    def read(*rows, **options):
+        path = tmp_path / "cases.jsonl"
+        path.write_text("\n".join(json.dumps(row) for row in rows))
+        return list(read_cases(path, **options))
+
+    return read
