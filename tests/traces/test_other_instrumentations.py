@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from instrumentors import GENAI, TRACELOOP, environment
 from rag_parts import ANSWER, QUESTION, REFUNDS
 
 from ragaliq.datasets import read_cases
 from ragaliq.errors import DatasetError
 
 HERE = Path(__file__).parent
-GENAI = ("opentelemetry.instrumentation.genai.langchain", "LangChainInstrumentor")
-TRACELOOP = ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor")
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +27,7 @@ def answered(tmp_path_factory, warm_python):
             HERE / "instrumented_app.py",
             *(*instrumentor, folder),
             cwd=folder,
-            env={
-                "PYTHONPATH": os.pathsep.join(sys.path),
-                "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
-                "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": content,
-                "TRACELOOP_TRACE_CONTENT": "false" if content == "NO_CONTENT" else "true",
-            },
+            env=environment(content),
         )
         assert done.returncode == 0, done.stderr
         return folder

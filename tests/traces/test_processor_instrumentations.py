@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
 
 import pytest
+from instrumentors import GENAI, TRACELOOP, environment
 
 HERE = Path(__file__).parent
-GENAI = ("opentelemetry.instrumentation.genai.langchain", "LangChainInstrumentor")
-TRACELOOP = ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor")
 
 
 @pytest.fixture
@@ -24,12 +21,7 @@ def answer(tmp_path, warm_python):
             HERE / "processed_app.py",
             *(*instrumentor, app, tmp_path),
             cwd=tmp_path,
-            env={
-                "PYTHONPATH": os.pathsep.join(sys.path),
-                "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
-                "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": content,
-                "TRACELOOP_TRACE_CONTENT": "false" if content == "NO_CONTENT" else "true",
-            },
+            env=environment(content),
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
