@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
-from ragaliq.cli.going_on import case_digest
+from ragaliq.cli.going_on import case_digest, input_digest
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.keeping import Keeping, keeping
 from ragaliq.core.results import EvaluationResult, JudgeUsage
@@ -150,7 +150,11 @@ class Campaign:
     ) -> EvaluationRecord:
         run = run_of(judging.case, run_id=judging.run_id, pipeline=self._name)
         record = evaluation_record(judging.case, results, run, content=self._content)
-        return record.model_copy(update={"case_digest": case_digest(judging.case)})
+        digests = {
+            "case_digest": case_digest(judging.case),
+            "input_digest": input_digest(judging.case),
+        }
+        return record.model_copy(update=digests)
 
     def _note_causes(self, results: Mapping[str, EvaluationResult]) -> None:
         for result in results.values():

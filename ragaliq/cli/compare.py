@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.table import Table
 
 from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
+from ragaliq.datasets.row import is_place
 from ragaliq.errors import DatasetError
 from ragaliq.sinks.record_file import read_record_file
 from ragaliq.sinks.repeats import case_of, joint_score
@@ -17,7 +20,78 @@ from ragaliq.statistics import paired_difference
 
 __all__ = ["compare"]
 
-Scores = dict[str, dict[str, float]]
+_MOST_OF_A_QUESTION = 80  # characters
+
+
+class _Case(NamedTuple):
+    """What is known of a case: its id, and what was asked as far as the file holds it."""
+
+    id: str
+    question: str | None
+    input_digest: str | None
+
+    @property
+    def given_id(self) -> str | None:
+        return None if is_place(self.id) else self.id
+
+
+class _Results:
+    """The cases of a results file and their scores.
+
+    Attributes:
+        cases: In the order of their places.
+        scores: Of each metric by the case's id: the mean where a case is judged several times,
+            which is one observation.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        cases: dict[str, _Case] = {}
+        scores: dict[str, dict[str, list[float]]] = {}
+        for record in read_record_file(path):
+            case = case_of(record)
+            question = record.case.query if record.case else None
+            cases.setdefault(case, _Case(case, question, record.input_digest))
+            for metric in record.metrics:
+                found = scores.setdefault(metric.name, {})
+                if metric.is_measured and metric.score is not None:
+                    found.setdefault(case, []).append(metric.score)
+        # "line 9" before "line 10"; a file holds its results in the order they were finished.
+        self.cases = sorted(cases.values(), key=lambda case: (len(case.id), case.id))
+        self.scores = {
+            name: {case: joint_score(several) for case, several in found.items()}
+            for name, found in scores.items()
+        }
+
+
+class _Pair(NamedTuple):
+    first: _Case
+    second: _Case
+    by: str
+
+    @property
+    def asks_something_else(self) -> bool:
+        """Whether the two questions are known and differ."""
+        return None not in (self.first.question, self.second.question) and (
+            self.first.question != self.second.question
+        )
+
+    @property
+    def label(self) -> str:
+        ids = dict.fromkeys((self.first.id, self.second.id))
+        question = " ".join((self.first.question or "").split())
+        if len(question) > _MOST_OF_A_QUESTION:
+            question = f"{question[: _MOST_OF_A_QUESTION - 3]}..."
+        return "  ".join(filter(None, (" / ".join(ids), question)))
+
+
+class _Metric(NamedTuple):
+    """The scores of the pairs that have one in both files."""
+
+    name: str
+    pairs: list[_Pair]
+    before: list[float]
+    after: list[float]
 
 
 def compare(
@@ -26,51 +100,118 @@ def compare(
     *,
     show: Annotated[int, typer.Option(min=0, help="Changed cases to list for each metric.")] = 10,
 ) -> int:
-    """Compare two runs over the same cases, pair by pair."""
-    before, after = _scores(first), _scores(second)
-    shared = {
-        name: sorted(before[name].keys() & after[name].keys()) for name in before if name in after
-    }
-    if not any(shared.values()):
-        raise DatasetError(f"{first} and {second} share no case with a score in the same metric")
+    """Compare two runs over the same cases: by their ids, else by question and context."""
+    before, after = _Results(first), _Results(second)
+    pairs = _paired(before, after)
+    metrics = list(_scored(before, after, pairs))
+    if not any(metric.pairs for metric in metrics):
+        raise DatasetError(f"{first} and {second} have no metric with a score for the same case")
+    _show_pairs(before, after, pairs)
     table = Table(box=None, pad_edge=False)
     for column in ("metric", "pairs", "first", "second", "change", "95 % interval", "up", "down"):
         table.add_column(column, overflow="fold")
-    for name, cases in shared.items():
-        table.add_row(name, *_cells(before[name], after[name], cases))
+    for metric in metrics:
+        table.add_row(metric.name, *_cells(metric))
     output.print(table)
-    for name, cases in shared.items():
-        _list_changes(name, before[name], after[name], cases, show)
-    _say_what_is_left_out(before, after, shared)
+    for metric in metrics:
+        _list_changes(metric, show)
+    for name in sorted(before.scores.keys() ^ after.scores.keys()):
+        errors.print(plain(f"{name} is in one of the two files only"))
+    for metric in metrics:
+        scores = len(before.scores[metric.name]) + len(after.scores[metric.name])
+        if alone := scores - 2 * len(metric.pairs):
+            errors.print(f"{metric.name}: {alone:,} scores have no partner in the other file")
     return ExitCode.OK
 
 
-def _scores(path: Path) -> Scores:
-    """The score of each case by metric: the mean of its judgings, which are one observation."""
-    scores: dict[str, dict[str, list[float]]] = {}
-    for record in read_record_file(path):
-        case = case_of(record)
-        for metric in record.metrics:
-            found = scores.setdefault(metric.name, {})
-            if metric.is_measured and metric.score is not None:
-                found.setdefault(case, []).append(metric.score)
-    return {
-        name: {case: joint_score(judgings) for case, judgings in found.items()}
-        for name, found in scores.items()
-    }
+def _paired(before: _Results, after: _Results) -> list[_Pair]:
+    """Which case of one file is which of the other.
+
+    Rows without ids are named after their line, which says nothing about another file: such cases
+    are paired by what was asked. Where another retriever was tried the contexts differ, and the
+    question alone decides, if each file asks it once.
+
+    Raises:
+        DatasetError: The files have nothing in common.
+    """
+    pairs: list[_Pair] = []
+    left, right = before.cases, after.cases
+    for by, key, repeated in _WAYS:
+        ours, theirs = _by(key, left), _by(key, right)
+        for value in ours.keys() & theirs.keys():
+            one, two = ours[value], theirs[value]
+            if repeated or len(one) == len(two) == 1:
+                pairs += [_Pair(*both, by) for both in zip(one, two, strict=False)]
+        paired = {pair.first.id for pair in pairs}, {pair.second.id for pair in pairs}
+        left = [case for case in left if case.id not in paired[0]]
+        right = [case for case in right if case.id not in paired[1]]
+    advice = (
+        "compare two runs over the same questions; where questions were reworded, give each row "
+        "an id"
+    )
+    if not pairs:
+        raise DatasetError(
+            f"{before.path} and {after.path} share no case, neither by an id nor by its question "
+            f"and context; {advice}"
+        )
+    if all(pair.asks_something_else for pair in pairs):
+        raise DatasetError(
+            f"{before.path} and {after.path} share {len(pairs):,} ids and not one question: they "
+            f"seem to be different data sets; {advice}"
+        )
+    return sorted(pairs, key=lambda pair: (len(pair.first.id), pair.first.id))
 
 
-def _cells(before: dict[str, float], after: dict[str, float], cases: list[str]) -> tuple[str, ...]:
-    if not cases:
+_WAYS: tuple[tuple[str, Callable[[_Case], str | None], bool], ...] = (
+    ("id", lambda case: case.given_id, False),
+    ("question and context", lambda case: case.input_digest, True),
+    ("question", lambda case: case.question or None, False),
+)
+"""How cases are paired: the word for it, the key, and whether several may have the same one."""
+
+
+def _by(key: Callable[[_Case], str | None], cases: Iterable[_Case]) -> dict[str, list[_Case]]:
+    found: defaultdict[str, list[_Case]] = defaultdict(list)
+    for case in cases:
+        if value := key(case):
+            found[value].append(case)
+    return found
+
+
+def _scored(before: _Results, after: _Results, pairs: list[_Pair]) -> Iterator[_Metric]:
+    for name, ours in before.scores.items():
+        if (theirs := after.scores.get(name)) is None:
+            continue
+        both = [pair for pair in pairs if pair.first.id in ours and pair.second.id in theirs]
+        yield _Metric(
+            name,
+            both,
+            [ours[pair.first.id] for pair in both],
+            [theirs[pair.second.id] for pair in both],
+        )
+
+
+def _show_pairs(before: _Results, after: _Results, pairs: list[_Pair]) -> None:
+    ways = ", ".join(f"{n:,} by {by}" for by, n in Counter(pair.by for pair in pairs).items())
+    alone = len(before.cases) - len(pairs), len(after.cases) - len(pairs)
+    line = f"{len(pairs):,} cases paired ({ways})"
+    if any(alone):
+        line += f"; no partner: {alone[0]:,} in {before.path}, {alone[1]:,} in {after.path}"
+    output.print(plain(line))
+    if changed := sum(pair.asks_something_else for pair in pairs):
+        errors.print(f"{changed:,} pairs have the same id and another question")
+
+
+def _cells(metric: _Metric) -> tuple[str, ...]:
+    if not metric.pairs:
         return ("0", "", "", "", "", "", "")
-    one, two = [before[case] for case in cases], [after[case] for case in cases]
-    pairs = paired_difference(one, two)
-    change = pairs.difference
+    pairs = paired_difference(metric.before, metric.after)
+    change, number = pairs.difference, len(metric.pairs)
     clear = "" if pairs.is_clear else ", not clear"
     return (
-        f"{len(cases):,}",
-        f"{sum(one) / len(one):.3f}",
-        f"{sum(two) / len(two):.3f}",
+        f"{number:,}",
+        f"{sum(metric.before) / number:.3f}",
+        f"{sum(metric.after) / number:.3f}",
         f"{change.value:+.3f}",
         f"{change.low:+.3f} to {change.high:+.3f} ({change.method}{clear})",
         f"{pairs.higher:,}",
@@ -78,22 +219,15 @@ def _cells(before: dict[str, float], after: dict[str, float], cases: list[str]) 
     )
 
 
-def _list_changes(
-    name: str, before: dict[str, float], after: dict[str, float], cases: list[str], show: int
-) -> None:
-    changed = [case for case in cases if before[case] != after[case]]
-    changed.sort(key=lambda case: (after[case] - before[case], case))
+def _list_changes(metric: _Metric, show: int) -> None:
+    changed = [
+        (after - before, before, after, pair.label)
+        for pair, before, after in zip(metric.pairs, metric.before, metric.after, strict=True)
+        if before != after
+    ]
     # The largest losses first: those are what one looks for.
-    for case in changed[:show]:
-        output.print(plain(f"{name} {before[case]:.3f} -> {after[case]:.3f}  {case}"))
+    changed.sort(key=lambda row: (row[0], row[3]))
+    for _, before, after, label in changed[:show]:
+        output.print(plain(f"{metric.name} {before:.3f} -> {after:.3f}  {label}"))
     if len(changed) > show:
-        output.print(f"{name}: {len(changed) - show:,} more cases changed")
-
-
-def _say_what_is_left_out(before: Scores, after: Scores, shared: dict[str, list[str]]) -> None:
-    for name in sorted(before.keys() ^ after.keys()):
-        errors.print(plain(f"{name} is in one of the two files only"))
-    for name, cases in shared.items():
-        alone = len(before[name]) + len(after[name]) - 2 * len(cases)
-        if alone:
-            errors.print(f"{name}: {alone:,} scores have no partner in the other file")
+        output.print(f"{metric.name}: {len(changed) - show:,} more cases changed")

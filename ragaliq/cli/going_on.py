@@ -20,7 +20,7 @@ from ragaliq.sinks.recording import renamed
 from ragaliq.sinks.repeats import run_id_of
 from ragaliq.telemetry.content import sendable
 
-__all__ = ["Wanted", "case_digest"]
+__all__ = ["Wanted", "case_digest", "input_digest"]
 
 
 def case_digest(case: RAGTestCase) -> str:
@@ -28,6 +28,11 @@ def case_digest(case: RAGTestCase) -> str:
     chunks = list(zip(case.chunk_ids, case.context_texts, strict=True))
     judged = [case.query, chunks, case.response, case.expected_answer, case.expected_facts]
     return long_digest_of(json.dumps(judged))
+
+
+def input_digest(case: RAGTestCase) -> str:
+    """What was asked and what the model was shown, as 40 hex digits, whatever it answered."""
+    return long_digest_of(json.dumps([case.query, case.context_texts]))
 
 
 class _Judging(NamedTuple):

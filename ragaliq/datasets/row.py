@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ragaliq.errors import DatasetError
 
-__all__ = ["Row", "RowError", "fault"]
+__all__ = ["Row", "RowError", "fault", "is_place"]
+
+_PLACE = re.compile(r"(line|row|record) \d+")
 
 
 class Row(NamedTuple):
@@ -22,6 +25,11 @@ class Row(NamedTuple):
 
 class RowError(DatasetError):
     """One row is bad; the rows after it can still be read."""
+
+
+def is_place(case_id: str) -> bool:
+    """Whether a case has the name of its place, as cases of rows without an id have."""
+    return _PLACE.fullmatch(case_id) is not None
 
 
 def fault(where: str, problem: str, advice: str = "") -> RowError:

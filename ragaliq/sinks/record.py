@@ -146,6 +146,8 @@ class EvaluationRecord(_Record):
         case: The texts, with content capture; None otherwise.
         case_digest: Of what the judgement rests on; in results files, where it tells a case that
             was changed since. None elsewhere.
+        input_digest: Of question and context alone, likewise: by it the cases of two results files
+            are paired.
     """
 
     schema_version: int = Field(default=RECORD_VERSION, ge=1, le=RECORD_VERSION)
@@ -157,6 +159,7 @@ class EvaluationRecord(_Record):
     metrics: tuple[MetricRecord, ...]
     case: CaseRecord | None = None
     case_digest: str | None = None
+    input_digest: str | None = None
 
     @property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""`compare`, `estimate`, `metrics`, `doctor`, and what all commands have in common."""
+"""`estimate`, `metrics`, `doctor`, and what all commands have in common."""
 
 from __future__ import annotations
 
@@ -14,50 +14,6 @@ from ragaliq.worker_tier.broker import BrokerAwayError
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
-
-
-def test_compare_says_which_cases_changed(ragaliq, write_cases):
-    for name, cases in {"first": [GOOD, GOOD, BAD], "second": [GOOD, BAD, BAD]}.items():
-        path = write_cases(*cases, name=f"{name}-cases.jsonl")
-        ragaliq("evaluate", path, "--out", f"{name}.jsonl", "--metrics", "faithfulness")
-
-    done = ragaliq("compare", "first.jsonl", "second.jsonl")
-
-    assert done.returncode == 0, done.stderr
-    assert "-0.167" in done.stdout
-    assert "faithfulness 1.000 -> 0.500  case-1" in done.stdout
-    assert "case-0" not in done.stdout
-
-
-def test_compare_says_what_has_no_partner(ragaliq, write_cases):
-    ragaliq("evaluate", write_cases(GOOD, GOOD), "--out", "first.jsonl")
-    ragaliq("evaluate", write_cases(GOOD), "--out", "second.jsonl", "--metrics", "faithfulness")
-
-    done = ragaliq("compare", "first.jsonl", "second.jsonl")
-
-    assert done.returncode == 0
-    assert "relevance is in one of the two files only" in done.stderr
-    assert "faithfulness: 1 scores have no partner" in done.stderr
-
-
-def test_compare_refuses_files_without_a_common_case(ragaliq, write_cases):
-    ragaliq("evaluate", write_cases(GOOD), "--out", "first.jsonl")
-    ragaliq("evaluate", write_cases(GOOD | {"id": "other"}), "--out", "second.jsonl")
-
-    done = ragaliq("compare", "first.jsonl", "second.jsonl")
-
-    assert done.returncode == 3
-    assert "share no case" in done.stderr
-
-
-@pytest.mark.parametrize("content", ["", "notes\n", '{"ragaliq_results": 9, "settings": {}}\n'])
-def test_compare_refuses_what_is_no_results_file(ragaliq, tmp_path, content):
-    (tmp_path / "notes.jsonl").write_text(content)
-
-    done = ragaliq("compare", "notes.jsonl", "notes.jsonl")
-
-    assert done.returncode == 3
-    assert "Traceback" not in done.stderr
 
 
 def test_estimate_names_requests_tokens_and_dollars_and_calls_nobody(ragaliq, write_cases):

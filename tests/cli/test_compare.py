@@ -1,0 +1,138 @@
+"""`ragaliq compare`: which case of one file is which of the other, and what changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+OPENS, PARROTS = "The shop opens at 9.", "Parrots juggle seventeen lanterns."
+GOOD = {"query": "When?", "context": [OPENS], "response": OPENS}
+BAD = GOOD | {"response": f"{OPENS} {PARROTS}"}
+
+
+def asked(number, *, right=True, **changes):
+    """A row without an id, with a question of its own."""
+    fact = f"Room {number} is blue."
+    answer = fact if right else PARROTS
+    return {"query": f"What is room {number}?", "context": [fact], "response": answer} | changes
+
+
+@pytest.fixture
+def compare(ragaliq, tmp_path):
+    """Judges two lists of rows and compares the results."""
+
+    def run(first, second, *options):
+        for name, rows in {"first": first, "second": second}.items():
+            path = tmp_path / f"{name}-rows.jsonl"
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            done = ragaliq(
+                "evaluate", path, "--out", f"{name}.jsonl", "--metrics", "faithfulness", *options
+            )
+            assert done.returncode == 0, done.stderr
+        return ragaliq("compare", "first.jsonl", "second.jsonl")
+
+    return run
+
+
+def named(*rows):
+    return [{"id": f"case-{number}"} | row for number, row in enumerate(rows)]
+
+
+def test_it_says_which_cases_changed_and_what_was_asked(compare):
+    done = compare(named(GOOD, GOOD, BAD), named(GOOD, BAD, BAD))
+
+    assert done.returncode == 0, done.stderr
+    assert "3 cases paired (3 by id)" in done.stdout
+    assert "-0.167" in done.stdout
+    assert "faithfulness 1.000 -> 0.500  case-1  When?" in done.stdout
+    assert "case-0" not in done.stdout
+
+
+def test_it_says_what_has_no_partner(compare, ragaliq):
+    compare(named(GOOD, GOOD), named(GOOD))
+    ragaliq("evaluate", "first-rows.jsonl", "--out", "both.jsonl")
+
+    done = ragaliq("compare", "both.jsonl", "second.jsonl")
+
+    assert done.returncode == 0
+    assert "no partner: 1 in both.jsonl, 0 in second.jsonl" in done.stdout
+    assert "relevance is in one of the two files only" in done.stderr
+    assert "faithfulness: 1 scores have no partner" in done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--no-text",)])
+def test_rows_without_ids_are_paired_by_what_was_asked_wherever_they_are(compare, options):
+    first = [asked(1), asked(2, right=False), asked(3)]
+    second = [asked(9), asked(3), asked(2), asked(1)]
+
+    done = compare(first, second, *options)
+
+    assert done.returncode == 0, done.stderr
+    assert "3 cases paired (3 by question and context)" in done.stdout
+    assert "faithfulness 0.000 -> 1.000  line 2 / line 3" in done.stdout
+    assert done.stdout.count(" -> ") == 1
+
+
+def test_rows_that_ask_the_same_are_paired_in_their_order(compare):
+    done = compare([GOOD] * 11 + [BAD], [GOOD] * 12)
+
+    assert "12 cases paired" in done.stdout
+    assert "0.500 -> 1.000  line 12" in done.stdout
+    assert done.stdout.count(" -> ") == 1
+
+
+def test_another_retriever_leaves_the_question_to_pair_by(compare):
+    first = [asked(1), asked(2), asked(2, context=["Rooms."])]
+    second = [asked(1, context=["Rooms have colours."], right=False), asked(2)]
+
+    done = compare(first, second)
+
+    assert "2 cases paired (1 by question, 1 by question and context)" in done.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--no-text",)])
+def test_unrelated_data_sets_are_refused(compare, options):
+    done = compare([asked(1), asked(2)], [asked(3, right=False), asked(4)], *options)
+
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert "share no case, neither by an id nor by its question and context" in done.stderr
+    assert "compare two runs over the same questions" in done.stderr
+
+
+def test_data_sets_that_share_their_ids_only_are_refused(compare):
+    done = compare(named(asked(1), asked(2)), named(asked(3), asked(4)))
+
+    assert done.returncode == 3
+    assert "share 2 ids and not one question" in done.stderr
+
+
+def test_a_reworded_question_keeps_its_id(compare):
+    second = named(asked(1), asked(2, query="Which colour has room 2?", right=False))
+
+    done = compare(named(asked(1), asked(2)), second)
+
+    assert done.returncode == 0
+    assert "2 cases paired (2 by id)" in done.stdout
+    assert "1 pairs have the same id and another question" in done.stderr
+
+
+def test_files_without_a_common_metric_are_refused(compare, ragaliq):
+    compare(named(GOOD), named(GOOD))
+    ragaliq("evaluate", "first-rows.jsonl", "--out", "other.jsonl", "--metrics", "relevance")
+
+    done = ragaliq("compare", "other.jsonl", "second.jsonl")
+
+    assert done.returncode == 3
+    assert "no metric with a score for the same case" in done.stderr
+
+
+@pytest.mark.parametrize("content", ["", "notes\n", '{"ragaliq_results": 9, "settings": {}}\n'])
+def test_what_is_not_a_results_file_is_refused(ragaliq, tmp_path, content):
+    (tmp_path / "notes.jsonl").write_text(content)
+
+    done = ragaliq("compare", "notes.jsonl", "notes.jsonl")
+
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
