@@ -152,7 +152,7 @@ typecheck: $(READY) ## Check the types of the three distributions
 	@$(PY) -m mypy
 
 .PHONY: contracts
-contracts: $(READY) ## Check who may import whom, and that files stay short
+contracts: $(READY) ## Check who may import whom
 	@$(VENV)/bin/lint-imports --no-logo
 	@$(PY) -m pytest -q tests/architecture
 

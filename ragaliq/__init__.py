@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from ragaliq.core.policy import Fallback, ScoringPolicy
     from ragaliq.core.results import (
         ClaimDetail,
+        Evaluation,
         EvaluationResult,
         EvidenceSpan,
         JudgeUsage,
         Status,
         Verdict,
     )
-    from ragaliq.core.run import EvaluatedRun, SpanTarget
+    from ragaliq.core.run import RunInfo, SpanTarget
     from ragaliq.core.test_case import ContextChunk, RAGTestCase
     from ragaliq.cost_estimate import CostEstimate, estimate, estimate_async
     from ragaliq.evaluators import (
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
         BudgetLine,
         CircuitBreaker,
         FinishedRun,
-        LiveResult,
         Monitor,
         MonitorStats,
         OnCondition,
@@ -84,8 +84,8 @@ if TYPE_CHECKING:
         OnFeedback,
         OnLowScore,
         OnTag,
+        OpenRun,
         RateLimits,
-        RunTicket,
         Sampling,
         SamplingRule,
         is_suppressed,
@@ -130,7 +130,7 @@ __all__ = [
     "CostEstimate",
     "DatasetError",
     "EntailmentJudge",
-    "EvaluatedRun",
+    "Evaluation",
     "EvaluationRecord",
     "EvaluationResult",
     "EvaluationRun",
@@ -155,7 +155,6 @@ __all__ = [
     "JudgeUsage",
     "LLMJudge",
     "LangfuseSink",
-    "LiveResult",
     "LocalJudge",
     "MLflowSink",
     "Monitor",
@@ -167,6 +166,7 @@ __all__ = [
     "OnLowScore",
     "OnTag",
     "OpenAICompatibleJudge",
+    "OpenRun",
     "Passage",
     "PhoenixSink",
     "RAGTestCase",
@@ -175,7 +175,7 @@ __all__ = [
     "RateLimitedError",
     "RateLimits",
     "RelevanceEvaluator",
-    "RunTicket",
+    "RunInfo",
     "SQLiteStore",
     "Sampling",
     "SamplingRule",
@@ -217,8 +217,10 @@ _NAMES = {
     "ragaliq.core.draft": "CaseDraft Passage context_chunks",
     "ragaliq.core.evaluator": "Evaluator",
     "ragaliq.core.policy": "Fallback ScoringPolicy",
-    "ragaliq.core.results": "ClaimDetail EvaluationResult EvidenceSpan JudgeUsage Status Verdict",
-    "ragaliq.core.run": "EvaluatedRun SpanTarget",
+    "ragaliq.core.results": (
+        "ClaimDetail Evaluation EvaluationResult EvidenceSpan JudgeUsage Status Verdict"
+    ),
+    "ragaliq.core.run": "RunInfo SpanTarget",
     "ragaliq.core.test_case": "ContextChunk RAGTestCase",
     "ragaliq.cost_estimate": "CostEstimate estimate estimate_async",
     "ragaliq.evaluators": (
@@ -237,8 +239,8 @@ _NAMES = {
     "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",
     "ragaliq.judges.resolve": "JudgeSpec resolve_judge",
     "ragaliq.live": (
-        "Budget BudgetLine CircuitBreaker FinishedRun LiveResult Monitor MonitorStats OnCondition "
-        "OnError OnFeedback OnLowScore OnTag RateLimits RunTicket Sampling SamplingRule "
+        "Budget BudgetLine CircuitBreaker FinishedRun Monitor MonitorStats OnCondition "
+        "OnError OnFeedback OnLowScore OnTag RateLimits OpenRun Sampling SamplingRule "
         "is_suppressed lifespan suppress"
     ),
     "ragaliq.live.tracing.processor": "RagaliqSpanProcessor",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -12,7 +13,7 @@ from os import PathLike
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.keeping import keeping
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.sync import run_sync
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
@@ -27,20 +28,13 @@ from ragaliq.sinks.resolve import SinkSpec
 from ragaliq.statistics.intervals import mean_estimate
 from ragaliq.streaming import score_stream
 from ragaliq.telemetry.content import Redactor
+from ragaliq.traces.origin import run_of
 
-__all__ = ["CaseResult", "EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
+__all__ = ["EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
 
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], object]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CaseResult:
-    """One case with a result for each metric, by name."""
-
-    case: RAGTestCase
-    results: Mapping[str, EvaluationResult]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +58,7 @@ class MetricSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationRun(Sequence[CaseResult]):
+class EvaluationRun(Sequence[Evaluation]):
     """Results in the order of the cases, with a summary.
 
     Attributes:
@@ -74,7 +68,7 @@ class EvaluationRun(Sequence[CaseResult]):
         sinks: What became of the results in each sink, by name.
     """
 
-    cases: tuple[CaseResult, ...]
+    cases: tuple[Evaluation, ...]
     metrics: Mapping[str, MetricSummary]
     usage: JudgeUsage
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)
@@ -82,10 +76,10 @@ class EvaluationRun(Sequence[CaseResult]):
     def __len__(self) -> int:
         return len(self.cases)
 
-    def __getitem__(self, index: int) -> CaseResult:  # type: ignore[override]
+    def __getitem__(self, index: int) -> Evaluation:  # type: ignore[override]
         return self.cases[index]
 
-    def __iter__(self) -> Iterator[CaseResult]:
+    def __iter__(self) -> Iterator[Evaluation]:
         return iter(self.cases)
 
 
@@ -170,20 +164,20 @@ async def evaluate_async(
         cases=len(todo),
     ) as stores:
 
-        def evaluated(result: CaseResult, done: int) -> None:
+        def evaluated(result: Evaluation, done: int) -> None:
             stores.record(result.case, result.results)
             _tell(on_progress, done, len(todo))
 
         # Until the caller has the results, another run that asks the same may need the replies.
         with keeping() as replies:
-            results = await _evaluate_all(todo, chosen, decider, concurrency, evaluated)
+            results = await _evaluate_all(
+                todo, chosen, decider, concurrency, evaluated, pipeline=pipeline
+            )
         replies.kept()
     return EvaluationRun(
         cases=results,
         metrics={e.name: _summary([r.results[e.name] for r in results]) for e in chosen},
-        usage=sum(
-            (result.usage for row in results for result in row.results.values()), JudgeUsage()
-        ),
+        usage=sum((evaluation.usage for evaluation in results), JudgeUsage()),
         sinks=stores.stats(),
     )
 
@@ -212,9 +206,11 @@ async def _evaluate_all(
     evaluators: Sequence[Evaluator],
     judge: LLMJudge,
     concurrency: int,
-    evaluated: Callable[[CaseResult, int], None],
-) -> tuple[CaseResult, ...]:
-    results: dict[int, CaseResult] = {}
+    evaluated: Callable[[Evaluation, int], None],
+    *,
+    pipeline: str,
+) -> tuple[Evaluation, ...]:
+    results: dict[int, Evaluation] = {}
 
     async def score(place: tuple[int, RAGTestCase]) -> Mapping[str, EvaluationResult]:
         return await evaluate_case(place[1], evaluators, judge)
@@ -222,7 +218,8 @@ async def _evaluate_all(
     at_once = in_flight_for(judge, concurrency)
     async with aclosing(score_stream(enumerate(cases), score, concurrency=at_once)) as stream:
         async for (position, case), outcome in stream:
-            results[position] = CaseResult(case=case, results=outcome)
+            run = run_of(case, run_id=case.id, pipeline=pipeline, ended_at=time.time())
+            results[position] = Evaluation(case=case, results=outcome, run=run)
             evaluated(results[position], len(results))
     return tuple(results[position] for position in range(len(cases)))
 

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
 from langchain_ragaliq import attach, detach
-from ragaliq import LiveResult
+from ragaliq import Evaluation
 
 
 class ScriptedModel(GenericFakeChatModel):
@@ -28,7 +28,7 @@ def search(query: str) -> str:
     return f"About {query}: the Aurora lamp weighs 310 grams and runs for twelve hours."
 
 
-def show(result: LiveResult) -> None:
+def show(result: Evaluation) -> None:
     faithfulness = result.results["faithfulness"]
     print("score", faithfulness.score)
     for claim in faithfulness.claims:

@@ -12,7 +12,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnablePassthrough
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import LiveResult
+from ragaliq import Evaluation
 
 
 class Handbook(BaseRetriever):
@@ -26,7 +26,7 @@ def join(documents: list[Document]) -> str:
     return "\n".join(document.page_content for document in documents)
 
 
-def show(result: LiveResult) -> None:
+def show(result: Evaluation) -> None:
     for claim in result.results["faithfulness"].claims:
         print(claim.verdict, "-", claim.claim)
 

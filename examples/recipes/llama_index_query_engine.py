@@ -8,10 +8,10 @@ from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 
 from llama_index.evaluation.ragaliq import attach, detach
-from ragaliq import LiveResult
+from ragaliq import Evaluation
 
 
-def show(result: LiveResult) -> None:
+def show(result: Evaluation) -> None:
     print("question:", result.case.query)
     print("context:", result.case.context_texts)
     print("faithfulness:", result.results["faithfulness"].status)

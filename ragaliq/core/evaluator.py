@@ -6,10 +6,10 @@ import copy
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
-from ragaliq.core.guard import suppress
 from ragaliq.core.policy import UNSCORED, Fallback, OnFailure, ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
+from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import run_sync
 from ragaliq.errors import (
     ConfigurationError,

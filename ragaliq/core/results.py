@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ragaliq.core.test_case import ChunkId
+from ragaliq.core.run import RunInfo, SpanTarget
+from ragaliq.core.test_case import ChunkId, RAGTestCase
 
 __all__ = [
     "UNCALIBRATED",
     "ClaimDetail",
+    "Evaluation",
     "EvaluationResult",
     "EvidenceSpan",
     "JudgeUsage",
@@ -206,3 +210,45 @@ class EvaluationResult(BaseModel):
     def is_measured(self) -> bool:
         """Whether the score may enter means, intervals and rates."""
         return self.status.is_measured and self.score is not None and not math.isnan(self.score)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What comes out of judging one case, live or offline.
+
+    Attributes:
+        case: Question, context and answer.
+        results: Metric name to result.
+        run: Where the answer came from and how it was chosen.
+        lag: Seconds between the end of the run and the start of its evaluation.
+    """
+
+    case: RAGTestCase
+    results: Mapping[str, EvaluationResult]
+    run: RunInfo
+    lag: float = 0.0
+
+    @property
+    def usage(self) -> JudgeUsage:
+        """Tokens, requests and money of all its metrics."""
+        return sum((result.usage for result in self.results.values()), JudgeUsage())
+
+    @property
+    def sampling_probability(self) -> float:
+        """The chance this run had of being evaluated."""
+        return self.run.sampling_probability
+
+    @property
+    def metric_probabilities(self) -> Mapping[str, float]:
+        """The chance each of the metrics had of being evaluated for this run."""
+        return self.run.metric_probabilities
+
+    @property
+    def target(self) -> SpanTarget | None:
+        """The span the evaluation speaks about."""
+        return self.run.target
+
+    @property
+    def pipeline(self) -> str:
+        """The application's name for the chain."""
+        return self.run.pipeline

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["EvaluatedRun", "SpanTarget"]
+__all__ = ["RunInfo", "SpanTarget"]
 
 
 class SpanTarget(BaseModel):
@@ -32,7 +32,7 @@ class SpanTarget(BaseModel):
         return bool(self.trace_flags & 1)
 
 
-class EvaluatedRun(BaseModel):
+class RunInfo(BaseModel):
     """Where an answer came from and how it got chosen for evaluation.
 
     Attributes:

@@ -9,12 +9,12 @@ from typing import Any
 
 from ragaliq.core.concurrency import is_being_cancelled, run_all
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.guard import suppress
 from ragaliq.core.keeping import keeping
 from ragaliq.core.pacing import current_pace
 from ragaliq.core.policy import UNSCORED
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import Spending, spending
+from ragaliq.core.suppression import suppress
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
     ConfigurationError,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Unpack, get_args
 
 from ragaliq.core.draft import CaseDraft
-from ragaliq.core.guard import is_suppressed
-from ragaliq.core.results import EvaluationResult
+from ragaliq.core.results import Evaluation, EvaluationResult
+from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
     BudgetExceeded,
@@ -20,7 +20,6 @@ from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.guards.outcome import GuardResult
 from ragaliq.judges.patience import require_prompt
 from ragaliq.live.direct import RunDetails
-from ragaliq.live.job import LiveResult
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.settings import require_positive
 
@@ -180,7 +179,7 @@ class Guard:
         """What the application's own model is told before it answers again."""
         return result.feedback if self._feedback is None else self._feedback(result)
 
-    def _decide(self, live: LiveResult) -> GuardResult:
+    def _decide(self, live: Evaluation) -> GuardResult:
         counting = list(live.results.values())
         if self._thresholds is not None:
             counting = [

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ragaliq.core.results import ClaimDetail, EvaluationResult, Status
-from ragaliq.live.job import LiveResult
+from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, Status
 
 __all__ = ["Decision", "GuardResult"]
 
@@ -31,7 +30,7 @@ class GuardResult:
 
     decision: Decision
     reason: str
-    live: LiveResult | None = None
+    live: Evaluation | None = None
     below: tuple[EvaluationResult, ...] = ()
 
     @property
@@ -82,7 +81,7 @@ class GuardResult:
 
     @classmethod
     def of(
-        cls, live: LiveResult, counting: Sequence[EvaluationResult], *, pass_no_context: bool
+        cls, live: Evaluation, counting: Sequence[EvaluationResult], *, pass_no_context: bool
     ) -> GuardResult:
         """Decide on an evaluation.
 

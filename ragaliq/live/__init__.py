@@ -1,12 +1,13 @@
 """Production traffic: sampled, queued and scored off the request path."""
 
-from ragaliq.core.guard import is_suppressed, suppress
+from ragaliq.core.suppression import is_suppressed, suppress
 from ragaliq.live.asgi import lifespan
-from ragaliq.live.job import Job, LiveResult
+from ragaliq.live.job import Job
 from ragaliq.live.limits.breaker import CircuitBreaker
 from ragaliq.live.limits.budget import Budget, BudgetLine
 from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.monitor import Monitor
+from ragaliq.live.open_run import OpenRun
 from ragaliq.live.sampling import (
     FinishedRun,
     OnCondition,
@@ -18,7 +19,6 @@ from ragaliq.live.sampling import (
     SamplingRule,
 )
 from ragaliq.live.stats import MonitorStats
-from ragaliq.live.ticket import RunTicket
 
 __all__ = [
     "Budget",
@@ -26,7 +26,6 @@ __all__ = [
     "CircuitBreaker",
     "FinishedRun",
     "Job",
-    "LiveResult",
     "Monitor",
     "MonitorStats",
     "OnCondition",
@@ -34,8 +33,8 @@ __all__ = [
     "OnFeedback",
     "OnLowScore",
     "OnTag",
+    "OpenRun",
     "RateLimits",
-    "RunTicket",
     "Sampling",
     "SamplingRule",
     "is_suppressed",

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from uuid import uuid4
 
 from ragaliq.core.draft import CaseDraft
+from ragaliq.core.results import Evaluation
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, NotEvaluated, RagaliqError
 from ragaliq.live.asgi import settled_at_end
 from ragaliq.live.capture import Capture, providers_in_use
 from ragaliq.live.handle import Handle
-from ragaliq.live.job import Framework, LiveResult, Submission
+from ragaliq.live.job import Framework, Submission
 from ragaliq.live.receipt import Receipt
 from ragaliq.live.sampling.choice import Choice
 from ragaliq.sinks.sink_set import in_turn
@@ -71,7 +72,7 @@ class DirectEvaluation(Handle):
         *,
         timeout: float = _DEFAULT_TIMEOUT,
         **run: Unpack[RunDetails],
-    ) -> LiveResult:
+    ) -> Evaluation:
         """Evaluate an answer now and wait for the result.
 
         The run takes the way of every other: queue, budgets, judge, telemetry, `on_result`; it is
@@ -106,7 +107,7 @@ class DirectEvaluation(Handle):
         *,
         timeout: float = _DEFAULT_TIMEOUT,  # noqa: ASYNC109 - as in evaluate
         **run: Unpack[RunDetails],
-    ) -> LiveResult:
+    ) -> Evaluation:
         """`evaluate` without blocking the event loop; may also be awaited in `on_result`.
 
         What is evaluated from inside `on_result` is not reported to it again.
@@ -126,7 +127,7 @@ class DirectEvaluation(Handle):
         run_id: object = None,
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - as in evaluate
-    ) -> LiveResult | None:
+    ) -> Evaluation | None:
         """The result of a run of an inline monitor, waiting for it without blocking the loop.
 
         Args:
@@ -147,7 +148,7 @@ class DirectEvaluation(Handle):
             return None
 
     @property
-    def last_result(self) -> LiveResult | None:
+    def last_result(self) -> Evaluation | None:
         """The result of this thread's or task's latest run, if it is there; inline mode only."""
         inline = self._engine.inline
         receipt = None if inline is None else inline.find(None)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from ragaliq.core.results import Evaluation
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.handing_over import HandingOver
 from ragaliq.live.inline import InlineMode
-from ragaliq.live.job import LiveResult, Submission
+from ragaliq.live.job import Submission
 from ragaliq.live.kept_runs import resume
 from ragaliq.live.limits.breaker import CircuitBreaker
 from ragaliq.live.limits.budget import Budget
@@ -201,7 +202,7 @@ class Engine:
         if result is not None and self._reporter is not None:
             await self._reporter.report(result, self.tally)
 
-    async def _judge(self, submission: Submission) -> LiveResult | None:
+    async def _judge(self, submission: Submission) -> Evaluation | None:
         if self._reporter is not None:
             self._reporter.prepare()
         is_awaited = self._reporter is not None or submission.receipt is not None

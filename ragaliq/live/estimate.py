@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Protocol
 
 from ragaliq.core.results import EvaluationResult, Status
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.run import RunInfo
 from ragaliq.errors import DatasetError
 from ragaliq.statistics.checks import require_choice, require_count, require_share
 from ragaliq.statistics.estimates import Estimate
@@ -37,10 +37,10 @@ OTHER_PIPELINES = "(other pipelines)"
 
 
 class ScoredRun(Protocol):
-    """What an estimator reads of a `LiveResult`."""
+    """What an estimator reads of a `Evaluation`."""
 
     @property
-    def run(self) -> EvaluatedRun:
+    def run(self) -> RunInfo:
         """Where the answer came from and how it was chosen."""
 
     @property

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from ragaliq.core.draft import CaseDraft
-from ragaliq.core.results import EvaluationResult
-from ragaliq.core.run import EvaluatedRun, SpanTarget
+from ragaliq.core.results import Evaluation
+from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.live.sampling.choice import Choice
 
 if TYPE_CHECKING:
     from ragaliq.live.receipt import Receipt
 
-__all__ = ["Framework", "Job", "LiveResult", "Submission"]
+__all__ = ["Framework", "Job", "Submission"]
 
 
 Framework = Literal["", "langchain", "llama_index"]
@@ -32,7 +31,7 @@ class Job(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     case: RAGTestCase
-    run: EvaluatedRun
+    run: RunInfo
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,7 +70,7 @@ class Submission:
                 f"a case is a RAGTestCase or a CaseDraft, not {type(self.case).__name__}"
             )
 
-    def settle(self, outcome: LiveResult | str) -> None:
+    def settle(self, outcome: Evaluation | str) -> None:
         """Tell whoever waits what came of the run: its result, or why there is none."""
         if self.receipt is not None:
             self.receipt.settle(outcome)
@@ -93,7 +92,7 @@ class Submission:
             pydantic.ValidationError: Something is of the wrong type; nothing is quoted.
         """
         case = self.case.build() if isinstance(self.case, CaseDraft) else self.case
-        run = EvaluatedRun(
+        run = RunInfo(
             run_id=self.run_id,
             pipeline=self.pipeline,
             framework=self.framework,
@@ -108,40 +107,3 @@ class Submission:
             ended_at=self.ended_at,
         )
         return Job(case=case, run=run)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LiveResult:
-    """One evaluated run, as `on_result` receives it.
-
-    Attributes:
-        case: Question, context and answer.
-        results: Metric name to result.
-        run: Where the answer came from and how it was chosen.
-        lag: Seconds between the end of the run and the start of its evaluation.
-    """
-
-    case: RAGTestCase
-    results: Mapping[str, EvaluationResult]
-    run: EvaluatedRun
-    lag: float
-
-    @property
-    def sampling_probability(self) -> float:
-        """The chance this run had of being evaluated."""
-        return self.run.sampling_probability
-
-    @property
-    def metric_probabilities(self) -> Mapping[str, float]:
-        """The chance each of the metrics had of being evaluated for this run."""
-        return self.run.metric_probabilities
-
-    @property
-    def target(self) -> SpanTarget | None:
-        """The span the evaluation speaks about."""
-        return self.run.target
-
-    @property
-    def pipeline(self) -> str:
-        """The application's name for the chain."""
-        return self.run.pipeline

@@ -8,9 +8,9 @@ from typing import Literal
 from uuid import UUID
 
 from ragaliq.core.draft import CaseDraft
-from ragaliq.core.guard import is_suppressed
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.run import SpanTarget
+from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.execution import Executor, choose_scorer
@@ -25,11 +25,11 @@ from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.limits.breaker import CircuitBreaker
 from ragaliq.live.limits.budget import Budget
 from ragaliq.live.limits.rate_limits import RateLimits
+from ragaliq.live.open_run import OpenRun
 from ragaliq.live.reporting import ResultCallback
 from ragaliq.live.sampling import Sampler, Sampling
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import chosen_judge, read_settings, require_choice, require_positive
-from ragaliq.live.ticket import RunTicket
 from ragaliq.sinks.resolve import SinkSpec
 from ragaliq.sinks.sink_set import SinkSet
 from ragaliq.telemetry.content import ContentPolicy, Redactor
@@ -78,7 +78,7 @@ class Monitor(EndingMonitor):
         budget: What judging may cost in an hour and a day; no limit by default.
         judge_limits: How often the judge may be asked in a minute; no limit by default.
         breaker: When to leave a failing judge alone; None never to.
-        on_result: Called with each `LiveResult`, on a thread of its own; may be a coroutine
+        on_result: Called with each `Evaluation`, on a thread of its own; may be a coroutine
             function.
         on_result_timeout: Seconds a call of it may take.
         sinks: Where results are stored besides telemetry: `sqlite:///path`, or sink objects.
@@ -192,7 +192,7 @@ class Monitor(EndingMonitor):
 
     def begin(
         self, run_id: str | UUID, *, pipeline: str = "", framework: Framework = ""
-    ) -> RunTicket | None:
+    ) -> OpenRun | None:
         """Announce a run that has just started.
 
         Args:
@@ -211,21 +211,21 @@ class Monitor(EndingMonitor):
             self._engine.inline.began(str(run_id))
         tally = self._engine.tally
         try:
-            chance = self._sampler.begin(run_id, pipeline)
+            decision = self._sampler.begin(run_id, pipeline)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
             tally.start()
             tally.end("incomplete_run", "internal_error")
             return None
-        if chance is None:
+        if decision is None:
             tally.sampled_out()
             return None
         tally.start()
-        return RunTicket(
+        return OpenRun(
             str(run_id),
             pipeline=pipeline,
             framework=framework,
-            chance=chance,
+            decision=decision,
             engine=self._engine,
         )
 

@@ -6,8 +6,8 @@ import asyncio
 import concurrent.futures
 import contextlib
 
+from ragaliq.core.results import Evaluation
 from ragaliq.errors import BudgetExceeded, EvaluationTimeout, NotEvaluated
-from ragaliq.live.job import LiveResult
 
 __all__ = ["Receipt"]
 
@@ -23,22 +23,22 @@ class Receipt:
 
     def __init__(self) -> None:
         # Either the result or the reason why there is none.
-        self._future: concurrent.futures.Future[LiveResult | str] = concurrent.futures.Future()
+        self._future: concurrent.futures.Future[Evaluation | str] = concurrent.futures.Future()
         # A future that runs cannot be cancelled: whoever stops waiting does so for himself only.
         self._future.set_running_or_notify_cancel()
 
-    def settle(self, outcome: LiveResult | str) -> None:
+    def settle(self, outcome: Evaluation | str) -> None:
         """There is a result, or a reason why there is none; only the first call counts."""
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             self._future.set_result(outcome)
 
     @property
-    def result(self) -> LiveResult | None:
+    def result(self) -> Evaluation | None:
         """The result, if it is there."""
         outcome = self._future.result() if self._future.done() else None
         return None if isinstance(outcome, str) else outcome
 
-    def wait(self, timeout: float) -> LiveResult:
+    def wait(self, timeout: float) -> Evaluation:
         """Wait for the result, blocking this thread.
 
         Raises:
@@ -50,7 +50,7 @@ class Receipt:
             raise EvaluationTimeout("timeout")
         return _result(self._future.result())
 
-    async def await_result(self, timeout: float) -> LiveResult:  # noqa: ASYNC109 - as in wait
+    async def await_result(self, timeout: float) -> Evaluation:  # noqa: ASYNC109 - as in wait
         """`wait` without blocking the event loop."""
         waiting = asyncio.wrap_future(self._future)
         if not (await asyncio.wait([waiting], timeout=timeout))[0]:
@@ -59,7 +59,7 @@ class Receipt:
         return _result(waiting.result())
 
 
-def _result(outcome: LiveResult | str) -> LiveResult:
+def _result(outcome: Evaluation | str) -> Evaluation:
     if outcome == "over_budget":
         raise BudgetExceeded("the run was not evaluated: over_budget")
     if isinstance(outcome, str):

@@ -11,17 +11,17 @@ import time
 from collections.abc import Awaitable, Callable
 
 from ragaliq.core.concurrency import is_being_cancelled
-from ragaliq.core.guard import suppress
+from ragaliq.core.results import Evaluation
+from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread
 from ragaliq.live.complaints import Complaints
-from ragaliq.live.job import LiveResult
 from ragaliq.live.stats import Tally
 
 __all__ = ["Reporter", "ResultCallback"]
 
 logger = logging.getLogger(__name__)
 
-ResultCallback = Callable[[LiveResult], object | Awaitable[object]]
+ResultCallback = Callable[[Evaluation], object | Awaitable[object]]
 
 
 class Reporter:
@@ -51,7 +51,7 @@ class Reporter:
         """Whether the caller is the user's function."""
         return threading.get_ident() == self._thread.ident
 
-    async def report(self, result: LiveResult, tally: Tally) -> None:
+    async def report(self, result: Evaluation, tally: Tally) -> None:
         """Call the function and wait for its end; counts what goes wrong."""
         since = self._blocked_since
         if since is not None and time.monotonic() - since > self._timeout:
@@ -78,7 +78,7 @@ class Reporter:
         """End the thread; a function that blocks it is left behind."""
         self._thread.stop(_nothing, timeout=0.25)
 
-    async def _call(self, result: LiveResult, given_up: threading.Event) -> None:
+    async def _call(self, result: Evaluation, given_up: threading.Event) -> None:
         if given_up.is_set():
             return  # counted as too late while another call blocked the thread
         with suppress():

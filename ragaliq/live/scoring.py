@@ -10,14 +10,14 @@ from functools import cached_property
 
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.results import EvaluationResult, Status
+from ragaliq.core.results import Evaluation, EvaluationResult, Status
 from ragaliq.errors import CircuitOpenError
 from ragaliq.execution import CaseScorer
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.patience import in_flight_for, require_prompt
 from ragaliq.live.agreement import AgreementWatch
 from ragaliq.live.complaints import Complaints
-from ragaliq.live.job import Job, LiveResult, Submission
+from ragaliq.live.job import Job, Submission
 from ragaliq.live.kept_runs import kept_runs
 from ragaliq.live.limits.protection import Judging, Protection
 from ragaliq.live.stats import Outcome, Tally
@@ -68,7 +68,7 @@ class LiveScorer:
         protection: Protection,
         *,
         returns_unjudged: bool = False,
-    ) -> LiveResult | None:
+    ) -> Evaluation | None:
         """Judge a run and count what became of it; does not raise.
 
         Args:
@@ -102,7 +102,7 @@ class LiveScorer:
         tally.evaluated(result.results, _outcome(result))
         return result
 
-    async def _evaluate(self, submission: Submission, judging: Judging) -> LiveResult:
+    async def _evaluate(self, submission: Submission, judging: Judging) -> Evaluation:
         job = submission.job()
         with self.runs.keeping(job) if self.runs else nullcontext():
             result = await self.evaluate(job, judging)
@@ -116,7 +116,7 @@ class LiveScorer:
         *,
         metrics: Collection[str] | None = None,
         accept: Callable[[Mapping[str, EvaluationResult]], None] = lambda _: None,
-    ) -> LiveResult:
+    ) -> Evaluation:
         """Judge a job and emit the results; stores nothing.
 
         Args:
@@ -131,7 +131,7 @@ class LiveScorer:
             accept(results)
             emission.record(results)
         self._agreement.record()
-        return LiveResult(case=job.case, results=results, run=job.run, lag=lag)
+        return Evaluation(case=job.case, results=results, run=job.run, lag=lag)
 
     def in_flight(self, concurrency: int) -> int:
         """Runs evaluated at the same time: as set, or more where the judge needs more."""
@@ -175,7 +175,7 @@ class LiveScorer:
 
     def _leave_alone(
         self, submission: Submission, job: Job | None, tally: Tally
-    ) -> LiveResult | None:
+    ) -> Evaluation | None:
         # There may be thousands of these a second: they are counted, and make no spans or events.
         chosen = self._chosen(dict(submission.choice.metrics))
         results = {evaluator.name: self._unjudged[evaluator.name] for evaluator in chosen}
@@ -183,7 +183,7 @@ class LiveScorer:
         self._emitter.unjudged(submission.pipeline, results)
         if job is None:
             return None
-        return LiveResult(case=job.case, results=results, run=job.run, lag=_lag(job))
+        return Evaluation(case=job.case, results=results, run=job.run, lag=_lag(job))
 
     @cached_property
     def _unjudged(self) -> Mapping[str, EvaluationResult]:
@@ -198,6 +198,6 @@ def _lag(job: Job) -> float:
     return max(0.0, time.time() - job.run.ended_at)
 
 
-def _outcome(result: LiveResult) -> Outcome:
+def _outcome(result: Evaluation) -> Outcome:
     statuses = {metric.status for metric in result.results.values()}
     return "no_context" if statuses == {Status.NO_CONTEXT} else "evaluated"

@@ -17,7 +17,7 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, set_val
 
 from ragaliq.core.backoff import spread
 from ragaliq.core.concurrency import is_being_cancelled
-from ragaliq.core.guard import suppress
+from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread
 from ragaliq.sinks.base import Settling, Sink, SinkError, SinkLimits, SinkStats
 from ragaliq.sinks.record import EvaluationRecord

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragaliq.core.results import UNCALIBRATED, EvidenceSpan, JudgeUsage, Status, Verdict
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import ChunkId
 
 __all__ = [
@@ -152,7 +152,7 @@ class EvaluationRecord(_Record):
 
     schema_version: int = Field(default=RECORD_VERSION, ge=1, le=RECORD_VERSION)
     evaluation_id: str
-    run: EvaluatedRun
+    run: RunInfo
     case_id: str
     created_at: float
     lag: float | None = None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from ragaliq._version import __version__
 from ragaliq.core.results import ClaimDetail, EvaluationResult, EvidenceSpan
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.sinks.record import (
     CaseRecord,
@@ -36,7 +36,7 @@ MAX_NAME = 512
 def evaluation_record(
     case: RAGTestCase,
     results: Mapping[str, EvaluationResult],
-    run: EvaluatedRun,
+    run: RunInfo,
     *,
     content: ContentPolicy,
     lag: float | None = None,
@@ -84,7 +84,7 @@ def renamed(record: EvaluationRecord, *, run_id: str, case_id: str) -> Evaluatio
     )
 
 
-def _storable(run: EvaluatedRun) -> EvaluatedRun:
+def _storable(run: RunInfo) -> RunInfo:
     texts = {"run_id", "pipeline", "sampling_reason", "session_id", "response_id"}
     return run.model_copy(
         update={
@@ -95,7 +95,7 @@ def _storable(run: EvaluatedRun) -> EvaluatedRun:
     )
 
 
-def evaluation_id(run: EvaluatedRun, scorers: Iterable[tuple[str, str, str | None]]) -> str:
+def evaluation_id(run: RunInfo, scorers: Iterable[tuple[str, str, str | None]]) -> str:
     """The id of a run's record, which can be told before anything is judged.
 
     Args:
@@ -105,11 +105,11 @@ def evaluation_id(run: EvaluatedRun, scorers: Iterable[tuple[str, str, str | Non
     return deterministic_id(["run", *_run_key(run), *(part for key in scorers for part in key)])
 
 
-def _metric_id(run: EvaluatedRun, scorer: tuple[str, str, str | None]) -> str:
+def _metric_id(run: RunInfo, scorer: tuple[str, str, str | None]) -> str:
     return deterministic_id(["metric", *_run_key(run), *scorer])
 
 
-def _run_key(run: EvaluatedRun) -> list[str | None]:
+def _run_key(run: RunInfo) -> list[str | None]:
     # With the time of its end, a run under an id that the application uses again is another run;
     # a job that is delivered twice carries the same time.
     return [run.run_id, repr(run.ended_at)]
@@ -120,7 +120,7 @@ def _scorer_key(result: EvaluationResult) -> tuple[str, str, str | None]:
 
 
 def _metric_record(
-    run: EvaluatedRun, result: EvaluationResult, places: _Places, content: ContentPolicy | None
+    run: RunInfo, result: EvaluationResult, places: _Places, content: ContentPolicy | None
 ) -> MetricRecord:
     value = score(result)
     return MetricRecord(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 
 from ragaliq.core.results import EvaluationResult
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.sinks.base import Remembering, Sink, SinkLimits, SinkStats
 from ragaliq.sinks.lane import ErrorHook, SinkLane
@@ -59,7 +59,7 @@ class SinkSet:
         self,
         case: RAGTestCase,
         results: Mapping[str, EvaluationResult],
-        run: EvaluatedRun,
+        run: RunInfo,
         *,
         lag: float | None = None,
     ) -> None:
@@ -70,7 +70,7 @@ class SinkSet:
         self,
         case: RAGTestCase,
         results: Mapping[str, EvaluationResult],
-        run: EvaluatedRun,
+        run: RunInfo,
         *,
         lag: float | None = None,
     ) -> list[Future[str]]:

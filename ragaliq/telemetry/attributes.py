@@ -10,7 +10,7 @@ from opentelemetry.util.types import AttributeValue
 
 from ragaliq._version import __version__
 from ragaliq.core.results import ClaimDetail, EvaluationResult
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.run import RunInfo
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy, identifier, sendable
 from ragaliq.telemetry.options import ClaimDetailLevel
@@ -81,7 +81,7 @@ def explanation(result: EvaluationResult, content: ContentPolicy, *, captured: b
     return None if result.status.is_measured else result.status.value
 
 
-def root_attributes(run: EvaluatedRun, lag: float) -> Attributes:
+def root_attributes(run: RunInfo, lag: float) -> Attributes:
     """Attributes of the root span, known before the evaluation begins."""
     attributes: Attributes = {
         names.SPAN_KIND: names.SPAN_KIND_EVALUATOR,

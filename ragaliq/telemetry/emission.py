@@ -16,7 +16,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanKind, StatusCode
 
 from ragaliq.core.results import ClaimDetail, EvaluationResult
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.run import RunInfo
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import (
     Attributes,
@@ -47,7 +47,7 @@ class Emission:
         lag: Seconds between the end of the run and the start of its evaluation.
     """
 
-    def __init__(self, emitter: Emitter, run: EvaluatedRun, lag: float) -> None:
+    def __init__(self, emitter: Emitter, run: RunInfo, lag: float) -> None:
         self._emitter = emitter
         self._run = run
         self._lag = lag

@@ -14,7 +14,7 @@ from opentelemetry.context import attach, detach
 
 from ragaliq._version import __version__
 from ragaliq.core.results import EvaluationResult
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.run import RunInfo
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emission import Emission
@@ -72,7 +72,7 @@ class Emitter:
             self.complain("recording metrics", error)
 
     @contextmanager
-    def evaluation(self, run: EvaluatedRun, *, lag: float = 0.0) -> Iterator[Emission]:
+    def evaluation(self, run: RunInfo, *, lag: float = 0.0) -> Iterator[Emission]:
         """Open the root span of an evaluation and make it current, so that a judge's spans nest.
 
         The span is ended in every case, cancellation included.

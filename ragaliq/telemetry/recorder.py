@@ -9,7 +9,7 @@ from opentelemetry import metrics
 from opentelemetry.context import Context
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.run import RunInfo
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import Attributes, distinct_claims, label, score, verdict
 from ragaliq.telemetry.cardinality import BoundedValues
@@ -45,7 +45,7 @@ class MetricsRecorder:
 
     def evaluated(
         self,
-        run: EvaluatedRun,
+        run: RunInfo,
         results: Mapping[str, EvaluationResult],
         *,
         lag: float,
@@ -70,7 +70,7 @@ class MetricsRecorder:
             }
             self._claims.add(1, attributes | pipeline, context=target)
 
-    def spent(self, run: EvaluatedRun, results: Mapping[str, EvaluationResult]) -> None:
+    def spent(self, run: RunInfo, results: Mapping[str, EvaluationResult]) -> None:
         """Record what the judge was paid, failed evaluations included."""
         for result in results.values():
             attributes = self._bounded(

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ragaliq.core.run import EvaluatedRun, SpanTarget
+from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.traces.traced_case import TracedCase
 
@@ -49,7 +49,7 @@ def case_of(traced: TracedCase) -> RAGTestCase | None:
     return traced.draft.build().model_copy(update={"metadata": {_KEY: kept}})
 
 
-def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0.0) -> EvaluatedRun:
+def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0.0) -> RunInfo:
     """The run that results of a case speak about; its own where the case is from a trace.
 
     Args:
@@ -62,7 +62,7 @@ def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0
     if isinstance(held, Mapping):
         try:
             origin = _Origin.model_validate(dict(held))
-            return EvaluatedRun.model_validate(
+            return RunInfo.model_validate(
                 {
                     **origin.model_dump(),
                     "run_id": run_id,
@@ -71,4 +71,4 @@ def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0
             )
         except ValidationError:
             pass  # metadata of somebody else's under the same name
-    return EvaluatedRun(run_id=run_id, pipeline=pipeline, ended_at=ended_at)
+    return RunInfo(run_id=run_id, pipeline=pipeline, ended_at=ended_at)

@@ -10,12 +10,12 @@ from weakref import WeakValueDictionary
 
 from ragaliq.core.backoff import pause_before_retry
 from ragaliq.core.evaluator import judge_name
-from ragaliq.core.results import EvaluationResult
+from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.errors import RagaliqError
 from ragaliq.evaluators.registry import resolve_evaluators
 from ragaliq.execution import ThreadScorer
 from ragaliq.judges.patience import require_prompt
-from ragaliq.live.job import Job, LiveResult
+from ragaliq.live.job import Job
 from ragaliq.live.limits.protection import Protection
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import chosen_judge, read_settings
@@ -161,7 +161,7 @@ class JobJudge:
         await self._store(result)
         return "evaluated"
 
-    async def _store(self, result: LiveResult) -> None:
+    async def _store(self, result: Evaluation) -> None:
         waiting = self._sinks.store(result.case, result.results, result.run, lag=result.lag)
         outcomes = await asyncio.gather(*map(asyncio.wrap_future, waiting))
         if outcomes and "written" not in outcomes:

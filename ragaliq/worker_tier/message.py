@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ragaliq.core.run import EvaluatedRun, SpanTarget
+from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.errors import RagaliqError
 from ragaliq.live.job import Job
@@ -64,7 +64,7 @@ class JobMessage(BaseModel):
     metrics: tuple[Annotated[str, Field(max_length=256)], ...] = Field(min_length=1)
     traceparent: str | None = Field(default=None, pattern=_TRACEPARENT)
     case: RAGTestCase
-    run: EvaluatedRun
+    run: RunInfo
 
     def job(self) -> Job:
         """The job; a span that is named by `traceparent` alone is found as well."""
@@ -134,7 +134,7 @@ def _known_part(data: dict[str, Any]) -> object:
     """What this version knows of a message of a newer minor version."""
     kept = _known_fields(JobMessage, data)
     kept["case"] = _known_fields(RAGTestCase, kept.get("case"))
-    kept["run"] = _known_fields(EvaluatedRun, kept.get("run"))
+    kept["run"] = _known_fields(RunInfo, kept.get("run"))
     if isinstance(kept["case"], dict) and isinstance(kept["case"].get("context"), list):
         kept["case"]["context"] = [_known_fields(ContextChunk, c) for c in kept["case"]["context"]]
     if isinstance(kept["run"], dict):

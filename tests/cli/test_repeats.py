@@ -9,7 +9,7 @@ import pytest
 from ragaliq.cli.goals import Goal, missed
 from ragaliq.cli.tally import RunTally
 from ragaliq.core.results import Status
-from ragaliq.core.run import EvaluatedRun
+from ragaliq.core.run import RunInfo
 from ragaliq.sinks import EvaluationRecord, MetricRecord
 from ragaliq.sinks.repeats import case_of, joint_score, joint_status, run_id_of
 
@@ -108,7 +108,7 @@ def record_of(case, repeat=0, score=None, status=Status.SCORED):
     )
     return EvaluationRecord(
         evaluation_id="e",
-        run=EvaluatedRun(run_id=run_id_of(case, repeat)),
+        run=RunInfo(run_id=run_id_of(case, repeat)),
         case_id=case,
         created_at=0.0,
         metrics=(metric,),
@@ -135,9 +135,9 @@ def test_a_case_counts_with_the_mean_of_its_judgings():
 
 def test_only_judgings_of_one_case_belong_together():
     assert case_of(record_of("a", 2)) == "a"
-    live = record_of("a").model_copy(update={"run": EvaluatedRun(run_id="run-7")})
+    live = record_of("a").model_copy(update={"run": RunInfo(run_id="run-7")})
     assert case_of(live) == "run-7"
-    other = record_of("a").model_copy(update={"run": EvaluatedRun(run_id="a#b")})
+    other = record_of("a").model_copy(update={"run": RunInfo(run_id="a#b")})
     assert case_of(other) == "a#b"
 
 

@@ -18,12 +18,12 @@ from handbook.safety import clean
 from ragaliq import (
     ClaimDetail,
     ContextChunk,
-    EvaluatedRun,
+    Evaluation,
     EvaluationResult,
     JudgeUsage,
-    LiveResult,
     MonitorStats,
     RAGTestCase,
+    RunInfo,
 )
 
 ANSWER = "Bikes are red. Cars are blue. Trams fly."
@@ -69,9 +69,7 @@ def live(claims=CLAIMS, *, answer=ANSWER, query="Which colour?", **changes):
     scored = {"evaluator_name": "faithfulness", "score": 0.25, "passed": False, "claims": claims}
     result = EvaluationResult(**{**scored, **changes})
     case = RAGTestCase(query=query, response=answer, context=[ContextChunk(text="t", id="c")])
-    return LiveResult(
-        case=case, results={"faithfulness": result}, run=EvaluatedRun(run_id="r"), lag=0.0
-    )
+    return Evaluation(case=case, results={"faithfulness": result}, run=RunInfo(run_id="r"), lag=0.0)
 
 
 def test_each_verdict_is_shown_in_place_with_sign_and_number():

@@ -7,7 +7,7 @@ import pickle
 import pytest
 from worker_fleet import eventually
 
-from ragaliq import EvaluatedRun, RAGTestCase
+from ragaliq import RAGTestCase, RunInfo
 from ragaliq.live.job import Job
 from ragaliq.worker_tier.message import message_of
 
@@ -18,7 +18,7 @@ def message(**changed):
     case = RAGTestCase(
         id="case-1", query=f"case-1 {SECRET}", context=["Alpha is one."], response="Alpha is one."
     )
-    job = Job(case=case, run=EvaluatedRun(run_id="run-1", ended_at=1.0))
+    job = Job(case=case, run=RunInfo(run_id="run-1", ended_at=1.0))
     return message_of(job, ["faithfulness"]) | changed
 
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragaliq import ConfigurationError, DatasetError, EvaluatedRun, EvaluationResult, RAGTestCase
+from ragaliq import ConfigurationError, DatasetError, EvaluationResult, RAGTestCase, RunInfo
+from ragaliq.core.results import Evaluation
 from ragaliq.live.estimate import OTHER_PIPELINES, TrafficEstimator, estimate_traffic
-from ragaliq.live.job import LiveResult
 from ragaliq.live.two_judges import TwoJudgeEstimator, estimate_with_two_judges
 from ragaliq.testing import ScriptedJudge
 
@@ -21,8 +21,8 @@ def result(score, *, run_id="1", probability=1.0, status="scored", pipeline="p",
         passed=None if score is None else score >= 0.7,
         status=status,
     )
-    run = EvaluatedRun(run_id=run_id, pipeline=pipeline, sampling_probability=probability)
-    return LiveResult(case=CASE, results={metric: outcome}, run=run, lag=0.0)
+    run = RunInfo(run_id=run_id, pipeline=pipeline, sampling_probability=probability)
+    return Evaluation(case=CASE, results={metric: outcome}, run=run, lag=0.0)
 
 
 def test_the_mean_over_all_traffic_undoes_what_rules_sampled_more_often():
@@ -73,7 +73,7 @@ def test_nothing_but_failures_gives_counts_and_no_figure():
 
 def test_a_metric_sampled_more_rarely_than_its_run_counts_with_its_own_probability():
     scores = {name: EvaluationResult(evaluator_name=name, score=0.5, passed=False) for name in "ab"}
-    run = EvaluatedRun(
+    run = RunInfo(
         pipeline="p",
         sampling_probability=0.5,
         metric_probabilities={"a": 0.5, "b": 0.1},
@@ -85,7 +85,7 @@ def test_a_metric_sampled_more_rarely_than_its_run_counts_with_its_own_probabili
 
 def test_a_run_chosen_for_its_feedback_is_counted_but_in_no_figure():
     scores = {"a": EvaluationResult(evaluator_name="a", score=0.0, passed=False)}
-    run = EvaluatedRun(pipeline="p", sampling_probability=1.0, represents_traffic=False, run_id="1")
+    run = RunInfo(pipeline="p", sampling_probability=1.0, represents_traffic=False, run_id="1")
     chosen = SimpleNamespace(run=run, results=scores)
     (estimate,) = estimate_traffic([result(1.0, metric="a"), chosen])
     assert (estimate.mean.value, estimate.sampled, estimate.left_out) == (1.0, 1, 1)

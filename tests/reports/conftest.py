@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq import EvaluatedRun
+from ragaliq import RunInfo
 from ragaliq.core.results import EvidenceSpan, JudgeUsage, Status
 from ragaliq.sinks import EvaluationRecord, MetricRecord
 from ragaliq.sinks.record import CaseRecord, ChunkRecord, ClaimRecord
@@ -89,7 +89,7 @@ def record_of(number, *, rng=None, text=True, **fields):
     )
     record = EvaluationRecord(
         evaluation_id=f"{number:032x}",
-        run=EvaluatedRun(
+        run=RunInfo(
             run_id=f"run-{number:05}", pipeline=("visitors", "school groups")[number % 3 == 0]
         ),
         case_id=f"case-{number}",
@@ -193,7 +193,7 @@ def hostile_record(payload, number=0):
     ]
     return EvaluationRecord(
         evaluation_id=payload,
-        run=EvaluatedRun(
+        run=RunInfo(
             run_id=payload,
             pipeline=payload,
             session_id=payload,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragaliq import EvaluatedRun
+from ragaliq import RunInfo
 from ragaliq.core.results import Status
 from ragaliq.reports.gathering import Gathering
 from ragaliq.sinks.repeats import run_id_of
@@ -18,7 +18,7 @@ def gathered(record_of, metric_of):
             record_of(
                 number,
                 case_id=case,
-                run=EvaluatedRun(run_id=run_id_of(case, repeat), pipeline=pipeline),
+                run=RunInfo(run_id=run_id_of(case, repeat), pipeline=pipeline),
                 metrics=(metric_of("faithfulness", score),),
             )
             for number, (case, repeat, score, pipeline) in enumerate(judgings)

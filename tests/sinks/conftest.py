@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq import ClaimDetail, EvaluatedRun, EvaluationResult, RAGTestCase, SpanTarget
+from ragaliq import ClaimDetail, EvaluationResult, RAGTestCase, RunInfo, SpanTarget
 from ragaliq.core.results import EvidenceSpan, JudgeUsage, Status
 from ragaliq.sinks import SinkError, evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
@@ -71,7 +71,7 @@ def result_of_fixture():
 
 
 def run_of(number=0, **fields):
-    return EvaluatedRun(
+    return RunInfo(
         run_id=f"run-{number}",
         **{
             "pipeline": "zoo",

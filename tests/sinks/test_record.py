@@ -72,12 +72,12 @@ def test_the_redactor_sees_every_text_before_it_is_cut(case, result_of, captured
         return text.replace("secret", "■")
 
     long = RAGTestCase(query="secret " * 9000, context=["c" * 50_000], response="r" * 50_000)
-    from ragaliq import EvaluatedRun
+    from ragaliq import RunInfo
 
     record = evaluation_record(
         long,
         {"faithfulness": result_of()},
-        EvaluatedRun(run_id="r"),
+        RunInfo(run_id="r"),
         content=ContentPolicy(on_spans=True, on_events=True, redact=redact),
     )
     assert set(seen) == {"question", "answer", "chunk", "claim", "evidence", "explanation"}
@@ -134,9 +134,9 @@ def test_a_record_survives_json(record_of, content):
 
 
 def test_lone_surrogates_do_not_keep_a_record_from_being_written(result_of, captured):
-    from ragaliq import EvaluatedRun
+    from ragaliq import RunInfo
 
     case = RAGTestCase(id="\ud800", query="\ud800", context=["\udfff"], response="\ud800")
-    run = EvaluatedRun(run_id="\ud800", pipeline="\ud800", session_id="\ud800")
+    run = RunInfo(run_id="\ud800", pipeline="\ud800", session_id="\ud800")
     record = evaluation_record(case, {"faithfulness": result_of()}, run, content=captured)
     assert EvaluationRecord.model_validate_json(record.model_dump_json()) == record

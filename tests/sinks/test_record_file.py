@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ragaliq import EvaluatedRun, RAGTestCase
+from ragaliq import RAGTestCase, RunInfo
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import DatasetError
 from ragaliq.sinks import evaluation_record
@@ -20,7 +20,7 @@ SETTINGS = {"judge": "local", "metrics": {"faithfulness": 0.7}}
 def record(name):
     case = RAGTestCase(id=name, query="Q", context=["C"], response="A")
     result = EvaluationResult(evaluator_name="faithfulness", score=1.0, passed=True)
-    run = EvaluatedRun(run_id=name)
+    run = RunInfo(run_id=name)
     content = ContentPolicy(on_spans=True, on_events=True)
     return evaluation_record(case, {"faithfulness": result}, run, content=content)
 

@@ -10,7 +10,7 @@ import asyncio
 import sys
 import time
 
-from ragaliq import EvaluatedRun, EvaluationResult, RAGTestCase
+from ragaliq import EvaluationResult, RAGTestCase, RunInfo
 from ragaliq.sinks import SinkError, evaluation_record
 from ragaliq.sinks.sqlite import SQLiteStore
 from ragaliq.telemetry.content import ContentPolicy
@@ -21,7 +21,7 @@ def record(writer, number):
     return evaluation_record(
         RAGTestCase(query="q", response="r"),
         {"faithfulness": result},
-        EvaluatedRun(run_id=f"{writer}-{number}", ended_at=1.0),
+        RunInfo(run_id=f"{writer}-{number}", ended_at=1.0),
         content=ContentPolicy(),
     )
 

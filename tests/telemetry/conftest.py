@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from ragaliq import (
     ClaimDetail,
-    EvaluatedRun,
     EvaluationResult,
     RAGTestCase,
+    RunInfo,
     SpanTarget,
     Status,
     TelemetryOptions,
@@ -68,7 +68,7 @@ def target():
 
 @pytest.fixture
 def run(target):
-    return EvaluatedRun(
+    return RunInfo(
         run_id="run-1",
         pipeline="support",
         framework="langchain",

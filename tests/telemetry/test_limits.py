@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq import ClaimDetail, EvaluatedRun, EvaluationResult, SpanTarget, TelemetryOptions
+from ragaliq import ClaimDetail, EvaluationResult, RunInfo, SpanTarget, TelemetryOptions
 from ragaliq.telemetry import ContentPolicy, Emitter, names
 
 LONG = "x" * 10_000
@@ -18,7 +18,7 @@ LONGEST = max(
 
 @pytest.fixture
 def worst_run():
-    return EvaluatedRun(
+    return RunInfo(
         run_id=LONG,
         pipeline=LONG,
         framework="langchain",

@@ -10,10 +10,10 @@ import pytest
 from ragaliq import (
     Budget,
     CircuitBreaker,
-    EvaluatedRun,
     JudgeAPIError,
     JudgeUsage,
     RAGTestCase,
+    RunInfo,
     SinkError,
     WorkerSettings,
 )
@@ -58,7 +58,7 @@ class Kept:
 
 def message(name="run-1", **changed):
     case = RAGTestCase(id=name, query="q", context=["Alpha is one."], response="Alpha is one.")
-    job = Job(case=case, run=EvaluatedRun(run_id=name, ended_at=1.0))
+    job = Job(case=case, run=RunInfo(run_id=name, ended_at=1.0))
     return message_of(job, ["faithfulness"]) | changed
 
 

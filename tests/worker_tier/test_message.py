@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq import ContextChunk, EvaluatedRun, RAGTestCase, SpanTarget
+from ragaliq import ContextChunk, RAGTestCase, RunInfo, SpanTarget
 from ragaliq.live.job import Job
 from ragaliq.worker_tier.message import MessageRefusedError, message_of, read_message
 
@@ -26,7 +26,7 @@ def jobs():
         RAGTestCase, query=TEXTS, response=TEXTS, context=st.lists(TEXTS | chunks, max_size=4)
     )
     runs = st.builds(
-        EvaluatedRun,
+        RunInfo,
         run_id=TEXTS,
         pipeline=TEXTS,
         target=st.sampled_from([None, TARGET]),
@@ -49,7 +49,7 @@ JSON = st.recursive(
     max_leaves=10,
 )
 A_MESSAGE = message_of(
-    Job(case=RAGTestCase(id="c", query="q", response="r"), run=EvaluatedRun(run_id="r")), ["m"]
+    Job(case=RAGTestCase(id="c", query="q", response="r"), run=RunInfo(run_id="r")), ["m"]
 )
 
 
@@ -73,7 +73,7 @@ def test_a_span_that_only_traceparent_names_is_found():
 
 
 def test_the_id_of_a_job_is_that_of_its_run():
-    job = Job(case=RAGTestCase(query="q", response="r"), run=EvaluatedRun(run_id="r", ended_at=2.0))
+    job = Job(case=RAGTestCase(query="q", response="r"), run=RunInfo(run_id="r", ended_at=2.0))
     assert message_of(job, ["m"])["job_id"] == message_of(job, ["m"])["job_id"]
     other = job.model_copy(update={"run": job.run.model_copy(update={"ended_at": 3.0})})
     assert message_of(job, ["m"])["job_id"] != message_of(other, ["m"])["job_id"]

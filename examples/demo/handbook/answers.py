@@ -12,7 +12,7 @@ from rich.text import Text
 from handbook.palette import FAIL, PASS, VERDICTS, look_of
 from handbook.questions import Question
 from handbook.safety import clean, safe_text
-from ragaliq import ClaimDetail, EvaluationResult, LiveResult
+from ragaliq import ClaimDetail, Evaluation, EvaluationResult
 
 __all__ = ["answer_view", "claims_of", "colour_claims", "legend"]
 
@@ -23,7 +23,7 @@ def legend() -> Text:
     return Text("   ").join(parts)
 
 
-def answer_view(item: Question, live: LiveResult, *, number: int, total: int) -> Group:
+def answer_view(item: Question, live: Evaluation, *, number: int, total: int) -> Group:
     """Question, coloured answer, claims, scores and what to look at.
 
     Args:

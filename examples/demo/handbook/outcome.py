@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from handbook.errors import DemoError
 from handbook.questions import Question
 from handbook.safety import clean
-from ragaliq import EvaluationResult, LiveResult
+from ragaliq import Evaluation, EvaluationResult
 
 __all__ = ["by_question", "check_judge"]
 
 
 def by_question(
-    questions: Sequence[Question], received: Sequence[LiveResult], outcomes: Mapping[str, int]
-) -> dict[str, LiveResult]:
+    questions: Sequence[Question], received: Sequence[Evaluation], outcomes: Mapping[str, int]
+) -> dict[str, Evaluation]:
     """Results by question id.
 
     Raises:
@@ -29,7 +29,7 @@ def by_question(
     return {item.id: by_text[item.question] for item in questions}
 
 
-def check_judge(live: Mapping[str, LiveResult]) -> None:
+def check_judge(live: Mapping[str, Evaluation]) -> None:
     """Complain when the judge failed.
 
     Raises:

@@ -9,13 +9,13 @@ from rich.text import Text
 
 from handbook.answers import claims_of
 from handbook.questions import Question
-from ragaliq import LiveResult
+from ragaliq import Evaluation
 
 __all__ = ["disagreements", "reader_view"]
 
 
 def disagreements(
-    questions: Sequence[Question], live: Mapping[str, LiveResult]
+    questions: Sequence[Question], live: Mapping[str, Evaluation]
 ) -> tuple[list[str], int]:
     """Where the judge and the reader differ about a whole answer.
 
@@ -33,7 +33,7 @@ def disagreements(
     return different, compared
 
 
-def reader_view(questions: Sequence[Question], live: Mapping[str, LiveResult]) -> Group:
+def reader_view(questions: Sequence[Question], live: Mapping[str, Evaluation]) -> Group:
     """The comparison in a sentence, with the answers that the judge gets wrong by name."""
     different, compared = disagreements(questions, live)
     line = f"The judge and a careful reader agree on {compared - len(different)} of {compared}"

@@ -22,7 +22,7 @@ from handbook.outcome import by_question, check_judge
 from handbook.playback import Playback
 from handbook.questions import Question, load_questions
 from handbook.reader import reader_view
-from ragaliq import LiveResult, Monitor
+from ragaliq import Evaluation, Monitor
 
 __all__ = ["Application", "Ask", "Handbook", "run_session"]
 
@@ -80,7 +80,7 @@ def run_session(framework: str, application: Application) -> None:
     console.print(Text(f"{framework} with ragaliq, judge: {judge}", style="bold"))
     console.print("Answers are prerecorded; retrieval and evaluation are live.", legend(), sep="\n")
 
-    received: list[LiveResult] = []
+    received: list[Evaluation] = []
     # The application's own callback: it may see the text, telemetry does not.
     with Monitor(judge=judge, evaluators=METRICS, on_result=received.append) as monitor:
         with application(handbook, monitor) as ask:

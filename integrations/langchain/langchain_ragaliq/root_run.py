@@ -16,7 +16,7 @@ from langchain_ragaliq.extract import question_of
 from langchain_ragaliq.overrides import Facts, Overrides
 from langchain_ragaliq.sources import Sources
 from langchain_ragaliq.target import TargetFinder
-from ragaliq import Passage, RunTicket
+from ragaliq import OpenRun, Passage
 
 __all__ = ["RootRun", "reason_of"]
 
@@ -83,7 +83,7 @@ class RootRun:
     def __init__(
         self,
         run_id: UUID,
-        ticket: RunTicket | None,
+        ticket: OpenRun | None,
         overrides: Overrides | None = None,
     ) -> None:
         self.key = run_id.int

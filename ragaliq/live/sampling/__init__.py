@@ -10,11 +10,10 @@ from ragaliq.live.sampling.rules import (
     OnTag,
     SamplingRule,
 )
-from ragaliq.live.sampling.sampler import Chance, Sampler
+from ragaliq.live.sampling.sampler import Sampler, SamplingDecision
 from ragaliq.live.sampling.settings import Sampling
 
 __all__ = [
-    "Chance",
     "Choice",
     "FinishedRun",
     "OnCondition",
@@ -24,5 +23,6 @@ __all__ = [
     "OnTag",
     "Sampler",
     "Sampling",
+    "SamplingDecision",
     "SamplingRule",
 ]

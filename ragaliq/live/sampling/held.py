@@ -15,7 +15,7 @@ from ragaliq.live.sampling.rules import OnFeedback
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
     from ragaliq.live.job import Submission
-    from ragaliq.live.sampling.sampler import Chance
+    from ragaliq.live.sampling.sampler import SamplingDecision
 
 __all__ = ["Held", "HeldRuns"]
 
@@ -25,7 +25,7 @@ class Held:
     """A run that ended unchosen, with all that is needed to choose it after all."""
 
     submission: Submission
-    chance: Chance
+    decision: SamplingDecision
     engine: Engine
     rules: tuple[str, ...]
     size: int
@@ -71,12 +71,16 @@ class HeldRuns:
         self._closed = False
 
     def add(
-        self, submission: Submission, chance: Chance, engine: Engine, rules: tuple[str, ...]
+        self,
+        submission: Submission,
+        decision: SamplingDecision,
+        engine: Engine,
+        rules: tuple[str, ...],
     ) -> None:
         """Hold a run."""
         held = Held(
             submission=submission,
-            chance=chance,
+            decision=decision,
             engine=engine,
             rules=rules,
             size=submission.size,

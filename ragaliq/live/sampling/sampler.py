@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ragaliq.core.guard import suppress
+from ragaliq.core.suppression import suppress
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.sampling.cap import RateCap
 from ragaliq.live.sampling.choice import Choice
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
     from ragaliq.live.job import Submission
 
-__all__ = ["Chance", "Sampler"]
+__all__ = ["Sampler", "SamplingDecision"]
 
 logger = logging.getLogger(__name__)
 
 
-class Chance:
+class SamplingDecision:
     """What is known at a run's start about whether it will be evaluated.
 
     Attributes:
@@ -127,7 +127,7 @@ class Sampler:
             general = sample_rate
         return cls(sampling or Sampling(), general=general, metrics=metrics)
 
-    def begin(self, run_id: str | UUID, pipeline: str) -> Chance | None:
+    def begin(self, run_id: str | UUID, pipeline: str) -> SamplingDecision | None:
         """What a run that has just started may expect; None when it cannot be chosen any more.
 
         Args:
@@ -137,7 +137,9 @@ class Sampler:
         rates = self._rates.everywhere or self._rates.of(pipeline)
         if self._rules:
             at = position(sampling_key(run_id))
-            return Chance(self, at, rates) if at < max(rates.highest, self._reach) else None
+            return (
+                SamplingDecision(self, at, rates) if at < max(rates.highest, self._reach) else None
+            )
         if rates.is_certain and self._cap is None:
             at, choice = 0.0, rates.shared_choice
         else:
@@ -145,9 +147,9 @@ class Sampler:
             if at >= rates.highest and self._cap is None:
                 return None  # most runs of most applications end here
             choice = self._choose(at, rates, ())
-        return None if choice is None else Chance(self, at, rates, choice)
+        return None if choice is None else SamplingDecision(self, at, rates, choice)
 
-    def settle(self, submission: Submission, chance: Chance, engine: Engine) -> bool:
+    def settle(self, submission: Submission, decision: SamplingDecision, engine: Engine) -> bool:
         """Decide about a finished run: queue it, hold it for feedback, or count it out."""
         try:
             matched = self._matched(submission)
@@ -157,15 +159,15 @@ class Sampler:
             # Something from outside, such as Ctrl-C, while a rule was asked: not ours to stop.
             engine.tally.end("incomplete_run", "interrupted")
             raise
-        choice = self._choose(chance.position, chance.rates, matched)
+        choice = self._choose(decision.position, decision.rates, matched)
         if choice is not None:
             submission.chosen(choice)
             return engine.submit(submission)
         feedback = self._feedback
-        if self._held is None or feedback is None or chance.position >= feedback.probability:
+        if self._held is None or feedback is None or decision.position >= feedback.probability:
             engine.tally.end("sampled_out")
         else:
-            self._held.add(submission, chance, engine, tuple(rule.name for rule in matched))
+            self._held.add(submission, decision, engine, tuple(rule.name for rule in matched))
         return False
 
     def feedback(self, name: str, value: float) -> bool:
@@ -234,7 +236,7 @@ class Sampler:
             )
 
     def _choose_late(self, held: Held, rule: OnFeedback) -> bool:
-        choice = self._choose(held.chance.position, held.chance.rates, (rule,))
+        choice = self._choose(held.decision.position, held.decision.rates, (rule,))
         if choice is None:
             held.engine.tally.end("sampled_out")
             return False

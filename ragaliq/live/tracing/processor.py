@@ -12,12 +12,12 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext
 
-from ragaliq.core.guard import is_suppressed
+from ragaliq.core.suppression import is_suppressed
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.monitor import Monitor
+from ragaliq.live.open_run import OpenRun
 from ragaliq.live.settings import require_positive
-from ragaliq.live.ticket import RunTicket
 from ragaliq.live.tracing.copied import begins_run, copied
 from ragaliq.live.tracing.following import Bounds
 from ragaliq.live.tracing.reading import UnitReader
@@ -180,7 +180,7 @@ class RagaliqSpanProcessor(SpanProcessor):
 
     def _begin(
         self, span: Span, context: SpanContext, parent_context: Context | None
-    ) -> RunTicket | None:
+    ) -> OpenRun | None:
         if otel_context.get_value(_SUPPRESSED, parent_context):
             return None
         # Sampling goes by the current trace, which this span may have begun just now.

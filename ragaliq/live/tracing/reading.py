@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from opentelemetry import context as otel_context
 
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.ticket import RunTicket
+from ragaliq.live.open_run import OpenRun
 from ragaliq.live.tracing.copied import trace_span
 from ragaliq.live.tracing.unit import Unit
 from ragaliq.telemetry.target import target_context
@@ -50,8 +50,8 @@ class UnitReader:
             ticket.discard("internal_error")
 
     def _tickets(
-        self, found: Sequence[TracedCase], ticket: RunTicket, unit: Unit
-    ) -> Iterator[tuple[TracedCase, RunTicket]]:
+        self, found: Sequence[TracedCase], ticket: OpenRun, unit: Unit
+    ) -> Iterator[tuple[TracedCase, OpenRun]]:
         """Each case with a ticket: the unit's own for one, new ones for the others."""
         top = f"{unit.top:016x}"
         own = next(
@@ -73,7 +73,7 @@ class UnitReader:
                 yield case, another
 
 
-def _end(case: TracedCase, ticket: RunTicket, unit: Unit) -> None:
+def _end(case: TracedCase, ticket: OpenRun, unit: Unit) -> None:
     if case.draft is None:
         ticket.discard(case.reason)
     elif unit.open and not _was_said(case.draft.response, unit):

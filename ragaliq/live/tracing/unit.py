@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ragaliq.live.ticket import RunTicket
+from ragaliq.live.open_run import OpenRun
 from ragaliq.live.tracing.copied import Copied
 
 __all__ = ["PastSpans", "Unit"]
@@ -52,7 +52,7 @@ class Unit:
 
     def __init__(
         self,
-        ticket: RunTicket | None,
+        ticket: OpenRun | None,
         *,
         top: int,
         trace_id: int,

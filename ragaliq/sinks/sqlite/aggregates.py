@@ -64,7 +64,7 @@ class ScoreBucket:
         mean: Mean of the measured scores; None without any.
         variance: Their sample variance; None below two.
         weighted_mean: Mean with each score weighted by the number of runs it stands for
-            (`EvaluatedRun.weight`): the estimate for all traffic, sampled or not. None where the
+            (`RunInfo.weight`): the estimate for all traffic, sampled or not. None where the
             scores stand for none, as those of runs chosen by feedback.
         passed: Measured scores that reach the threshold.
     """

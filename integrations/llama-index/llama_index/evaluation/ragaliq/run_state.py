@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from llama_index.evaluation.ragaliq.scope import Frame, Scope
 
 if TYPE_CHECKING:
-    from ragaliq import RunTicket, SpanTarget
+    from ragaliq import OpenRun, SpanTarget
 
 __all__ = ["Run", "RunRegistry", "Written"]
 
@@ -68,7 +68,7 @@ class Run:
         "written",
     )
 
-    def __init__(self, run_id: str, ticket: RunTicket, *, is_workflow: bool) -> None:
+    def __init__(self, run_id: str, ticket: OpenRun, *, is_workflow: bool) -> None:
         self.id = run_id
         self.ticket = ticket
         self.scope = Scope(is_workflow=is_workflow)

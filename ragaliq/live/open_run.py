@@ -14,14 +14,14 @@ from ragaliq.live.job import Framework, Submission
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
-    from ragaliq.live.sampling import Chance
+    from ragaliq.live.sampling import SamplingDecision
 
-__all__ = ["RunTicket"]
+__all__ = ["OpenRun"]
 
 logger = logging.getLogger(__name__)
 
 
-class RunTicket:
+class OpenRun:
     """What an adapter holds between a run's start and its end.
 
     End it with `submit` or `discard`; whatever comes after the first of them does nothing. One that
@@ -31,7 +31,7 @@ class RunTicket:
         run_id: The run's id as text.
     """
 
-    __slots__ = ("_chance", "_ended", "_engine", "_framework", "_pipeline", "run_id")
+    __slots__ = ("_decision", "_ended", "_engine", "_framework", "_pipeline", "run_id")
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class RunTicket:
         *,
         pipeline: str,
         framework: Framework,
-        chance: Chance,
+        decision: SamplingDecision,
         engine: Engine,
     ) -> None:
-        self._chance = chance
+        self._decision = decision
         self.run_id = run_id
         self._pipeline = pipeline
         self._framework: Framework = framework
@@ -84,7 +84,7 @@ class RunTicket:
         if not self._ended.acquire(blocking=False):
             return False
         try:
-            return self._chance.settle(
+            return self._decision.settle(
                 Submission(
                     case=case,
                     run_id=self.run_id,
