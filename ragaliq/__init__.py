@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from ragaliq.judges.calibration import CalibratedJudge, Calibration
     from ragaliq.judges.cascade import CascadeJudge
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
-    from ragaliq.judges.claude_batch import ClaudeBatchJudge
     from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
@@ -121,7 +120,6 @@ __all__ = [
     "ClaimDetail",
     "ClaimVerdict",
     "ClaimsResult",
-    "ClaudeBatchJudge",
     "ClaudeJudge",
     "ConfigurationError",
     "ContextChunk",
@@ -233,7 +231,6 @@ _NAMES = {
     "ragaliq.judges.calibration": "CalibratedJudge Calibration",
     "ragaliq.judges.cascade": "CascadeJudge",
     "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
-    "ragaliq.judges.claude_batch": "ClaudeBatchJudge",
     "ragaliq.judges.entailment": "EntailmentJudge",
     "ragaliq.judges.local": "LocalJudge",
     "ragaliq.judges.openai_compatible": "OpenAICompatibleJudge",

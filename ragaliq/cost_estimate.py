@@ -101,7 +101,7 @@ def _rehearse(judge: LLMJudge) -> LLMJudge:
         return Rehearsal(judge, LocalJudge())
     raise ConfigurationError(
         f"what {type(judge).__name__} costs cannot be estimated; it can for 'local', 'claude', "
-        "'claude-batch', judges derived from PromptedJudge, and cascades of these"
+        "judges derived from PromptedJudge, and cascades of these"
     )
 
 

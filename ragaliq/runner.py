@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from os import PathLike
 
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.keeping import keeping
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.sync import run_sync
@@ -20,7 +19,6 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.patience import in_flight_for
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.sinks.base import SinkStats
 from ragaliq.sinks.offline import offline_sinks
@@ -136,7 +134,7 @@ async def evaluate_async(
         evaluators: What is measured: names, classes or evaluators.
         judge: `local`, `claude`, or a judge. `RAGALIQ_JUDGE` has no say here: what a script
             costs is read in the script.
-        concurrency: Cases evaluated at the same time; more where the judge says so.
+        concurrency: Cases evaluated at the same time.
         policy: For evaluators without a policy of their own.
         on_progress: Called with (cases done, cases in all) after each case.
         sinks: Where results are stored besides: `sqlite:///path`, or sink objects. What became of
@@ -168,12 +166,9 @@ async def evaluate_async(
             stores.record(result.case, result.results)
             _tell(on_progress, done, len(todo))
 
-        # Until the caller has the results, another run that asks the same may need the replies.
-        with keeping() as replies:
-            results = await _evaluate_all(
-                todo, chosen, decider, concurrency, evaluated, pipeline=pipeline
-            )
-        replies.kept()
+        results = await _evaluate_all(
+            todo, chosen, decider, concurrency, evaluated, pipeline=pipeline
+        )
     return EvaluationRun(
         cases=results,
         metrics={e.name: _summary([r.results[e.name] for r in results]) for e in chosen},
@@ -215,8 +210,8 @@ async def _evaluate_all(
     async def score(place: tuple[int, RAGTestCase]) -> Mapping[str, EvaluationResult]:
         return await evaluate_case(place[1], evaluators, judge)
 
-    at_once = in_flight_for(judge, concurrency)
-    async with aclosing(score_stream(enumerate(cases), score, concurrency=at_once)) as stream:
+    stream_of_results = score_stream(enumerate(cases), score, concurrency=concurrency)
+    async with aclosing(stream_of_results) as stream:
         async for (position, case), outcome in stream:
             run = run_of(case, run_id=case.id, pipeline=pipeline, ended_at=time.time())
             results[position] = Evaluation(case=case, results=outcome, run=run)

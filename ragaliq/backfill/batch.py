@@ -22,7 +22,6 @@ from ragaliq.evaluators.claim_based import ClaimEvaluator
 from ragaliq.evaluators.context_based import ContextEvaluator
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.patience import in_flight_for
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
 from ragaliq.streaming import score_stream
 
@@ -152,8 +151,7 @@ class _Rows:
             return await evaluate_case(numbered[1], self._evaluators, judge)
 
         scored: AsyncGenerator[tuple[tuple[int, RAGTestCase], Mapping[str, EvaluationResult]], None]
-        in_flight = in_flight_for(judge, concurrency)
-        scored = score_stream(self._good(rows), score, concurrency=in_flight)
+        scored = score_stream(self._good(rows), score, concurrency=concurrency)
         async with aclosing(scored) as stream:
             async for (place, _), results in stream:
                 self._keep(place, results)

@@ -21,7 +21,6 @@ from ragaliq.errors import (
 from ragaliq.evaluators.verification import Verifier
 from ragaliq.judges.base import ClaimVerdict, LLMJudge
 from ragaliq.judges.calibration import raw_support
-from ragaliq.judges.patience import deadline_for, in_flight_for
 
 __all__ = ["judge_claims"]
 
@@ -45,7 +44,7 @@ async def judge_claims(
         judge: Who decides.
         concurrency: Claims asked about at the same time. A judge without a model computes: side by
             side its claims would only seem slower, so they go one after the other.
-        deadline: Seconds a claim may take; not for a judge that works in batches.
+        deadline: Seconds a claim may take.
         max_cost: US dollars after which no further claim is begun.
         already_spent: Cost of the part that was done before.
 
@@ -55,7 +54,7 @@ async def judge_claims(
     """
     todo = iter(claims)
     spent = already_spent or JudgeUsage()
-    at_once = in_flight_for(judge, concurrency) if judge.model else 1
+    at_once = concurrency if judge.model else 1
     running: set[asyncio.Task[JudgedClaim]] = set()
     try:
         while True:
@@ -98,7 +97,7 @@ async def _judge(claim: LabelledClaim, judge: LLMJudge, deadline: float) -> Judg
     failure: tuple[Status, str] | None = None
     with spending() as spent:
         try:
-            async with asyncio.timeout(deadline_for(judge, deadline)):
+            async with asyncio.timeout(deadline):
                 verdict = await _decide(claim, judge)
         except JudgeError as error:
             failure = _status_of(error), type(error).__name__

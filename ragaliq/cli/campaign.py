@@ -9,13 +9,11 @@ from typing import NamedTuple
 
 from ragaliq.cli.going_on import case_digest, input_digest
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.keeping import Keeping, keeping
 from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, ConfigurationError
 from ragaliq.execution import CaseScorer, choose_scorer
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.patience import in_flight_for
 from ragaliq.sinks import EvaluationRecord, evaluation_record
 from ragaliq.sinks.repeats import run_id_of
 from ragaliq.streaming import score_stream
@@ -91,21 +89,17 @@ class Campaign:
         scorers = self._scorers()
         turn = itertools.cycle(scorers)
 
-        async def score(judging: _Judging) -> tuple[Mapping[str, EvaluationResult], Keeping]:
+        async def score(judging: _Judging) -> Mapping[str, EvaluationResult]:
             scorer = next(turn)
-            with keeping() as replies:
-                results = await scorer.score(judging.case, self._evaluators, deadline=self._timeout)
-            return results, replies
+            return await scorer.score(judging.case, self._evaluators, deadline=self._timeout)
 
         todo = self._todo(cases, done)
-        concurrency = self._in_flight * len(scorers)
+        concurrency = self._concurrency * len(scorers)
         try:
             async with aclosing(score_stream(todo, score, concurrency=concurrency)) as stream:
-                async for judging, (results, replies) in stream:
+                async for judging, results in stream:
                     self._note_causes(results)
                     yield self._record(judging, results)
-                    # Whoever iterates has kept the record by the time the next one is asked for.
-                    replies.kept()
                     self._spend(sum((r.usage for r in results.values()), JudgeUsage()))
         finally:
             for scorer in scorers:
@@ -115,13 +109,6 @@ class Campaign:
                 f"${self._spent.cost_usd:.4f} is spent, of --max-cost {self._max_cost:g}; run "
                 "again with --resume and a higher --max-cost to go on"
             )
-
-    @property
-    def _in_flight(self) -> int:
-        # What is in work is paid for. With a limit on money, the user's number stands.
-        if self._max_cost is not None:
-            return self._concurrency
-        return in_flight_for(self._judge, self._concurrency)
 
     def _scorers(self) -> list[CaseScorer]:
         first = choose_scorer(

@@ -96,9 +96,6 @@ def _packages() -> Iterator[tuple[str, str]]:
 def _judging(name: str | None, model: str | None, base_url: str | None) -> ExitCode:
     try:
         asked = choose_judge(name, model=model, base_url=base_url)
-        if asked.variables and asked.judge.patience is not None:
-            output.print(plain(f"{asked.title}: not asked, it replies within hours"))
-            return ExitCode.OK
         asked.announce()
         return _try(asked.judge)
     except RagaliqError as error:

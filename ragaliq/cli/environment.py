@@ -9,8 +9,6 @@ from difflib import get_close_matches
 from ragaliq.core.naming import naming
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.calibration import Calibration
-from ragaliq.judges.claude_batch import ClaudeBatchJudge
-from ragaliq.judges.claude_batch.judge import BATCH_STORE
 from ragaliq.live.settings import (
     ENV_CALIBRATION,
     chosen_judge,
@@ -31,7 +29,6 @@ PREFIX = "RAGALIQ_"
 def known_variables() -> frozenset[str]:
     """Every variable of ours that is read."""
     return settings_variables() | {
-        BATCH_STORE,
         ENV_BROKER_URL,
         names.ENV_CAPTURE_CONTENT,
         names.ENV_RELATION,
@@ -71,8 +68,6 @@ def _checks() -> Iterator[Callable[[], object]]:
     if os.environ.get(ENV_CALIBRATION):
         # Whatever is wrong with the judge: the file is to be there.
         yield _load_calibration
-    if os.environ.get(BATCH_STORE):
-        yield lambda: ClaudeBatchJudge(api_key="not-needed")
     if os.environ.get(ENV_BROKER_URL):
         yield lambda: broker_url(None)
     yield lambda: TelemetryOptions(claim_detail="spans", on_unsampled="metrics")

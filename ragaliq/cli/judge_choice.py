@@ -14,8 +14,7 @@ from ragaliq.judges.resolve import assembled, cascade_names, resolve_judge
 
 __all__ = ["ChosenJudge", "choose_judge", "judge_of", "title_of"]
 
-_CLAUDE = ("claude", "claude-batch")
-_NAMES = ("local", *_CLAUDE, "openai", "entailment")
+_NAMES = ("local", "claude", "openai", "entailment")
 
 
 def title_of(judge: LLMJudge) -> str:
@@ -69,7 +68,7 @@ def choose_judge(
         default: The judge where neither says one.
         is_calibrated: Whether the command has a judge calibrated; `RAGALIQ_CALIBRATION` is else
             not its business.
-        is_asked: False where nothing is sent to it: then it needs no key and no store, and a
+        is_asked: False where nothing is sent to it: then it needs no key, and a
             calibration for a cascade only, which asks less with one.
 
     Raises:
@@ -155,7 +154,7 @@ def _judges(
 def _has_one_claude(name: str) -> bool:
     stages = cascade_names(name) or [name]
     paid = [stage for stage in stages if stage != "local"]
-    return len(paid) == 1 and paid[0] in _CLAUDE
+    return len(paid) == 1 and paid[0] == "claude"
 
 
 def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked: bool) -> LLMJudge:
@@ -170,8 +169,8 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
             raise ConfigurationError("--model goes with --judge claude, openai or entailment")
         if name == "entailment":
             return _entailment_judge(model)
-        if name in _CLAUDE and not is_asked:
-            return _unasked(name, model)
+        if name == "claude" and not is_asked:
+            return _unasked(model)
         return resolve_judge(name, model=model)
     if model is None or base_url is None:
         raise ConfigurationError("--judge openai needs --model and --base-url")
@@ -180,15 +179,10 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
     return OpenAICompatibleJudge(base_url=base_url, model=model)
 
 
-def _unasked(name: str, model: str | None) -> LLMJudge:
+def _unasked(model: str | None) -> LLMJudge:
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
 
-    chosen = model or DEFAULT_JUDGE_MODEL
-    if name == "claude":
-        return ClaudeJudge(chosen, api_key="not-needed")
-    from ragaliq.judges.claude_batch import ClaudeBatchJudge
-
-    return ClaudeBatchJudge(chosen, api_key="not-needed", store="not-needed.db")
+    return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
 
 
 def _entailment_judge(model: str | None) -> LLMJudge:

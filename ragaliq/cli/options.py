@@ -63,8 +63,7 @@ Data = Annotated[
 Judge = Annotated[
     str | None,
     typer.Option(
-        help="local (embedded, no key), claude, claude-batch (half price, in hours; needs "
-        "RAGALIQ_BATCH_STORE), openai (any compatible server), entailment "
+        help="local (embedded, no key), claude, openai (any compatible server), entailment "
         "(a model of yours), or a cascade such as 'local>claude'. By default what RAGALIQ_JUDGE "
         "says, else local (estimate: else claude)."
     ),

@@ -9,7 +9,6 @@ from typing import Any
 
 from ragaliq.core.concurrency import is_being_cancelled, run_all
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.keeping import keeping
 from ragaliq.core.pacing import current_pace
 from ragaliq.core.policy import UNSCORED
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
@@ -27,7 +26,6 @@ from ragaliq.errors import (
 from ragaliq.evaluators.claim_based import ClaimEvaluator
 from ragaliq.evaluators.claims import ClaimCheck
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.patience import deadline_for
 
 __all__ = ["evaluate_case"]
 
@@ -48,8 +46,7 @@ async def evaluate_case(
         case: Question, context and answer.
         evaluators: With distinct names.
         judge: Who decides.
-        deadline: Seconds each metric may take; None for no limit. A judge with `patience` limits
-            the waiting itself.
+        deadline: Seconds each metric may take; None for no limit.
 
     Returns:
         A result for every evaluator, by name and in order. An evaluator that failed gives a result
@@ -59,13 +56,11 @@ async def evaluate_case(
         ConfigurationError: It would fail every case alike.
     """
     checks = _SharedChecks(case, judge)
-    deadline = deadline_for(judge, deadline)
-    with keeping(unless_kept=True):
-        try:
-            pending = [_timed(evaluator, case, judge, checks, deadline) for evaluator in evaluators]
-            results = await run_all(pending)
-        finally:
-            checks.cancel()
+    try:
+        pending = [_timed(evaluator, case, judge, checks, deadline) for evaluator in evaluators]
+        results = await run_all(pending)
+    finally:
+        checks.cancel()
     return dict(zip((evaluator.name for evaluator in evaluators), results, strict=True))
 
 

@@ -18,7 +18,6 @@ from ragaliq.errors import (
 )
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.guards.outcome import GuardResult
-from ragaliq.judges.patience import require_prompt
 from ragaliq.live.direct import RunDetails
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.settings import require_positive
@@ -99,8 +98,6 @@ class Guard:
                 "Guard: the monitor hands runs over to workers elsewhere, which is no use to an "
                 "answer that waits; give the guard a monitor with executor='thread' or 'process'"
             )
-        if monitor.judge is not None:
-            require_prompt(monitor.judge, "a guard")
         self.monitor = monitor
         self.action: Action = action
         self.max_retries = max_retries

@@ -21,7 +21,6 @@ from ragaliq.judges.base import (
 if TYPE_CHECKING:
     from ragaliq.judges.cascade import CascadeJudge, StageAgreement
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
-    from ragaliq.judges.claude_batch import ClaudeBatchJudge
     from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
@@ -33,7 +32,6 @@ __all__ = [
     "CascadeJudge",
     "ClaimVerdict",
     "ClaimsResult",
-    "ClaudeBatchJudge",
     "ClaudeJudge",
     "EntailmentJudge",
     "GradedStatements",
@@ -52,7 +50,6 @@ __all__ = [
 _LAZY = {
     "DEFAULT_JUDGE_MODEL": "ragaliq.judges.claude",
     "CascadeJudge": "ragaliq.judges.cascade",
-    "ClaudeBatchJudge": "ragaliq.judges.claude_batch",
     "ClaudeJudge": "ragaliq.judges.claude",
     "EntailmentJudge": "ragaliq.judges.entailment",
     "LocalJudge": "ragaliq.judges.local",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -152,12 +151,6 @@ class LLMJudge(ABC):
             answer is taken in parts. None for no limit.
         calibration: Id of the calibration that makes the judge's confidence a probability;
             `uncalibrated` where it is none.
-        patience: Seconds a reply may take where that is by design; the judge then limits the
-            waiting itself, and deadlines of evaluations do not apply. None where they do.
-        cases_in_flight: Cases that should be in work at the same time for the judge to do well;
-            None where any number will do.
-        store: The file in which the judge keeps what is under way; None where it keeps nothing. A
-            monitor keeps the runs it waits for there as well.
     """
 
     name: str = "judge"
@@ -165,9 +158,6 @@ class LLMJudge(ABC):
     calibration: str = UNCALIBRATED
     max_context_chars: int | None = None
     max_answer_chars: int | None = None
-    patience: float | None = None
-    cases_in_flight: int | None = None
-    store: Path | None = None
 
     @abstractmethod
     async def extract_claims(self, response: str) -> ClaimsResult:

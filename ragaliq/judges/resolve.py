@@ -21,7 +21,7 @@ __all__ = [
     "resolve_judge",
 ]
 
-JudgeSpec = LLMJudge | Literal["local", "claude", "claude-batch", "cascade"]
+JudgeSpec = LLMJudge | Literal["local", "claude", "cascade"]
 CalibrationSpec: TypeAlias = "Calibration | str | Path"
 """A calibration, or the file it is in."""
 
@@ -37,7 +37,7 @@ def resolve_judge(
     """The judge that `judge` names.
 
     Args:
-        judge: `local`, `claude`, `claude-batch`, a cascade of them such as `local>claude`
+        judge: `local`, `claude`, a cascade of them such as `local>claude`
             (`cascade` for short), or a judge, which is returned as it is.
         model: Claude's model; by default the one named in `DEFAULT_JUDGE_MODEL`.
         calibration: What makes the judge's confidence a probability, or the file it is in; of a
@@ -107,15 +107,10 @@ def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
         from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
 
         return ClaudeJudge(model or DEFAULT_JUDGE_MODEL)
-    if judge == "claude-batch":
-        from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL
-        from ragaliq.judges.claude_batch import ClaudeBatchJudge
-
-        return ClaudeBatchJudge(model or DEFAULT_JUDGE_MODEL)
     if isinstance(judge, LLMJudge):
         return judge
     what = f"{judge!r}" if isinstance(judge, str) else type(judge).__name__
     raise ConfigurationError(
-        f"no judge {what}; use 'local', 'claude', 'claude-batch', 'local>claude', or in Python a "
+        f"no judge {what}; use 'local', 'claude', 'local>claude', or in Python a "
         "judge: OpenAICompatibleJudge(...), EntailmentJudge(...) or an LLMJudge of your own"
     )

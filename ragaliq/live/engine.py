@@ -10,7 +10,6 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.live.handing_over import HandingOver
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Submission
-from ragaliq.live.kept_runs import resume
 from ragaliq.live.limits.breaker import CircuitBreaker
 from ragaliq.live.limits.budget import Budget
 from ragaliq.live.limits.protection import Protection
@@ -71,8 +70,6 @@ class EngineSettings:
         require_kind(Budget, budget=self.budget)
         require_kind(RateLimits, judge_limits=self.judge_limits)
         require_kind(CircuitBreaker, breaker=self.breaker)
-        if self.inline is not None:
-            self.scorer.require_prompt("mode='inline'")
         if self.on_result is not None and not callable(self.on_result):
             raise ConfigurationError(
                 f"Monitor: on_result must be a function, got {type(self.on_result).__name__}"
@@ -106,7 +103,7 @@ class Engine:
         self.worker = Worker(
             self._score,
             self._drop,
-            concurrency=settings.scorer.in_flight(settings.concurrency),
+            concurrency=1 if self.hands_over else settings.concurrency,
             queue=RunQueue(max_runs=settings.max_queue, max_bytes=settings.max_queue_bytes),
             is_callback_thread=self._reporter.is_own_thread if self._reporter else lambda: False,
         )
@@ -132,16 +129,6 @@ class Engine:
         elif awaited is not None and not is_late and not self.worker.is_current_thread:
             awaited.wait(submission)
         return refused is None
-
-    @property
-    def room(self) -> int:
-        """Runs the queue has room for, by number."""
-        return self._settings.max_queue - self.worker.size
-
-    def resume(self, *, is_enabled: bool) -> None:
-        """Go on with what an earlier process left behind, where the judge keeps such things."""
-        if is_enabled and self._scorer.runs is not None:
-            resume(self, self._scorer.runs)
 
     @property
     def hands_over(self) -> bool:

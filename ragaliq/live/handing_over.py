@@ -85,7 +85,6 @@ class HandingOver:
     """
 
     restarts = 0
-    runs = None  # what is on its way to others is theirs to keep
 
     def __init__(
         self, executor: JobExecutor, metrics: Sequence[str], *, failed: Callable[[str], object]
@@ -97,20 +96,6 @@ class HandingOver:
     def executor(self) -> str:
         """Where runs go."""
         return self._executor.name
-
-    def in_flight(self, concurrency: int) -> int:  # noqa: ARG002 - as in LiveScorer
-        """One at a time: a connection takes one after the other, and keeps their order."""
-        return 1
-
-    def require_prompt(self, what: str) -> None:
-        """Refuse whoever waits for results: none come back.
-
-        Raises:
-            ConfigurationError: Always.
-        """
-        raise ConfigurationError(
-            f"{what} waits for results, and with this executor workers elsewhere have them"
-        )
 
     async def score(
         self,

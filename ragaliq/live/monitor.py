@@ -63,7 +63,7 @@ class Monitor(EndingMonitor):
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait; further ones are counted `queue_full`.
         max_queue_bytes: Bytes the texts of the waiting runs may take.
-        deadline: Seconds each metric of a run may take; not for a judge that works in batches.
+        deadline: Seconds each metric of a run may take.
         executor: Where judging happens: `thread`, or `process` for a child process, which leaves
             the application its interpreter. By default from `RAGALIQ_EXECUTOR`, else `process` for
             the embedded judge with ragaliq's own evaluators where it is possible, else `thread`.
@@ -166,7 +166,6 @@ class Monitor(EndingMonitor):
         )
         self._emitter.watch(self._engine.worker, self._engine.tally)
         watch_process(self)
-        self._engine.resume(is_enabled=self._enabled)
 
     def _own_scorer(
         self, judge: LLMJudge, executor: str | None, *, niceness: int, deadline: float

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 
 from ragaliq.core.concurrency import is_being_cancelled
@@ -14,11 +13,9 @@ from ragaliq.core.results import Evaluation, EvaluationResult, Status
 from ragaliq.errors import CircuitOpenError
 from ragaliq.execution import CaseScorer
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.patience import in_flight_for, require_prompt
 from ragaliq.live.agreement import AgreementWatch
 from ragaliq.live.complaints import Complaints
 from ragaliq.live.job import Job, Submission
-from ragaliq.live.kept_runs import kept_runs
 from ragaliq.live.limits.protection import Judging, Protection
 from ragaliq.live.stats import Outcome, Tally
 from ragaliq.sinks.sink_set import SinkSet
@@ -59,7 +56,6 @@ class LiveScorer:
         self._agreement = AgreementWatch(judge, emitter.metrics)
         self._deadline = deadline
         self._complaints = Complaints(logger)
-        self.runs = kept_runs(judge, (evaluator.name for evaluator in evaluators))
 
     async def score(
         self,
@@ -104,9 +100,8 @@ class LiveScorer:
 
     async def _evaluate(self, submission: Submission, judging: Judging) -> Evaluation:
         job = submission.job()
-        with self.runs.keeping(job) if self.runs else nullcontext():
-            result = await self.evaluate(job, judging)
-            self._sinks.record(result.case, result.results, result.run, lag=result.lag)
+        result = await self.evaluate(job, judging)
+        self._sinks.record(result.case, result.results, result.run, lag=result.lag)
         return result
 
     async def evaluate(
@@ -133,14 +128,6 @@ class LiveScorer:
         self._agreement.record()
         return Evaluation(case=job.case, results=results, run=job.run, lag=lag)
 
-    def in_flight(self, concurrency: int) -> int:
-        """Runs evaluated at the same time: as set, or more where the judge needs more."""
-        return in_flight_for(self._judged_by, concurrency)
-
-    def require_prompt(self, what: str) -> None:
-        """Refuse a judge that answers in minutes to hours; see `ragaliq.judges.patience`."""
-        require_prompt(self._judged_by, what)
-
     @property
     def executor(self) -> str:
         """Where cases are evaluated now."""
@@ -154,8 +141,6 @@ class LiveScorer:
     async def aclose(self) -> None:
         """Release the judge, and the process it works in."""
         await self.cases.aclose()
-        if self.runs is not None:
-            self.runs.close()
 
     def after_fork(self) -> LiveScorer:
         """In a forked child: the scorer to go on with."""

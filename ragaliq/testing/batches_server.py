@@ -27,7 +27,7 @@ class BatchesServer(MessagesServer):
     """`MessagesServer` with Message Batches; a context manager.
 
         with BatchesServer() as server:
-            judge = ClaudeBatchJudge(api_key="test", base_url=server.url, store="batches.db")
+            client = anthropic.AsyncAnthropic(api_key="test", base_url=server.url)
 
     A batch ends when it is first asked after, unless `holds` is set: then it ends with `end()`.
     A request's result is what the Messages API would answer to it: with `respond`, an error status

@@ -14,7 +14,6 @@ from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.errors import RagaliqError
 from ragaliq.evaluators.registry import resolve_evaluators
 from ragaliq.execution import ThreadScorer
-from ragaliq.judges.patience import require_prompt
 from ragaliq.live.job import Job
 from ragaliq.live.limits.protection import Protection
 from ragaliq.live.scoring import LiveScorer
@@ -73,7 +72,6 @@ class JobJudge:
         # A lock is gone when nobody holds it or waits for it.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._judge = chosen_judge(read_settings(), settings.judge, settings.calibration)
-        require_prompt(self._judge, "a worker")
         self._evaluators = {
             each.name: each.with_default_policy(settings.policy)
             for each in resolve_evaluators(settings.evaluators)

@@ -16,7 +16,6 @@ WRONG = {
     "RAGALIQ_EXECUTOR": "redis://:hunter2@h",
     "RAGALIQ_ENABLED": "maybe",
     "RAGALIQ_CALIBRATION": "nope.json",
-    "RAGALIQ_BATCH_STORE": "http://:hunter2@x",
     "RAGALIQ_BROKER_URL": ":hunter2@broker",
     "RAGALIQ_CAPTURE_CONTENT": "perhaps",
     "RAGALIQ_TELEMETRY_RELATION": "cousin",
@@ -53,9 +52,7 @@ def test_a_wrong_judge_in_the_environment_is_refused_by_name(ragaliq, write_case
     done = ragaliq(command, write_cases(CASE), RAGALIQ_JUDGE="bogus")
 
     assert done.returncode == 2
-    assert "RAGALIQ_JUDGE: no judge 'bogus'; use local, claude, claude-batch, openai, entail" in (
-        done.stderr
-    )
+    assert "RAGALIQ_JUDGE: no judge 'bogus'; use local, claude, openai, entailment" in (done.stderr)
 
 
 def test_options_win_over_the_environment(ragaliq, write_cases):
@@ -139,16 +136,6 @@ def test_the_doctor_tries_the_judge_that_the_environment_names(ragaliq):
         done = ragaliq("doctor", ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL=server.url)
         assert server.requests
     assert "judge claude (" in done.stderr
-
-
-def test_the_doctor_waits_for_no_batch(ragaliq, tmp_path):
-    done = ragaliq(
-        "doctor", RAGALIQ_JUDGE="claude-batch", ANTHROPIC_API_KEY="not-a-key",
-        RAGALIQ_BATCH_STORE=f"sqlite:///{tmp_path}/batches.db",
-    )  # fmt: skip
-
-    assert done.returncode == 0, done.stderr
-    assert "not asked, it replies within hours" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq.sinks.sqlite import StateArea, read_records
+from ragaliq.sinks.sqlite import read_records
 
 WRITER = Path(__file__).with_name("writer_process.py")
 
@@ -115,19 +115,3 @@ def test_forked_children_and_their_parent_write_to_the_same_store(tmp_path):
         *(f"child-{number}" for number in range(3)),
         *(f"parent-{number}" for number in range(3)),
     ]
-
-
-def test_state_outlives_its_process_and_is_taken_by_one_alone(tmp_path):
-    first = StateArea(tmp_path / "store.db", namespace="batches")
-    assert first.add("a", {"id": "batch-1"})
-    first.close()
-    second = StateArea(tmp_path / "store.db", namespace="batches")
-    assert not second.add("a", {"id": "batch-2"})
-    second.put("b", [1])
-    assert second.items() == {"a": {"id": "batch-1"}, "b": [1]}
-    assert (second.delete("a"), second.delete("a")) == (True, False)
-    assert second.get("a") is None
-    assert StateArea(tmp_path / "store.db", namespace="other").items() == {}
-    second.put("b", [2])
-    assert second.get("b") == [2]
-    second.close()

@@ -16,7 +16,6 @@ def worker(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.delenv("RAGALIQ_BROKER_URL", raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
-    monkeypatch.setenv("RAGALIQ_BATCH_STORE", f"sqlite:///{tmp_path}/batches.db")
     monkeypatch.setattr(sys, "path", sys.path.copy())
 
     def command(*arguments):
@@ -44,7 +43,6 @@ BROKER = ("--broker", "redis://:hunter2@127.0.0.1:1/0")
         ([*BROKER, "--app", "json:decoder"], "is no WorkerSettings"),
         ([*BROKER, "--model", "m"], "goes with --judge"),
         ([*BROKER, "--judge", "oracle"], "oracle"),
-        ([*BROKER, "--judge", "claude-batch"], "a worker cannot wait for claude-batch"),
         ([*BROKER, "--metrics", "politeness"], "politeness"),
         ([*BROKER, "--sink", "mongodb://x"], "sqlite:///path"),
     ],

@@ -60,8 +60,6 @@ class CalibratedJudge(BatchingJudge):
             judge.max_answer_chars,
         )
         self.max_claims = judge.max_claims
-        self.patience, self.cases_in_flight = judge.patience, judge.cases_in_flight
-        self.store = judge.store
 
     def fingerprint(self) -> str:
         """That of the judge inside."""

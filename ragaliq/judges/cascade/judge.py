@@ -32,7 +32,6 @@ from ragaliq.judges.cascade.settings import (
     stage_names,
 )
 from ragaliq.judges.digest import digest_of
-from ragaliq.judges.patience import longest
 
 __all__ = ["CascadeJudge", "Stage"]
 
@@ -130,11 +129,6 @@ class CascadeJudge(BatchingJudge):
         limits = (limit_of(self.first.max_context_chars), limit_of(self.second.max_context_chars))
         self.max_context_chars = min((limit for limit in limits if limit), default=None)
         self.max_answer_chars = limit_of(self._extractor.max_answer_chars)
-        self.patience = longest(stage.patience for stage in self.stages)
-        in_flight = longest(stage.cases_in_flight for stage in self.stages)
-        stores = (stage.store for stage in self.stages)
-        self.store = next((store for store in stores if store is not None), None)
-        self.cases_in_flight = None if in_flight is None else int(in_flight)
 
     @property
     def stages(self) -> tuple[LLMJudge, ...]:

@@ -11,13 +11,11 @@ from ragaliq.sinks.sqlite.aggregates import (
 )
 from ragaliq.sinks.sqlite.reading import RecordFilter, open_store, read_records
 from ragaliq.sinks.sqlite.store import SQLiteStore
-from ragaliq.storage.state import StateArea
 
 __all__ = [
     "RecordFilter",
     "SQLiteStore",
     "ScoreBucket",
-    "StateArea",
     "StoreTotals",
     "open_store",
     "read_records",
