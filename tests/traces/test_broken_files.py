@@ -23,7 +23,7 @@ BROKEN = {
     "the first line is cut": (f"{LINE[300:]}\n{LINE}\n", "line 1: it is not JSON"),
     "the first line is no text": (
         b'{"resourceSpans": "\xff"}\n' + LINE.encode(),
-        "line 1: byte 0xff in column 20 is no UTF-8",
+        "line 1: byte 0xff in column 20 is not UTF-8",
     ),
     "the first line is nested": (f"{DEEP}\n{LINE}", "line 1: it is nested too deeply"),
     "the first line is a number": (
