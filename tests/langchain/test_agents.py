@@ -142,6 +142,26 @@ def test_a_tool_that_answers_with_a_chain_of_its_own_gives_that_chains_documents
     assert watch.only == EXPECTED
 
 
+def test_a_tool_that_gave_the_answer_itself_is_no_context(watch, invoke):
+    @tool
+    def ask_colleague(question: str) -> str:
+        """Answers."""
+        return f"{ANSWER}\n"
+
+    agent = create_agent(
+        model(calling("ask_colleague", question="r"), calling("clock", city="Ulm"), ANSWER),
+        [ask_colleague, clock],
+    )
+    invoke(agent, ASK, watch.config)
+    assert watch.only == (QUESTION, ["It is noon in Ulm."], ANSWER)
+
+
+def test_a_document_that_a_tool_found_is_context_even_if_it_is_the_answer(watch, invoke):
+    agent = create_agent(model(calling("search", query="refunds"), ANSWER), [search([ANSWER])])
+    invoke(agent, ASK, watch.config)
+    assert watch.only == (QUESTION, [ANSWER], ANSWER)
+
+
 def test_a_tool_that_fails_gives_no_context(watch, invoke):
     @tool
     def broken(query: str) -> str:

@@ -40,7 +40,15 @@ def conclude(root: RootRun, outputs: Any, inputs: Any, *, is_stream: bool) -> Ca
     answer = said.answer or answer
     if not answer:
         return "no_answer"
-    passages = said.passages if said.passages is not None else _passages(root, outputs)
+    passages = said.passages
+    if passages is None:
+        # A tool that gave the answer itself, such as another agent, is no evidence for it.
+        is_told = answer.strip()
+        passages = [
+            passage
+            for passage in _passages(root, outputs)
+            if passage.text.strip() != is_told or is_told not in root.tool_texts
+        ]
     return CaseDraft(
         id=root.name,
         query=question,

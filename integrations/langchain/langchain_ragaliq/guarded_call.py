@@ -13,7 +13,7 @@ from langchain_ragaliq.documents import output_passages, prompt_passages, turn_p
 from langchain_ragaliq.extract import answer_of, question_of
 from langchain_ragaliq.messages import messages_of
 from langchain_ragaliq.observing import Observation, note_guarded
-from langchain_ragaliq.replacing import annotated, replaced
+from langchain_ragaliq.replacing import annotated, replaced, throughout
 from ragaliq import CaseDraft, ConfigurationError, GuardResult
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ class GuardedCall:
         self._attempt = 0
         self._question: str | None = None
         self._observed = Observation(**runnable.handler_options)
+        self._result: GuardResult | None = None
+        self._step = ""
+        self._judged = ""
         self.given = value
         if self._guard.action == "retry" and isinstance(value, Mapping) and not messages_of(value):
             # A prompt that uses it must find it at the first attempt too.
@@ -93,7 +96,13 @@ class GuardedCall:
             # An attempt that was told more has not been asked another question.
             self._question = self._question or case.query
             case = dataclasses.replace(case, query=self._question)
+            self._judged = case.response
         return case
+
+    @property
+    def returned(self) -> Any:
+        """What the attempt returned, where the caller gets it in pieces."""
+        return self._observed.handler.returned
 
     def judged(self, output: Any, result: GuardResult | None) -> None:
         """Do with an attempt's answer what the guard says.
@@ -101,24 +110,37 @@ class GuardedCall:
         Raises:
             GuardRejected: It must not go out.
         """
+        self._result = result
         if result is None:
             self.output, self.goes_on = output, False
             return
-        step = self._guard.step(result, attempt=self._attempt)
-        if step == "retry":
+        self._step = self._guard.step(result, attempt=self._attempt)
+        if self._step == "retry":
             self._attempt += 1
-            answer = answer_of(output) or ""
+            answer = answer_of(output) or self._judged
             self.given = self._runnable.feed_back(self._value, answer, self._guard.feedback(result))
             return
         self.goes_on = False
-        self.output = output
-        if step == "fallback":
-            self.output = replaced(output, self._guard.fallback(result))
-        elif step == "annotate":
-            self.output = annotated(output, self._guard.note(result), result.summary)
+        # A list of updates is no conversation: its shape is kept as that of a stream is.
+        self.output = self._decided(output) if answer_of(output) else self.piece(output)
         note_guarded(
             self._run_manager.handlers, self._run_manager.run_id, answer_of(self.output) or ""
         )
+
+    def piece(self, piece: Any) -> Any:
+        """A piece of the attempt's stream as it may go out."""
+        if self._result is None or self._step == "pass":
+            return piece
+        return throughout(piece, self._judged, self._decided)
+
+    def _decided(self, output: Any) -> Any:
+        if self._result is None:
+            return output
+        if self._step == "fallback":
+            return replaced(output, self._guard.fallback(self._result))
+        if self._step == "annotate":
+            return annotated(output, self._guard.note(self._result), self._result.summary)
+        return output
 
 
 def _case_in(output: Any) -> CaseDraft | None:

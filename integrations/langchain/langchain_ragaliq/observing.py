@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["Observation", "note_guarded"]
 
 
+class _Keeping(RagaliqCallbackHandler):
+    """A handler that keeps what the call returned, also where the caller gets it in pieces."""
+
+    returned: Any = None
+
+    def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
+        """A step ended; the call itself ends last."""
+        self.returned = outputs
+        super().on_chain_end(outputs, **kwargs)
+
+
 class Observation:
     """What one call of a chain amounts to; a monitor and a ticket as far as a handler needs them.
 
@@ -35,7 +46,7 @@ class Observation:
         self.session_id: str | None = None
         self.run_id = ""
         self.why_not = "not_seen"
-        self.handler = RagaliqCallbackHandler(cast("Monitor", self), **handler_options)
+        self.handler = _Keeping(cast("Monitor", self), **handler_options)
 
     def begin(self, run_id: UUID, **kwargs: Any) -> Observation | None:
         """A call has begun; the handler keeps a ticket for it."""

@@ -5,15 +5,16 @@ Nothing is changed in place: the output may be an object of the application's ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from langchain_ragaliq.extract import ANSWER_KEYS, answer_of
+from langchain_ragaliq.extract import ANSWER_KEYS, answer_of, text_of
 from langchain_ragaliq.messages import FEEDBACK_MARK, messages_of
 
-__all__ = ["annotated", "feedback_message", "replaced", "with_feedback"]
+__all__ = ["annotated", "feedback_message", "replaced", "throughout", "with_feedback"]
 
 KEY = "ragaliq"
 
@@ -50,6 +51,37 @@ def annotated(output: Any, note: str, summary: Mapping[str, Any]) -> Any:
     if messages := messages_of(output):
         return [*messages[:-1], annotated(messages[-1], note, summary)]
     return output
+
+
+def throughout(piece: Any, answer: str, change: Callable[[Any], Any]) -> Any:
+    """A piece of a graph's stream with every place that holds the answer changed; the shape stays.
+
+    Args:
+        piece: A state, an update by node, or a tuple or dictionary of LangGraph's around one.
+        answer: The answer that was judged.
+        change: Makes what is to stand there of the text, message or object that is the answer.
+    """
+    if not isinstance(piece, Mapping | tuple | list) and text_of(piece) == answer:
+        return change(piece)
+    if isinstance(piece, Mapping):
+        if (structured := piece.get("structured_response")) is not None:
+            changed = change(structured) if text_of(structured) == answer else structured
+            piece = {**piece, "structured_response": changed}
+        return {key: throughout(value, answer, change) for key, value in piece.items()}
+    if isinstance(piece, list):
+        return [throughout(item, answer, change) for item in piece]
+    if isinstance(piece, tuple):
+        items = [throughout(item, answer, change) for item in piece]
+        return type(piece)(*items) if hasattr(piece, "_fields") else tuple(items)
+    if dataclasses.is_dataclass(piece) and not isinstance(piece, type):
+        values = {field.name: getattr(piece, field.name) for field in dataclasses.fields(piece)}
+        changes = {
+            name: changed
+            for name, value in values.items()
+            if (changed := throughout(value, answer, change)) is not value
+        }
+        return dataclasses.replace(piece, **changes) if changes else piece
+    return piece
 
 
 def with_feedback(value: Any, answer: str, feedback: str) -> Any:

@@ -11,7 +11,7 @@ from uuid import UUID
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
-from langchain_ragaliq.documents import prompt_passages, tool_passages
+from langchain_ragaliq.documents import documents_of, prompt_passages, tool_passages
 from langchain_ragaliq.extract import question_of
 from langchain_ragaliq.overrides import Facts, Overrides
 from langchain_ragaliq.sources import Sources
@@ -41,6 +41,10 @@ def _is_control_flow(error: BaseException) -> bool:
 def _is_stopped(error: BaseException) -> bool:
     """Whether somebody lost interest, rather than something having failed."""
     return isinstance(error, GeneratorExit | asyncio.CancelledError)
+
+
+def _artifact(output: Any) -> Any:
+    return getattr(output, "artifact", None)
 
 
 class RootRun:
@@ -78,6 +82,7 @@ class RootRun:
         "tags",
         "target",
         "ticket",
+        "tool_texts",
     )
 
     def __init__(
@@ -110,6 +115,7 @@ class RootRun:
         self.prompt_passages: list[Passage] = []
         self.prompt_question: str | None = None
         self.keyed_passages: list[Passage] | None = None
+        self.tool_texts: set[str] = set()
         self.overrides = overrides
         self.said: Facts | None = None
         self.inputs: Any = None
@@ -188,7 +194,10 @@ class RootRun:
             self.had_errors = True
             self.sources.failed(run)
         else:
-            self.sources.told(run, tool_passages(output))
+            passages = tool_passages(output)
+            is_held = self.sources.told(run, passages)
+            if is_held and len(passages) == 1 and not documents_of(_artifact(output)):
+                self.tool_texts.add(passages[0].text.strip())
 
     def told(self, what: str, value: Any) -> None:
         """The application itself named its question, contexts or answer."""

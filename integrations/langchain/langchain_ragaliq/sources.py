@@ -70,10 +70,12 @@ class Sources:
         """A retriever ended: its documents replace those of the retrievers inside it."""
         self._replace(step, documents, inside=step)
 
-    def told(self, step: int, passages: list[Passage]) -> None:
+    def told(self, step: int, passages: list[Passage]) -> bool:
         """A step gave passages on, which count unless it fetched documents: those count then."""
-        if passages and not self._inside(step):
-            self._held[step] = passages
+        if not passages or self._inside(step):
+            return False
+        self._held[step] = passages
+        return True
 
     def failed(self, step: int) -> None:
         """A step failed: a retry or a fallback answers without what was fetched inside it."""

@@ -1,0 +1,145 @@
+"""The guard around a LangGraph graph: the graph's own shapes, and no token that was rejected."""
+
+from __future__ import annotations
+
+import json
+from typing import TypedDict
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import create_retriever_tool
+from langgraph.graph import END, START, StateGraph
+from rag_parts import ANSWER, QUESTION, FixedRetriever, calling, model
+
+from langchain_ragaliq import RagaliqGuard
+from ragaliq import ConfigurationError, GuardRejected
+from ragaliq.testing import ScriptedJudge
+
+WRONG = "Refunds take nine days."
+FALLBACK = "I do not know."
+ASK = {"messages": [HumanMessage(QUESTION)]}
+MODES = ["values", "updates", ["updates", "values"], None]
+
+
+@pytest.fixture
+def guard_of():
+    made = []
+
+    def build(chain, **options):
+        made.append(RagaliqGuard(chain, judge=ScriptedJudge(), fallback=FALLBACK, **options))
+        return made[-1]
+
+    yield build
+    for guard in made:
+        guard.guard.monitor.close(1.0)
+
+
+def agent(answer):
+    search = create_retriever_tool(FixedRetriever(), "search", "Searches the handbook.")
+    return create_agent(model(calling("search", query="refunds"), answer), [search])
+
+
+class State(TypedDict, total=False):
+    question: str
+    documents: list
+    generation: str
+
+
+def state_graph(*answers):
+    llm = model(*answers)
+    graph = StateGraph(State)
+    graph.add_node("retrieve", lambda state: {"documents": FixedRetriever().invoke("refunds")})
+    graph.add_node(
+        "generate", lambda state: {"generation": llm.invoke(str(state["documents"])).text}
+    )
+    graph.add_edge(START, "retrieve")
+    graph.add_edge("retrieve", "generate")
+    graph.add_edge("generate", END)
+    return graph.compile()
+
+
+def plain(value):
+    """What a stream yielded, messages and documents as their texts."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.text if hasattr(value, "text") else getattr(value, "page_content", value)
+
+
+def replaced_in(value):
+    return json.loads(json.dumps(plain(value)).replace(WRONG, FALLBACK))
+
+
+@pytest.mark.parametrize("stream_mode", MODES)
+def test_a_good_answer_is_streamed_as_the_graph_streams_it(guard_of, stream, stream_mode):
+    options = {} if stream_mode is None else {"stream_mode": stream_mode}
+    bare = plain(stream(agent(ANSWER), ASK, **options))
+    assert plain(stream(guard_of(agent(ANSWER)), ASK, **options)) == bare
+    bare = plain(stream(state_graph(ANSWER), {"question": QUESTION}, **options))
+    guarded = guard_of(state_graph(ANSWER))
+    assert plain(stream(guarded, {"question": QUESTION}, **options)) == bare
+
+
+@pytest.mark.parametrize("stream_mode", MODES)
+def test_a_rejected_answer_is_replaced_wherever_the_stream_has_it(guard_of, stream, stream_mode):
+    options = {} if stream_mode is None else {"stream_mode": stream_mode}
+    bare = plain(stream(agent(WRONG), ASK, **options))
+    assert plain(stream(guard_of(agent(WRONG)), ASK, **options)) == replaced_in(bare)
+    bare = stream(state_graph(WRONG), {"question": QUESTION}, **options)
+    guarded = stream(guard_of(state_graph(WRONG)), {"question": QUESTION}, **options)
+    assert WRONG in repr(bare)
+    assert plain(guarded) == replaced_in(plain(bare))
+
+
+def test_streamed_parts_that_name_their_mode_keep_their_shape(guard_of, stream):
+    options = {"stream_mode": "updates", "subgraphs": True}
+    bare = plain(stream(agent(WRONG), ASK, **options))
+    assert plain(stream(guard_of(agent(WRONG)), ASK, **options)) == replaced_in(bare)
+
+
+def test_only_the_last_attempt_is_streamed(guard_of, stream):
+    guard = guard_of(state_graph(WRONG, ANSWER), action="retry")
+    pieces = stream(guard, {"question": QUESTION}, stream_mode="updates")
+    assert [list(piece) for piece in pieces] == [["retrieve"], ["generate"]]
+    assert pieces[-1] == {"generate": {"generation": ANSWER}}
+
+
+def test_a_stream_that_is_annotated_has_the_note_where_the_answer_is(guard_of, stream):
+    pieces = stream(guard_of(agent(WRONG), action="annotate"), ASK, stream_mode="updates")
+    last = pieces[-1]["model"]["messages"][-1]
+    assert (last.text, last.response_metadata["ragaliq"]["decision"]) == (WRONG, "rejected")
+
+
+def test_a_stream_that_must_not_go_out_yields_nothing(guard_of):
+    seen = []
+    with pytest.raises(GuardRejected):
+        seen.extend(guard_of(agent(WRONG), action="raise").stream(ASK, stream_mode="updates"))
+    assert seen == []
+
+
+@pytest.mark.parametrize("stream_mode", ["messages", "custom", "debug", ["values", "messages"]])
+def test_modes_that_cannot_be_held_back_are_refused(guard_of, invoke, stream, stream_mode):
+    guard = guard_of(agent(WRONG))
+    for call in (invoke, stream):
+        with pytest.raises(ConfigurationError, match="stream_mode"):
+            call(guard, ASK, stream_mode=stream_mode)
+    graph = agent(WRONG)
+    graph.stream_mode = stream_mode
+    with pytest.raises(ConfigurationError, match="stream_mode"):
+        stream(guard_of(graph), ASK)
+
+
+def test_a_guard_that_is_off_lets_every_mode_through(guard_of, stream):
+    guard = guard_of(agent(ANSWER), enabled=False)
+    texts = [chunk.text for chunk, _ in stream(guard, ASK, stream_mode="messages")]
+    assert "".join(texts).endswith(ANSWER)
+
+
+@pytest.mark.parametrize("answer", [ANSWER, WRONG])
+def test_called_for_updates_a_graph_returns_the_list_it_returns(guard_of, invoke, answer):
+    bare = plain(invoke(agent(answer), ASK, stream_mode="updates"))
+    guarded = plain(invoke(guard_of(agent(answer)), ASK, stream_mode="updates"))
+    assert guarded == replaced_in(bare)
+    assert isinstance(invoke(guard_of(agent(answer)), ASK)["messages"][-1], AIMessage)
