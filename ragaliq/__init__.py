@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     )
     from ragaliq.judges.calibration import CalibratedJudge, Calibration
     from ragaliq.judges.cascade import CascadeJudge
+    from ragaliq.judges.chat_model import ChatModelJudge
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
     from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
@@ -114,6 +115,7 @@ __all__ = [
     "CascadeJudge",
     "CaseDraft",
     "CeleryExecutor",
+    "ChatModelJudge",
     "ChunkUtilityEvaluator",
     "CircuitBreaker",
     "CircuitOpenError",
@@ -230,6 +232,7 @@ _NAMES = {
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",
     "ragaliq.judges.calibration": "CalibratedJudge Calibration",
     "ragaliq.judges.cascade": "CascadeJudge",
+    "ragaliq.judges.chat_model": "ChatModelJudge",
     "ragaliq.judges.claude": "DEFAULT_JUDGE_MODEL ClaudeJudge",
     "ragaliq.judges.entailment": "EntailmentJudge",
     "ragaliq.judges.local": "LocalJudge",

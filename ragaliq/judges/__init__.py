@@ -20,6 +20,7 @@ from ragaliq.judges.base import (
 
 if TYPE_CHECKING:
     from ragaliq.judges.cascade import CascadeJudge, StageAgreement
+    from ragaliq.judges.chat_model import ChatModelJudge
     from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
     from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
@@ -30,6 +31,7 @@ __all__ = [
     "DEFAULT_JUDGE_MODEL",
     "BatchingJudge",
     "CascadeJudge",
+    "ChatModelJudge",
     "ClaimVerdict",
     "ClaimsResult",
     "ClaudeJudge",
@@ -50,6 +52,7 @@ __all__ = [
 _LAZY = {
     "DEFAULT_JUDGE_MODEL": "ragaliq.judges.claude",
     "CascadeJudge": "ragaliq.judges.cascade",
+    "ChatModelJudge": "ragaliq.judges.chat_model",
     "ClaudeJudge": "ragaliq.judges.claude",
     "EntailmentJudge": "ragaliq.judges.entailment",
     "LocalJudge": "ragaliq.judges.local",

@@ -102,3 +102,11 @@ async def test_queries_made_for_an_evaluation_can_be_left_out(
 
     assert [result.score for result in results["faithfulness"]] == [1.0, 1.0]
     assert monitor.begun == []
+
+
+async def test_one_input_of_another_kind_loses_nobody_elses_result(runner, no_waiting):
+    results = await runner.aevaluate_response_strs(
+        QUESTIONS, [ANSWERS[0], 5], [CONTEXTS[0][0], CONTEXTS[1]]
+    )
+
+    assert [result.score for result in results["faithfulness"]] == [1.0, None]

@@ -19,7 +19,7 @@ from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle
 from llama_index.core.workflow import StartEvent, StopEvent
 
-from llama_index.evaluation.ragaliq.extract import (
+from llama_index.evaluation.ragaliq.reading import (
     answer_of,
     passages_of,
     payload_of,

@@ -100,3 +100,16 @@ def test_a_judge_built_on_llama_index_is_not_captured(judge_class, engine):
         engine().query(QUESTION)
         assert monitor.flush(timeout=10.0)
         assert monitor.stats().started == 1
+
+
+def test_one_of_llama_indexs_models_may_judge(engine, scripted_llm, results):
+    judge = scripted_llm(reply=lambda prompt: '{"score": 0.75, "reasoning": "to the point"}')
+    settings = {"judge": judge, "evaluators": ["relevance"], "on_result": results.append}
+    handler = attach(**settings)
+    assert attach(**settings) is handler
+    with handler.monitor as monitor:
+        engine().query(QUESTION)
+        assert monitor.flush(timeout=10.0)
+
+    assert [result.results["relevance"].score for result in results] == [0.75]
+    assert monitor.stats().started == 1

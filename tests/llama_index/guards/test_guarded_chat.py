@@ -6,7 +6,11 @@ import asyncio
 
 import pytest
 from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.chat_engine import ContextChatEngine, SimpleChatEngine
+from llama_index.core.chat_engine import (
+    CondenseQuestionChatEngine,
+    ContextChatEngine,
+    SimpleChatEngine,
+)
 from llama_index.core.memory import ChatMemoryBuffer
 
 from llama_index.evaluation.ragaliq import GuardedChatEngine
@@ -106,3 +110,11 @@ def test_an_answer_without_sources_is_left_alone(guard_of, llm_of):
 def test_also_in_a_conversation(handler, monitor, chat_of, chat):
     chat(chat_of(WRONG)[0])
     assert (monitor.cases, monitor.reasons) == ([], [])
+
+
+def test_an_answer_to_a_condensed_question_is_guarded(engine, guard_of, llm_of, chat):
+    llm, _ = llm_of(WRONG)
+    inner = CondenseQuestionChatEngine.from_defaults(engine(llm=llm), llm=llm, memory=memory())
+    guarded = GuardedChatEngine(inner, guard_of())
+    assert chat(guarded) == FALLBACK
+    assert texts(guarded) == [QUESTION, FALLBACK]

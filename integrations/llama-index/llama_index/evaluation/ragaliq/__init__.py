@@ -12,11 +12,10 @@ from llama_index.evaluation.ragaliq.attach import attach, attached, detach
 from llama_index.evaluation.ragaliq.evaluators import (
     FaithfulnessEvaluator,
     HallucinationEvaluator,
+    RagaliqEvaluationResult,
     RelevancyEvaluator,
 )
-from llama_index.evaluation.ragaliq.guarded_chat import GuardedChatEngine
-from llama_index.evaluation.ragaliq.guarded_engine import GuardedQueryEngine
-from llama_index.evaluation.ragaliq.results import RagaliqEvaluationResult
+from llama_index.evaluation.ragaliq.guards import GuardedChatEngine, GuardedQueryEngine
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 
 __all__ = [

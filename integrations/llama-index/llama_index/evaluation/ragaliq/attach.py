@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 
 import ragaliq
+from llama_index.evaluation.ragaliq.judge import judge_of
 from llama_index.evaluation.ragaliq.overrides import Extract
 from llama_index.evaluation.ragaliq.reach import Reach, handler_around
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 from ragaliq import ConfigurationError
 
 if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
     from ragaliq import JudgeSpec, Monitor
 
 __all__ = ["attach", "attached", "detach"]
@@ -38,7 +41,7 @@ _ATTACHED: dict[int, _Settings] = {}
 def attach(
     monitor: Monitor | None = None,
     *,
-    judge: JudgeSpec | str | None = None,
+    judge: JudgeSpec | LLM | str | None = None,
     sample_rate: float | None = None,
     pipeline: str = "",
     extract: Extract | None = None,
@@ -55,7 +58,7 @@ def attach(
 
     Args:
         monitor: Decides what is evaluated, and evaluates it; built from the settings by default.
-        judge: See `ragaliq.Monitor`.
+        judge: See `ragaliq.Monitor`; also one of LlamaIndex's models.
         sample_rate: See `ragaliq.Monitor`.
         pipeline: The application's name for what it runs.
         extract: Says what cannot be guessed; see `RagaliqSpanHandler`.
@@ -82,7 +85,7 @@ def attach(
         if existing is not None and (existing.built_from, existing.extract) == wanted:
             return existing.handler
         handler = RagaliqSpanHandler(
-            monitor or ragaliq.Monitor(**given),
+            monitor or _built(given),
             pipeline=pipeline,
             extract=extract,
             reach=Reach(tags=tags) if tags else None,
@@ -98,7 +101,7 @@ def attach(
 def attached(
     monitor: Monitor | None = None,
     *,
-    judge: JudgeSpec | str | None = None,
+    judge: JudgeSpec | LLM | str | None = None,
     sample_rate: float | None = None,
     pipeline: str = "",
     extract: Extract | None = None,
@@ -132,7 +135,7 @@ def attached(
         return
     reach = Reach(is_block=True)
     handler = RagaliqSpanHandler(
-        monitor or ragaliq.Monitor(**given), pipeline=pipeline, extract=extract, reach=reach
+        monitor or _built(given), pipeline=pipeline, extract=extract, reach=reach
     )
     with _LOCK:
         get_dispatcher().add_span_handler(handler)
@@ -171,6 +174,10 @@ def _given(monitor: Monitor | None, settings: Mapping[str, Any]) -> dict[str, An
             f"attach: {', '.join(sorted(given))} belong to the monitor; give them to Monitor(...)"
         )
     return given
+
+
+def _built(settings: Mapping[str, Any]) -> Monitor:
+    return ragaliq.Monitor(**{**settings, "judge": judge_of(settings.get("judge"))})
 
 
 def _find(monitor: Monitor | None, pipeline: str, tags: Mapping[str, Any]) -> _Settings | None:

@@ -9,7 +9,12 @@ from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 
 from llama_index.evaluation.ragaliq.chat_streams import ChatStreams
 from llama_index.evaluation.ragaliq.evaluation_calls import is_in_evaluator
-from llama_index.evaluation.ragaliq.extract import (
+from llama_index.evaluation.ragaliq.faults import FaultLog
+from llama_index.evaluation.ragaliq.finish import Finisher, context_of
+from llama_index.evaluation.ragaliq.methods import Part, part_of
+from llama_index.evaluation.ragaliq.overrides import Extract
+from llama_index.evaluation.ragaliq.reach import Reach
+from llama_index.evaluation.ragaliq.reading import (
     inputs_of,
     labels_of,
     output_of,
@@ -18,11 +23,6 @@ from llama_index.evaluation.ragaliq.extract import (
     question_of_call,
     question_of_run,
 )
-from llama_index.evaluation.ragaliq.faults import FaultLog
-from llama_index.evaluation.ragaliq.finish import Finisher, context_of
-from llama_index.evaluation.ragaliq.methods import Part, part_of
-from llama_index.evaluation.ragaliq.overrides import Extract
-from llama_index.evaluation.ragaliq.reach import Reach
 from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
 from llama_index.evaluation.ragaliq.scope import Frame, Role, Scope
 from llama_index.evaluation.ragaliq.streams import failure_reason, is_failure

@@ -2,13 +2,270 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from llama_index.core.evaluation import BaseEvaluator
+from llama_index.core.evaluation import EvaluationResult as LlamaIndexResult
+from llama_index.core.llms import LLM
+from llama_index.core.prompts.mixin import PromptDictType
+from llama_index.core.schema import BaseNode, NodeWithScore
+
 import ragaliq
-from llama_index.evaluation.ragaliq.metric_evaluator import MetricEvaluator
+from llama_index.evaluation.ragaliq.judge import judge_of
+from llama_index.evaluation.ragaliq.reading import (
+    aread_answer,
+    passages_of,
+    read_answer,
+    sources_of,
+    text_of,
+)
+from ragaliq import (
+    ClaimDetail,
+    ConfigurationError,
+    ContextChunk,
+    EvaluationResult,
+    Evaluator,
+    JudgeSpec,
+    JudgeUsage,
+    RagaliqError,
+    RAGTestCase,
+    ScoringPolicy,
+    Status,
+    context_chunks,
+    resolve_judge,
+    suppress,
+)
 
-__all__ = ["FaithfulnessEvaluator", "HallucinationEvaluator", "RelevancyEvaluator"]
+__all__ = [
+    "FaithfulnessEvaluator",
+    "HallucinationEvaluator",
+    "RagaliqEvaluationResult",
+    "RelevancyEvaluator",
+]
+
+Contexts = str | Sequence[str | ContextChunk | NodeWithScore | BaseNode]
 
 
-class FaithfulnessEvaluator(MetricEvaluator):
+class RagaliqEvaluationResult(LlamaIndexResult):
+    """An evaluation as LlamaIndex expects it, and its claims, status and cost.
+
+    LlamaIndex's own class drops fields it does not know, hence the subclass. When there is no
+    score, `invalid_result` is True and `invalid_reason` begins with the status.
+
+    Attributes:
+        evaluator_name: The metric, such as `faithfulness`.
+        status: How the evaluation ended; None when an input was missing and nothing was asked.
+        threshold: The score from which on an answer passes.
+        claims: Claim by claim, for claim-based metrics. `supporting_chunk_ids` are node ids where
+            the evaluator was given nodes, positions where it was given strings.
+        usage: Tokens, requests and money the judge cost.
+        judge: Name of the judge that decided.
+        model: The judge's model, when it has one.
+        error_type: Class of the error, for failures.
+    """
+
+    evaluator_name: str = ""
+    status: Status | None = None
+    threshold: float | None = None
+    claims: tuple[ClaimDetail, ...] = ()
+    usage: JudgeUsage = JudgeUsage()
+    judge: str = ""
+    model: str | None = None
+    error_type: str | None = None
+
+
+class _MetricEvaluator(BaseEvaluator):
+    """A ragaliq metric behind LlamaIndex's interface.
+
+    Nothing but a wrong setting raises: where there is no score the result has
+    `invalid_result=True`. `BatchEvalRunner` answers an exception with seconds of waiting and, in
+    the end, the loss of the whole batch.
+
+    Args:
+        judge: `local` (embedded, no key, no network; the default), `claude`, a judge of your own,
+            or one of LlamaIndex's models.
+        llm: The same as `judge`, under LlamaIndex's name for it.
+        threshold: Score from which on an answer passes, 0 to 1; the metric's default when None.
+        policy: What to do in awkward cases; by default they get a status and no score.
+        **options: Further arguments of the ragaliq evaluator of the same name.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or the judge cannot be built.
+    """
+
+    metric_class: ClassVar[type[Evaluator]]
+    """ragaliq's evaluator."""
+    inputs: ClassVar[tuple[str, ...]]
+    """What must be given, of `query`, `response` and `contexts`."""
+
+    def __init__(
+        self,
+        judge: JudgeSpec | LLM | None = None,
+        *,
+        llm: LLM | None = None,
+        threshold: float | None = None,
+        policy: ScoringPolicy = ScoringPolicy.LIVE,
+        **options: Any,
+    ) -> None:
+        if judge is not None and llm is not None:
+            raise ConfigurationError(f"{type(self).__name__}: give judge or llm, not both")
+        self.judge = resolve_judge(judge_of(llm if judge is None else judge) or "local")
+        self._metric = self.metric_class(threshold, policy=policy, **options)
+
+    @property
+    def threshold(self) -> float:
+        """The score from which on an answer passes."""
+        return self._metric.threshold
+
+    def evaluate(
+        self,
+        query: Any | None = None,
+        response: Any | None = None,
+        contexts: Contexts | None = None,
+        **kwargs: Any,
+    ) -> RagaliqEvaluationResult:
+        """Score an answer; works inside a running event loop too.
+
+        Args:
+            query: The question: a text, a `QueryBundle` or a message.
+            response: The answer: a text, or what a query or chat engine returned. A stream is read
+                to its end.
+            contexts: What it was made from: strings, nodes, or chunks with ids; by default the
+                source nodes of a response object.
+            **kwargs: Accepted and ignored, as LlamaIndex hands evaluators more than they ask for.
+
+        Returns:
+            The score and its reasons, or an invalid result that says why there is none.
+        """
+        try:
+            answer = read_answer(response)
+        except Exception as error:  # noqa: BLE001 - see the class
+            return self._unreadable(query, error)
+        case = self._case(query, response, answer, contexts)
+        if isinstance(case, RagaliqEvaluationResult):
+            return case
+        try:
+            # A judge may itself be built on LlamaIndex: its calls are nobody's traffic.
+            with suppress():
+                return _translated(case, self._metric.evaluate_sync(case, self.judge))
+        except Exception as error:  # noqa: BLE001 - see the class
+            return self._failed(case, error)
+
+    async def aevaluate(
+        self,
+        query: Any | None = None,
+        response: Any | None = None,
+        contexts: Contexts | None = None,
+        **kwargs: Any,
+    ) -> RagaliqEvaluationResult:
+        """`evaluate` for asynchronous code."""
+        try:
+            answer = await aread_answer(response)
+        except Exception as error:  # noqa: BLE001 - see the class
+            return self._unreadable(query, error)
+        case = self._case(query, response, answer, contexts)
+        if isinstance(case, RagaliqEvaluationResult):
+            return case
+        try:
+            with suppress():
+                return _translated(case, await self._metric.evaluate(case, self.judge))
+        except Exception as error:  # noqa: BLE001 - see the class
+            return self._failed(case, error)
+
+    def evaluate_response(
+        self, query: Any | None = None, response: Any | None = None, **kwargs: Any
+    ) -> RagaliqEvaluationResult:
+        """Score a response object; `evaluate` takes one as well."""
+        return self.evaluate(query, response, kwargs.pop("contexts", None), **kwargs)
+
+    async def aevaluate_response(
+        self, query: Any | None = None, response: Any | None = None, **kwargs: Any
+    ) -> RagaliqEvaluationResult:
+        """`evaluate_response` for asynchronous code."""
+        return await self.aevaluate(query, response, kwargs.pop("contexts", None), **kwargs)
+
+    def _get_prompts(self) -> PromptDictType:
+        # The prompts are the judge's, not LlamaIndex templates; a local judge has none at all.
+        return {}
+
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
+        if prompts_dict:
+            raise ConfigurationError(
+                f"{type(self).__name__} has no prompt {', '.join(sorted(prompts_dict))}; prompts "
+                "belong to the judge: pass one built with its own, such as ClaudeJudge(prompts=...)"
+            )
+
+    def _case(
+        self, query: Any, response: Any, answer: str, contexts: Any
+    ) -> RAGTestCase | RagaliqEvaluationResult:
+        question = text_of(query)
+        if contexts is None and response is not None and not isinstance(response, str):
+            contexts = sources_of(response) or getattr(response, "source_nodes", None) or ()
+        try:
+            chunks = None if contexts is None else _chunks(contexts)
+            wrong = _wrong_kind(query, question, response, answer)
+        except TypeError as error:
+            chunks, wrong = None, str(error)
+        if wrong:
+            return self._invalid(f"malformed input: {wrong}", question or None, answer or None)
+        given = {"query": query, "response": answer.strip() or None, "contexts": chunks}
+        if missing := [name for name in self.inputs if given[name] is None]:
+            return self._invalid(
+                f"missing input: {self._metric.name} needs {' and '.join(missing)}",
+                question or None,
+                answer or None,
+                contexts=None if chunks is None else list(map(_text, chunks)),
+            )
+        try:
+            return RAGTestCase(query=question, context=chunks or [], response=answer)
+        except ValueError as error:
+            reason = f"malformed input: {type(error).__name__}"
+            return self._invalid(reason, question or None, error_type=type(error).__name__)
+
+    def _failed(self, case: RAGTestCase, error: Exception) -> RagaliqEvaluationResult:
+        # An error of the judge's own, unlike ragaliq's, may quote what was judged.
+        quoted = f": {error}" if isinstance(error, RagaliqError) else ""
+        return self._invalid(
+            f"{Status.JUDGE_ERROR.value}: {type(error).__name__}{quoted}",
+            case.query or None,
+            case.response,
+            contexts=case.context_texts,
+            status=Status.JUDGE_ERROR,
+            error_type=type(error).__name__,
+        )
+
+    def _unreadable(self, query: Any, error: Exception) -> RagaliqEvaluationResult:
+        name = type(error).__name__
+        return self._invalid(
+            f"unreadable response: {name}", text_of(query) or None, error_type=name
+        )
+
+    def _invalid(
+        self,
+        reason: str,
+        query: str | None,
+        response: str | None = None,
+        *,
+        contexts: Sequence[str] | None = None,
+        status: Status | None = None,
+        error_type: str | None = None,
+    ) -> RagaliqEvaluationResult:
+        return RagaliqEvaluationResult(
+            query=query,
+            contexts=contexts,
+            response=response,
+            feedback=reason,
+            invalid_result=True,
+            invalid_reason=reason,
+            evaluator_name=self._metric.name,
+            threshold=self._metric.threshold,
+            status=status,
+            error_type=error_type,
+        )
+
+
+class FaithfulnessEvaluator(_MetricEvaluator):
     """Whether the answer says only what the context supports, claim by claim.
 
     Needs a response and contexts. See `ragaliq.FaithfulnessEvaluator` for score and options.
@@ -18,7 +275,7 @@ class FaithfulnessEvaluator(MetricEvaluator):
     inputs = ("response", "contexts")
 
 
-class HallucinationEvaluator(MetricEvaluator):
+class HallucinationEvaluator(_MetricEvaluator):
     """Whether the answer is free of claims the context does not support.
 
     Needs a response and contexts. See `ragaliq.HallucinationEvaluator` for score and options.
@@ -28,7 +285,7 @@ class HallucinationEvaluator(MetricEvaluator):
     inputs = ("response", "contexts")
 
 
-class RelevancyEvaluator(MetricEvaluator):
+class RelevancyEvaluator(_MetricEvaluator):
     """Whether the answer addresses the question; the contexts play no part.
 
     Needs a query and a response. See `ragaliq.RelevanceEvaluator`.
@@ -36,3 +293,70 @@ class RelevancyEvaluator(MetricEvaluator):
 
     metric_class = ragaliq.RelevanceEvaluator
     inputs = ("query", "response")
+
+
+def _chunks(contexts: Any) -> list[str | ContextChunk]:
+    """The chunks of a case; nodes as the model saw them, with the metadata that goes to it.
+
+    Raises:
+        TypeError: Something is no text and no node.
+    """
+    if isinstance(contexts, str):
+        return [contexts]
+    if not isinstance(contexts, Iterable):
+        raise TypeError(f"contexts must be texts or nodes, not {type(contexts).__name__}")
+    chunks: list[str | ContextChunk] = []
+    nodes: list[NodeWithScore | BaseNode] = []
+    for item in contexts:
+        if isinstance(item, str | ContextChunk):
+            chunks.append(item)
+        elif isinstance(item, NodeWithScore | BaseNode):
+            nodes.append(item)
+        else:
+            raise TypeError(f"contexts must be texts or nodes, not {type(item).__name__}")
+    return chunks + context_chunks(passages_of(nodes))
+
+
+def _wrong_kind(query: Any, question: str, response: Any, answer: str) -> str:
+    """Which of the inputs holds no text, if one does."""
+    if query is not None and not isinstance(query, str) and not question:
+        return f"query must be a text or a QueryBundle, not {type(query).__name__}"
+    if response is None or answer or isinstance(response, str) or hasattr(response, "response"):
+        return ""
+    return f"response must be a text or a response object, not {type(response).__name__}"
+
+
+def _text(chunk: str | ContextChunk) -> str:
+    return chunk if isinstance(chunk, str) else chunk.text
+
+
+def _translated(case: RAGTestCase, outcome: EvaluationResult) -> RagaliqEvaluationResult:
+    scored = outcome.score is not None
+    reason = outcome.error or outcome.reasoning
+    return RagaliqEvaluationResult(
+        query=case.query or None,
+        contexts=case.context_texts,
+        response=case.response,
+        passing=outcome.passed,
+        feedback=_feedback(outcome),
+        score=outcome.score,
+        invalid_result=not scored,
+        invalid_reason=None if scored else f"{outcome.status.value}: {reason}",
+        evaluator_name=outcome.evaluator_name,
+        status=outcome.status,
+        threshold=outcome.threshold,
+        claims=outcome.claims,
+        usage=outcome.usage,
+        judge=outcome.judge,
+        model=outcome.model,
+        error_type=outcome.error_type,
+    )
+
+
+def _feedback(outcome: EvaluationResult) -> str:
+    lines = [outcome.reasoning]
+    for claim in outcome.claims:
+        if claim.verdict != "SUPPORTED":
+            why = f" ({claim.reason})" if claim.reason else ""
+            lines.append(f"{claim.verdict or 'NOT DECIDED'}: {claim.claim}{why}")
+    return "\n".join(lines)

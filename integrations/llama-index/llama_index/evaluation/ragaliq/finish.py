@@ -6,13 +6,13 @@ from typing import Any
 
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 
-from llama_index.evaluation.ragaliq.extract import (
+from llama_index.evaluation.ragaliq.faults import FaultLog
+from llama_index.evaluation.ragaliq.overrides import Extract, Facts, facts_of
+from llama_index.evaluation.ragaliq.reading import (
     answer_of,
     passages_of,
     sources_of,
 )
-from llama_index.evaluation.ragaliq.faults import FaultLog
-from llama_index.evaluation.ragaliq.overrides import Extract, Facts, facts_of
 from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
 from llama_index.evaluation.ragaliq.scope import Scope
 from llama_index.evaluation.ragaliq.streams import StreamListener, afollow, follow

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from llama_index.core.schema import BaseNode, NodeWithScore
 
-from llama_index.evaluation.ragaliq.extract import answer_of, passages_of, text_of
+from llama_index.evaluation.ragaliq.reading import answer_of, passages_of, text_of
 from ragaliq import CaseDraft, ConfigurationError, Passage
 
 __all__ = ["Extract", "Facts", "facts_of", "require_function"]

@@ -6,6 +6,7 @@ application may change or drop after the event that showed them.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
 from inspect import BoundArguments
@@ -13,6 +14,7 @@ from types import UnionType
 from typing import Any
 
 from llama_index.core.agent.workflow.workflow_events import AgentOutput
+from llama_index.core.async_utils import asyncio_run
 from llama_index.core.base.llms.types import (
     ChatMessage,
     ChatResponse,
@@ -34,6 +36,7 @@ from ragaliq import Passage
 
 __all__ = [
     "answer_of",
+    "aread_answer",
     "inputs_of",
     "labels_of",
     "output_of",
@@ -41,6 +44,7 @@ __all__ = [
     "payload_of",
     "question_of_call",
     "question_of_run",
+    "read_answer",
     "sources_of",
     "text_of",
 ]
@@ -52,8 +56,6 @@ _WITH_SOURCES = (
     PydanticResponse,
     StreamingResponse,
     AsyncStreamingResponse,
-    AgentChatResponse,
-    StreamingAgentChatResponse,
 )
 
 
@@ -151,6 +153,10 @@ def answer_of(payload: Any) -> str:
 
 def sources_of(payload: Any) -> list[NodeWithScore]:
     """The nodes a response says it was made from, also those its tools returned."""
+    if isinstance(payload, AgentChatResponse | StreamingAgentChatResponse):
+        # LlamaIndex fills in the nodes of its tools' answers, unless they are asynchronous streams.
+        inner = (sources_of(output.raw_output) for output in payload.sources)
+        return list(payload.source_nodes) or [node for nodes in inner for node in nodes]
     if isinstance(payload, _WITH_SOURCES):
         return list(payload.source_nodes or ())
     if not isinstance(payload, AgentOutput):
@@ -163,6 +169,30 @@ def sources_of(payload: Any) -> list[NodeWithScore]:
         else:
             nodes += sources_of(output)
     return nodes
+
+
+def read_answer(response: Any) -> str:
+    """The whole answer; a stream is read to its end and keeps its text."""
+    if isinstance(response, AsyncStreamingResponse):
+        return answer_of(asyncio_run(response.get_response()))
+    if isinstance(response, StreamingResponse):
+        return answer_of(response.get_response())
+    return answer_of(response) or _text_like_a_responses(response)
+
+
+async def aread_answer(response: Any) -> str:
+    """`read_answer` for asynchronous code: a synchronous stream does not block the loop."""
+    if isinstance(response, AsyncStreamingResponse):
+        return answer_of(await response.get_response())
+    if isinstance(response, StreamingResponse):
+        return answer_of(await asyncio.to_thread(response.get_response))
+    return answer_of(response) or _text_like_a_responses(response)
+
+
+def _text_like_a_responses(response: Any) -> str:
+    # Whatever else looks like a response: `evaluate_response` promises no more than that.
+    text = getattr(response, "response", None)
+    return text if isinstance(text, str) else ""
 
 
 def _fields_of(event: Any) -> dict[str, Any]:

@@ -1,0 +1,416 @@
+"""Guards around query engines and chat engines: answers are checked before they go out."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncGenerator, Generator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
+from llama_index.core.base.response.schema import (
+    AsyncStreamingResponse,
+    PydanticResponse,
+    Response,
+    StreamingResponse,
+)
+from llama_index.core.bridge.pydantic import BaseModel
+from llama_index.core.chat_engine.types import (
+    AgentChatResponse,
+    BaseChatEngine,
+    StreamingAgentChatResponse,
+)
+
+# The documented name, though LlamaIndex has it in no `__all__`.
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-defined]
+    active_instrument_tags,
+)
+from llama_index.core.instrumentation.span import active_span_id
+from llama_index.core.memory import BaseMemory
+from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from llama_index.evaluation.ragaliq.judge import judge_of
+from llama_index.evaluation.ragaliq.reading import (
+    aread_answer,
+    passages_of,
+    read_answer,
+    sources_of,
+)
+from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
+from llama_index.evaluation.ragaliq.target import openinference_target
+from ragaliq import CaseDraft, ConfigurationError, Guard, GuardRejected, GuardResult
+
+__all__ = ["GuardedChatEngine", "GuardedQueryEngine"]
+
+_KEY = "ragaliq"
+_History = list[ChatMessage]
+
+
+class GuardedQueryEngine(BaseQueryEngine):
+    """A query engine whose answers are checked before they go out.
+
+        engine = GuardedQueryEngine(index.as_query_engine(), judge="claude", action="retry")
+
+    An answer below is replaced, gets the result in its `metadata["ragaliq"]`, is made again with
+    feedback, or raises `GuardRejected`, according to the guard's `action`. A stream is held back
+    until the answer is judged, and then comes in one piece.
+
+    For another attempt the feedback is appended to the question; what is embedded for retrieval
+    stays the question alone. An answer that the guard has judged is not scored again by an
+    attached handler.
+
+    Args:
+        engine: What is guarded.
+        guard: Decides; built from `options` when not given.
+        pipeline: The application's name for the engine.
+        **options: Arguments of `ragaliq.Guard`.
+
+    Raises:
+        ConfigurationError: A setting is wrong.
+    """
+
+    def __init__(
+        self,
+        engine: BaseQueryEngine,
+        guard: Guard | None = None,
+        *,
+        pipeline: str = "",
+        **options: Any,
+    ) -> None:
+        super().__init__(callback_manager=engine.callback_manager)
+        self.guard = _guard_of(guard, options)
+        self._engine = engine
+        self._pipeline = pipeline
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """What the guarded engine retrieves."""
+        return self._engine.retrieve(query_bundle)
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {"engine": self._engine}
+
+    def _query(self, query_bundle: QueryBundle) -> Any:
+        attempts = _Attempts(self.guard, query_bundle.query_str, pipeline=self._pipeline)
+        response = self._engine.query(query_bundle)
+        while not self.guard.is_off:
+            answer = read_answer(response)
+            case = attempts.case(answer, response)
+            result = None if case is None else self.guard.check(case, **attempts.origin)
+            if not attempts.retries(result):
+                return attempts.outgoing(response, answer)[0]
+            response = self._engine.query(_with_feedback(query_bundle, attempts.feedback))
+        return response
+
+    async def _aquery(self, query_bundle: QueryBundle) -> Any:
+        attempts = _Attempts(self.guard, query_bundle.query_str, pipeline=self._pipeline)
+        response = await self._engine.aquery(query_bundle)
+        while not self.guard.is_off:
+            answer = await aread_answer(response)
+            case = attempts.case(answer, response)
+            result = None if case is None else await self.guard.acheck(case, **attempts.origin)
+            if not attempts.retries(result):
+                return attempts.outgoing(response, answer)[0]
+            response = await self._engine.aquery(_with_feedback(query_bundle, attempts.feedback))
+        return response
+
+
+class GuardedChatEngine(BaseChatEngine):
+    """A chat engine whose answers are checked before they go out.
+
+        engine = GuardedChatEngine(index.as_chat_engine(), judge="claude")
+
+    See `GuardedQueryEngine`; a streamed answer has no place for an annotation and passes as it is.
+    The conversation keeps the user's message and the answer that went out: neither rejected answers
+    nor feedback are left in the engine's memory.
+
+    Args:
+        engine: What is guarded.
+        guard: Decides; built from `options` when not given.
+        memory: Where the engine keeps the conversation; by default the memory it was built with.
+        pipeline: The application's name for the engine.
+        **options: Arguments of `ragaliq.Guard`.
+
+    Raises:
+        ConfigurationError: A setting is wrong.
+    """
+
+    def __init__(
+        self,
+        engine: BaseChatEngine,
+        guard: Guard | None = None,
+        *,
+        memory: BaseMemory | None = None,
+        pipeline: str = "",
+        **options: Any,
+    ) -> None:
+        self.guard = _guard_of(guard, options)
+        self._engine = engine
+        # All of LlamaIndex's engines have it under this name, and no public one.
+        own = getattr(engine, "_memory", None)
+        self._memory = memory or (own if isinstance(own, BaseMemory) else None)
+        self._pipeline = pipeline
+
+    @property
+    def chat_history(self) -> _History:
+        """The conversation so far."""
+        return list(self._engine.chat_history)
+
+    def reset(self) -> None:
+        """Start a new conversation."""
+        self._engine.reset()
+
+    def chat(
+        self, message: str, chat_history: _History | None = None
+    ) -> AgentChatResponse | StreamingAgentChatResponse:
+        """Answer a message."""
+        return self._guarded(self._engine.chat, message, chat_history)  # type: ignore[no-any-return]
+
+    def stream_chat(
+        self, message: str, chat_history: _History | None = None
+    ) -> StreamingAgentChatResponse:
+        """Answer a message; the stream comes in one piece, when the answer is judged."""
+        return self._guarded(self._engine.stream_chat, message, chat_history)  # type: ignore[no-any-return]
+
+    async def achat(
+        self, message: str, chat_history: _History | None = None
+    ) -> AgentChatResponse | StreamingAgentChatResponse:
+        """`chat` for asynchronous code."""
+        return await self._aguarded(self._engine.achat, message, chat_history)  # type: ignore[no-any-return]
+
+    async def astream_chat(
+        self, message: str, chat_history: _History | None = None
+    ) -> StreamingAgentChatResponse:
+        """`stream_chat` for asynchronous code."""
+        return await self._aguarded(self._engine.astream_chat, message, chat_history)  # type: ignore[no-any-return]
+
+    def _guarded(self, chat: Any, message: str, history: _History | None) -> Any:
+        if self.guard.is_off:
+            return chat(message, history)
+        before = list(self.chat_history if history is None else history)
+        attempts = _Attempts(self.guard, message, pipeline=self._pipeline)
+        response = chat(message, history)
+        try:
+            while True:
+                answer = _read(response)
+                case = attempts.case(answer, response)
+                result = None if case is None else self.guard.check(case, **attempts.origin)
+                if not attempts.retries(result):
+                    break
+                response = chat(f"{message}\n\n{attempts.feedback}", list(before))
+        except GuardRejected:
+            self._remember(before)
+            raise
+        response, answer = attempts.outgoing(response, answer)
+        if attempts.made or attempts.is_replaced:
+            self._remember(_conversation(before, message, answer))
+        return response
+
+    async def _aguarded(self, chat: Any, message: str, history: _History | None) -> Any:
+        if self.guard.is_off:
+            return await chat(message, history)
+        before = list(self.chat_history if history is None else history)
+        attempts = _Attempts(self.guard, message, pipeline=self._pipeline)
+        response = await chat(message, history)
+        try:
+            while True:
+                answer = await _aread(response)
+                case = attempts.case(answer, response)
+                result = None if case is None else await self.guard.acheck(case, **attempts.origin)
+                if not attempts.retries(result):
+                    break
+                response = await chat(f"{message}\n\n{attempts.feedback}", list(before))
+        except GuardRejected:
+            await self._aremember(before)
+            raise
+        response, answer = attempts.outgoing(response, answer)
+        if attempts.made or attempts.is_replaced:
+            await self._aremember(_conversation(before, message, answer))
+        return response
+
+    def _remember(self, conversation: _History) -> None:
+        if self._memory is not None:
+            self._memory.set(conversation)
+
+    async def _aremember(self, conversation: _History) -> None:
+        if self._memory is not None:
+            await self._memory.aset(conversation)
+
+
+__all__ = ["_Attempts"]
+
+
+class _Attempts:
+    """The attempts at one answer.
+
+    Args:
+        guard: Decides.
+        question: What the user asked.
+        pipeline: The application's name for the engine.
+
+    Attributes:
+        made: How often the answer was made again.
+        feedback: What to tell the model at the next attempt.
+    """
+
+    def __init__(self, guard: Guard, question: str, *, pipeline: str) -> None:
+        self._guard = guard
+        self._question = question
+        self._pipeline = pipeline
+        self._result: GuardResult | None = None
+        self._step = "pass"
+        self.made = 0
+        self.feedback = ""
+
+    def case(self, answer: str, response: Any) -> CaseDraft | None:
+        """What there is to check of an attempt."""
+        if not answer.strip():
+            return None
+        passages = passages_of(sources_of(response))
+        return CaseDraft(id=uuid4().hex, query=self._question, passages=passages, response=answer)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Where the answer comes from, for `Guard.check`."""
+        session_id = (active_instrument_tags.get() or {}).get("session_id")
+        return {
+            "target": openinference_target(),
+            "pipeline": self._pipeline,
+            "session_id": None if session_id is None else str(session_id),
+            "framework": "llama_index",
+        }
+
+    def retries(self, result: GuardResult | None) -> bool:
+        """Whether the answer is to be made again.
+
+        Raises:
+            GuardRejected: It must not go out.
+        """
+        self._result = result
+        if result is None:
+            return False
+        self._step = self._guard.step(result, attempt=self.made)
+        if self._step != "retry":
+            return False
+        self.made += 1
+        self.feedback = self._guard.feedback(result)
+        return True
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another answer goes out than the engine gave last."""
+        return self._step == "fallback"
+
+    def outgoing(self, response: Any, answer: str) -> tuple[Any, str]:
+        """What goes out, of the same type as the engine's response, and its text."""
+        content: Any = answer
+        if self._result is not None and self._step == "fallback":
+            content = self._guard.fallback(self._result)
+            response = _replaced(response, content)
+        elif self._result is not None and self._step == "annotate":
+            response = _annotated(response, self._result)
+        text = content.model_dump_json() if isinstance(content, BaseModel) else str(content)
+        if self._result is not None:
+            _note_guarded(text)
+        return _streaming_again(response, text), text
+
+
+def _guard_of(guard: Guard | None, options: dict[str, Any]) -> Guard:
+    """The guard given, or one made from `options`.
+
+    Raises:
+        ConfigurationError: Both were given, or an option is wrong.
+    """
+    if guard is not None and options:
+        raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
+    if guard is not None:
+        return guard
+    return Guard(**{**options, "judge": judge_of(options.get("judge"))})
+
+
+def _with_feedback(query: QueryBundle, feedback: str) -> QueryBundle:
+    return dataclasses.replace(
+        query,
+        query_str=f"{query.query_str}\n\n{feedback}",
+        custom_embedding_strs=query.custom_embedding_strs or [query.query_str],
+    )
+
+
+def _conversation(before: Sequence[ChatMessage], message: str, answer: str) -> _History:
+    return [
+        *before,
+        ChatMessage(role=MessageRole.USER, content=message),
+        ChatMessage(role=MessageRole.ASSISTANT, content=answer),
+    ]
+
+
+def _read(response: Any) -> str:
+    if isinstance(response, StreamingAgentChatResponse):
+        return "".join(response.response_gen)
+    return str(response.response)
+
+
+async def _aread(response: Any) -> str:
+    if not isinstance(response, StreamingAgentChatResponse):
+        return str(response.response)
+    if response.achat_stream is None and response.chat_stream is not None:
+        return await asyncio.to_thread(_read, response)
+    return "".join([piece async for piece in response.async_response_gen()])
+
+
+def _replaced(response: Any, content: Any) -> Any:
+    if isinstance(response, PydanticResponse):
+        kind = PydanticResponse if isinstance(content, BaseModel) else Response
+        return kind(content, response.source_nodes, response.metadata)
+    if isinstance(response, Response | AgentChatResponse):
+        return dataclasses.replace(response, response=str(content))
+    return response  # a stream: its text is put in when it is made to stream again
+
+
+def _annotated(response: Any, result: GuardResult) -> Any:
+    if isinstance(response, StreamingAgentChatResponse):
+        return response  # has no place for metadata
+    metadata = {**(response.metadata or {}), _KEY: result.summary}
+    return dataclasses.replace(response, metadata=metadata)
+
+
+def _streaming_again(response: Any, text: str) -> Any:
+    """A stream that was held back, as a stream of one piece; everything else as it is."""
+    if isinstance(response, StreamingResponse):
+        return dataclasses.replace(response, response_gen=_one(text), response_txt=None)
+    if isinstance(response, AsyncStreamingResponse):
+        return dataclasses.replace(response, response_gen=_aone(text), response_txt=None)
+    if isinstance(response, StreamingAgentChatResponse):
+        said = ChatResponse(
+            message=ChatMessage(role=MessageRole.ASSISTANT, content=text), delta=text
+        )
+        return StreamingAgentChatResponse(
+            response=text,
+            sources=response.sources,
+            source_nodes=response.source_nodes,
+            chat_stream=_one(said),
+            achat_stream=_aone(said),
+            is_writing_to_memory=False,  # the engine has done so
+        )
+    return response
+
+
+def _one(item: Any) -> Generator[Any, None, None]:
+    yield item
+
+
+async def _aone(item: Any) -> AsyncGenerator[Any]:
+    yield item
+
+
+def _note_guarded(answer: str) -> None:
+    """Tell ragaliq's handlers that an answer has been scored, so that they do not do it again."""
+    span_id = active_span_id.get()
+    if span_id is None:
+        return
+    for handler in get_dispatcher().span_handlers:
+        if isinstance(handler, RagaliqSpanHandler):
+            handler.scored_by_guard(span_id, answer)
