@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ragaliq.judges.local.words import FUNCTION_WORDS, read_words
+from ragaliq.judges.local.words import (
+    DENIALS_OF_A_CLAUSE,
+    DENIALS_OF_A_WORD,
+    FUNCTION_WORDS,
+    read_words,
+)
 
 __all__ = ["NEGATIONS", "clauses", "denied_words", "denies", "denies_all", "says_no_otherwise"]
 
-# Stems, as `words.stem` leaves them. These deny the words that follow: "no pool", "ohne Garten".
-_OF_A_WORD = frozenset(
-    "no non without neither nor none kein keine keinen keiner keinem keines ohne sans sin senza "
-    "sem zonder geen aucun aucune ningun ninguna nessun nessuno nessuna nenhum nenhuma без".split()
-)
-# And these the clause they stand in.
-_OF_A_CLAUSE = frozenset(
-    "not never nobody nothing nicht nie niemal pas jamais nunca nem niet não nikt nie inte "
-    "ikke не нет никог ni لا ليس لم नहीं ない せん".split()
-)
-NEGATIONS = _OF_A_WORD | _OF_A_CLAUSE
+NEGATIONS = DENIALS_OF_A_WORD | DENIALS_OF_A_CLAUSE
 _NEGATIVE_SIGNS = frozenset("不没沒未않없못")  # Chinese and Korean: part of a word pair
 # "He failed to win" denies as "he did not win" does.
 _OTHERWISE = frozenset(
@@ -28,10 +23,10 @@ _OTHERWISE = frozenset(
     "barel scarce few littl stopp".split()
 )
 _BREAK = re.compile(r"[,;:()–—!?]|\b(?:but|although|while|and|aber|mais|pero|ma|mas)\b")
-# They deny nothing: "not only", "no later than".
+# They deny nothing: "not only", "no later than", "nothing but".
 _EMPHASIS = re.compile(
     r"\bnot (?:only|just|merely|simply)\b|\b(?:no|not) (?:more|less|fewer|later|earlier) than\b"
-    r"|\bno doubt\b",
+    r"|\bno doubt\b|\bnothing (?:but|(?:more|less|other) than)\b",
     re.IGNORECASE,
 )
 _BETWEEN = 2  # function words between a negation and what it denies: "not in the shop"
@@ -54,7 +49,7 @@ def denies(stems: Iterable[str]) -> bool:
 def denies_all(clause: Iterable[str]) -> bool:
     """Whether a negation is among the words that denies the whole clause: "not", "never"."""
     return any(
-        word in _OF_A_CLAUSE or not (word.isascii() or _NEGATIVE_SIGNS.isdisjoint(word))
+        word in DENIALS_OF_A_CLAUSE or not (word.isascii() or _NEGATIVE_SIGNS.isdisjoint(word))
         for word in clause
     )
 
@@ -66,7 +61,7 @@ def denied_words(clause: Sequence[str], *, any_negation: bool = False) -> set[st
         clause: Words of a clause, in order.
         any_negation: Also after "not" and the like, which deny the clause, not one word.
     """
-    negations = NEGATIONS if any_negation else _OF_A_WORD
+    negations = NEGATIONS if any_negation else DENIALS_OF_A_WORD
     denied: set[str] = set()
     for at, word in enumerate(clause):
         if word in negations:

@@ -18,6 +18,8 @@ from ragaliq.judges.local.tokens import END, is_pair, tokens_of, tokens_of_all
 from ragaliq.judges.local.units import SPELLINGS
 
 __all__ = [
+    "DENIALS_OF_A_CLAUSE",
+    "DENIALS_OF_A_WORD",
     "END",
     "FUNCTION_WORDS",
     "Words",
@@ -65,6 +67,21 @@ FUNCTION_WORDS = frozenset(
     "das no na nos nas em ao à não mais het een van op te voor met aan zijn wordt werd bij dat "
     "niet ook".split()
 )
+
+DENIALS_OF_A_WORD = frozenset(
+    "no non without neither nor none nobody nothing kein keine keinen keiner keinem keines ohne "
+    "sans sin senza sem zonder geen aucun aucune ningun ninguna nessun nessuno nessuna nenhum "
+    "nenhuma без".split()
+)
+"""Words that deny what follows, as stems: "no pool", "ohne Garten", "nobody came"."""
+
+DENIALS_OF_A_CLAUSE = frozenset(
+    "not never nobody nothing nicht nie niemals pas jamais nunca nem niet não nikt nie inte "
+    "ikke не нет никог ni لا ليس لم नहीं ない せん".split()
+)
+"""Words that deny the clause they stand in, as stems."""
+
+_DENIALS = DENIALS_OF_A_WORD | DENIALS_OF_A_CLAUSE
 
 _IRREGULAR = {
     form: forms.split()[0]
@@ -127,6 +144,7 @@ _IRREGULAR = {
         "tooth teeth",
         "mouse mice",
         "use used using",
+        "note notes noted noting",
     ]
     for form in forms.split()
 }
@@ -195,15 +213,16 @@ def _pairs(run: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Cut the endings off a lower-case word; function words stay as they are."""
-    if word in FUNCTION_WORDS:
+    """Cut the endings off a lower-case word; function words and denials stay as they are."""
+    if word in FUNCTION_WORDS or word in _DENIALS:
         return word
     if not word.isascii() and word not in SPELLINGS:
         word = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
         if not word.isascii():
             return unicodedata.normalize("NFC", word)[:_OTHER_SCRIPT_STEM]
     word = _KNOWN_FORMS.get(word, word)
-    return _without_e(_without_suffix(_without_plural(word)))
+    found = _without_e(_without_suffix(_without_plural(word)))
+    return word if found in _DENIALS else found  # "note" is another word than "not"
 
 
 def _without_plural(word: str) -> str:

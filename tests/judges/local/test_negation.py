@@ -23,6 +23,14 @@ OPPOSED = [
     ("L'hotel ha una piscina.", "L'hotel non ha una piscina."),
     ("O hotel tem piscina.", "O hotel não tem piscina."),
     ("Het hotel heeft een zwembad.", "Het hotel heeft geen zwembad."),
+    ("The visitors paid for the tour.", "The visitors paid nothing for the tour."),
+    ("The visitors paid nothing for the tour.", "The visitors paid for the tour."),
+    ("He noted the price.", "He did not note the price."),
+    (
+        "The goods left the warehouse on Monday.",
+        "Nobody says the goods left the warehouse on Monday.",
+    ),
+    ("Das Museum ist niemals geschlossen.", "Das Museum ist geschlossen."),
 ]
 AGREEING = [
     ("The hotel has a pool.", "The hotel has a pool but no sauna."),
@@ -31,6 +39,18 @@ AGREEING = [
     ("There is no charge for parking.", "Parking is free; there is no charge."),
     ("Sale items cannot be refunded.", "Sale items can't be refunded."),
     ("The tour takes two hours.", "The tour takes no more than two hours."),
+    ("The desert is sand.", "The desert is nothing but sand."),
+    *(
+        (f"{opening} refunds are paid within five days.", "Refunds are paid within five days.")
+        for opening in (
+            "It is important to note that",
+            "Note that",
+            "As noted,",
+            "It is worth noting that",
+            "The notes say that",
+        )
+    ),
+    ("Refunds are paid within five days.", "Please note that refunds are paid within five days."),
 ]
 
 
