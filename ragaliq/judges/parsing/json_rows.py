@@ -10,21 +10,129 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ragaliq.judges.parsing.json_fields import (
-    ROW_KEYS,
-    fields_of,
-    is_container,
-    is_row,
-    names_statement,
-    number_in,
-    row_of,
-    verdict_in,
-)
-from ragaliq.judges.parsing.json_reader import Reading
-from ragaliq.judges.parsing.json_types import JsonObject, JsonValue
+from ragaliq.core.results import Verdict
+from ragaliq.judges.parsing.json_reader import JsonObject, JsonValue, Reading
 from ragaliq.judges.parsing.rows import Group, Row
+from ragaliq.judges.parsing.texts import leading_verdict
 
 __all__ = ["is_attempt", "json_groups"]
+
+
+_VERDICT_KEYS = (
+    "verdict final_verdict label is_supported supported is_faithful faithful judgement judgment "
+    "decision attributed"
+).split()
+_STATEMENT_KEYS = "statement claim sentence assertion text".split()
+_REASON_KEYS = "reason reasoning explanation rationale justification analysis".split()
+_EVIDENCE_KEYS = "evidence quote".split()
+_NUMBER_KEYS = (
+    "claim_id statement_id claim_index statement_index claim_number statement_number index id "
+    "number"
+).split()
+_CHUNK_KEYS = "supporting_chunk_ids chunk_ids".split()
+
+_ROW_KEYS = frozenset((*_VERDICT_KEYS, *_STATEMENT_KEYS[:2]))
+
+_ID = re.compile(r"[a-z_ #-]{0,12}([0-9]{1,6})[.)]?", re.IGNORECASE)
+_FLOAT = re.compile(r"[01](?:\.0{0,9})?")
+
+
+def _fields_of(item: JsonObject) -> JsonObject:
+    """An object with its keys written alike."""
+    fields = JsonObject()
+    for key, value in item.items():
+        name = key.strip().casefold().replace(" ", "_").replace("-", "_")
+        fields.put(name, value)
+        if key in item.disputed:
+            fields.disputed |= {name}
+    fields.complete = item.complete
+    return fields
+
+
+def _is_row(item: JsonValue) -> bool:
+    """Whether a value is an object with a verdict."""
+    if not isinstance(item, JsonObject):
+        return False
+    fields = _fields_of(item)
+    return any(key in fields and not _is_container(fields[key]) for key in _VERDICT_KEYS)
+
+
+def _names_statement(item: JsonObject) -> bool:
+    """Whether an object is a row even without a verdict; it still has its place."""
+    fields = _fields_of(item)
+    return any(isinstance(fields.get(key), str) for key in (*_STATEMENT_KEYS[:2], *_REASON_KEYS))
+
+
+def _row_of(item: JsonValue) -> Row:
+    """What an item says; nothing where it is no row."""
+    if not isinstance(item, JsonObject):
+        return Row(verdict=None)
+    fields = _fields_of(item)
+    key = next((key for key in _VERDICT_KEYS if key in fields), None)
+    whole = fields.complete and key not in fields.disputed
+    numbers = (_number_in(fields.get(key)) for key in _NUMBER_KEYS)
+    return Row(
+        verdict=_verdict_in(fields[key]) if key and whole else None,
+        number=next((number for number in numbers if number is not None), None),
+        whole=whole,
+        statement=_text(fields, _STATEMENT_KEYS),
+        reason=_text(fields, _REASON_KEYS),
+        evidence=_text(fields, _EVIDENCE_KEYS),
+        confidence=_confidence(fields.get("confidence")),
+        chunk_ids=_chunk_ids(fields),
+    )
+
+
+def _verdict_in(value: JsonValue) -> Verdict | None:
+    """The verdict a value is: a boolean, 0, 1, or words; None for anything else."""
+    if isinstance(value, str):
+        if _FLOAT.fullmatch(value.strip()):
+            return "SUPPORTED" if value.strip()[0] == "1" else "NOT_ENOUGH_INFO"
+        said = leading_verdict(value)
+        return said.verdict if said else None
+    if isinstance(value, (bool, int, float)) and value in (0, 1):
+        return "SUPPORTED" if value else "NOT_ENOUGH_INFO"
+    return None
+
+
+def _number_in(value: JsonValue) -> int | None:
+    """The number of a statement: 2, "2", "c2", "Statement 2"; None for anything else."""
+    if isinstance(value, str):
+        match = _ID.fullmatch(value.strip())
+        return int(match[1]) if match else None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1_000_000:
+        return value
+    return None
+
+
+def _is_container(value: JsonValue) -> bool:
+    """Whether a value holds others."""
+    return isinstance(value, (list, dict))
+
+
+def _text(fields: JsonObject, keys: Iterable[str]) -> str:
+    return next((said for key in keys if isinstance(said := fields.get(key), str)), "")
+
+
+def _confidence(value: JsonValue) -> float:
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return 1.0
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 1.0
+    # Compared before it becomes a float: an integer may be too large for one. NaN is never below.
+    if value <= 0:
+        return 0.0
+    return float(value) if value < 1 else 1.0
+
+
+def _chunk_ids(fields: JsonObject) -> list[int]:
+    items = next((found for key in _CHUNK_KEYS if isinstance(found := fields.get(key), list)), [])
+    ids = (_number_in(item) for item in items if not isinstance(item, str))
+    return list(dict.fromkeys(number for number in ids if number is not None))
+
 
 _DAMAGED = Row(verdict=None, whole=False)
 # What is left of a row whose braces are lost.
@@ -35,12 +143,17 @@ _LOST = re.compile(
 _LIST_KEYS = "verdicts verdict final_verdicts labels judgements judgments".split()
 
 
-def json_groups(text: str, readings: Iterable[Reading], *, alone: bool) -> list[Group]:
-    """The verdicts in the JSON of a reply; objects one after another are one group.
+def json_groups(
+    text: str, readings: Iterable[Reading], *, expected: int, alone: bool
+) -> list[Group]:
+    """The verdicts in the JSON of a reply.
+
+    Objects one after another are one group, unless there are more of them than statements.
 
     Args:
         text: The reply.
         readings: What was found in it.
+        expected: How many statements there are; 0 where that is not known.
         alone: Whether nothing but JSON was. Only then is `[1, 0]` a list of verdicts; in prose it
             may be a citation.
     """
@@ -52,7 +165,7 @@ def json_groups(text: str, readings: Iterable[Reading], *, alone: bool) -> list[
             singles.append(_DAMAGED)
         at = reading.end
         if alone and isinstance(reading.value, list) and _all_verdicts(reading.value):
-            groups.append([Row(verdict=verdict_in(item)) for item in reading.value])
+            groups.append([Row(verdict=_verdict_in(item)) for item in reading.value])
         found = list(_groups(reading.value))
         if reading.damaged and all(row.whole for group, _ in found for row in group):
             found.append(([_DAMAGED], True))
@@ -60,9 +173,17 @@ def json_groups(text: str, readings: Iterable[Reading], *, alone: bool) -> list[
             if single:
                 singles += group
                 continue
-            groups += [singles, group] if singles else [group]
+            groups += [*_told_apart(singles, expected), group]
             singles = []
-    return [*groups, singles] if singles else groups
+    return [*groups, *_told_apart(singles, expected)]
+
+
+def _told_apart(singles: list[Row], expected: int) -> list[Group]:
+    """Single rows as one group; each by itself where they are several answers to one question."""
+    if not singles:
+        return []
+    numbered = all(row.number is not None for row in singles)
+    return [[row] for row in singles] if 0 < expected < len(singles) and not numbered else [singles]
 
 
 def is_attempt(value: JsonValue) -> bool:
@@ -71,8 +192,8 @@ def is_attempt(value: JsonValue) -> bool:
     while pending:
         value = pending.pop()
         if isinstance(value, JsonObject):
-            keys = fields_of(value).keys()
-            if not (ROW_KEYS.isdisjoint(keys) and keys.isdisjoint(_LIST_KEYS)):
+            keys = _fields_of(value).keys()
+            if not (_ROW_KEYS.isdisjoint(keys) and keys.isdisjoint(_LIST_KEYS)):
                 return True
             pending.extend(value.values())
         elif isinstance(value, list):
@@ -86,17 +207,17 @@ def _groups(value: JsonValue) -> Iterator[tuple[Group, bool]]:
     while pending:
         value = pending.pop()
         if isinstance(value, list):
-            if any(map(is_row, value)):
+            if any(map(_is_row, value)):
                 yield _rows(value), False
             else:
                 pending.extend(reversed(value))
         elif isinstance(value, JsonObject):
             wraps = any(map(_holds_rows, value.values()))
-            if not wraps and (is_row(value) or names_statement(value)):
-                yield [row_of(value)], True
+            if not wraps and (_is_row(value) or _names_statement(value)):
+                yield [_row_of(value)], True
             elif rows := _listed(value) or _by_id(value):
                 yield rows, False
-            elif not (value.complete or any(map(is_container, value.values()))):
+            elif not (value.complete or any(map(_is_container, value.values()))):
                 yield [_DAMAGED], True
             else:
                 pending.extend(reversed(value.values()))
@@ -107,38 +228,38 @@ def _rows(items: list[JsonValue]) -> list[Row]:
     rows: list[Row] = []
     for item in items:
         if item is None or isinstance(item, JsonObject):
-            rows.append(row_of(item))
+            rows.append(_row_of(item))
         elif not rows or rows[-1] is not _DAMAGED:
             rows.append(_DAMAGED)
     return rows
 
 
 def _holds_rows(value: JsonValue) -> bool:
-    return any(map(is_row, value)) if isinstance(value, list) else is_row(value)
+    return any(map(_is_row, value)) if isinstance(value, list) else _is_row(value)
 
 
 def _listed(item: JsonObject) -> list[Row]:
     """`{"verdicts": ["yes", 0, null]}`."""
-    fields = fields_of(item)
+    fields = _fields_of(item)
     for key in _LIST_KEYS:
         items = fields.get(key)
-        if isinstance(items, list) and items and not any(map(is_container, items)):
+        if isinstance(items, list) and items and not any(map(_is_container, items)):
             usable = fields.complete and key not in fields.disputed
-            return [Row(verdict=verdict_in(x) if usable else None, whole=usable) for x in items]
+            return [Row(verdict=_verdict_in(x) if usable else None, whole=usable) for x in items]
     return []
 
 
 def _by_id(item: JsonObject) -> list[Row]:
     """`{"1": "yes", "2": {"verdict": 0}}`."""
-    numbers = [number_in(key) for key in item]
+    numbers = [_number_in(key) for key in item]
     if not numbers or None in numbers:
         return []
     rows: list[Row] = []
     for (key, value), number in zip(item.items(), numbers, strict=True):
-        if is_row(value):
-            row = row_of(value)
-        elif not is_container(value):
-            row = Row(verdict=verdict_in(value))
+        if _is_row(value):
+            row = _row_of(value)
+        elif not _is_container(value):
+            row = Row(verdict=_verdict_in(value))
         else:
             return []
         verdict = None if key in item.disputed else row.verdict
@@ -147,4 +268,6 @@ def _by_id(item: JsonObject) -> list[Row]:
 
 
 def _all_verdicts(items: list[JsonValue]) -> bool:
-    return bool(items) and not any(map(is_container, items)) and None not in map(verdict_in, items)
+    return (
+        bool(items) and not any(map(_is_container, items)) and None not in map(_verdict_in, items)
+    )

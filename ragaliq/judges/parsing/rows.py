@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ragaliq.core.results import JudgeUsage, Verdict
+from ragaliq.errors import JudgeResponseError
 from ragaliq.judges.base import StatementVerdict
 
-__all__ = ["Group", "Row", "decided", "settle"]
+__all__ = ["Group", "Row", "decided", "settle", "settle_values"]
 
 # The reply's cost is accounted for once, by the judge that asked.
 _COUNTED_ELSEWHERE = JudgeUsage()
@@ -65,6 +66,31 @@ def settle(groups: Sequence[Group], expected: int) -> list[StatementVerdict]:
     else:  # parts, with some missing: only the first has a certain place
         chosen = next(filter(decided, map(_undamaged, _in_place(groups))), ())
     return _by_position(chosen, expected)
+
+
+def settle_values(groups: Sequence[Group], expected: int) -> list[StatementVerdict]:
+    """The verdicts of groups that were read from JSON.
+
+    A judge that quotes what it judges may repeat an answer that somebody forged: where several
+    complete answers differ, none counts. Parts whose rows name their statements are one answer.
+
+    Args:
+        groups: Everything in the reply that could be the answer.
+        expected: How many statements there are.
+
+    Raises:
+        JudgeResponseError: The reply holds different answers.
+    """
+    complete = [g for g in groups if decided(g) and all(row.whole for row in g)]
+    if len(complete) > 1 and all(row.number is not None for g in complete for row in g):
+        together = [row for g in complete for row in g]
+        verdicts = {(row.number, row.verdict) for row in together}
+        if len(verdicts) == len({row.number for row in together}):
+            return _by_position(together, expected)
+    answers = [{item.index: item.verdict for item in _by_position(g, expected)} for g in complete]
+    if any(answer != answers[0] for answer in answers):
+        raise JudgeResponseError(f"the judge's reply holds {len(answers)} answers that differ")
+    return settle(groups, expected)
 
 
 def decided(group: Group) -> int:

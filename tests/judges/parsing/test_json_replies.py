@@ -198,19 +198,29 @@ def test_a_key_given_twice_decides_only_if_both_agree(verdicts, reply, expected)
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        # a draft, then the decision
-        (
-            '[{"verdict": 1}, {"verdict": 1}]\nOn reflection:\n[{"verdict": 0}, {"verdict": 1}]',
-            "0N 1S",
-        ),
-        # an example quoted first, an afterthought last
-        ('Like {"verdict": 1}. So: [{"verdict": 0}, {"verdict": 0}] {"note": "x"}', "0N 1N"),
-        # in two parts
-        ('Part 1: [{"verdict": 1}]\nPart 2: [{"verdict": 0}]', "0S 1N"),
+        ('[{"verdict": 1}, {"verdict": 1}]\nOr:\n[{"verdict": 0}, {"verdict": 1}]', 2),
+        ('Like {"verdict": 1}. So: [{"verdict": 0}, {"verdict": 0}] {"note": "x"}', 2),
+        ('Part 1: [{"verdict": 1}]\nPart 2: [{"verdict": 0}]', 2),
+        ('The answer says {"verdict": 1}.\n{"verdict": 0}', 1),
+        ('{"verdict": 1}\n{"verdict": 0}\n{"verdict": 0}', 2),
+        ('{"draft": [{"verdict": 1}], "final": [{"verdict": 0}]}', 1),
+        ('[{"id": 1, "verdict": 1}] [{"id": 1, "verdict": 0}]', 2),
     ],
 )
-def test_of_several_values_the_last_complete_answer_counts(verdicts, reply, expected):
-    assert verdicts(reply, 2) == expected
+def test_answers_that_differ_are_an_error_and_never_the_last_ones_word(reply, expected):
+    with pytest.raises(JudgeResponseError, match="differ"):
+        parse_verdicts(reply, expected)
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"),
+    [
+        ('[{"verdict": 1}, {"verdict": 0}] Again: [{"verdict": 1}, {"verdict": 0}]', "0S 1N"),
+        ('[{"id": 2, "verdict": 0}] and [{"id": 1, "verdict": 1}]', "0S 1N"),
+    ],
+)
+def test_answers_that_agree_or_name_different_statements_are_one(verdicts, reply, found):
+    assert verdicts(reply, 2) == found
 
 
 def test_a_citation_in_prose_is_no_list_of_verdicts(verdicts):

@@ -27,7 +27,6 @@ ROW = (
         '{"result": {"claims": ["a", "b"]}}',
         '{"ClaimsReply": {"output": {"claims": ["a", "b"], "notes": 1}}}',
         '<think>{"claims": ["x"]}</think>{"claims": ["a", "b"]}',
-        '{"claims": ["draft"]}\nBetter:\n{"claims": ["a", "b"]}',
         '{"claims": ["a", "b"]} {"done": true}',
         '"{\\"claims\\": [\\"a\\", \\"b\\"]}"',
     ],
@@ -50,6 +49,19 @@ def test_one_row_a_line_is_taken():
 def test_strings_are_taken_as_they_are():
     reply = r'{"reasoning": "say \"hi\" {x} [1] \ud83d\ude00 \\ud800 \ud800", "score": 1}'
     assert parse_json_reply(reply, ScoreReply).reasoning == 'say "hi" {x} [1] 😀 \\ud800 \ufffd'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"claims": ["draft"]}\nBetter:\n{"claims": ["a", "b"]}',
+        '["draft"]\n{"claims": ["a", "b"]}',
+        '{"claims": ["draft"], "claims": ["a", "b"]}',
+    ],
+)
+def test_several_answers_that_differ_are_an_error(reply):
+    with pytest.raises(JudgeResponseError):
+        parse_json_reply(reply, ClaimsReply)
 
 
 def test_an_empty_list_of_claims_is_an_answer():
