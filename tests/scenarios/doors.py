@@ -1,0 +1,77 @@
+"""An application's runs as handler, span processor and file see them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from otlp import FORMS
+
+from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq.datasets import read_cases
+from ragaliq.errors import DatasetError
+from ragaliq.testing import ScriptedJudge
+
+
+class Doors:
+    """A tracer provider that each of the three ways listens to."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.provider, self.exporter = TracerProvider(), InMemorySpanExporter()
+        self.live, self.seen, self.skipped = [], [], {}
+        self.monitor = Monitor(judge=ScriptedJudge(), on_result=self.live.append)
+        self.watching = Monitor(judge=ScriptedJudge(), on_result=self.seen.append)
+        self.processor = RagaliqSpanProcessor(self.watching)
+        self.provider.add_span_processor(self.processor)
+        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+
+    @contextmanager
+    def of(self, instrumentor):
+        instrumentor.instrument(tracer_provider=self.provider, skip_dep_check=True)
+        try:
+            yield
+        finally:
+            instrumentor.uninstrument()
+
+    def close(self):
+        assert self.processor.errors == 0
+        self.provider.shutdown()
+        self.monitor.close(5)
+        self.watching.close(5)
+
+    def cases(self, form="t.pb"):
+        """The cases of the handler, of the processor and of the file."""
+        assert self.monitor.flush(30)
+        assert self.processor.force_flush()
+        written = FORMS.get(form, FORMS["traces.pb"])(self.exporter.get_finished_spans())
+        path = self.folder / form
+        path.write_bytes(written if isinstance(written, bytes) else written.encode())
+        reader = read_cases(path, file_format="traces")
+        try:
+            read = list(reader)
+        except DatasetError:
+            read = []
+        self.skipped = dict(reader.left_out)
+        lists = (sorted(each, key=lambda e: e.run.ended_at) for each in (self.live, self.seen))
+        return *([each.case for each in found] for found in lists), read
+
+    def assert_one_case(self, question, texts, answer):
+        """That there is one, everywhere the same, and this one."""
+        for form in FORMS if "äöü" in "".join(texts) else ("t.pb",):
+            (case,), (seen,), (read,) = self.cases(form)
+            assert (case.query, case.context_texts, case.response) == (question, texts, answer)
+            assert as_bytes(seen) == as_bytes(case)
+            assert as_bytes(read) == as_bytes(case), form
+        (live,), (seen,) = self.live, self.seen
+        assert live.target.span_id == seen.target.span_id
+        assert live.run.framework == seen.run.framework
+
+
+def as_bytes(case):
+    """Everything of a case but how it is called and where it was found."""
+    held = case.model_dump(mode="json", exclude={"id", "tags", "metadata", "sources"})
+    return json.dumps(held).encode()

@@ -1,0 +1,379 @@
+"""Shapes in which people write LangChain applications, with the case that each must give.
+
+Data for `test_every_door.py`. A row is a name, what makes the application, what it is asked, and
+the texts and the answer of its case; the question is always `QUESTION`.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import NamedTuple, TypedDict
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import dynamic_prompt
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain.tools import ToolException, tool
+from langchain_classic.retrievers import (
+    ContextualCompressionRetriever,
+    EnsembleRetriever,
+    MultiQueryRetriever,
+)
+from langchain_classic.retrievers.document_compressors import LLMChainExtractor
+from langchain_core.documents import Document
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
+from langchain_core.tools import create_retriever_tool
+from langgraph.graph import END, START, StateGraph
+from pydantic import BaseModel
+from rag_parts import (
+    ANSWER,
+    PROMPT,
+    QUESTION,
+    REFUNDS,
+    SHIPPING,
+    BrokenRetriever,
+    FixedRetriever,
+    TopicRetriever,
+    calling,
+    documents,
+    joined,
+    model,
+    rag_chain,
+    retrieval_chain,
+)
+
+TEXT = "Refunds take five days. äöü \u2028"
+ASK = {"messages": [("user", QUESTION)]}
+
+
+class Shape(NamedTuple):
+    """One application and the case that it must give."""
+
+    make: object
+    asked: object = QUESTION
+    texts: list[str] = REFUNDS
+    answer: str = ANSWER
+
+
+class Library(BaseRetriever):
+    """Documents with everything that documents can have, one of them twice."""
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        return [
+            Document(page_content=TEXT, id="d1"),
+            Document(page_content="Shops open at nine.", id="d2", metadata={"score": 0.25}),
+            Document(page_content=TEXT, id="d3"),
+        ]
+
+
+LIBRARY = [TEXT, "Shops open at nine."]
+
+
+def best(docs):
+    return docs[:1]
+
+
+def in_parallel(first, second):
+    sources = {"a": first, "b": second, "question": lambda q: q}
+    merged = RunnablePassthrough.assign(context=lambda s: joined(s["a"] + s["b"]))
+    return sources | merged | PROMPT | model()
+
+
+def prompted(context):
+    return RunnableLambda(lambda q: {"context": context, "question": q}) | PROMPT | model()
+
+
+def assigned_documents():
+    return (
+        RunnablePassthrough.assign(docs=itemgetter("question") | FixedRetriever())
+        .assign(context=lambda state: joined(state["docs"]))
+        .assign(answer=PROMPT | model() | StrOutputParser())
+    )
+
+
+def assigned_reranker(key):
+    return (
+        RunnablePassthrough.assign(docs=itemgetter("question") | FixedRetriever())
+        .assign(**{key: lambda state: best(state["docs"])})
+        .assign(context=lambda state: joined(state["docs"]))
+        | PROMPT
+        | model()
+        | StrOutputParser()
+    )
+
+
+def parallel_then_assigned():
+    answer = RunnablePassthrough.assign(context=lambda s: joined(s["context"])) | PROMPT | model()
+    return RunnableParallel(context=FixedRetriever(), question=RunnablePassthrough()).assign(
+        answer=answer | StrOutputParser()
+    )
+
+
+def own_answer_key():
+    return RunnablePassthrough.assign(
+        context=itemgetter("question") | FixedRetriever() | joined
+    ).assign(draft=PROMPT | model() | StrOutputParser())
+
+
+def mapped():
+    return (
+        RunnableLambda(lambda q: [q, q + " fast"])
+        | TopicRetriever().map()
+        | RunnableLambda(best).map()
+        | RunnableLambda(lambda lists: [doc for docs in lists for doc in docs])
+    )
+
+
+def compressed():
+    return ContextualCompressionRetriever(
+        base_retriever=FixedRetriever(texts=REFUNDS[:1]),
+        base_compressor=LLMChainExtractor.from_llm(model("five days")),
+    )
+
+
+def search(texts=REFUNDS, *, name="search", response_format="content"):
+    return create_retriever_tool(
+        FixedRetriever(texts=texts), name, "Searches.", response_format=response_format
+    )
+
+
+@tool
+def clock(city: str) -> str:
+    """Tells the time."""
+    return f"It is noon in {city}."
+
+
+@tool
+def blocks(query: str) -> list:
+    """Looks things up."""
+    return [{"type": "text", "text": text} for text in REFUNDS]
+
+
+@tool(response_format="content_and_artifact")
+def kept(query: str):
+    """Looks things up."""
+    return "2 documents", documents()
+
+
+@tool
+def handbook(question: str) -> str:
+    """Answers from the handbook."""
+    return rag_chain(llm=model("The handbook says five days.")).invoke(question)
+
+
+def broken():
+    @tool
+    def broken(query: str) -> str:
+        """Fails."""
+        FixedRetriever().invoke(query)
+        raise ToolException("out of order")
+
+    broken.handle_tool_error = True
+    return broken
+
+
+def agent(*tools, calls, reply=ANSWER, **options):
+    return create_agent(model(*calls, reply), list(tools), **options)
+
+
+def searching(reply=ANSWER, *, response_format="content", strategy=None):
+    calls = [calling("search", query="refunds")]
+    options = {} if strategy is None else {"response_format": strategy}
+    return agent(search(response_format=response_format), calls=calls, reply=reply, **options)
+
+
+def middleware():
+    @dynamic_prompt
+    def with_documents(request):
+        return joined(FixedRetriever().invoke(request.state["messages"][-1].text))
+
+    return create_agent(model(), [], middleware=[with_documents])
+
+
+class Refund(BaseModel):
+    """How long it takes."""
+
+    days: int
+
+
+class State(TypedDict, total=False):
+    question: str
+    documents: list[Document]
+    generation: str
+
+
+class Answer(TypedDict):
+    generation: str
+
+
+def retrieve(state):
+    return {"documents": FixedRetriever().invoke(state["question"])}
+
+
+def fetch(state):
+    """Asks a store directly: no retriever reports it."""
+    return {"documents": documents()}
+
+
+def grade(state):
+    """Keeps the first document, after asking a model about each."""
+    for _ in state["documents"]:
+        model("yes").invoke("Is this relevant?")
+    return {"documents": state["documents"][:1]}
+
+
+def search_web(state):
+    return {"documents": [*state["documents"], *documents(SHIPPING)]}
+
+
+def generate(state):
+    inputs = {"context": joined(state["documents"]), "question": state["question"]}
+    return {"generation": (PROMPT | model()).invoke(inputs).text}
+
+
+def graph(*nodes, output=State):
+    builder = StateGraph(State, output_schema=output)
+    builder.add_sequence(nodes)
+    builder.add_edge(START, nodes[0].__name__)
+    builder.add_edge(nodes[-1].__name__, END)
+    return builder.compile()
+
+
+def sources_named_beside_the_answer():
+    """Says which files it answered from, as many applications do."""
+
+    def answer(question):
+        return {
+            "answer": rag_chain().invoke(question),
+            "documents": ["handbook.pdf", "faq.md"],
+        }
+
+    return RunnableLambda(answer)
+
+
+NOON = "It is noon in Ulm."
+ULM = calling("clock", city="Ulm")
+IN_STATE = {"question": QUESTION}
+
+SHAPES = {
+    # Chains
+    "chain": Shape(lambda: rag_chain(Library()), texts=LIBRARY),
+    "no parser": Shape(lambda: rag_chain(parser=RunnablePassthrough())),
+    "documents not formatted": Shape(
+        lambda: {"context": FixedRetriever(), "question": lambda q: q} | PROMPT | model()
+    ),
+    "other inputs": Shape(
+        lambda: (
+            {"context": itemgetter("q") | FixedRetriever() | joined, "question": itemgetter("q")}
+            | PROMPT
+            | model()
+        ),
+        {"q": QUESTION},
+    ),
+    "assigned": Shape(assigned_documents, IN_STATE),
+    "parallel, then assigned": Shape(parallel_then_assigned),
+    "an answer under a name of its own": Shape(own_answer_key, IN_STATE),
+    "retrieval chain": Shape(lambda: retrieval_chain(Library()), {"input": QUESTION}, LIBRARY),
+    "nothing found": Shape(lambda: rag_chain(FixedRetriever(texts=[])), texts=[]),
+    "names of files beside the answer": Shape(sources_named_beside_the_answer),
+    # Retrieval
+    "reranked": Shape(
+        lambda: rag_chain(Library() | RunnableLambda(lambda docs: docs[::-1][:1])), texts=[TEXT]
+    ),
+    "two retrievers": Shape(
+        lambda: in_parallel(Library(), FixedRetriever(texts=SHIPPING)), texts=[*LIBRARY, *SHIPPING]
+    ),
+    "one of two is reranked": Shape(
+        lambda: in_parallel(
+            FixedRetriever() | RunnableLambda(best), FixedRetriever(texts=SHIPPING)
+        ),
+        texts=[REFUNDS[0], *SHIPPING],
+    ),
+    "ensemble": Shape(
+        lambda: rag_chain(EnsembleRetriever(retrievers=[Library(), FixedRetriever()])),
+        texts=[TEXT, REFUNDS[0], "Shops open at nine.", REFUNDS[1]],
+    ),
+    "multi-query": Shape(
+        lambda: rag_chain(MultiQueryRetriever.from_llm(FixedRetriever(), model("a\nb")))
+    ),
+    "compressed": Shape(lambda: rag_chain(compressed()), texts=["five days"]),
+    "mapped and fused": Shape(
+        lambda: rag_chain(mapped()), texts=[f"About {QUESTION}", f"About {QUESTION} fast"]
+    ),
+    "assigned under the same key": Shape(lambda: assigned_reranker("docs"), IN_STATE, REFUNDS[:1]),
+    "assigned under another key": Shape(lambda: assigned_reranker("shown"), IN_STATE),
+    "a function that retrieves": Shape(lambda: rag_chain(RunnableLambda(lambda q: documents()))),
+    "a filter that leaves nothing": Shape(
+        lambda: rag_chain(FixedRetriever() | RunnableLambda(lambda docs: docs[:0])), texts=[]
+    ),
+    "fallback": Shape(
+        lambda: rag_chain(BrokenRetriever().with_fallbacks([Library()])), texts=LIBRARY
+    ),
+    "prompt variable": Shape(lambda: prompted("Known."), texts=["Known."]),
+    "texts in a prompt variable": Shape(lambda: prompted(list(REFUNDS))),
+    # Agents
+    "agent": Shape(searching, ASK),
+    "agent with artifacts": Shape(lambda: searching(response_format="content_and_artifact"), ASK),
+    "two searches": Shape(
+        lambda: agent(
+            search(),
+            search(SHIPPING, name="post"),
+            calls=[calling("search", query="r"), calling("post", query="p")],
+        ),
+        ASK,
+        REFUNDS + SHIPPING,
+    ),
+    "a plain tool": Shape(lambda: agent(clock, calls=[ULM]), ASK, [NOON]),
+    "a tool that returns blocks": Shape(
+        lambda: agent(blocks, calls=[calling("blocks", query="r")]), ASK
+    ),
+    "a tool that keeps its documents": Shape(
+        lambda: agent(kept, calls=[calling("kept", query="r")]), ASK
+    ),
+    "a retriever and a plain tool": Shape(
+        lambda: agent(search(), clock, calls=[calling("search", query="r"), ULM]),
+        ASK,
+        [*REFUNDS, NOON],
+    ),
+    "a chain as a tool": Shape(
+        lambda: agent(handbook, calls=[calling("handbook", question="refunds?")]), ASK
+    ),
+    "a tool that fails": Shape(
+        lambda: agent(broken(), clock, calls=[calling("broken", query="r"), ULM]), ASK, [NOON]
+    ),
+    "documents from middleware": Shape(middleware, ASK),
+    "a structured answer through a tool": Shape(
+        lambda: agent(
+            clock,
+            calls=[ULM],
+            reply=calling("Refund", days=5),
+            response_format=ToolStrategy(Refund),
+        ),
+        ASK,
+        [NOON],
+        '{"days": 5}',
+    ),
+    "a structured answer by the provider": Shape(
+        lambda: searching('{"days": 5}', strategy=ProviderStrategy(Refund)),
+        ASK,
+        answer='{"days": 5}',
+    ),
+    "earlier turns": Shape(
+        searching,
+        {"messages": [("user", "Where?"), ("assistant", "In Ulm."), ("user", QUESTION)]},
+    ),
+    # Graphs
+    "graph": Shape(lambda: graph(retrieve, generate), IN_STATE),
+    "graph that returns the answer only": Shape(
+        lambda: graph(retrieve, generate, output=Answer), IN_STATE
+    ),
+    "graph without a retriever": Shape(lambda: graph(fetch, generate), IN_STATE),
+    "graded": Shape(lambda: graph(retrieve, grade, generate), IN_STATE, REFUNDS[:1]),
+    "graded, returns the answer only": Shape(
+        lambda: graph(retrieve, grade, generate, output=Answer), IN_STATE, REFUNDS[:1]
+    ),
+    "documents added": Shape(
+        lambda: graph(retrieve, search_web, generate), IN_STATE, REFUNDS + SHIPPING
+    ),
+}

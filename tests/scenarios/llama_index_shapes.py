@@ -1,0 +1,156 @@
+"""Shapes in which people write LlamaIndex applications, with the case that each must give.
+
+Data for `test_every_door.py`. A row is a name, what asks `QUESTION`, and the texts and the answer
+of its case.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
+from llama_index.core.base.response.schema import Response
+from llama_index.core.chat_engine import (
+    CondensePlusContextChatEngine,
+    CondenseQuestionChatEngine,
+    ContextChatEngine,
+)
+from llama_index.core.llms import CustomLLM
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.query_engine import (
+    CitationQueryEngine,
+    CustomQueryEngine,
+    RetrieverQueryEngine,
+)
+from llama_index.core.response_synthesizers import ResponseMode
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+
+QUESTION = "How long do refunds take?"
+ANSWER = "It takes five days [1]."
+TEXTS = ["by: A\n\nRefunds take five days. äöü", "Shops open at nine."]
+
+
+class Shape(NamedTuple):
+    """One application and the case that it must give."""
+
+    ask: object
+    texts: list[str] = TEXTS
+    answer: str = ANSWER
+
+
+class Shelf(BaseRetriever):
+    """Nodes with metadata, of which the model is not to see everything, and without a score."""
+
+    def __init__(self, *, without=""):
+        super().__init__()
+        self.without = without.split()
+
+    def _retrieve(self, query_bundle):
+        hidden = {"excluded_llm_metadata_keys": ["page"]}
+        first = TextNode(
+            id_="n1", text="Refunds take five days. äöü", metadata={"by": "A", "page": 3}, **hidden
+        )
+        found = [
+            NodeWithScore(node=first, score=0.5),
+            NodeWithScore(node=TextNode(id_="n2", text="Shops open at nine."), score=None),
+        ]
+        return [node for node in found if node.node_id not in self.without]
+
+
+class Backwards(BaseNodePostprocessor):
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        return [NodeWithScore(node=n.node, score=0.75) for n in reversed(nodes)]
+
+
+class First(BaseNodePostprocessor):
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        return nodes[:1]
+
+
+class Clerk(CustomLLM):
+    @property
+    def metadata(self):
+        return LLMMetadata()
+
+    def complete(self, prompt, formatted=False, **kwargs):
+        rewrite = "standalone question" in prompt.lower()
+        return CompletionResponse(text="refund duration" if rewrite else ANSWER)
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        yield CompletionResponse(text="It takes five days.", delta="It takes five days.")
+
+
+class Desk(Workflow):
+    @step
+    async def work(self, ev: StartEvent) -> StopEvent:
+        return StopEvent(result=await engine().aquery(ev.question))
+
+
+class Plain(CustomQueryEngine):
+    """Retrieves itself, asks nobody, and may say what it used."""
+
+    named: bool = False
+
+    def custom_query(self, query_str):
+        # Spans do not say which of a node's metadata a model would have been shown.
+        found = Shelf(without="n1").retrieve(query_str)
+        return Response(ANSWER, source_nodes=found) if self.named else ANSWER
+
+
+def engine(retriever=None, **options):
+    return RetrieverQueryEngine.from_args(retriever or Shelf(), llm=Clerk(), **options)
+
+
+def memory():
+    # The default memory keeps a database connection that nobody closes.
+    return ChatMemoryBuffer.from_defaults(token_limit=10_000)
+
+
+def chat(kind):
+    if kind is CondenseQuestionChatEngine:
+        return kind.from_defaults(engine(), llm=Clerk(), memory=memory())
+    return kind.from_defaults(Shelf(), llm=Clerk(), memory=memory())
+
+
+SHAPES = {
+    "query": Shape(lambda: engine().query(QUESTION)),
+    "reranked": Shape(
+        lambda: engine(node_postprocessors=[Backwards()]).query(QUESTION), TEXTS[::-1]
+    ),
+    "only the first": Shape(
+        lambda: engine(node_postprocessors=[First()]).query(QUESTION), TEXTS[:1]
+    ),
+    "refined": Shape(lambda: engine(response_mode=ResponseMode.REFINE).query(QUESTION)),
+    "summarised as a tree": Shape(
+        lambda: engine(response_mode=ResponseMode.TREE_SUMMARIZE).query(QUESTION)
+    ),
+    "accumulated": Shape(
+        lambda: engine(response_mode=ResponseMode.ACCUMULATE).query(QUESTION),
+        answer=f"Response 1: {ANSWER}\n---------------------\nResponse 2: {ANSWER}",
+    ),
+    "nothing found": Shape(
+        lambda: engine(Shelf(without="n1 n2")).query(QUESTION), [], "Empty Response"
+    ),
+    "citations": Shape(
+        lambda: CitationQueryEngine(Shelf(), llm=Clerk()).query(QUESTION),
+        [
+            "by: A\n\nSource 1:\nRefunds take five days. äöü",
+            "Source 2:\nShops open at nine.\n",
+        ],
+    ),
+    "an engine that asks nobody": Shape(lambda: Plain().query(QUESTION), TEXTS[1:]),
+    "an engine that says what it used": Shape(lambda: Plain(named=True).query(QUESTION), TEXTS[1:]),
+    "chat": Shape(lambda: chat(ContextChatEngine).chat(QUESTION)),
+    "condensed chat": Shape(lambda: chat(CondenseQuestionChatEngine).chat(QUESTION)),
+    "condensed chat with context": Shape(
+        lambda: chat(CondensePlusContextChatEngine).chat(QUESTION)
+    ),
+}
+ASYNCHRONOUS = {
+    "query": lambda: engine().aquery(QUESTION),
+    "workflow around an engine": lambda: Desk().run(question=QUESTION),
+    "chat": lambda: chat(ContextChatEngine).achat(QUESTION),
+}

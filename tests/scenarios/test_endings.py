@@ -1,0 +1,188 @@
+"""Runs without an answer, in parts or out of sight: every door says the same of them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from doors import as_bytes
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_shapes import Library
+from llama_index_shapes import QUESTION as LLAMA_QUESTION
+from llama_index_shapes import engine
+from openinference.instrumentation import TraceConfig
+from openinference.instrumentation.langchain import LangChainInstrumentor
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import SpanLimits
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from rag_parts import PROMPT, QUESTION, BrokenRetriever, joined, model, rag_chain
+
+from ragaliq.datasets import read_cases
+from ragaliq.traces.origin import run_of
+
+# OpenInference reads messages and settings in the old way.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.usefixtures("loop_of_synchronous_calls"),
+]
+
+
+class Hanging(FakeListChatModel):
+    """Never answers, and leaves its span open when it is given up."""
+
+    async def _agenerate(self, *args, **kwargs):
+        await asyncio.Event().wait()
+
+
+async def test_a_model_given_up_for_a_faster_one(doors, langchain):
+    slow = PROMPT | Hanging(responses=[""])
+
+    async def hurry(inputs):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(slow.ainvoke(inputs), 0.02)
+        return await (PROMPT | model() | StrOutputParser()).ainvoke(inputs)
+
+    sources = {"context": Library() | joined, "question": RunnablePassthrough()}
+    await (sources | RunnableLambda(hurry)).ainvoke(QUESTION, langchain)
+    live, seen, read = await asyncio.to_thread(doors.cases)
+    assert list(map(as_bytes, live)) == list(map(as_bytes, seen)) == list(map(as_bytes, read))
+    assert len(live) == 1
+
+
+def test_a_batch_in_threads_below_one_request(doors, langchain):
+    questions = [f"Question {n}?" for n in range(5)]
+    with doors.provider.get_tracer("web").start_as_current_span("POST /ask"):
+        rag_chain(Library()).batch(questions, langchain)
+    live, seen, read = (sorted(map(as_bytes, cases)) for cases in doors.cases())
+    assert live == seen == read
+    assert len(live) == 5
+
+
+def test_parts_called_one_by_one_in_a_request(doors):
+    tracer = doors.provider.get_tracer("web")
+    with doors.of(LangChainInstrumentor()), tracer.start_as_current_span("POST /ask"):
+        found = Library().invoke(QUESTION)
+        model().invoke(PROMPT.invoke({"context": joined(found), "question": QUESTION}))
+    _, (seen,), (read,) = doors.cases()
+    assert as_bytes(seen) == as_bytes(read)
+    assert seen.has_context
+    assert doors.watching.stats().started == 1
+
+
+@pytest.mark.usefixtures("llama_index")
+def test_a_streamed_llama_index_answer_is_in_no_span(doors):
+    list(engine(streaming=True).query(LLAMA_QUESTION).response_gen)
+    (live,), seen, read = doors.cases()
+    assert live.response
+    assert seen == read == []
+    assert doors.watching.stats().incomplete == doors.skipped == {"answer_streamed": 1}
+
+
+def test_what_the_exporter_really_sends(doors, langchain, received):
+    doors.provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(received.url)))
+    rag_chain(Library()).invoke(QUESTION, langchain)
+    (live,), _, _ = doors.cases()
+    path = doors.folder / "received.bin"
+    path.write_bytes(b"".join(len(body).to_bytes(4, "big") + body for body in received.bodies))
+    (case,) = read_cases(path)
+    assert as_bytes(case) == as_bytes(live)
+
+
+def test_the_results_speak_of_the_same_span(doors, langchain):
+    rag_chain(Library()).invoke(QUESTION, langchain)
+    _, _, (case,) = doors.cases()
+    (root,) = [span for span in doors.exporter.get_finished_spans() if span.parent is None]
+    (live,) = doors.live
+    run = run_of(case, run_id="r", pipeline="")
+    assert run.target == live.target
+    assert live.target.span_id == f"{root.context.span_id:016x}"
+    assert (run.pipeline, run.framework) == (live.run.pipeline, live.run.framework)
+    assert case.id == f"{root.context.trace_id:032x}-{root.context.span_id:016x}"
+
+
+def instrumented(doors, **config):
+    """Why a traced chain gives no case."""
+    instrumentor = LangChainInstrumentor()
+    instrumentor.instrument(tracer_provider=doors.provider, skip_dep_check=True, **config)
+    try:
+        rag_chain(Library()).invoke(QUESTION)
+    finally:
+        instrumentor.uninstrument()
+    assert doors.cases() == ([], [], [])
+    assert doors.watching.stats().incomplete == doors.skipped
+    return doors.skipped
+
+
+@pytest.mark.parametrize("hidden", ["hide_inputs", "hide_outputs"])
+def test_hidden_content_is_no_content(doors, hidden):
+    config = TraceConfig(**{hidden: True})
+    assert instrumented(doors, config=config) == {"content_hidden": 1}
+
+
+@pytest.mark.parametrize(
+    "limits", [SpanLimits(max_span_attributes=6), SpanLimits(max_span_attribute_length=60)]
+)
+def test_what_the_sdk_cut_is_no_case(limits, doors):
+    doors.provider._span_limits = limits
+    assert instrumented(doors) == {"attributes_cut": 1}
+
+
+class Slow(Library):
+    """Tells when it is asked, and never answers."""
+
+    async def _aget_relevant_documents(self, query, *, run_manager):
+        self.metadata["asked"].set()
+        await asyncio.Event().wait()
+
+
+def fail(config):
+    with pytest.raises(ConnectionError):
+        rag_chain(BrokenRetriever()).invoke(QUESTION, config)
+
+
+def close_the_stream(config):
+    stream = rag_chain(Library()).stream(QUESTION, config)
+    next(stream)
+    stream.close()
+
+
+async def cancel(config):
+    asked = asyncio.Event()
+    chain = rag_chain(Slow(metadata={"asked": asked}))
+    task = asyncio.create_task(chain.ainvoke(QUESTION, config))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def leave_the_stream(config):
+    stream = rag_chain(Library()).astream(QUESTION, config)
+    await anext(stream)
+    await stream.aclose()
+
+
+@pytest.mark.parametrize("end", [fail, close_the_stream])
+def test_a_run_without_an_answer_has_the_same_reason(end, doors, langchain):
+    end(langchain)
+    assert_without_case(doors)
+
+
+@pytest.mark.parametrize("end", [cancel, leave_the_stream])
+async def test_an_asynchronous_run_without_an_answer_has_the_same_reason(end, doors, langchain):
+    await end(langchain)
+    async with asyncio.timeout(30):  # generators inside one that is closed are ended by the loop
+        while doors.monitor.stats().pending or doors.watching.stats().pending:
+            doors.processor.force_flush()
+            await asyncio.sleep(0)
+    assert_without_case(doors)
+
+
+def assert_without_case(doors):
+    assert doors.cases() == ([], [], [])
+    incomplete = doors.monitor.stats().incomplete
+    assert doors.watching.stats().incomplete == doors.skipped == incomplete != {}
+    assert len(doors.processor) == 0

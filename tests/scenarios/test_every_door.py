@@ -1,0 +1,66 @@
+"""One table of applications: each gives the same case through handler, span processor and file."""
+
+from __future__ import annotations
+
+import asyncio
+
+import langchain_shapes
+import llama_index_shapes
+import pytest
+
+# OpenInference reads messages and settings in the old way.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.usefixtures("loop_of_synchronous_calls"),
+]
+
+
+WRONG = {"names of files beside the answer": "they replace the texts"}
+
+
+def shape_of(name):
+    marks = [pytest.mark.xfail(strict=True, reason=WRONG[name])] if name in WRONG else ()
+    return pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", [shape_of(name) for name in langchain_shapes.SHAPES])
+def test_a_langchain_application(name, doors, langchain):
+    shape = langchain_shapes.SHAPES[name]
+    shape.make().invoke(shape.asked, langchain)
+    doors.assert_one_case(langchain_shapes.QUESTION, shape.texts, shape.answer)
+
+
+@pytest.mark.parametrize("name", ["chain", "two retrievers", "agent", "graph"])
+async def test_an_asynchronous_langchain_application(name, doors, langchain):
+    shape = langchain_shapes.SHAPES[name]
+    await shape.make().ainvoke(shape.asked, langchain)
+    await asyncio.to_thread(
+        doors.assert_one_case, langchain_shapes.QUESTION, shape.texts, shape.answer
+    )
+
+
+@pytest.mark.parametrize("name", ["chain", "agent", "graph"])
+def test_a_langchain_application_that_streams(name, doors, langchain):
+    shape = langchain_shapes.SHAPES[name]
+    list(shape.make().stream(shape.asked, langchain))
+    doors.assert_one_case(langchain_shapes.QUESTION, shape.texts, shape.answer)
+
+
+@pytest.mark.usefixtures("llama_index")
+@pytest.mark.parametrize("name", llama_index_shapes.SHAPES)
+def test_a_llama_index_application(name, doors):
+    shape = llama_index_shapes.SHAPES[name]
+    shape.ask()
+    doors.assert_one_case(llama_index_shapes.QUESTION, shape.texts, shape.answer)
+
+
+@pytest.mark.usefixtures("llama_index")
+@pytest.mark.parametrize("name", llama_index_shapes.ASYNCHRONOUS)
+async def test_an_asynchronous_llama_index_application(name, doors):
+    await llama_index_shapes.ASYNCHRONOUS[name]()
+    await asyncio.to_thread(
+        doors.assert_one_case,
+        llama_index_shapes.QUESTION,
+        llama_index_shapes.TEXTS,
+        llama_index_shapes.ANSWER,
+    )
