@@ -18,7 +18,7 @@ from random import Random
 
 import pytest
 
-from ragaliq.judges.local.verification import Verifier
+from ragaliq.judges.local.verdict import Verifier
 
 pytestmark = pytest.mark.benchmark
 
@@ -123,7 +123,7 @@ from pathlib import Path
 def held():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 bare = held()
-from ragaliq.judges.local.verification import Verifier
+from ragaliq.judges.local.verdict import Verifier
 for path in sorted(Path(sys.argv[1]).glob("*.jsonl.gz")):
     with gzip.open(path, "rt", encoding="utf-8") as rows:
         for line in rows:

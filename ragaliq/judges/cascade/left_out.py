@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ragaliq.errors import DatasetError
 from ragaliq.judges.base import ClaimVerdict
-from ragaliq.judges.local.training import train
-from ragaliq.judges.local.training_data import FAMILIES, Labelled, count_words, read_data
-from ragaliq.judges.local.verification import examine
+from ragaliq.judges.local.training.data import FAMILIES, Labelled, count_words, read_data
+from ragaliq.judges.local.training.fitting import train
+from ragaliq.judges.local.verdict import examine
 
 __all__ = ["Screened", "screened_sets"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ragaliq.core.results import JudgeUsage
+from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError, JudgeResponseError
 from ragaliq.judges.base import (
     BatchingJudge,
@@ -21,11 +21,19 @@ from ragaliq.judges.base import (
     VerdictsResult,
 )
 from ragaliq.judges.digest import digest_of
-from ragaliq.judges.entailment.deciding import Decision, decide_all
-from ragaliq.judges.entailment.scoring import FunctionScorer, Pair, PairScorer
+from ragaliq.judges.entailment.models import (
+    FunctionScorer,
+    OnnxScorer,
+    Pair,
+    PairScorer,
+    Support,
+    TransformersScorer,
+)
+from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local import LocalJudge
 
-__all__ = ["EntailmentJudge"]
+__all__ = ["EntailmentJudge", "windows_of"]
+
 
 _FREE = JudgeUsage()
 
@@ -167,11 +175,7 @@ def _scorer(model: Any, **settings: Any) -> PairScorer:
     if str(model).lower().endswith(".onnx"):
         if not Path(model).is_file():
             raise ConfigurationError(f"there is no file {model}")
-        from ragaliq.judges.entailment.onnx_model import OnnxScorer
-
         return OnnxScorer(Path(model), **settings)
-    from ragaliq.judges.entailment.transformers_model import TransformersScorer
-
     return TransformersScorer(model, **settings)
 
 
@@ -179,3 +183,172 @@ def _too_long(claims: int, total: int) -> JudgeResponseError:
     return JudgeResponseError(
         f"{claims} of {total} claims are longer than half of what the model reads at once"
     )
+
+
+# A context in windows that fit into the model, so that nothing is cut off silently.
+
+CountTokens = Callable[[str], int]
+
+
+class Window(NamedTuple):
+    """Text that is read at once.
+
+    Attributes:
+        text: What the model sees.
+        chunks: 0-based positions of the chunks it is from, in order.
+    """
+
+    text: str
+    chunks: tuple[int, ...]
+
+
+def windows_of(chunks: Sequence[str], count: CountTokens, *, budget: int) -> list[Window]:
+    """Fill windows with consecutive sentences; a sentence that is too long is cut at a space.
+
+    The last sentence of a window that more of the same chunk follows is repeated in the next one,
+    since what is said there often goes on.
+
+    Args:
+        chunks: The texts.
+        count: How many tokens a text has.
+        budget: Tokens a window may have.
+    """
+    windows: list[Window] = []
+    held: list[tuple[int, str, int]] = []
+    size = 0
+    for piece in _pieces(chunks, count, budget):
+        if held and size + piece[2] > budget:
+            windows.append(_window(held))
+            last = held[-1]
+            fits = last[0] == piece[0] and len(held) > 1 and last[2] + piece[2] <= budget
+            held = [last] if fits else []
+            size = sum(tokens for _, _, tokens in held)
+        held.append(piece)
+        size += piece[2]
+    if held:
+        windows.append(_window(held))
+    return windows
+
+
+def _pieces(
+    chunks: Sequence[str], count: CountTokens, budget: int
+) -> Iterator[tuple[int, str, int]]:
+    for position, chunk in enumerate(chunks):
+        for start, end in split_sentences(chunk):
+            for part in _fitting(chunk[start:end], count, budget):
+                # One more, since two sentences together may have a token more than apart.
+                yield position, part, count(part) + 1
+
+
+def _fitting(text: str, count: CountTokens, budget: int) -> Iterator[str]:
+    """The text in parts of at most `budget` tokens, halved until they fit."""
+    if count(text) < budget or len(text) < 2:
+        yield text
+        return
+    middle = text.rfind(" ", 1, len(text) // 2 + 1)
+    cut = middle if middle > 0 else len(text) // 2
+    for part in (text[:cut], text[cut:]):
+        if part.strip():
+            yield from _fitting(part.strip(), count, budget)
+
+
+def _window(held: Sequence[tuple[int, str, int]]) -> Window:
+    return Window(
+        " ".join(text for _, text, _ in held), tuple(dict.fromkeys(chunk for chunk, _, _ in held))
+    )
+
+
+# From the model's chances to verdicts: the best window, and the best chunk in it.
+
+_DIGITS = 4
+_EVEN = 0.5
+_UNLIMITED = 1 << 30
+_LEAST_WINDOW = 8  # tokens; with less room nothing could be read
+
+
+class Decision(NamedTuple):
+    """What was decided about one claim; the fields are those of `ClaimVerdict`."""
+
+    verdict: Verdict
+    confidence: float
+    reason: str
+    supporting_chunk_ids: Sequence[int] = ()
+
+
+def decide_all(
+    scorer: PairScorer, claims: Sequence[str], chunks: Sequence[str], *, threshold: float
+) -> list[Decision | None]:
+    """Decide claims; None for one that leaves the model too little room for the context."""
+    if not any(chunk.strip() for chunk in chunks):
+        empty = Decision("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
+        return [empty] * len(claims)
+    sizes = [scorer.count(claim) for claim in claims]
+    readable = [i for i, size in enumerate(sizes) if _has_room(scorer, size)]
+    if not readable:
+        return [None] * len(claims)
+    reader = _Reader(scorer, chunks, _budget(scorer, max(sizes[i] for i in readable)), threshold)
+    decided = dict(zip(readable, reader.decide([claims[i] for i in readable]), strict=True))
+    return [decided.get(i) for i in range(len(claims))]
+
+
+def _has_room(scorer: PairScorer, size: int) -> bool:
+    # More than half for the claim, and the windows would be scraps.
+    limit = scorer.max_tokens
+    return limit is None or size <= (limit - scorer.own_tokens - _LEAST_WINDOW) // 2
+
+
+def _budget(scorer: PairScorer, longest: int) -> int:
+    if scorer.max_tokens is None:
+        return _UNLIMITED
+    return scorer.max_tokens - scorer.own_tokens - longest
+
+
+class _Reader:
+    def __init__(
+        self, scorer: PairScorer, chunks: Sequence[str], budget: int, threshold: float
+    ) -> None:
+        self._scorer, self._chunks = scorer, chunks
+        self._budget, self._threshold = budget, threshold
+        self._windows = windows_of(chunks, scorer.count, budget=budget)
+
+    def decide(self, claims: Sequence[str]) -> list[Decision]:
+        """Decide claims for which there is room."""
+        size = len(self._windows)
+        pairs = [(window.text, claim) for claim in claims for window in self._windows]
+        scores = self._scorer.score(pairs)
+        return [
+            self._decide(claim, scores[i * size : (i + 1) * size]) for i, claim in enumerate(claims)
+        ]
+
+    def _decide(self, claim: str, scores: Sequence[Support]) -> Decision:
+        best = max(range(len(scores)), key=lambda i: scores[i].supported)
+        against = max(range(len(scores)), key=lambda i: scores[i].contradicted)
+        support = round(scores[best].supported, _DIGITS)
+        contradiction = round(scores[against].contradicted, _DIGITS)
+        doubt = round(1.0 - support, _DIGITS)
+        if support >= self._threshold:
+            reason = f"Entailed with a chance of {support:.0%}."
+            chunk = self._clearest_chunk(claim, self._windows[best], "supported")
+            return Decision("SUPPORTED", support, reason, [chunk])
+        if contradiction > max(support, _EVEN):
+            reason = f"Contradicted with a chance of {contradiction:.0%}."
+            chunk = self._clearest_chunk(claim, self._windows[against], "contradicted")
+            return Decision("CONTRADICTED", doubt, reason, [chunk])
+        return Decision(
+            "NOT_ENOUGH_INFO", doubt, f"Entailed with a chance of {support:.0%} at most."
+        )
+
+    def _clearest_chunk(self, claim: str, window: Window, field: str) -> int:
+        """The chunk of a window that says it most clearly by itself."""
+        if len(window.chunks) == 1:
+            return window.chunks[0]
+        parts = [
+            (part.text, position)
+            for position in window.chunks
+            for part in windows_of(
+                [self._chunks[position]], self._scorer.count, budget=self._budget
+            )
+        ]
+        scores = self._scorer.score([(text, claim) for text, _ in parts])
+        clearest = max(range(len(parts)), key=lambda i: float(getattr(scores[i], field)))
+        return parts[clearest][1]

@@ -1,18 +1,269 @@
-"""Tell an answer that declines from one that answers.
+"""Tell an answer that declines from one that answers, in the languages most often met.
 
-Lexical and small on purpose: the patterns of `phrases` decide sentence by sentence, and an answer
-is a refusal only when nothing else in it could be one.
+Lexical and small on purpose: patterns decide sentence by sentence, and an answer is a refusal only
+when nothing else in it could be one.
+
+Patterns are searched in sentences made plain by `plain`: lower case, straight apostrophes, English
+contractions written out ("can not", "i am"). Gaps are bounded, so that no text makes the search
+slow. A language needs only the common wordings: what is not recognised is judged as a claim, which
+errs on the visible side.
 """
 
 from __future__ import annotations
 
 import re
 
-from ragaliq.judges.language.courtesies import ACCOMPANIMENTS, CONTRASTS, SMALL_TALK
-from ragaliq.judges.language.phrases import REFUSALS
 from ragaliq.judges.language.sentences import split_sentences
 
-__all__ = ["declines", "is_question", "is_refusal", "is_small_talk"]
+__all__ = ["CONTEXT", "REFUSALS", "declines", "is_question", "is_refusal", "is_small_talk", "plain"]
+
+
+CONTEXT = (
+    r"(?:provided |given |retrieved |available |supplied |above |current )*"
+    r"(?:context|documents?|passages?|texts?|sources?|excerpts?|snippets?|search results|"
+    r"articles?|information|knowledge base)(?: (?:provided|given|available|above|i have))?"
+)
+"""What a model calls the texts it was given."""
+
+_REFUSALS = {
+    "en": (
+        r"\b(?:i|we) (?:do|did) not (?:\w+ )?know\b(?! (?:any|a))"
+        r"|\b(?:i|we) (?:do|did) not (?:\w+ )?(?:have|possess|see|find) (?:\w+ ){0,4}"
+        r"(?:information|info|knowledge|context|answer|idea|mention)\b"
+        r"|\bi do not (?:\w+ )?have (?:\w+ ){0,3}(?:access|details?|data|records?)\b"
+        r"|\b(?:i|we) (?:have|had|found|find|see) (?:no|insufficient) (?:\w+ ){0,2}"
+        r"(?:information|info|access|details?|data|knowledge|context|answer|idea|mention)\b"
+        r"|\b(?:i|we) (?:can|could|will) not (?:be able to )?(?:\w+ )?(?:answer|find|determine|"
+        r"provide|"
+        r"tell|help|assist|say|confirm|locate|identify|verify|share|discuss|comply|respond|"
+        r"access|"
+        r"fulfil|fulfill|speculate|disclose)\b(?! (?:enough|but|you how))"
+        r"|\b(?:i|we) (?:am|are|was|were) (?:\w+ )?(?:not (?:sure|certain|aware|able to|allowed|"
+        r"permitted|familiar)|unsure|unable to)\b"
+        r"|\b(?:i|we) (?:would |must |have to |need to |respectfully )*(?:decline|refuse)\b"
+        r"|\b(?:i|we) (?:would|will|do) (?:need|require) (?:more|additional|further)\b"
+        rf"|(?:^|\b(?:the|this|that|these|your|any) ){CONTEXT} (?:\w+ ){{0,2}}?"
+        r"(?:do|does|did|is|are|was|were|can|could|has|have) not (?:\w+ ){0,2}?"
+        r"(?:mention|contain|provide|say|include|specif|state|cover|discuss|address|give|have|"
+        r"answer|"
+        r"describe|indicate|explain|list|enough|sufficient|available|found|reveal|offer|clear)"
+        rf"|\b(?:is|are|was|were) not (?:\w+ )?(?:mentioned|specified|provided|stated|given|"
+        rf"found|"
+        rf"included|discussed|covered|addressed|available|described)\b.{{0,20}} (?:the|this|that|"
+        rf"these|your|my|any) {CONTEXT}\b"
+        rf"|\b(?:there (?:is|are|was)|{CONTEXT} (?:contains?|provides?|has|have|gives?|makes?)) "
+        r"(?:no|not any|not enough|insufficient) (?:\w+ ){0,3}?"
+        r"(?:information|info|mention|details?|context|reference)\b"
+        r"|^no (?:\w+ )?(?:information|mention|details?|answers?|results?|data|context)\b"
+        rf".{{0,40}}?\b(?:found|available|provided|given|about|regarding|the {CONTEXT})\b"
+        r"|\b(?:not enough|insufficient|inadequate) (?:\w+ )?(?:information|context|data|"
+        r"details?)\b"
+        r"|\b(?:beyond|outside) (?:of )?(?:my|the scope of (?:my|this|the))\b"
+        rf"|\b(?:can not|could not|not possible to|impossible to|unable to) (?:be )?(?:\w+ )?"
+        rf"(?:determine|answer|conclude|infer|establish|ascertain|tell|say|find|"
+        rf"locate).{{0,60}}? "
+        rf"(?:the|this|your|any) {CONTEXT}\b"
+        r"|(?:^|, )(?:(?:this|that|it|the answer) is )?(?:unknown|n/?a|unclear|unanswerable|idk|"
+        r"not sure|"
+        r"no (?:idea|clue|answer)|not (?:mentioned|available|specified|stated|provided|found|"
+        r"given|"
+        r"applicable|answerable|known)|(?:can not|unable to) (?:answer|say|tell|determine|"
+        r"help))\W*$"
+    ),
+    "de": (
+        r"\bich wei(?:ß|ss) (?:es |das |leider |die antwort )*nicht\b"
+        r"|\b(?:ich kann|kann ich|wir können|können wir) .{0,60}?\b(?:nicht|keine)\b.{0,40}?"
+        r"(?:beantworten|antworten|sagen|finden|helfen|geben|entnehmen|bestimmen|feststellen)"
+        r"|\b(?:kontext|dokument|text|quellen?|unterlagen|informationen)\w* .{0,60}?\b"
+        r"(?:nicht|keine)\b.{0,40}?(?:enthalten|erwähn|enthält|hervor|angegeben|angaben|genannt|"
+        r"informationen|verfügbar|entnehmen|beantwort)"
+        r"|\b(?:ich habe|es gibt|enthält|liegen) (?:\w+ ){0,2}?keine (?:\w+ )?"
+        r"(?:informationen|angaben|antwort)"
+        r"|\bnicht (?:genug|genügend|ausreichend)\w* (?:informationen|angaben|kontext)"
+    ),
+    "fr": (
+        r"\bje ne (?:le )?(?:sais|connais) pas\b"
+        r"|\bje ne (?:peux|suis|trouve|dispose|vois|parviens)\b.{0,40}?\b(?:pas|aucune)\b.{0,50}?"
+        r"(?:répondre|aider|fournir|dire|déterminer|trouver|information|réponse)"
+        r"|\bje n'ai (?:pas|aucune) .{0,30}?(?:information|réponse|accès|donnée)"
+        r"|\b(?:contexte|document|texte|passage|source|information)s?\b.{0,40}?\bne\b.{0,40}?"
+        r"\b(?:pas|aucune?)\b"
+        r"|\b(?:il n'y a|n'est|n'est fait|ne contient) (?:pas|aucune?) .{0,30}?"
+        r"(?:information|mention|contexte|texte|document)"
+    ),
+    "es": (
+        r"\bno (?:lo )?(?:sé|sabemos)\b"
+        r"|\bno (?:puedo|podemos|me es posible) (?:\w+ ){0,3}?(?:responder|contestar|ayudar|"
+        r"proporcionar|decir|determinar|encontrar|confirmar)"
+        r"|\bno (?:tengo|dispongo de|tenemos|encuentro|hay|se encuentra|contiene|proporciona) "
+        r"(?:\w+ ){0,3}?(?:información|datos|respuesta|acceso|detalles)"
+        r"|\b(?:contexto|documento|texto|pasaje|fuente|información)s?\b.{0,40}?\bno "
+        r"(?:se )?(?:menciona|contiene|proporciona|incluye|especifica|indica|dice|está|es)"
+        r"|\bno se (?:menciona|especifica|indica|proporciona)\b.{0,60}?"
+        r"(?:contexto|documento|texto|pasaje|información)"
+    ),
+    "it": (
+        r"\bnon (?:lo )?so\b"
+        r"|\bnon (?:posso|sono in grado di|riesco a) (?:\w+ ){0,3}?(?:rispondere|aiutar|fornir|"
+        r"dire|"
+        r"determinare|trovare)"
+        r"|\bnon (?:ho|dispongo di|ci sono|contiene|trovo|fornisce) (?:\w+ ){0,3}?"
+        r"(?:informazion|dati|risposta|accesso)"
+        r"|\b(?:contesto|documento|testo|fonte|informazioni)\b.{0,40}?\bnon (?:\w+ )?"
+        r"(?:menzion|contien|fornisc|specific|indica|dice|è|sono|riport)"
+    ),
+    "pt": (
+        r"\b(?:eu )?não sei\b"
+        r"|\bnão (?:posso|consigo|é possível|sou capaz de) (?:\w+ ){0,3}?(?:responder|ajudar|"
+        r"fornecer|"
+        r"dizer|determinar|encontrar)"
+        r"|\bnão (?:tenho|há|encontrei|contém|fornece|possuo) (?:\w+ ){0,3}?"
+        r"(?:informaç|dados|resposta|acesso)"
+        r"|\b(?:contexto|documento|texto|fonte|informações)\b.{0,40}?\bnão (?:\w+ )?"
+        r"(?:mencion|cont[ée]m|fornec|especific|indica|diz|está|é|inclu)"
+    ),
+    "nl": (
+        r"\bik weet (?:het |dat |het antwoord )?niet\b"
+        r"|\bik kan .{0,50}?\b(?:niet|geen)\b.{0,30}?(?:beantwoorden|vinden|zeggen|helpen|"
+        r"bepalen)"
+        r"|\b(?:context|document|tekst|bron)\w* .{0,40}?\b(?:geen|niet)\b.{0,40}?"
+        r"(?:informatie|vermeld|genoemd|beschikbaar|beantwoord)"
+        r"|\b(?:er is|ik heb|bevat) (?:\w+ )?(?:geen|onvoldoende) (?:\w+ )?informatie"
+    ),
+    "pl": (
+        r"\bnie wiem\b"
+        r"|\bnie (?:mogę|jestem w stanie|potrafię) (?:\w+ ){0,3}?(?:odpowiedzieć|pomóc|określić|"
+        r"podać|"
+        r"znaleźć|stwierdzić)"
+        r"|\bnie mam (?:\w+ ){0,2}?(?:informacji|danych|dostępu)|\bbrak (?:\w+ )?informacji"
+        r"|\b(?:kontekst|dokument|tekst)\w*\b.{0,30}? nie (?:zawiera|wspomina|podaje|określa)"
+    ),
+    "tr": (
+        r"\bbilmiyorum\b|\bbilgim yok\b"
+        r"|(?:cevap|yanıt) (?:veremem|veremiyorum)|(?:cevapla|yanıtla)y(?:amam|amıyorum)"
+        r"|\b(?:bilgi|bağlam|belge|metin)\w*\b.{0,40}?(?:bulunmamaktadır|bulunmuyor|yer almıyor|"
+        r"yok\b|içermiyor|belirtilmemiş|mevcut değil)"
+    ),
+    "ru": (
+        r"\bне (?:знаю|знаем)\b"
+        r"|\bне (?:могу|можем|удалось|получится) (?:\w+ ){0,3}?(?:ответить|помочь|сказать|найти|"
+        r"определить|предоставить)"
+        r"|\b(?:контекст|документ|текст|информаци|источник)\w*\b.{0,40}?\bне "
+        r"(?:содерж|упом|указ|предостав|говор|сообща|достаточн)"
+        r"|\b(?:нет|недостаточно|отсутствует) (?:\w+ )?(?:информаци|данных|сведений)"
+    ),
+    "zh": (
+        r"不知道|不清楚|不太清楚|不確定|不确定|[无無]法(?:回答|确定|確定|提供|找到|判断|判斷|"
+        r"得知)|不能回答"
+        r"|(?:没有|沒有|缺乏|未找到)(?:足够|足夠|相关|相關|任何)?的?(?:信息|资料|資料|資訊|数据)"
+        r"|(?:上下文|文[档檔]|文中|文本|[资資]料|信息|內容|内容)中?.{0,12}?"
+        r"(?:没有|沒有|未|并未|不)(?:提到|提及|提供|包含|包括|[说說]明|涉及|[给給]出)"
+    ),
+    "ja": (
+        r"(?:わか|分か)り(?:ません|かねます)|存じません|知りません|不明です|"
+        r"(?:お答え|回答|判断|確認|提供)(?:することは|は)?でき(?:ません|かねます)|答えられません"
+        r"|(?:情報|記載|記述|言及|説明)(?:が|は|も)?(?:されて|含まれて|記載されて)?"
+        r"(?:い|あり|見つかり)ません"
+    ),
+    "ko": (
+        r"모르겠습니다|모릅니다|알 수 없(?:습니다|어요)|찾을 수 없(?:습니다|어요)|"
+        r"답변.{0,8}?(?:수 없습니다|어렵습니다)|대답할 수 없"
+        r"|(?:정보|내용|언급)(?:가|이|은|는)? ?(?:없습니다|부족합니다|포함되어 있지 않|"
+        r"나와 있지 않)|"
+        r"(?:언급|명시|제공)되(?:어 있)?지 않"
+    ),
+    "ar": (
+        r"لا (?:أعرف|أعلم|أدري)|(?:لا (?:أستطيع|يمكنني)|لست قادرا على) (?:\w+ )?"
+        r"(?:الإجابة|الاجابة|المساعدة|تقديم|تحديد)"
+        r"|(?:لا (?:توجد|تتوفر|يوجد|يحتوي|يذكر|تذكر)|لم (?:يرد|يذكر|تذكر|يتم)).{0,40}?"
+        r"(?:معلومات|السياق|النص|المستند|ذكر)|(?:السياق|النص|المستند) (?:\w+ )?(?:لا|لم) "
+    ),
+    "hi": (
+        r"(?:मुझे|मुझको) .{0,20}?(?:नहीं पता|पता नहीं|नहीं मालूम|मालूम नहीं|जानकारी नहीं)|"
+        r"मैं .{0,30}?(?:नहीं जानत|उत्तर नहीं|जवाब नहीं)"
+        r"|(?:जानकारी|उल्लेख|संदर्भ) .{0,20}?नहीं (?:है|दी|दिया|किया|मिल|हैं)"
+    ),
+}
+
+REFUSALS = tuple(re.compile(pattern) for pattern in _REFUSALS.values())
+"""Sentences that decline to answer, a pattern a language."""
+
+
+# What is said around an answer: greetings, thanks, offers of help, advice.
+
+_SMALL_TALK = re.compile(
+    r"^(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening))(?:,? \w+)?\W*$"
+    r"|^dear \w+(?: \w+)?\W*$"
+    r"|^(?:sure|certainly|of course|absolutely|okay|ok|great|thanks|thank you|you are welcome|"
+    r"yes|no|"
+    r"yep|nope|understood|got it|alright|unfortunately|no problem|(?:great|good) question)"
+    r"(?: thing| very much| so much| for (?:asking|your).{0,30})?\W*$"
+    r"|^(?:(?:i am|we are) )?(?:\w+ )?(?:sorry|afraid)(?: (?:for|to|about|that)\b.{0,50})?\W*$"
+    r"|^(?:my |our )?apologies\b|^(?:i|we) (?:do )?apologi[sz]e\b"
+    r"|\blet me know\b|\bfeel free to\b|\bdo not hesitate\b|\b(?:happy|glad) to (?:help|assist)\b"
+    r"|\bhope (?:this|that|it) (?:helps|answers|clarifies|is helpful)\b|"
+    r"\bis there anything else\b"
+    r"|\bif (?:you (?:have|need|would like|want)|there is) (?:\w+ ){0,3}?(?:questions?|help|"
+    r"details|"
+    r"information|assistance|clarification|else)\b"
+    r"|^(?:here (?:is|are)|below (?:is|are)) (?:what|the|a|an|some|my|your)\b(?! \w+ (?:of|in|"
+    r"that))"
+    r".{0,60}$"
+    r"|^(?:hallo|guten (?:tag|morgen|abend)|gerne|natürlich|danke|ja|nein|leider)\W*$|"
+    r"\b(?:lassen sie es mich wissen|stehe? (?:ich )?(?:ihnen )?gerne? zur verfügung|"
+    r"(?:wenn|falls) sie (?:noch )?(?:weitere )?fragen haben|tut mir leid\W*$)"
+    r"|^(?:bonjour|salut|bien sûr|merci|oui|non|désolée?|je suis désolée?|malheureusement)\W*$|"
+    r"\bn'hésitez pas\b|\bj'espère que (?:cela|ça)\b"
+    r"|^¡?(?:hola|claro|por supuesto|gracias|sí|no|lo siento|buenos días)\W*$|"
+    r"\b(?:no dudes? en|no dude en|espero que (?:esto|te|le) (?:ayude|sirva)|házmelo saber)\b"
+    r"|^(?:ciao|buongiorno|certo|grazie|sì|mi dispiace)\W*$|\b(?:non esit\w+ a|fammi sapere)\b"
+    r"|^(?:olá|oi|claro|obrigad[oa]|sim|não|desculpe|sinto muito|lamento)\W*$|"
+    r"\b(?:não hesite em|espero (?:que isso|ter) (?:ajud\w+))"
+    r"|^(?:hoi|zeker|natuurlijk|bedankt|ja|nee|sorry|helaas)\W*$|\baarzel niet\b|"
+    r"\blaat het me weten\b"
+    r"|^(?:привет|здравствуйте|конечно|спасибо|да|нет|извините|к сожалению)\W*$|"
+    r"\b(?:дайте (?:мне )?знать|обращайтесь|надеюсь,? это (?:помо\w+|поможет))"
+    r"|^(?:你好|您好|好的|当然|當然|谢谢|謝謝|是的?|不是|抱歉|对不起|對不起|很抱歉|不客气)\W*$|"
+    r"(?:请|請)?(?:随时|隨時)(?:告诉|告訴|联系|聯繫|提问|提問)|希望(?:这|這|以上).{0,8}?(?:帮助|"
+    r"幫助|有用)"
+    r"|^(?:こんにちは|はい|いいえ|もちろん(?:です)?|ありがとうございます|申し訳(?:ありません|"
+    r"ございません))\W*$|"
+    r"お気軽に|お知らせください|お役に立て"
+    r"|^(?:안녕하세요|네|예|아니요|물론(?:입니다|이죠)?|감사합니다|죄송합니다)\W*$|언제든지|"
+    r"도움이 되(?:었|길|셨)"
+    r"|^(?:مرحبا|أهلا|بالتأكيد|شكرا|نعم|لا|آسف|عذرا)\W*$|لا تتردد"
+    r"|^(?:नमस्ते|ज़रूर|जी हाँ|हाँ|नहीं|धन्यवाद|क्षमा करें|माफ़ कीजिए)\W*$"
+)
+"""Greetings, thanks, apologies and offers of help: nothing that could be checked."""
+
+_ACCOMPANIMENTS = re.compile(
+    r"\b(?:please|you (?:may|might|can|could|should)|i (?:would )?(?:recommend|suggest|advise)|"
+    r"try)\b"
+    r".{0,30}?(?:check|consult|contact|refer|look|ask|visit|provid|shar|rephras|clarif|specif|"
+    r"review|"
+    r"reach out|search|seek)"
+    r"|\b(?:if you (?:can |could )?(?:provide|share|give|have|tell)|for (?:more|further|"
+    r"accurate) )"
+    rf"|\b(?:the|this|these|your) {CONTEXT} (?:\w+ )?(?:(?:only|just|mainly|primarily|solely|"
+    rf"mostly) "
+    r"\w+|(?:focuses|focus) on|(?:is|are) (?:only |mainly |primarily )?about|deals? with)\b"
+    r"|\b(?:bitte|am besten) (?:wenden|prüfen|geben|konsultieren|fragen)|\bveuillez\b|"
+    r"\bpor favor\b|"
+    r"\bpuoi fornir|请(?:提供|咨询|查阅)|請(?:提供|諮詢|查閱)|ください|пожалуйста"
+)
+"""What goes with a refusal without turning it into an answer: advice, what the context is about."""
+
+_CONTRASTS = re.compile(
+    r"\b(?:but|however|although|though|yet|nevertheless|that said|aber|jedoch|allerdings|doch|"
+    r"mais|"
+    r"cependant|pero|sin embargo|ma|però|tuttavia|mas|porém|maar|echter|ale|jednak|ancak|ama|"
+    r"fakat|"
+    r"но|однако|а)\b|;|但是?|不過|不过|然而|しかし|ですが|ますが|하지만|그러나|لكن|लेकिन|परंतु"
+)
+"""Words after which an answer may begin all the same: "I do not know the year, but ..."."""
+
+
+# The questions asked of a sentence.
 
 _LONGEST = 600  # characters; no sentence that only declines is longer
 _MOST_SENTENCES = 40  # no refusal goes on for longer
@@ -59,14 +310,14 @@ def declines(sentence: str) -> bool:
     said = plain(sentence)
     if len(sentence) > _LONGEST or not _refuses(said):
         return False
-    parts = [part.strip(" ,.;:，、。") for part in CONTRASTS.split(said)]
+    parts = [part.strip(" ,.;:，、。") for part in _CONTRASTS.split(said)]
     return all(_refuses(part) or _adds_nothing(part) for part in parts)
 
 
 def is_small_talk(sentence: str) -> bool:
     """Whether a sentence greets, thanks, apologises or offers help; one with a digit never does."""
     said = plain(sentence)
-    return not _DIGIT.search(said) and SMALL_TALK.search(said) is not None
+    return not _DIGIT.search(said) and _SMALL_TALK.search(said) is not None
 
 
 def is_question(sentence: str) -> bool:
@@ -100,4 +351,4 @@ def _adds_nothing(said: str) -> bool:
 
 def _is_courtesy(said: str) -> bool:
     """Whether a greeting, an offer or advice is all there is."""
-    return SMALL_TALK.search(said) is not None or ACCOMPANIMENTS.search(said) is not None
+    return _SMALL_TALK.search(said) is not None or _ACCOMPANIMENTS.search(said) is not None

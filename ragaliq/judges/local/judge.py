@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.judges.base import (
@@ -15,19 +16,36 @@ from ragaliq.judges.base import (
     StatementVerdict,
     VerdictsResult,
 )
-from ragaliq.judges.local.embedding import (
+from ragaliq.judges.digest import digest_of
+from ragaliq.judges.local.claims import find_claims
+from ragaliq.judges.local.relevance import (
     Embed,
+    Relevance,
+    answer_relevance,
+    chunk_relevance,
     embedded_answer_relevance,
     embedded_chunk_relevance,
 )
-from ragaliq.judges.local.fingerprint import local_fingerprint
-from ragaliq.judges.local.relevance import Relevance, answer_relevance, chunk_relevance
-from ragaliq.judges.local.segmentation import find_claims
-from ragaliq.judges.local.verification import Verifier
+from ragaliq.judges.local.verdict import Verifier, load_parameters, parameters_off_loop
 
 __all__ = ["LocalJudge"]
 
+
 _FREE = JudgeUsage()
+# What comes out for these is part of the fingerprint: parameters alone would not do, since a change
+# to how words are read changes the scores too.
+_CONTEXT = (
+    "The museum opened in May 1987 and has 3,200 paintings. Entry is free on Sundays.",
+    "Ada Keller designed the north wing. It has no workshop and never had one.",
+)
+_CLAIMS = (
+    "The museum opened in 1987.",
+    "The museum has 4,100 paintings.",
+    "Entry is always free.",
+    "The north wing was designed by Ada Keller, an architect from Graz.",
+    "The north wing has a workshop.",
+    "Visitors may bring dogs.",
+)
 
 
 class LocalJudge(BatchingJudge):
@@ -56,8 +74,11 @@ class LocalJudge(BatchingJudge):
         self.embed = embed
 
     def fingerprint(self) -> str:
-        """Changes with the parameters and with how texts are read."""
-        return local_fingerprint()
+        """Changes with the parameters and with how texts are read.
+
+        Reads the parameters where nothing has yet: call it off the event loop first.
+        """
+        return _fingerprint()
 
     async def extract_claims(self, response: str) -> ClaimsResult:
         """List the sentences, list items and table rows of an answer that can be checked.
@@ -77,11 +98,12 @@ class LocalJudge(BatchingJudge):
 
     async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
         """Decide one claim; an empty context gives NOT_ENOUGH_INFO."""
-        return ClaimVerdict(**Verifier(context).decide(claim)._asdict(), usage=_FREE)
+        verifier = Verifier(context, await parameters_off_loop())
+        return ClaimVerdict(**verifier.decide(claim)._asdict(), usage=_FREE)
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; the context is read once."""
-        verifier = Verifier(context)
+        verifier = Verifier(context, await parameters_off_loop())
         verdicts = [
             NumberedVerdict(claim_index=index, **verifier.decide(claim)._asdict(), usage=_FREE)
             for index, claim in enumerate(claims)
@@ -95,7 +117,7 @@ class LocalJudge(BatchingJudge):
         context: Sequence[str],
     ) -> GradedStatements:
         """Find the answer's claims and decide them."""
-        verifier = Verifier(context)
+        verifier = Verifier(context, await parameters_off_loop())
         found = (response[start:end] for start, end in find_claims(response))
         statements = [
             StatementVerdict(
@@ -124,14 +146,25 @@ class LocalJudge(BatchingJudge):
         """
         if self.embed:
             return _result(await embedded_answer_relevance(self.embed, query, response))
-        return _result(answer_relevance(query, response))
+        frequencies = (await parameters_off_loop()).frequencies
+        return _result(answer_relevance(query, response, frequencies))
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how well one chunk addresses the question; raises as `evaluate_relevance`."""
         if self.embed:
             return _result(await embedded_chunk_relevance(self.embed, query, chunk))
-        return _result(chunk_relevance(query, chunk))
+        frequencies = (await parameters_off_loop()).frequencies
+        return _result(chunk_relevance(query, chunk, frequencies))
 
 
 def _result(relevance: Relevance) -> JudgeResult:
     return JudgeResult(score=relevance.score, reasoning=relevance.reason, usage=_FREE)
+
+
+@cache
+def _fingerprint() -> str:
+    decided = map(Verifier(_CONTEXT).decide, _CLAIMS)
+    return digest_of(
+        load_parameters().digest,
+        *(f"{decision.verdict} {decision.confidence:.3f}" for decision in decided),
+    )

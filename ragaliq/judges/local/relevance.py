@@ -16,22 +16,32 @@ It knows no synonyms and does not understand either text.
 
 from __future__ import annotations
 
+import asyncio
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
+from ragaliq.errors import JudgeAPIError, JudgeResponseError
 from ragaliq.judges.language.refusals import is_refusal
 from ragaliq.judges.language.sentences import split_sentences
-from ragaliq.judges.local.claim_words import ClaimWords, names_in, read_claim
+from ragaliq.judges.local.claim import ClaimWords, WordFrequencies, names_in, read_claim
 from ragaliq.judges.local.context import ContextIndex
-from ragaliq.judges.local.matching import match_claim
-from ragaliq.judges.local.numbers import MONTHS
-from ragaliq.judges.local.parameters import load_frequencies
-from ragaliq.judges.local.units import UNITS
+from ragaliq.judges.local.numbers import MONTHS, UNITS
+from ragaliq.judges.local.verdict import match_claim
 from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem, stems_of
 
-__all__ = ["Relevance", "answer_relevance", "chunk_relevance"]
+__all__ = [
+    "Embed",
+    "Relevance",
+    "answer_relevance",
+    "chunk_relevance",
+    "embedded_answer_relevance",
+    "embedded_chunk_relevance",
+]
+
 
 _ECHO = 0.3
 _AS_ASKED = 0.75
@@ -95,25 +105,25 @@ class Relevance(NamedTuple):
     reason: str
 
 
-def answer_relevance(question: str, answer: str) -> Relevance:
+def answer_relevance(question: str, answer: str, frequencies: WordFrequencies) -> Relevance:
     """How well an answer addresses a question."""
     if not answer.strip():
         return Relevance(0.0, "The answer is empty.")
     if is_refusal(answer):
         return Relevance(0.0, "The answer declines to answer.")
-    asked = _asked(question)
+    asked = _asked(question, frequencies)
     if not asked.weights:
         return Relevance(_UNDECIDED, "The question has no content words to compare.")
     cover = match_claim(asked, ContextIndex([answer])).chunk_cover
-    score, remark = _weighed(question, answer, cover, set(asked.stems))
+    score, remark = _weighed(asked, question, _Answer(answer, frequencies), cover)
     return Relevance(
         round(score, 4), f"The answer has {cover:.0%} of the question's wording{remark}."
     )
 
 
-def chunk_relevance(question: str, chunk: str) -> Relevance:
+def chunk_relevance(question: str, chunk: str, frequencies: WordFrequencies) -> Relevance:
     """How well a chunk of context addresses a question: `lexical`, from words close together."""
-    asked = _asked(question)
+    asked = _asked(question, frequencies)
     if not asked.weights or not chunk.strip():
         return Relevance(0.0, "There are no content words to compare.")
     match = match_claim(asked, ContextIndex([chunk]))
@@ -123,8 +133,8 @@ def chunk_relevance(question: str, chunk: str) -> Relevance:
     )
 
 
-def _asked(question: str) -> ClaimWords:
-    words = read_claim(question, load_frequencies())
+def _asked(question: str, frequencies: WordFrequencies) -> ClaimWords:
+    words = read_claim(question, frequencies)
     weights = {word: weight for word, weight in words.weights.items() if word not in _ASKING}
     return replace(words, weights=weights)
 
@@ -133,73 +143,118 @@ def _lexical(cover: float) -> float:
     return 1.0 - (1.0 - min(cover, 1.0)) ** 2
 
 
-def _weighed(question: str, answer: str, cover: float, asked: set[str]) -> tuple[float, str]:
+def _weighed(asked: ClaimWords, question: str, answer: _Answer, cover: float) -> tuple[float, str]:
     lexical = _lexical(cover)
-    told = set(read_words(answer).stems) - (FUNCTION_WORDS - _MONTH_STEMS)  # "In May."
-    if told <= asked:
+    if answer.words <= set(asked.stems):
         return _ECHO * lexical, " and adds nothing to it"
     for kind, asks, has in _KINDS:
         if asks.search(question):
             if has(answer):
-                if len(told) <= _SHORT_TYPED and (cover or _says_little_else(answer, told)):
+                short = len(answer.words) <= _SHORT_TYPED
+                if short and (cover or answer.is_little_else()):
                     return max(lexical, _AS_ASKED), f" and a {kind}, as was asked"
             elif asks is not _THING:
                 return _NOT_AS_ASKED * lexical, f" but no {kind}, as was asked"
             break
-    if len(told) <= _SHORT and lexical < _UNDECIDED:
+    if len(answer.words) <= _SHORT and lexical < _UNDECIDED:
         return _UNDECIDED, " and is too short to tell"
     return lexical, ""
 
 
-def _says_little_else(answer: str, told: set[str]) -> bool:
-    """Whether an answer is nearly nothing but names, numbers and units: "In 1889.", "Paris."."""
-    if _has_no_capitals(answer):
-        return len(told) <= _SHORT
-    words = {word for word in told - _NOT_BESIDE if word[0] != "#"}
-    beside = words - _names(answer)
-    # "Goethe." is a name; "Bananas" in "Bananas are yellow." may have its capital from its place.
-    return not beside or len(beside | (_openings(answer) & words)) <= _BESIDE
+class _Answer:
+    """An answer, and what kinds of words it has."""
+
+    def __init__(self, text: str, frequencies: WordFrequencies) -> None:
+        read = read_words(text)
+        self.words = set(read.stems) - (FUNCTION_WORDS - _MONTH_STEMS)  # "In May."
+        self.has_number = bool(read.numbers)
+        self.has_date = self.has_number or not _MONTH_STEMS.isdisjoint(read.stems)
+        # In a script without capitals a name cannot be told from other words.
+        self._has_no_capitals = text.lower() == text.upper()
+        self._sentences = [text[start:end] for start, end in split_sentences(text)]
+        self._frequencies = frequencies
+
+    @cached_property
+    def names(self) -> set[str]:
+        return {
+            name for sentence in self._sentences for name in names_in(sentence, self._frequencies)
+        }
+
+    @property
+    def has_name(self) -> bool:
+        return bool(self.names) or self._has_no_capitals
+
+    def is_little_else(self) -> bool:
+        """Whether it is nearly nothing but names, numbers and units: "In 1889.", "Paris."."""
+        if self._has_no_capitals:
+            return len(self.words) <= _SHORT
+        words = {word for word in self.words - _NOT_BESIDE if word[0] != "#"}
+        beside = words - self.names
+        # "Goethe." is a name; "Bananas" in "Bananas are yellow." may owe its capital to its place.
+        firsts = (sentence.split(maxsplit=1)[:1] for sentence in self._sentences)
+        openings = {word for first in firsts for word in stems_of("".join(first))}
+        return not beside or len(beside | (openings & words)) <= _BESIDE
 
 
-def _sentences(text: str) -> list[str]:
-    return [text[start:end] for start, end in split_sentences(text)]
-
-
-def _names(answer: str) -> set[str]:
-    frequencies = load_frequencies()
-    return {name for sentence in _sentences(answer) for name in names_in(sentence, frequencies)}
-
-
-def _openings(answer: str) -> set[str]:
-    """Stems of the words that sentences begin with."""
-    firsts = (sentence.split(maxsplit=1)[:1] for sentence in _sentences(answer))
-    return {word for first in firsts for word in stems_of("".join(first))}
-
-
-def _has_number(answer: str) -> bool:
-    return bool(read_words(answer).numbers)
-
-
-def _has_date(answer: str) -> bool:
-    return _has_number(answer) or not _MONTH_STEMS.isdisjoint(read_words(answer).stems)
-
-
-def _has_name(answer: str) -> bool:
-    return bool(_names(answer)) or _has_no_capitals(answer)
-
-
-def _has_either(answer: str) -> bool:
-    return _has_number(answer) or _has_name(answer)
-
-
-def _has_no_capitals(answer: str) -> bool:
-    """Whether it is in a script without them, where a name cannot be told from other words."""
-    return answer.lower() == answer.upper()
-
-
-_KINDS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
-    ("number", _NUMBER, _has_number),
-    ("date", _DATE, _has_date),
-    ("name", _NAME, _has_name),
-    ("number or a name", _THING, _has_either),
+_KINDS: tuple[tuple[str, re.Pattern[str], Callable[[_Answer], bool]], ...] = (
+    ("number", _NUMBER, lambda answer: answer.has_number),
+    ("date", _DATE, lambda answer: answer.has_date),
+    ("name", _NAME, lambda answer: answer.has_name),
+    ("number or a name", _THING, lambda answer: answer.has_number or answer.has_name),
 )
+
+
+# By the user's own embeddings.
+
+Embed = Callable[[list[str]], Sequence[Sequence[float]]]
+"""Texts to vectors, one each, all of one length."""
+
+
+async def embedded_answer_relevance(embed: Embed, question: str, answer: str) -> Relevance:
+    """How near an answer is to a question; 0 where it declines or is empty."""
+    if not answer.strip():
+        return Relevance(0.0, "The answer is empty.")
+    if is_refusal(answer):
+        return Relevance(0.0, "The answer declines to answer.")
+    return await _nearness(embed, question, answer)
+
+
+async def embedded_chunk_relevance(embed: Embed, question: str, chunk: str) -> Relevance:
+    """How near a chunk of context is to a question."""
+    return await _nearness(embed, question, chunk)
+
+
+async def _nearness(embed: Embed, question: str, text: str) -> Relevance:
+    """The cosine of both vectors, from -1 to 1, as `(1 + cosine) / 2`."""
+    try:
+        # It may be a model or a request: other evaluations go on meanwhile.
+        vectors = await asyncio.to_thread(embed, [question, text])
+    except Exception as error:  # noqa: BLE001 - whatever the function fails with
+        # Its message, and so the chain of causes, may hold the texts.
+        raise JudgeAPIError(f"the embedding function failed: {type(error).__name__}") from None
+    cosine = _cosine(*_pair(vectors))
+    return Relevance(
+        round((1.0 + cosine) / 2.0, 4), f"The cosine of question and text is {cosine:.2f}."
+    )
+
+
+def _pair(vectors: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
+    try:
+        one, other = ([float(value) for value in vector] for vector in vectors)
+    except (TypeError, ValueError):
+        raise JudgeResponseError(
+            "the embedding function must give one vector of numbers for each of the two texts"
+        ) from None
+    if len(one) != len(other) or not all(map(math.isfinite, one + other)):
+        raise JudgeResponseError(
+            "the embedding function gave vectors of different lengths, or with infinite values"
+        )
+    return one, other
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    lengths = math.hypot(*one) * math.hypot(*other)
+    if not lengths:  # a text in which the model sees nothing is near to nothing
+        return 0.0
+    dot = math.fsum(left * right for left, right in zip(one, other, strict=True))
+    return max(-1.0, min(1.0, dot / lengths))

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from ragaliq.errors import JudgeRefusalError, JudgeResponseError
 from ragaliq.judges.base import StatementVerdict
-from ragaliq.judges.language.phrases import REFUSALS
-from ragaliq.judges.language.refusals import plain
+from ragaliq.judges.language.refusals import REFUSALS, plain
 from ragaliq.judges.parsing.json_reader import (
     JsonObject,
     JsonValue,

@@ -20,7 +20,7 @@ from ragaliq import (
     Status,
 )
 from ragaliq.judges.calibration import fit_calibration, raw_support
-from ragaliq.judges.entailment.scoring import probabilities
+from ragaliq.judges.entailment.models import probabilities
 
 CHUNKS = ["The lamp weighs 3 kg.", "Refunds take five days.", "The shop is in Graz."]
 

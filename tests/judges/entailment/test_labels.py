@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import ConfigurationError
-from ragaliq.judges.entailment.labels import labels_from_config, labels_from_user
+from ragaliq.judges.entailment.models import labels_from_config, labels_from_user
 
 S, C, N = "SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.judges.entailment.windows import windows_of
+from ragaliq.judges.entailment.judge import windows_of
 
 
 def words(text):

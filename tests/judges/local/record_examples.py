@@ -8,7 +8,7 @@ is to be run, and what it changes to be looked at, after the judge was trained a
 import json
 from pathlib import Path
 
-from ragaliq.judges.local.verification import Verifier
+from ragaliq.judges.local.verdict import Verifier
 
 FILE = Path(__file__).with_name("examples.jsonl")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragaliq.judges.local.context import ContextIndex
-from ragaliq.judges.local.verification import Verifier
+from ragaliq.judges.local.verdict import Verifier
 
 SENTENCE = "The old harbour of Ostend was rebuilt by engineers after the great storm of 1953."
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq.judges.local.verification import Verifier
+from ragaliq.judges.local.verdict import Verifier
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq.judges.local.verification import Verifier
+from ragaliq.judges.local.verdict import Verifier
 
 SAME = [
     ("The bridge is 1 200 metres long.", "The bridge is 1,200 metres long."),

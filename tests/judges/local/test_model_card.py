@@ -11,10 +11,16 @@ import pytest
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.local import LocalJudge
-from ragaliq.judges.local.measuring import SIX, measure_families, reproduce
-from ragaliq.judges.local.model_card import fingerprint, record, write_tables
-from ragaliq.judges.local.training import train
-from ragaliq.judges.local.training_data import SETS, read_data
+from ragaliq.judges.local.training.data import SETS, read_data
+from ragaliq.judges.local.training.figures import (
+    SIX,
+    fingerprint,
+    measure_families,
+    record,
+    reproduce,
+    write_tables,
+)
+from ragaliq.judges.local.verdict import load_parameters
 
 ROOT = Path(__file__).parents[3]
 PARAMETERS = ROOT / "ragaliq/judges/local/parameters"
@@ -59,7 +65,7 @@ def test_the_parameters_are_small():
 @pytest.mark.parametrize("name", ["q2_wow", "begin_dev", "wice_claim_dev"])
 def test_the_shipped_parameters_give_the_figures_recorded_with_them(name):
     data = read_data(DATA, sets=(name,))
-    assert list(reproduce(data[name])) == FIGURES["shipped"][name]
+    assert list(reproduce(data[name], load_parameters())) == FIGURES["shipped"][name]
 
 
 @needs_data
@@ -67,8 +73,8 @@ def test_the_shipped_parameters_give_the_figures_recorded_with_them(name):
 @pytest.mark.timeout(1800)
 def test_the_recipe_gives_the_figures_of_the_card():
     data = read_data(DATA)
-    figures = measure_families(data, train)
-    shipped = {name: reproduce(rows) for name, rows in data.items()}
+    figures = measure_families(data)
+    shipped = {name: reproduce(rows, load_parameters()) for name, rows in data.items()}
     assert json.loads(json.dumps(record(figures, shipped, PARAMETERS))) == FIGURES
 
 

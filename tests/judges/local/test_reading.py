@@ -10,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq.judges.language.sentences import detect_language, split_sentences
-from ragaliq.judges.local import chunks, known, tokens
-from ragaliq.judges.local.context import ContextIndex
-from ragaliq.judges.local.known import KnownWords
-from ragaliq.judges.local.symbols import join_half_of_day, spell_symbols
-from ragaliq.judges.local.words import END, read_all, read_words
+from ragaliq.judges.local import words
+from ragaliq.judges.local.context import ContextIndex, read_chunk
+from ragaliq.judges.local.words import (
+    END,
+    KnownWords,
+    join_half_of_day,
+    read_all,
+    read_words,
+    spell_symbols,
+)
 
 PARTS = (
     *"a p m M . , : ' - _ [ ] % $ 0 1 2 200 1953 b2 3rd n't cannot".split(),
@@ -55,30 +60,30 @@ texts |= st.text(max_size=30)
 def test_texts_read_in_one_go_have_the_words_each_has_alone(several):
     alone = [read_words(text) for text in several]
     together = read_all(several)
-    assert together.stems == [stem for words in alone for stem in (*words.stems, END)]
-    assert together.numbers == [number for words in alone for number in words.numbers]
+    assert together.stems == [stem for each in alone for stem in (*each.stems, END)]
+    assert together.numbers == [number for each in alone for number in each.numbers]
     stand = [together.stems[place] for place in together.places]
     assert stand == [number.values[0] for number in together.numbers]
 
 
 @given(texts.filter(str.isascii))
 def test_ascii_text_has_the_tokens_the_expression_finds(text):
-    spelled = spell_symbols(tokens._NOT_SAID.sub(" ", tokens._DIGIT_GAP.sub("", text)))
+    spelled = spell_symbols(words._NOT_SAID.sub(" ", words._DIGIT_GAP.sub("", text)))
     normal = NEGATIVE.sub(" not", join_half_of_day(spelled).lower())
-    assert tokens.tokens_of(text) == tokens._TOKEN.findall(normal.replace(END, " "))
+    assert words.tokens_of(text) == words._TOKEN.findall(normal.replace(END, " "))
 
 
 @given(texts)
 def test_text_with_typographic_signs_has_the_tokens_the_expression_finds(text):
-    spelled = spell_symbols(tokens._NOT_SAID.sub(" ", tokens._DIGIT_GAP.sub("", text)))
+    spelled = spell_symbols(words._NOT_SAID.sub(" ", words._DIGIT_GAP.sub("", text)))
     normal = unicodedata.normalize("NFKC", join_half_of_day(spelled)).casefold()
     plain = NEGATIVE.sub(" not", normal).replace(END, " ")
-    assert tokens.tokens_of(text.replace(END, " ")) == tokens._TOKEN.findall(plain)
+    assert words.tokens_of(text.replace(END, " ")) == words._TOKEN.findall(plain)
 
 
-@given(texts.filter(lambda text: not tokens._NOT_LATIN.search(text)))
+@given(texts.filter(lambda text: not words._NOT_LATIN.search(text)))
 def test_latin_text_has_the_tokens_the_expression_for_all_scripts_finds(text):
-    assert tokens._LATIN_TOKEN.findall(text) == tokens._TOKEN.findall(text)
+    assert words._LATIN_TOKEN.findall(text) == words._TOKEN.findall(text)
 
 
 def test_a_text_that_has_the_mark_between_texts_is_read_as_if_it_had_not():
@@ -87,7 +92,7 @@ def test_a_text_that_has_the_mark_between_texts_is_read_as_if_it_had_not():
 
 
 def test_words_are_known_up_to_a_bound_and_long_ones_not_at_all(monkeypatch):
-    monkeypatch.setattr(known, "_MOST", 3)
+    monkeypatch.setattr(words, "_MOST", 3)
     asked = []
     lengths = KnownWords(lambda word: asked.append(word) or len(word))
     assert [lengths[word] for word in ("a", "bb", "a", "a", "ccc")] == [1, 2, 1, 1, 3]
@@ -103,16 +108,16 @@ SMALL_WORDS = "the of and is der die und la le y e com data 12 Haus. Éa “ \n"
 
 @given(st.lists(st.sampled_from(SMALL_WORDS), max_size=12).map(" ".join))
 def test_a_chunk_is_cut_by_the_rules_of_the_language_that_is_detected(chunk):
-    read = chunks.read_chunk(chunk)
+    read = read_chunk(chunk)
     assert read.spans == split_sentences(chunk)
-    words = read_all([chunk[start:end] for start, end in read.spans])
-    assert read.said.split() == words.stems
+    together = read_all([chunk[start:end] for start, end in read.spans])
+    assert read.said.split() == together.stems
 
 
 def test_a_german_chunk_without_umlauts_is_cut_by_german_rules():
     chunk = "Am 3. Oktober war das Fest und die Miete kam."
     assert detect_language(chunk) == "de"
-    assert chunks.read_chunk(chunk).spans == split_sentences(chunk, language="de")
+    assert read_chunk(chunk).spans == split_sentences(chunk, language="de")
     assert split_sentences(chunk, language="de") != split_sentences(chunk, language="en")
 
 

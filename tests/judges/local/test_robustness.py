@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import subprocess
+import sys
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragaliq.judges.language.refusals import is_refusal
-from ragaliq.judges.local import LocalJudge
-from ragaliq.judges.local.segmentation import find_claims
+from ragaliq.judges.local import LocalJudge, verdict
+from ragaliq.judges.local.claims import find_claims
 
 # Surrogates and control characters too; and pieces that mean something to one rule or another.
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=200)
@@ -78,3 +82,26 @@ async def test_a_huge_answer_is_judged_in_time(piece):
 def test_many_fences_are_read_in_time():
     # The time of a square of their number would be more than the limit.
     assert not find_claims("```\n" * 120_000)
+
+
+async def test_the_parameters_are_read_in_a_thread_and_never_on_the_event_loop(monkeypatch):
+    """A server's development mode refuses files on a loop (`langgraph dev`, blockbuster)."""
+    read = verdict.load_parameters.__wrapped__
+    on_loop = []
+
+    @cache
+    def load_parameters():
+        with contextlib.suppress(RuntimeError):
+            on_loop.append(asyncio.get_running_loop())
+        return read()
+
+    monkeypatch.setattr(verdict, "load_parameters", load_parameters)
+    judge = LocalJudge()
+    await judge.verify_claim("Paris is in France.", ["Paris is in France."])
+    await judge.evaluate_relevance("Where is Paris?", "In France.")
+    assert (load_parameters.cache_info().misses, on_loop) == (1, [])
+
+
+def test_importing_ragaliq_reads_no_parameters():
+    script = "import sys, ragaliq; sys.exit('ragaliq.judges.local.verdict' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

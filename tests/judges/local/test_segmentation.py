@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq.judges.local.segmentation import find_claims
+from ragaliq.judges.local.claims import find_claims
 
 
 def claims(answer):

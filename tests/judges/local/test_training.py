@@ -10,17 +10,11 @@ from pathlib import Path
 import pytest
 
 from ragaliq.errors import DatasetError
-from ragaliq.judges.local import training
-from ragaliq.judges.local.features import Features
-from ragaliq.judges.local.fitting import (
-    Sample,
-    auroc,
-    balanced_accuracy,
-    best_threshold,
-    fit_logistic,
-)
-from ragaliq.judges.local.parameters import load_frequencies, load_model
-from ragaliq.judges.local.training_data import FAMILIES, count_words, read_data
+from ragaliq.judges.local.training.__main__ import main, write_parameters
+from ragaliq.judges.local.training.data import FAMILIES, count_words, read_data
+from ragaliq.judges.local.training.figures import auroc, balanced_accuracy
+from ragaliq.judges.local.training.fitting import Sample, best_threshold, fit_logistic, train
+from ragaliq.judges.local.verdict import Features, load_parameters
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("RAGALIQ_DATA", ROOT.parent / "shared" / "data"))
@@ -47,25 +41,19 @@ def tiny(tmp_path):
     return tmp_path
 
 
-def test_the_recipe_prints_figures_and_writes_the_same_files_each_time(
-    tiny, tmp_path, capsys, monkeypatch
-):
+def test_the_recipe_prints_figures_and_writes_the_same_files_each_time(tiny, tmp_path, capsys):
     written = []
     for run in ("one", "two"):
-        folder = tmp_path / run
-        folder.mkdir()
-        monkeypatch.setattr(training, "__file__", str(folder / "training.py"))
-        assert training.main([str(tiny)]) == 0
-        files = sorted((folder / "parameters").iterdir())
+        assert main([str(tiny), "--out", str(tmp_path / run)]) == 0
+        files = sorted((tmp_path / run).iterdir())
         written.append({path.name: path.read_bytes() for path in files})
     assert sorted(written[0]) == ["figures.json", "model.json", "words.json.gz"]
     assert written[0] == written[1]
     assert "wice_claim_dev" in capsys.readouterr().out
 
 
-def test_a_dry_run_writes_nothing(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "__file__", str(tmp_path / "training.py"))
-    assert training.main([str(tiny), "--dry-run"]) == 0
+def test_a_dry_run_writes_nothing(tiny, tmp_path):
+    assert main([str(tiny), "--dry-run", "--out", str(tmp_path / "parameters")]) == 0
     assert not (tmp_path / "parameters").exists()
 
 
@@ -96,12 +84,12 @@ def test_the_figures_are_what_they_say():
 
 
 def test_every_shipped_weight_has_the_sign_that_makes_sense():
-    model = load_model()
+    frequencies, model, _ = load_parameters()
     best = Features(1, 1, 0, 0, 0, 0, 0, 2)
     worst = Features(0, 0, 1, 1, 1, 2, 1, 2)
     assert model.support(best) > 0.7
     assert model.support(worst) < 0.1
-    assert load_frequencies().weight("the") == 0.0
+    assert frequencies.weight("the") == 0.0
 
 
 @needs_data
@@ -110,8 +98,8 @@ def test_every_shipped_weight_has_the_sign_that_makes_sense():
 def test_the_shipped_files_come_out_of_the_recipe_byte_for_byte(tmp_path):
     data = read_data(DATA)
     vocabulary = count_words(data, tuple(data))
-    model, _ = training.train(data, tuple(data), vocabulary.frequencies())
-    training.write_parameters(tmp_path / "parameters", vocabulary, model)
+    model, _ = train(data, tuple(data), vocabulary.frequencies())
+    write_parameters(tmp_path / "parameters", vocabulary, model)
     shipped = ROOT / "ragaliq/judges/local/parameters"
     for path in sorted((tmp_path / "parameters").iterdir()):
         assert path.read_bytes() == (shipped / path.name).read_bytes()

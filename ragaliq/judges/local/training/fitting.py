@@ -1,18 +1,97 @@
-"""Fit the support model and measure it. Plain Python: training needs nothing installed.
+"""Fit the support model. Plain Python: training needs nothing installed.
 
 The model is a logistic regression with a ridge penalty (Hoerl and Kennard 1970), fitted by Newton's
 method, whose weights may only have the sign that makes sense; the threshold is
-where balanced accuracy is highest. AUROC is the Mann-Whitney statistic.
+where balanced accuracy is highest.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
-__all__ = ["Sample", "auroc", "balanced_accuracy", "best_threshold", "fit_logistic"]
+from ragaliq.judges.local.claim import WordFrequencies
+from ragaliq.judges.local.training.data import FAMILIES, Data
+from ragaliq.judges.local.verdict import Features, SupportModel, examine
+
+__all__ = ["Sample", "Trained", "best_threshold", "fit_logistic", "train"]
+
+Trained = tuple[SupportModel, float]
+"""The model, and the threshold of plain recall."""
+
+# Summaries with a word changed: wording hardly tells them apart, so they have no say in where the
+# threshold is put.
+_NO_VOTE = ("summedits",)
+# The sign a weight may have; 0 where either makes sense.
+_SIGNS = Features(
+    cover=1,
+    run=1,
+    missing_number=-1,
+    missing_name=-1,
+    negation=-1,
+    absolutes=-1,
+    contradiction=-1,
+    length=0,
+)
+_DIGITS = 4  # decimals of the weights in the file
+
+
+def train(data: Data, sets: Sequence[str], frequencies: WordFrequencies) -> Trained:
+    """Fit the model, and the threshold of plain recall, on some of the sets."""
+    samples: dict[str, list[Sample]] = {}
+    recalls: dict[str, list[float]] = {}
+    for name in sets:
+        weights = _weights(data, name, sets)
+        examined = [examine(row.claim, row.context, frequencies) for row in data[name]]
+        recalls[name] = [match.window_cover for match, _, _ in examined]
+        samples[name] = [
+            Sample(tuple(features), row.label, weight)
+            for row, weight, (_, _, features) in zip(data[name], weights, examined, strict=True)
+        ]
+    intercept, slopes = fit_logistic(
+        [row for rows in samples.values() for row in rows], signs=tuple(_SIGNS)
+    )
+    scores = {
+        name: [intercept + sum(map(float.__mul__, slopes, row.values)) for row in rows]
+        for name, rows in samples.items()
+    }
+    # Moving the intercept makes 0.5 the threshold.
+    shifted = round(intercept - _threshold(data, scores), _DIGITS)
+    model = SupportModel(shifted, Features(*(round(slope, _DIGITS) for slope in slopes)))
+    return model, _threshold(data, recalls)
+
+
+def _threshold(data: Data, scores: Mapping[str, Sequence[float]]) -> float:
+    """The median of what suits each set best.
+
+    One for all pooled hangs on which set is steepest, and their mean on the set that differs most.
+    """
+    votes = [
+        best_threshold(values, [row.label for row in data[name]])
+        for name, values in scores.items()
+        if name not in _NO_VOTE
+    ]
+    return median(votes)
+
+
+def _weights(data: Data, name: str, sets: Sequence[str]) -> Iterator[float]:
+    """Families count alike, so do the sets of a family, and both labels of a set."""
+    present = [
+        members
+        for names in FAMILIES.values()
+        if (members := [member for member in names if member in sets])
+    ]
+    siblings = next(members for members in present if name in members)
+    share = 1.0 / len(present) / len(siblings)
+    positive = sum(row.label for row in data[name])
+    for row in data[name]:
+        yield share / 2 / (positive if row.label else len(data[name]) - positive)
+
+
+# Logistic regression.
 
 _RIDGE = 0.05
 _STEPS = 25
@@ -143,27 +222,3 @@ def best_threshold(scores: Sequence[float], labels: Sequence[int]) -> float:
     best = max(reached)
     shares = [math.exp((value - best) / _SOFTNESS) for value in reached]
     return sum(map(float.__mul__, shares, cuts)) / sum(shares)
-
-
-def auroc(scores: Sequence[float], labels: Sequence[int]) -> float:
-    """The chance that a supported claim scores above an unsupported one; ties count half."""
-    order = sorted(range(len(scores)), key=scores.__getitem__)
-    rank_sum, start = 0.0, 0
-    while start < len(order):
-        end = start
-        while end < len(order) and scores[order[end]] == scores[order[start]]:
-            end += 1
-        rank_sum += (start + end + 1) / 2 * sum(labels[at] for at in order[start:end])
-        start = end
-    positive = sum(labels)
-    negative = len(labels) - positive
-    return (rank_sum - positive * (positive + 1) / 2) / (positive * negative)
-
-
-def balanced_accuracy(accepted: Sequence[bool], labels: Sequence[int]) -> float:
-    """The mean of the shares of supported claims accepted and of unsupported ones rejected."""
-    right = [0, 0]
-    for answer, label in zip(accepted, labels, strict=True):
-        right[label] += answer == bool(label)
-    positive = sum(labels)
-    return (right[1] / positive + right[0] / (len(labels) - positive)) / 2

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragaliq.errors import DatasetError
+from ragaliq.judges.local.claim import WordFrequencies
 from ragaliq.judges.local.context import ContextIndex
-from ragaliq.judges.local.frequencies import WordFrequencies
 from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem
 
-__all__ = ["FAMILIES", "Data", "Labelled", "Vocabulary", "count_words", "read_data"]
+__all__ = ["FAMILIES", "SETS", "Data", "Labelled", "Vocabulary", "count_words", "read_data"]
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "fever": ("fever_dev", "fever_symmetric"),
@@ -24,6 +24,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "wice": ("wice_claim_dev",),
     "summedits": ("summedits",),
 }
+SETS = tuple(name for names in FAMILIES.values() for name in names)
 _LEAST_COUNT = 2  # documents a word must stand in to be stored
 _NAME_SHARE = 0.9  # of a word's places in the middle of a sentence that have a capital
 _INSIDE = re.compile(r"(?<=[^\W_] )[^\W\d_]+|(?<=, )[^\W\d_]+")
@@ -58,9 +59,6 @@ class Vocabulary(NamedTuple):
     def frequencies(self) -> WordFrequencies:
         """The vocabulary in the form the judge uses."""
         return WordFrequencies(*self)
-
-
-SETS = tuple(name for names in FAMILIES.values() for name in names)
 
 
 def read_data(folder: Path, *, sets: Sequence[str] = SETS) -> dict[str, list[Labelled]]:

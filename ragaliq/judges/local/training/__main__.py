@@ -1,0 +1,81 @@
+"""Train the embedded judge and print how well it does on data it was not trained on.
+
+    python -m ragaliq.judges.local.training DATA_DIR
+
+reads `DATA_DIR/<set>.jsonl.gz` (context, claim, label), prints AUROC and balanced accuracy of each
+set with its family left out of word frequencies, weights and threshold, next to plain idf-weighted
+recall, and writes the parameters used by `LocalJudge` with these figures (`--dry-run` does not),
+and the tables of the model card (`--card`). The same data give the same files, byte for byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragaliq.judges.local.training.data import Vocabulary, count_words, read_data
+from ragaliq.judges.local.training.figures import (
+    measure_families,
+    record,
+    reproduce,
+    tables,
+    write_tables,
+)
+from ragaliq.judges.local.training.fitting import train
+from ragaliq.judges.local.verdict import FOLDER, MODEL_FILE, WORDS_FILE, Parameters, SupportModel
+
+__all__ = ["FIGURES_FILE", "main", "write_parameters"]
+
+FIGURES_FILE = "figures.json"
+_SHIPPED = Path(__file__).parents[1] / FOLDER
+
+
+def write_parameters(folder: Path, vocabulary: Vocabulary, model: SupportModel) -> None:
+    """Write what `LocalJudge` loads."""
+    by_count: dict[int, list[str]] = {}
+    for word, count in vocabulary.counts.items():
+        by_count.setdefault(count, []).append(word)
+    stored = {
+        "documents": vocabulary.documents,
+        "words": {str(count): " ".join(by_count[count]) for count in sorted(by_count)},
+        "names": " ".join(vocabulary.names),
+    }
+    folder.mkdir(exist_ok=True)
+    text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
+    # Without a time stamp, so that training again gives the same file.
+    (folder / WORDS_FILE).write_bytes(gzip.compress(text.encode("utf-8"), mtime=0))
+    weights = {"intercept": model.intercept, "weights": model.weights._asdict()}
+    (folder / MODEL_FILE).write_text(json.dumps(weights, indent=2) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the recipe from the command line."""
+    parser = argparse.ArgumentParser(prog="python -m ragaliq.judges.local.training")
+    parser.add_argument("data", type=Path, help="folder with <set>.jsonl.gz")
+    parser.add_argument("--dry-run", action="store_true", help="measure only, write nothing")
+    parser.add_argument("--out", type=Path, default=_SHIPPED, help="folder of the parameters")
+    parser.add_argument("--card", type=Path, help="Markdown file whose tables are written too")
+    options = parser.parse_args(arguments)
+    data = read_data(options.data)
+    figures = measure_families(data)
+    sys.stdout.write(tables(figures))
+    vocabulary = count_words(data, tuple(data))
+    model, _ = train(data, tuple(data), vocabulary.frequencies())
+    sys.stdout.write(f"intercept {model.intercept}  {model.weights}\n")
+    if not options.dry_run:
+        write_parameters(options.out, vocabulary, model)
+        trained = Parameters(vocabulary.frequencies(), model, digest="")
+        shipped = {name: reproduce(rows, trained) for name, rows in data.items()}
+        text = json.dumps(record(figures, shipped, options.out), indent=1) + "\n"
+        (options.out / FIGURES_FILE).write_text(text, encoding="utf-8")
+        if options.card:
+            write_tables(options.card, tables(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

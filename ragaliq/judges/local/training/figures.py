@@ -1,0 +1,275 @@
+"""How well the embedded judge does on claims of families it was not trained on; the model card.
+
+The card's tables stand between two comment lines, so that the recipe can write them and a test can
+tell when they are not what was measured. AUROC is the Mann-Whitney statistic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ragaliq.errors import ConfigurationError
+from ragaliq.judges.local.claim import WordFrequencies
+from ragaliq.judges.local.training.data import FAMILIES, Data, Labelled, count_words
+from ragaliq.judges.local.training.fitting import train
+from ragaliq.judges.local.verdict import MODEL_FILE, WORDS_FILE, Parameters, SupportModel, examine
+from ragaliq.statistics.bootstrap import percentile_interval
+
+__all__ = [
+    "SIX",
+    "Figures",
+    "Score",
+    "auroc",
+    "balanced_accuracy",
+    "fingerprint",
+    "means",
+    "measure_families",
+    "record",
+    "reproduce",
+    "tables",
+    "write_tables",
+]
+
+SIX = tuple(name for family, names in FAMILIES.items() if family != "fever" for name in names)
+"""The sets whose mean is reported."""
+
+_RESAMPLES = 300
+Judged = tuple[float, bool, int]
+"""Score, whether it was accepted, label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """AUROC and balanced accuracy, 0 to 1, each with a 95 % interval.
+
+    The interval is the percentile bootstrap over contexts, since claims about the same context are
+    not independent.
+    """
+
+    auroc: float
+    auroc_interval: tuple[float, float]
+    accuracy: float
+    accuracy_interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How well one set is told apart.
+
+    Attributes:
+        claims: Their number.
+        supported: Share of them labelled supported.
+        recall: Of idf-weighted recall in the best window of three sentences, alone.
+        model: Of the support score and the verdict SUPPORTED.
+        contradicted: Claims with the verdict CONTRADICTED.
+        contradicted_right: Those of them that are labelled unsupported.
+    """
+
+    claims: int
+    supported: float
+    recall: Score
+    model: Score
+    contradicted: int
+    contradicted_right: int
+
+
+def measure_families(data: Data) -> dict[str, Figures]:
+    """Leave each family out in turn, train on the others, and test on its sets."""
+    figures = {}
+    for names in FAMILIES.values():
+        others = [name for name in data if name not in names]
+        frequencies = count_words(data, others).frequencies()
+        model, threshold = train(data, others, frequencies)
+        for name in names:
+            figures[name] = measure(data[name], frequencies, model, threshold=threshold)
+    return figures
+
+
+def measure(
+    rows: Sequence[Labelled],
+    frequencies: WordFrequencies,
+    model: SupportModel,
+    *,
+    threshold: float,
+) -> Figures:
+    """Judge the claims of one set; `threshold` is that of plain recall."""
+    recalls: list[Judged] = []
+    scores: list[Judged] = []
+    signed: list[int] = []
+    for row in rows:
+        match, sign, features = examine(row.claim, row.context, frequencies)
+        recalls.append((match.window_cover, match.window_cover > threshold, row.label))
+        score = model.support(features)
+        scores.append((score, score >= 0.5 and sign is None, row.label))
+        if sign:
+            signed.append(row.label)
+    contexts = [id(row.context) for row in rows]
+    return Figures(
+        claims=len(rows),
+        supported=sum(row.label for row in rows) / len(rows),
+        recall=_score(recalls, contexts),
+        model=_score(scores, contexts),
+        contradicted=len(signed),
+        contradicted_right=signed.count(0),
+    )
+
+
+def reproduce(rows: Sequence[Labelled], parameters: Parameters) -> tuple[float, float]:
+    """AUROC and balanced accuracy on one set of parameters that were trained on it.
+
+    Not the accuracy to expect; it tells whether the figures belong to the parameters.
+    """
+    frequencies, model, _ = parameters
+    judged: list[Judged] = []
+    for row in rows:
+        _, sign, features = examine(row.claim, row.context, frequencies)
+        score = model.support(features)
+        judged.append((score, score >= 0.5 and sign is None, row.label))
+    return round(_area(judged), 4), round(_accuracy(judged), 4)
+
+
+def _score(judged: Sequence[Judged], contexts: Sequence[int]) -> Score:
+    def interval(figure: Callable[[Sequence[Judged]], float]) -> tuple[float, float]:
+        def defined(rows: Sequence[Judged]) -> float | None:
+            return figure(rows) if {0, 1} == {row[2] for row in rows} else None
+
+        return percentile_interval(judged, defined, clusters=contexts, resamples=_RESAMPLES)
+
+    return Score(_area(judged), interval(_area), _accuracy(judged), interval(_accuracy))
+
+
+def _area(rows: Sequence[Judged]) -> float:
+    return auroc([row[0] for row in rows], [row[2] for row in rows])
+
+
+def _accuracy(rows: Sequence[Judged]) -> float:
+    return balanced_accuracy([row[1] for row in rows], [row[2] for row in rows])
+
+
+def means(figures: Mapping[str, Figures]) -> tuple[float, float, float, float]:
+    """Means over the six sets: AUROC and balanced accuracy of recall, then of the judge."""
+
+    def mean(values: Iterable[float]) -> float:
+        return sum(values) / len(SIX)
+
+    return (
+        mean(figures[name].recall.auroc for name in SIX),
+        mean(figures[name].recall.accuracy for name in SIX),
+        mean(figures[name].model.auroc for name in SIX),
+        mean(figures[name].model.accuracy for name in SIX),
+    )
+
+
+def auroc(scores: Sequence[float], labels: Sequence[int]) -> float:
+    """The chance that a supported claim scores above an unsupported one; ties count half."""
+    order = sorted(range(len(scores)), key=scores.__getitem__)
+    rank_sum, start = 0.0, 0
+    while start < len(order):
+        end = start
+        while end < len(order) and scores[order[end]] == scores[order[start]]:
+            end += 1
+        rank_sum += (start + end + 1) / 2 * sum(labels[at] for at in order[start:end])
+        start = end
+    positive = sum(labels)
+    negative = len(labels) - positive
+    return (rank_sum - positive * (positive + 1) / 2) / (positive * negative)
+
+
+def balanced_accuracy(accepted: Sequence[bool], labels: Sequence[int]) -> float:
+    """The mean of the shares of supported claims accepted and of unsupported ones rejected."""
+    right = [0, 0]
+    for answer, label in zip(accepted, labels, strict=True):
+        right[label] += answer == bool(label)
+    positive = sum(labels)
+    return (right[1] / positive + right[0] / (len(labels) - positive)) / 2
+
+
+# The card.
+
+_BEGIN = "<!-- written by `make train-local-judge` -->\n"
+_END = "<!-- end -->\n"
+
+
+def fingerprint(folder: Path) -> str:
+    """A checksum of the parameters the figures belong to."""
+    digest = hashlib.sha256()
+    for name in (MODEL_FILE, WORDS_FILE):
+        digest.update((folder / name).read_bytes())
+    return digest.hexdigest()
+
+
+def record(
+    figures: Mapping[str, Figures], shipped: Mapping[str, tuple[float, float]], folder: Path
+) -> dict[str, object]:
+    """The figures as they are stored beside the parameters.
+
+    Args:
+        figures: By set, each with its family left out.
+        shipped: AUROC and balanced accuracy by set, of the parameters in `folder`.
+        folder: Where the parameters are.
+    """
+    return {
+        "parameters": fingerprint(folder),
+        "shipped": shipped,
+        "left_out": _short({name: asdict(row) for name, row in figures.items()}),
+        "tables": tables(figures),
+    }
+
+
+def _short(value: object) -> object:
+    """The same with four decimals: more would only say how many resamples were drawn."""
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {name: _short(item) for name, item in value.items()}
+    return [_short(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def tables(figures: Mapping[str, Figures]) -> str:
+    """Both tables of the card, in Markdown."""
+    lines = [
+        "| set | claims | supported | idf recall | LocalJudge |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in figures.items():
+        lines.append(
+            f"| {name} | {row.claims:,} | {row.supported:.0%} | {_cell(row.recall)} | "
+            f"{_cell(row.model)} |"
+        )
+    recall_area, recall_accuracy, area, accuracy = means(figures)
+    lines.append(
+        f"| **mean without fever** | | | {_pair(recall_area, recall_accuracy)} | "
+        f"{_pair(area, accuracy)} |"
+    )
+    lines += ["", "| set | CONTRADICTED | labelled unsupported |", "|---|---|---|"]
+    for name, row in figures.items():
+        lines.append(f"| {name} | {row.contradicted:,} | {row.contradicted_right:,} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(score: Score) -> str:
+    low, high = (f"{100 * end:.1f}" for end in score.accuracy_interval)
+    return f"{_pair(score.auroc, score.accuracy)} ({low} to {high})"
+
+
+def _pair(area: float, accuracy: float) -> str:
+    return f"{area:.3f} / {100 * accuracy:.1f}".removeprefix("0")
+
+
+def write_tables(card: Path, text: str) -> None:
+    """Replace the tables of a card.
+
+    Raises:
+        ConfigurationError: The file has no place for them.
+    """
+    before, begin, rest = card.read_text(encoding="utf-8").partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not (begin and end):
+        raise ConfigurationError(
+            f"{card.name} has no place for the tables: it needs the lines {_BEGIN.strip()} "
+            f"and {_END.strip()}"
+        )
+    card.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
