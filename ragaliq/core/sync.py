@@ -11,11 +11,15 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from contextvars import copy_context
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["LoopThread", "run_sync"]
+__all__ = ["LoopThread", "WorkThread", "run_sync"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -115,6 +119,95 @@ def _ran_to_its_stop(loop: asyncio.AbstractEventLoop) -> bool:
         # passes it on. Those who await the task hear of it; the others need the loop.
         return False
     return True
+
+
+class WorkThread:
+    """A daemon thread without an event loop, for what blocks; one piece of work after the other.
+
+    Files, processes and functions of the user's must not block a loop, not even one of ours:
+    `langgraph dev` raises at the first such call on any loop of the process. The thread is started
+    on first use and again after a fork, and ends when nobody holds this object any more.
+    `asyncio.to_thread` would do until the interpreter ends: then its threads are gone first.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.RLock()
+        self._queue: SimpleQueue[Callable[[], object] | None] | None = None
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+
+    @property
+    def ident(self) -> int | None:
+        """The thread's id, or None while it does not run."""
+        thread = self._thread
+        return thread.ident if thread is not None and thread.is_alive() else None
+
+    def start(self) -> None:
+        """Start the thread where it does not run in this process.
+
+        Raises:
+            RuntimeError: No thread can be started.
+        """
+        if self._pid != os.getpid():
+            # The parent may have held the lock at the moment of the fork; its thread is gone.
+            self._lock = threading.RLock()
+            self._queue, self._thread, self._pid = None, None, os.getpid()
+        with self._lock:
+            if self._queue is None:
+                queue: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+                thread = threading.Thread(
+                    target=_work_through, args=(queue,), name=self._name, daemon=True
+                )
+                thread.start()
+                self._queue, self._thread = queue, thread
+                weakref.finalize(self, queue.put, None).atexit = False
+
+    def submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have `work` called with these arguments, in a copy of the caller's context.
+
+        Raises:
+            RuntimeError: No thread can be started.
+        """
+        self.start()
+        done: Future[T] = Future()
+        context = copy_context()
+
+        def call() -> None:
+            if not done.set_running_or_notify_cancel():
+                return
+            try:
+                result = context.run(work, *args, **kwargs)
+            except BaseException as error:  # noqa: BLE001 - for whoever waits
+                done.set_exception(error)
+            else:
+                done.set_result(result)
+
+        with self._lock:
+            self.start()
+            assert self._queue is not None  # noqa: S101 - the thread runs
+            self._queue.put(call)
+        return done
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`submit`, and await the result; when cancelled, work that has not begun is skipped."""
+        return await asyncio.wrap_future(self.submit(work, *args, **kwargs))
+
+    def stop(self, timeout: float) -> None:
+        """End the thread after what is queued; give up waiting after `timeout` seconds."""
+        with self._lock:
+            queue, thread = self._queue, self._thread
+            self._queue = None
+        if queue is not None and thread is not None and self._pid == os.getpid():
+            queue.put(None)
+            if threading.get_ident() != thread.ident:
+                thread.join(timeout)
+
+
+def _work_through(queue: SimpleQueue[Callable[[], object] | None]) -> None:
+    while (work := queue.get()) is not None:
+        work()
+        del work  # or its arguments would live until the next piece comes
 
 
 _SYNC_CALLS = LoopThread("ragaliq-sync")

@@ -8,15 +8,23 @@ import os
 import socket
 import subprocess
 import sys
+import traceback
+from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 
+import ragaliq
 from ragaliq._version import __version__
+from ragaliq.core.sync import WorkThread
 from ragaliq.execution.channel import Channel, Message
 
 __all__ = ["Child", "ChildLostError", "StartFailedError"]
 
 _START_WITHIN = 30.0
 _EXIT_WITHIN = 0.2
+_REAP_EVERY = 0.01
+
+_HOME = str(Path(ragaliq.__file__).parent.parent)
 
 # The parent's own path, since the child is to find the very modules the parent found. With `-P` and
 # without PYTHONPATH nothing is looked up in the application's folders before that: an agent's
@@ -58,23 +66,27 @@ class Child:
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def start(cls, plan: Message) -> Child:
+    async def start(cls, plan: Message, work: WorkThread) -> Child:
         """Start a process and wait until it can judge.
 
         Args:
             plan: Judge, evaluators and `niceness`, as plain data.
+            work: Where processes are started: it blocks.
 
         Raises:
             StartFailedError: It does not start.
         """
-        ours, theirs = socket.socketpair()
+        starting: Future[tuple[subprocess.Popen[bytes], socket.socket]] | None = None
         try:
-            process = _spawn(theirs)
-        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-            ours.close()
-            raise StartFailedError(type(error).__name__) from None
-        finally:
-            theirs.close()
+            starting = work.submit(_spawn)
+            process, ours = await asyncio.wrap_future(starting)
+        except asyncio.CancelledError:
+            if starting is not None:
+                starting.add_done_callback(_kill_unwanted)
+            raise
+        except Exception as error:
+            # Whatever keeps a process from being started, the thread can still judge.
+            raise StartFailedError(_reason(error)) from error
         child = cls(process, Channel(ours))
         await child._greet(plan)
         return child
@@ -176,31 +188,65 @@ class Child:
                     reply = self._waiting.get(message.get("id", 0))
                     if reply is not None and not reply.done():
                         reply.set_result(message)
-            self._reap(_EXIT_WITHIN)
+            await self._reap(_EXIT_WITHIN)
         finally:
             # Also when the loop ends, since the monitor was forgotten without being closed.
             self._process.kill()
-            self._reap(1.0)
+            await self._reap(1.0)
             self._channel.close()
             for reply in self._waiting.values():
                 if not reply.done():
                     reply.set_result(None)
 
-    def _reap(self, seconds: float) -> None:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
+    async def _reap(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while self._process.poll() is None and loop.time() < until:  # noqa: ASYNC110 - polled
+            await asyncio.sleep(_REAP_EVERY)
 
 
-def _spawn(end: socket.socket) -> subprocess.Popen[bytes]:
+def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """The process, and our end of what connects us to it."""
+    ours, theirs = socket.socketpair()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     # Plug-ins of pydantic are an application's, such as a tracer's.
     environment["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
-    path = dict.fromkeys(os.path.abspath(entry) for entry in sys.path)  # noqa: PTH100 - zips too
-    return subprocess.Popen(  # noqa: S603 - this interpreter, this package
-        [sys.executable, "-P", "-c", _PROGRAM, *path],
-        stdin=end.fileno(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-        start_new_session=True,  # signals of a terminal are for the application
-    )
+    try:
+        process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
+            [sys.executable, "-P", "-c", _PROGRAM, *_module_path()],
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,  # signals of a terminal are for the application
+        )
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return process, ours
+
+
+def _module_path() -> list[str]:
+    """Where the child looks for modules: as the parent does, but not in the current folder."""
+    # `''` stands for the current folder, which uvicorn, notebooks and `python -c` look in: there
+    # a file of the application could take the place of a module.
+    path = dict.fromkeys(os.path.abspath(entry) for entry in sys.path if entry)  # noqa: PTH100 - zips too
+    return [*path, *({_HOME} - path.keys())]
+
+
+def _kill_unwanted(starting: Future[tuple[subprocess.Popen[bytes], socket.socket]]) -> None:
+    """End a process that was started for somebody who has stopped waiting."""
+    if not starting.cancelled() and starting.exception() is None:
+        process, ours = starting.result()
+        ours.close()
+        process.kill()
+        process.wait()
+
+
+def _reason(error: Exception) -> str:
+    """What failed, and in which function: no text of the application comes this way."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {frames[-1].name}()" if frames else ""
+    return f"{type(error).__name__}{where}: {error}"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import EvaluationResult
+from ragaliq.core.sync import WorkThread
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import JudgeError, JudgeProcessError, JudgeTimeoutError, RagaliqError
 from ragaliq.execution.channel import Message
@@ -41,6 +42,7 @@ class ProcessScorer:
         self._evaluators, self._judge, self._niceness = evaluators, judge, niceness
         self._plan: Message = write_plan(evaluators, judge) | {"niceness": niceness}
         self._thread = ThreadScorer(judge)
+        self._work = WorkThread("ragaliq-start")
         self._child: Child | None = None
         self._starting = asyncio.Lock()
         self._starts = 0
@@ -137,7 +139,7 @@ class ProcessScorer:
             await asyncio.sleep(min(pause, _LONGEST_PAUSE))
         for attempt in range(1, _STARTS_TRIED + 1):
             try:
-                self._child = await Child.start(self._plan)
+                self._child = await Child.start(self._plan, self._work)
             except StartFailedError as error:
                 if attempt == _STARTS_TRIED:
                     self._give_up(str(error))
@@ -150,8 +152,8 @@ class ProcessScorer:
     def _give_up(self, why: str) -> None:
         self._gave_up = True
         logger.warning(
-            "no process to judge in can be started here (%s); judging on the worker's thread "
-            "instead, as with executor='thread'",
+            "no process to judge in can be started here (%s); the worker's thread judges instead. "
+            "To have it so from the start, set executor='thread' (Monitor, or RAGALIQ_EXECUTOR)",
             why,
         )
 

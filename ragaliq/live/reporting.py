@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
-from ragaliq.core.sync import LoopThread
+from ragaliq.core.sync import LoopThread, WorkThread
 from ragaliq.live.complaints import Complaints
 from ragaliq.live.stats import Tally
 
@@ -27,8 +27,9 @@ ResultCallback = Callable[[Evaluation], object | Awaitable[object]]
 class Reporter:
     """Calls the user's function with each result.
 
-    A function that blocks cannot be stopped. On a thread of its own it blocks nothing but later
-    calls, and those are given up, and counted, until it returns.
+    A function that blocks cannot be stopped. On a thread of its own, where no event loop runs, it
+    blocks nothing but later calls, and those are given up, and counted, until it returns. What a
+    coroutine function awaits runs on a loop of its own.
 
     Args:
         on_result: The user's function; may be a coroutine function.
@@ -38,18 +39,19 @@ class Reporter:
     def __init__(self, on_result: ResultCallback, *, timeout: float) -> None:
         self._on_result = on_result
         self._timeout = timeout
-        self._thread = LoopThread("ragaliq-on-result")
+        self._calls = WorkThread("ragaliq-on-result")
+        self._coroutines = LoopThread("ragaliq-on-result-loop")
         self._blocked_since: float | None = None
         self._complaints = Complaints(logger)
 
     def prepare(self) -> None:
         """Start the thread while threads can still be started."""
         with contextlib.suppress(RuntimeError):  # counted once there is something to report
-            self._thread.loop()
+            self._calls.start()
 
     def is_own_thread(self) -> bool:
         """Whether the caller is the user's function."""
-        return threading.get_ident() == self._thread.ident
+        return threading.get_ident() in (self._calls.ident, self._coroutines.ident)
 
     async def report(self, result: Evaluation, tally: Tally) -> None:
         """Call the function and wait for its end; counts what goes wrong."""
@@ -57,16 +59,18 @@ class Reporter:
         if since is not None and time.monotonic() - since > self._timeout:
             tally.callback_timed_out()
             return
-        given_up, limit = threading.Event(), None
+        limit = None
         try:
-            loop = self._thread.loop()  # first: a call that is made must also be run
             async with asyncio.timeout(self._timeout) as limit:
-                call = self._call(result, given_up)
-                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, loop))
+                # Given up while another call blocks the thread, this one is never made.
+                outcome = await self._calls.run(self._call, result)
+                if inspect.isawaitable(outcome):
+                    loop = self._coroutines.loop()
+                    finishing = asyncio.run_coroutine_threadsafe(_finish(outcome), loop)
+                    await asyncio.wrap_future(finishing)
         except BaseException as error:
             if is_being_cancelled():
                 raise
-            given_up.set()
             if limit is not None and limit.expired():
                 tally.callback_timed_out()
                 self._complaints.add(f"on_result took longer than {self._timeout:g} s", error)
@@ -75,20 +79,22 @@ class Reporter:
                 self._complaints.add("on_result raised", error)
 
     def stop(self) -> None:
-        """End the thread; a function that blocks it is left behind."""
-        self._thread.stop(_nothing, timeout=0.25)
+        """End the threads; a function that blocks one is left behind."""
+        self._coroutines.stop(_nothing, timeout=0.25)
+        self._calls.stop(timeout=0.25)
 
-    async def _call(self, result: Evaluation, given_up: threading.Event) -> None:
-        if given_up.is_set():
-            return  # counted as too late while another call blocked the thread
-        with suppress():
-            self._blocked_since = time.monotonic()
-            try:
-                outcome = self._on_result(result)
-            finally:
-                self._blocked_since = None
-            if inspect.isawaitable(outcome):
-                await outcome
+    def _call(self, result: Evaluation) -> object:
+        self._blocked_since = time.monotonic()
+        try:
+            with suppress():
+                return self._on_result(result)
+        finally:
+            self._blocked_since = None
+
+
+async def _finish(outcome: Awaitable[object]) -> None:
+    with suppress():
+        await outcome
 
 
 async def _nothing() -> None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from ragaliq._private import working_folder
 from ragaliq.errors import ConfigurationError
 
 __all__ = ["Location", "parse_location", "parse_options"]
@@ -33,7 +34,7 @@ def parse_location(location: Location) -> Path:
         path = unquote(parts.path[1:])
     if not path or path == ":memory:" or "\0" in path:
         raise ConfigurationError(f"a store is a file: give {_FORMS}")
-    return Path(path).absolute()
+    return Path(working_folder(), path)
 
 
 def parse_options(location: Location, *known: str) -> dict[str, float]:

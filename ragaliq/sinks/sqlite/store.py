@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sqlite3
 import time
 from collections.abc import Sequence
 from typing import Final
 
-from ragaliq.core.sync import LoopThread
+from ragaliq.core.sync import WorkThread
 from ragaliq.errors import ConfigurationError, DatasetError, StoreError
 from ragaliq.sinks.base import SinkError
 from ragaliq.sinks.record import EvaluationRecord
@@ -73,7 +72,7 @@ class SQLiteStore:
             if value is not None and not value > 0:
                 raise ConfigurationError(f"SQLiteStore: {limit} must be positive, got {value}")
         self._connection = WriterConnection(self.path, busy_timeout=busy_timeout)
-        self._thread = LoopThread("ragaliq-sqlite")
+        self._thread = WorkThread("ragaliq-sqlite")
         self._unpruned = _PRUNE_EVERY  # so that the first write looks
 
     def __repr__(self) -> str:
@@ -85,8 +84,7 @@ class SQLiteStore:
         Raises:
             SinkError: They were not stored, or some cannot be.
         """
-        writing = asyncio.run_coroutine_threadsafe(self._write(records), self._thread.loop())
-        await asyncio.wrap_future(writing)
+        await self._thread.run(self._write, records)
 
     async def holds(self, evaluation_id: str) -> bool:
         """Whether a record with this id is stored.
@@ -94,23 +92,20 @@ class SQLiteStore:
         Raises:
             sqlite3.Error: The file cannot be read.
         """
-        asking = asyncio.run_coroutine_threadsafe(self._holds(evaluation_id), self._thread.loop())
-        return await asyncio.wrap_future(asking)
+        return await self._thread.run(self._holds, evaluation_id)
 
     async def settle(self) -> None:
         """Move what is in the write-ahead log into the file, so that it may be copied alone."""
-        settling = asyncio.run_coroutine_threadsafe(self._settle(), self._thread.loop())
-        await asyncio.wrap_future(settling)
+        await self._thread.run(self._connection.empty_log)
 
     async def aclose(self) -> None:
         """Close the file; the next write opens it again."""
-        closing = asyncio.run_coroutine_threadsafe(self._close(), self._thread.loop())
-        await asyncio.wrap_future(closing)
-        self._thread.stop(self._close, timeout=1.0)
+        await self._thread.run(self._connection.close)
+        self._thread.stop(timeout=0.0)
 
     # --- on the writer thread -----------------------------------------------------------------
 
-    async def _write(self, records: Sequence[EvaluationRecord]) -> None:
+    def _write(self, records: Sequence[EvaluationRecord]) -> None:
         texts = [_text_of(record) for record in records]  # before the file is locked
         try:
             with self._connection.transaction() as connection:
@@ -131,15 +126,9 @@ class SQLiteStore:
                 undelivered=unfit,
             )
 
-    async def _holds(self, evaluation_id: str) -> bool:
+    def _holds(self, evaluation_id: str) -> bool:
         with self._connection.reading() as connection:
             return connection.execute(_HOLDS, (evaluation_id,)).fetchone() is not None
-
-    async def _settle(self) -> None:
-        self._connection.empty_log()
-
-    async def _close(self) -> None:
-        self._connection.close()
 
     def _prune(self, connection: sqlite3.Connection, added: int) -> None:
         self._unpruned += added

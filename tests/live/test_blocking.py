@@ -1,0 +1,38 @@
+"""Nothing blocks an event loop: in a process where that raises, everything works all the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("blockbuster")
+
+_PROGRAM = Path(__file__).with_name("blocking_program.py")
+
+
+@pytest.mark.parametrize("kind", ["langgraph", "strict"])
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_nothing_of_ours_blocks_an_event_loop(executor, kind, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-P", str(_PROGRAM), executor, kind],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "flushed": True,
+        "outcomes": {"evaluated": 5 + 1},
+        "executor": executor,
+        "callback_errors": 0,
+        "scores": [1.0, 1.0],
+        "written": [6, 1],
+        "blocking": [],
+    }
+    assert len((tmp_path / "results.txt").read_text("utf-8").splitlines()) == 6
