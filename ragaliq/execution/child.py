@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 
-import ragaliq
 from ragaliq._version import __version__
 from ragaliq.core.sync import WorkThread
 from ragaliq.execution.channel import Channel, Message
@@ -24,7 +23,7 @@ _START_WITHIN = 30.0
 _EXIT_WITHIN = 0.2
 _REAP_EVERY = 0.01
 
-_HOME = str(Path(ragaliq.__file__).parent.parent)
+_HOME = str(Path(__file__).parents[2])  # where ragaliq itself is found
 
 # The parent's own path, since the child is to find the very modules the parent found. With `-P` and
 # without PYTHONPATH nothing is looked up in the application's folders before that: an agent's
