@@ -21,8 +21,8 @@ from ragaliq.core.results import EvaluationResult, Status
 from ragaliq.core.run import RunInfo
 from ragaliq.errors import DatasetError
 from ragaliq.statistics.checks import require_choice, require_count, require_share
-from ragaliq.statistics.estimates import Estimate
-from ragaliq.statistics.weighted import Target, WeightedSums
+from ragaliq.statistics.intervals import Estimate
+from ragaliq.statistics.sampling import Target, WeightedSums
 
 __all__ = [
     "OTHER_PIPELINES",

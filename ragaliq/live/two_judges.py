@@ -10,9 +10,7 @@ from threading import Lock
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.estimate import OTHER_PIPELINES, ScoredRun
 from ragaliq.statistics.checks import require_choice, require_count, require_share
-from ragaliq.statistics.paired_sums import PairedSums
-from ragaliq.statistics.prediction_powered import PredictionPowered, powered
-from ragaliq.statistics.weighted import Target
+from ragaliq.statistics.sampling import PairedSums, PredictionPowered, Target, powered
 
 __all__ = ["TwoJudgeEstimate", "TwoJudgeEstimator", "estimate_with_two_judges"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragaliq.reports.columns import Series
 from ragaliq.statistics import Estimate, hajek_mean, mean_estimate
-from ragaliq.statistics.weighted import WeightedSums
+from ragaliq.statistics.sampling import WeightedSums
 
 __all__ = ["METHOD_NAMES", "bucket_width", "estimate_of", "histogram", "trend"]
 

@@ -5,32 +5,45 @@ figure every time. Settings out of range raise ConfigurationError, data that can
 (none, NaN, lengths that differ, probabilities outside (0, 1]) DatasetError.
 """
 
-from ragaliq.statistics.agreement import Confusion, McNemar, cohen_kappa, confusion, mcnemar
-from ragaliq.statistics.bootstrap import bca_mean_interval, percentile_interval
-from ragaliq.statistics.calibration import (
-    ReliabilityBin,
-    brier_score,
-    expected_calibration_error,
-    reliability_table,
+from ragaliq.statistics.agreement import (
+    Confusion,
+    McNemar,
+    RiskPoint,
+    auroc,
+    auroc_estimate,
+    cohen_kappa,
+    confusion,
+    mcnemar,
+    risk_coverage,
 )
-from ragaliq.statistics.calibrators import (
+from ragaliq.statistics.calibration import (
     IsotonicCalibrator,
     PlattCalibrator,
+    ReliabilityBin,
+    brier_score,
     cross_validated,
+    expected_calibration_error,
     fit_isotonic,
     fit_platt,
+    reliability_table,
 )
-from ragaliq.statistics.estimates import Estimate
-from ragaliq.statistics.interval_formulas import wilson
-from ragaliq.statistics.intervals import mean_estimate, share_estimate, student_t_interval
-from ragaliq.statistics.paired import PairedDifference, paired_difference
-from ragaliq.statistics.prediction_powered import PredictionPowered, prediction_powered_mean
-from ragaliq.statistics.ranking import RiskPoint, auroc, auroc_estimate, risk_coverage
+from ragaliq.statistics.intervals import (
+    Estimate,
+    PairedDifference,
+    bca_mean_interval,
+    mean_estimate,
+    paired_difference,
+    percentile_interval,
+    student_t_interval,
+    wilson,
+)
 from ragaliq.statistics.sampling import (
+    PredictionPowered,
     effective_sample_size,
     hajek_mean,
     horvitz_thompson_mean,
     horvitz_thompson_total,
+    prediction_powered_mean,
 )
 
 __all__ = [
@@ -64,7 +77,6 @@ __all__ = [
     "prediction_powered_mean",
     "reliability_table",
     "risk_coverage",
-    "share_estimate",
     "student_t_interval",
     "wilson",
 ]

@@ -19,6 +19,7 @@ __all__ = [
     "require_share",
 ]
 
+
 Bounds = tuple[float, float]
 """The lowest and the highest value a score can take."""
 

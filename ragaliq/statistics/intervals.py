@@ -1,48 +1,378 @@
-"""Intervals of means and shares, and the choice among them."""
+"""Means, shares and differences with their intervals, and the distributions these rest on."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from statistics import NormalDist
+from typing import Literal, TypeVar
 
 from ragaliq.errors import DatasetError
-from ragaliq.statistics.bootstrap import bca_mean_interval
-from ragaliq.statistics.checks import Bounds, numbers_of, require_choice, require_share
-from ragaliq.statistics.distributions import student_t_quantile
-from ragaliq.statistics.estimates import Estimate
-from ragaliq.statistics.interval_formulas import has_no_spread, no_spread_interval, wilson
+from ragaliq.statistics.checks import (
+    Bounds,
+    numbers_of,
+    require_choice,
+    require_count,
+    require_same_length,
+    require_share,
+)
 
-__all__ = ["IntervalMethod", "mean_estimate", "share_estimate", "student_t_interval"]
+__all__ = [
+    "Estimate",
+    "IntervalMethod",
+    "PairedDifference",
+    "bca_mean_interval",
+    "binomial_cdf",
+    "has_no_spread",
+    "mean_estimate",
+    "no_spread_interval",
+    "normal_quantile",
+    "paired_difference",
+    "percentile_interval",
+    "quantile",
+    "regularized_beta",
+    "student_t_interval",
+    "student_t_of_variance",
+    "student_t_quantile",
+    "wilson",
+    "wilson_of_variance",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A figure and how far it can be trusted.
+
+    Attributes:
+        value: The estimate.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        method: How the interval was made, such as `wilson` or `bca_bootstrap`.
+        n: Number of values it rests on.
+        effective_n: How many equally weighted values would tell as much; `n` without weights.
+        confidence: How often such intervals hold the true figure, 0.95 by default.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    n: int
+    effective_n: float
+    confidence: float = 0.95
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The lower and the upper end."""
+        return self.low, self.high
+
+    @property
+    def width(self) -> float:
+        """The length of the interval."""
+        return self.high - self.low
+
+
+# The three distributions, without scipy.
+
+_NORMAL = NormalDist()
+_TINY = 1e-300
+_PRECISION = 1e-15
+_MOST_STEPS = 20_000
+
+normal_cdf = _NORMAL.cdf
+
+
+@lru_cache(maxsize=64)
+def normal_quantile(probability: float) -> float:
+    """The standard normal quantile of a probability in (0, 1)."""
+    return _NORMAL.inv_cdf(probability)
+
+
+def regularized_beta(x: float, *, a: float, b: float) -> float:
+    """The regularised incomplete beta function I_x(a, b).
+
+    By its continued fraction (NIST Digital Library of Mathematical Functions, 8.17.22), evaluated
+    with Lentz's method (Lentz 1976, Applied Optics 15(3)).
+    """
+    if x <= 0.0:
+        return 0.0
+    if x >= 1.0:
+        return 1.0
+    if x > (a + 1.0) / (a + b + 2.0):
+        # The fraction converges fast on this side only: I_x(a, b) = 1 - I_{1-x}(b, a).
+        return 1.0 - regularized_beta(1.0 - x, a=b, b=a)
+    log_front = (
+        a * math.log(x)
+        + b * math.log1p(-x)
+        - math.log(a)
+        - (math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))
+    )
+    return math.exp(log_front) / _continued_fraction(x, a, b)
+
+
+def _continued_fraction(x: float, a: float, b: float) -> float:
+    value, upper, lower = 1.0, 1.0, 0.0
+    for step in range(1, _MOST_STEPS):
+        coefficient = _coefficient(step, x, a, b)
+        lower = 1.0 / _away_from_zero(1.0 + coefficient * lower)
+        upper = _away_from_zero(1.0 + coefficient / upper)
+        value *= upper * lower
+        if abs(upper * lower - 1.0) < _PRECISION:
+            break
+    return value
+
+
+def _coefficient(step: int, x: float, a: float, b: float) -> float:
+    m = step // 2
+    if step % 2:
+        return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+    return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+
+
+def _away_from_zero(value: float) -> float:
+    return value if abs(value) > _TINY else _TINY
+
+
+def binomial_cdf(successes: int, *, trials: int, probability: float) -> float:
+    """The chance of at most so many successes (DLMF 8.17.5 with 8.17.4)."""
+    if successes < 0:
+        return 0.0
+    if successes >= trials:
+        return 1.0
+    return regularized_beta(1.0 - probability, a=trials - successes, b=successes + 1)
+
+
+def student_t_cdf(value: float, *, df: float) -> float:
+    """Student's t distribution function; `df` need not be whole (Abramowitz & Stegun 26.7.1)."""
+    tail = 0.5 * regularized_beta(df / (df + value * value), a=df / 2.0, b=0.5)
+    return tail if value < 0 else 1.0 - tail
+
+
+@lru_cache(maxsize=1024)
+def student_t_quantile(probability: float, *, df: float) -> float:
+    """The quantile of Student's t distribution, by bisection of its distribution function."""
+    if probability < 0.5:
+        return -student_t_quantile(1.0 - probability, df=df)
+    low, high = 0.0, 1.0
+    while student_t_cdf(high, df=df) < probability and high < 1e12:
+        low, high = high, high * 2.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        if student_t_cdf(middle, df=df) < probability:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+# From a mean and what is known of its spread to an interval.
+
+_ROUNDING = 1e-9
+
+
+def wilson(share: float, *, n: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a share observed in `n` cases (Wilson 1927, JASA 22(158)).
+
+    Args:
+        share: The share observed, 0 to 1.
+        n: Number of cases; need not be whole, for an effective number.
+        confidence: Share of such intervals that hold the true share.
+
+    Raises:
+        ConfigurationError: The confidence is out of range.
+        DatasetError: The share is outside [0, 1] or `n` is not above 0.
+    """
+    require_share(confidence)
+    if not 0.0 <= share <= 1.0:
+        raise DatasetError(f"share is {share}; it must be within [0, 1]")
+    if not n > 0.0:
+        raise DatasetError(f"n is {n}; a share needs at least one case")
+    z = normal_quantile(0.5 + confidence / 2.0)
+    centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n)
+    reach = z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2) / (1.0 + z * z / n)
+    # At 0 and 1 an end is the share itself; rounding must not move it past.
+    return min(max(0.0, centre - reach), share), max(min(1.0, centre + reach), share)
+
+
+def wilson_of_variance(
+    mean: float,
+    variance: float,
+    *,
+    df: float,
+    bounds: Bounds,
+    confidence: float = 0.95,
+    least_cases: float = 0.0,
+) -> tuple[float, float]:
+    """Wilson's interval of a share whose estimate has this variance, whatever made it.
+
+    The number of equally likely cases in which a share would have this variance takes the place
+    of the number of cases, with an allowance for few degrees of freedom (Korn & Graubard 1998,
+    Survey Methodology 24(2)). `least_cases` is taken where that number is smaller.
+    """
+    low, high = bounds
+    share = (mean - low) / (high - low)
+    if not 0.0 < share < 1.0:
+        return student_t_of_variance(mean, variance, df=df, bounds=bounds, confidence=confidence)
+    tail = 0.5 + confidence / 2.0
+    cases = max(least_cases, share * (1.0 - share) * (high - low) ** 2 / variance)
+    cases *= (normal_quantile(tail) / student_t_quantile(tail, df=df)) ** 2
+    lower, upper = wilson(share, n=cases, confidence=confidence)
+    return low + lower * (high - low), low + upper * (high - low)
+
+
+def student_t_of_variance(
+    mean: float, variance: float, *, df: float, bounds: Bounds, confidence: float = 0.95
+) -> tuple[float, float]:
+    """The interval by Student's t distribution, within the bounds."""
+    reach = student_t_quantile(0.5 + confidence / 2.0, df=df) * math.sqrt(variance)
+    return max(bounds[0], mean - reach), min(bounds[1], mean + reach)
+
+
+def has_no_spread(least: float, most: float, bounds: Bounds) -> bool:
+    """Whether all values are equal as far as floating point can tell."""
+    return most - least <= _ROUNDING * (bounds[1] - bounds[0])
+
+
+def no_spread_interval(
+    value: float, *, n: float, bounds: Bounds, confidence: float = 0.95
+) -> tuple[float, float]:
+    """The interval of a mean when all `n` values are equal.
+
+    Neither a bootstrap nor a variance sees anything in such data, and both would give an interval
+    without width. Yet up to a share `u` of the values may be something else: `u` is the upper end
+    of Wilson's interval for 0 in `n`, and those values may lie anywhere within the bounds. At
+    either bound this is Wilson's interval itself.
+    """
+    z = normal_quantile(0.5 + confidence / 2.0)
+    unseen = z * z / (n + z * z)
+    low, high = bounds
+    return (1.0 - unseen) * value + unseen * low, (1.0 - unseen) * value + unseen * high
+
+
+# The bootstrap: intervals for figures without a formula.
+#
+# Efron & Tibshirani 1993, "An Introduction to the Bootstrap": the percentile interval is chapter
+# 13, BCa (bias-corrected and accelerated) chapter 14. Random numbers come from a seeded generator
+# of their own and sums are exact: the same data and seed give the same interval everywhere.
+
+Row = TypeVar("Row")
+
+
+def percentile_interval(
+    rows: Sequence[Row],
+    statistic: Callable[[Sequence[Row]], float | None],
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The percentile interval of any figure of the rows.
+
+    Args:
+        rows: What was observed.
+        statistic: The figure of a resample; None where a resample does not define it, such as
+            one with a single class: it is drawn again.
+        clusters: What belongs together, one a row, such as the answer a claim is from; whole
+            clusters are drawn, since claims of one answer are not independent.
+        confidence: Share of such intervals that hold the true figure.
+        resamples: Number of resamples.
+        seed: Of the random numbers.
+
+    Raises:
+        ConfigurationError: A setting is out of range.
+        DatasetError: No rows, clusters of another length, or resamples that hardly ever define
+            the figure.
+    """
+    require_share(confidence)
+    require_count(resamples, name="resamples", least=100)
+    if not rows:
+        raise DatasetError("rows: there are none to resample")
+    units = _units(rows, clusters)
+    random = Random(seed)  # noqa: S311 - resampling, not secrets
+    figures: list[float] = []
+    for _ in range(10 * resamples):
+        drawn = random.choices(units, k=len(units))
+        figure = statistic([row for unit in drawn for row in unit])
+        if figure is not None:
+            figures.append(figure)
+        if len(figures) == resamples:
+            break
+    else:
+        raise DatasetError(
+            "the figure is not defined on nine of ten resamples: there are too few rows of a kind"
+        )
+    figures.sort()
+    tail = (1.0 - confidence) / 2.0
+    return quantile(figures, tail), quantile(figures, 1.0 - tail)
+
+
+def _units(rows: Sequence[Row], clusters: Sequence[Hashable] | None) -> list[list[Row]]:
+    if clusters is None:
+        return [[row] for row in rows]
+    require_same_length(rows=rows, clusters=clusters)
+    units: dict[Hashable, list[Row]] = {}
+    for row, cluster in zip(rows, clusters, strict=True):
+        units.setdefault(cluster, []).append(row)
+    return list(units.values())
+
+
+def bca_mean_interval(
+    values: Sequence[float], *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> tuple[float, float]:
+    """The BCa interval of a mean.
+
+    The acceleration is that of a mean, a sixth of the values' skewness over the square root of
+    their number (Efron 1987, JASA 82(397), section 4); no jackknife is needed.
+
+    Raises:
+        ConfigurationError: A setting is out of range.
+        DatasetError: Fewer than two different values, or one is no number.
+    """
+    require_share(confidence)
+    require_count(resamples, name="resamples", least=100)
+    numbers = numbers_of(values, name="values")
+    n = len(numbers)
+    mean = math.fsum(numbers) / n
+    squares = math.fsum((v - mean) ** 2 for v in numbers)
+    if squares == 0.0:
+        raise DatasetError("values: all are equal, so there is no spread to resample")
+    acceleration = math.fsum((v - mean) ** 3 for v in numbers) / (6.0 * squares**1.5)
+    random = Random(seed)  # noqa: S311 - resampling, not secrets
+    # fsum is exact, and so independent of the order and of the Python version; sum() is neither.
+    means = sorted(math.fsum(random.choices(numbers, k=n)) / n for _ in range(resamples))
+    below = (bisect_left(means, mean) + bisect_right(means, mean)) / 2.0
+    bias = normal_quantile(min(max(below, 0.5), resamples - 0.5) / resamples)
+    tail = (1.0 - confidence) / 2.0
+    low, high = (_adjusted(share, bias, acceleration) for share in (tail, 1.0 - tail))
+    return quantile(means, low), quantile(means, high)
+
+
+def _adjusted(share: float, bias: float, acceleration: float) -> float:
+    shifted = bias + normal_quantile(share)
+    return normal_cdf(bias + shifted / (1.0 - acceleration * shifted))
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The quantile of sorted values, interpolated (definition 7 of Hyndman & Fan 1996)."""
+    place = share * (len(ordered) - 1)
+    below = min(int(place), len(ordered) - 1)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+# Means of a data set, and the choice among the intervals.
 
 IntervalMethod = Literal["auto", "wilson", "student_t", "bca_bootstrap"]
 """How the interval of a mean is made; `auto` chooses."""
 
 _FEWEST_TO_RESAMPLE = 20
 _MOST_TO_RESAMPLE = 1000
-
-
-def share_estimate(successes: int, trials: int, *, confidence: float = 0.95) -> Estimate:
-    """The share of successes, with Wilson's interval.
-
-    Raises:
-        ConfigurationError: The confidence is out of range.
-        DatasetError: No trials, or more successes than trials.
-    """
-    if trials < 1 or not 0 <= successes <= trials:
-        raise DatasetError(f"{successes} of {trials} is no share")
-    share = successes / trials
-    low, high = wilson(share, n=trials, confidence=confidence)
-    return Estimate(
-        value=share,
-        low=low,
-        high=high,
-        method="wilson",
-        n=trials,
-        effective_n=trials,
-        confidence=confidence,
-    )
 
 
 def student_t_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
@@ -131,3 +461,69 @@ def _wilson_within(mean: float, n: int, bounds: Bounds, confidence: float) -> tu
     low, high = bounds
     lower, upper = wilson((mean - low) / (high - low), n=n, confidence=confidence)
     return low + lower * (high - low), low + upper * (high - low)
+
+
+# Two runs over the same cases: how far the scores moved.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDifference:
+    """The mean change from the first scores to the second, case by case.
+
+    Attributes:
+        difference: Mean of `second - first` with its interval.
+        higher: Cases that score higher the second time.
+        lower: Cases that score lower.
+        equal: Cases that score the same.
+    """
+
+    difference: Estimate
+    higher: int
+    lower: int
+    equal: int
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.difference.low > 0.0 or self.difference.high < 0.0
+
+
+def paired_difference(
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    bounds: Bounds = (0.0, 1.0),
+    method: IntervalMethod = "auto",
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> PairedDifference:
+    """The mean difference of scores of the same cases, in the same order.
+
+    Cases are resampled as pairs (Efron & Tibshirani 1993, section 14.3, BCa), so what makes a case
+    hard in both runs cancels out. `auto` takes Student's t where there are too few or too many
+    cases to resample (`mean_estimate`); where all differences are equal the interval is
+    `unseen_share`.
+
+    Raises:
+        ConfigurationError: A setting is out of range.
+        DatasetError: No cases, lengths that differ, or a score out of range.
+    """
+    before = numbers_of(first, name="first", bounds=bounds)
+    after = numbers_of(second, name="second", bounds=bounds)
+    require_same_length(first=before, second=after)
+    changes = [b - a for a, b in zip(before, after, strict=True)]
+    reach = bounds[1] - bounds[0]
+    return PairedDifference(
+        difference=mean_estimate(
+            changes,
+            bounds=(-reach, reach),
+            method=method,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+        ),
+        higher=sum(change > 0.0 for change in changes),
+        lower=sum(change < 0.0 for change in changes),
+        equal=sum(change == 0.0 for change in changes),
+    )

@@ -94,9 +94,3 @@ def test_settings_out_of_range_are_refused(call):
 def test_a_figure_that_resamples_cannot_define_is_refused_rather_than_guessed():
     with pytest.raises(DatasetError, match="not defined"):
         rs.percentile_interval([1, 2], lambda rows: None)
-
-
-@pytest.mark.parametrize(("successes", "trials"), [(0, 0), (3, 2), (-1, 2)])
-def test_a_share_that_is_none_is_refused(successes, trials):
-    with pytest.raises(DatasetError, match="is no share"):
-        rs.share_estimate(successes, trials)

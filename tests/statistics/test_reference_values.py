@@ -20,7 +20,7 @@ from ragaliq.statistics import (
     student_t_interval,
     wilson,
 )
-from ragaliq.statistics.distributions import binomial_cdf, regularized_beta, student_t_quantile
+from ragaliq.statistics.intervals import binomial_cdf, regularized_beta, student_t_quantile
 
 TRUTH, PREDICTED = list("SSCNSSCCNNSSSCNSNNCS"), list("SSCNSCCCNSSSSNNSNCCS")
 SCORES = [0.1, 0.4, 0.35, 0.8, 0.8, 0.2, 0.9, 0.4, 0.55, 0.6, 0.15, 0.7]

@@ -16,7 +16,7 @@ from ragaliq.judges.local.claim import WordFrequencies
 from ragaliq.judges.local.training.data import FAMILIES, Data, Labelled, count_words
 from ragaliq.judges.local.training.fitting import train
 from ragaliq.judges.local.verdict import MODEL_FILE, WORDS_FILE, Parameters, SupportModel, examine
-from ragaliq.statistics.bootstrap import percentile_interval
+from ragaliq.statistics.intervals import percentile_interval
 
 __all__ = [
     "SIX",
