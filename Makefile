@@ -109,7 +109,7 @@ test-backfill: $(BACKFILL)/.ready ## Try score_batch on real Ray and Spark (inst
 .PHONY: cascade-curves
 cascade-curves: $(READY) ## Print a cascade's accuracy against its cost on labelled claims: make cascade-curves DATA=folder
 	@test -n "$(DATA)" || { echo "ragaliq: name the folder with the labelled sets: make cascade-curves DATA=..." >&2; exit 1; }
-	@$(PY) -m ragaliq.judges.cascade.simulation $(DATA) $(ARGS)
+	@$(PY) tests/judges/cascade/curves.py $(DATA) $(ARGS)
 
 .PHONY: test-wheels
 test-wheels: $(READY) ## Build the three distributions and test what is in them

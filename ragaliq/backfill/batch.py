@@ -18,8 +18,7 @@ from ragaliq.core.sync import run_sync
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.case import evaluate_case
-from ragaliq.evaluators.claim_based import ClaimEvaluator
-from ragaliq.evaluators.context_based import ContextEvaluator
+from ragaliq.evaluators.metrics import ClaimEvaluator, ContextEvaluator
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec

@@ -18,7 +18,7 @@ from ragaliq.errors import (
     JudgeRefusalError,
     JudgeTimeoutError,
 )
-from ragaliq.evaluators.verification import Verifier
+from ragaliq.evaluators.claims import Verifier
 from ragaliq.judges.base import ClaimVerdict, LLMJudge
 from ragaliq.judges.calibration import raw_support
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ragaliq.cli.console import errors, plain
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.judges.digest import long_digest_of
+from ragaliq.judges.base import long_digest_of
 from ragaliq.sinks import EvaluationRecord
 from ragaliq.sinks.record_file import RecordFile, read_record_file
 from ragaliq.sinks.recording import renamed

@@ -14,7 +14,7 @@ from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
 from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators import get_evaluator
-from ragaliq.evaluators.claim_based import ClaimEvaluator
+from ragaliq.evaluators.metrics import ClaimEvaluator
 
 __all__ = [
     "BaseUrl",

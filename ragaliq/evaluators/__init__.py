@@ -1,13 +1,16 @@
 """What is measured: one file a metric, on top of the shared claim check."""
 
 from ragaliq.evaluators.case import evaluate_case
-from ragaliq.evaluators.chunk_utility import ChunkUtilityEvaluator
-from ragaliq.evaluators.claim_based import ClaimEvaluator
 from ragaliq.evaluators.claims import ClaimCheck, Strategy, check_claims
-from ragaliq.evaluators.context_precision import ContextPrecisionEvaluator
-from ragaliq.evaluators.context_recall import ContextRecallEvaluator
-from ragaliq.evaluators.faithfulness import FaithfulnessEvaluator
-from ragaliq.evaluators.hallucination import HallucinationEvaluator
+from ragaliq.evaluators.metrics import (
+    ChunkUtilityEvaluator,
+    ClaimEvaluator,
+    ContextPrecisionEvaluator,
+    ContextRecallEvaluator,
+    FaithfulnessEvaluator,
+    HallucinationEvaluator,
+    RelevanceEvaluator,
+)
 from ragaliq.evaluators.registry import (
     EvaluatorSpec,
     get_evaluator,
@@ -15,7 +18,6 @@ from ragaliq.evaluators.registry import (
     register_evaluator,
     resolve_evaluators,
 )
-from ragaliq.evaluators.relevance import RelevanceEvaluator
 
 __all__ = [
     "ChunkUtilityEvaluator",

@@ -23,8 +23,8 @@ from ragaliq.errors import (
     JudgeTimeoutError,
     RateLimitedError,
 )
-from ragaliq.evaluators.claim_based import ClaimEvaluator
 from ragaliq.evaluators.claims import ClaimCheck
+from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
 
 __all__ = ["evaluate_case"]

@@ -7,24 +7,25 @@ All end in the same `ClaimCheck`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
+from ragaliq.core.concurrency import Breather, run_all
+from ragaliq.core.evaluator import judge_name
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import ClaimDetail, JudgeUsage, Status
+from ragaliq.core.results import UNCALIBRATED, ClaimDetail, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import ChunkId, RAGTestCase
-from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.evaluators.alignment import EvidenceFinder
-from ragaliq.evaluators.details import claim_details
-from ragaliq.evaluators.reconcile import Decided
-from ragaliq.evaluators.verification import Verifier, positive_limit
-from ragaliq.evaluators.windows import split_text
-from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
+from ragaliq.errors import ConfigurationError, DatasetError, JudgeError, JudgeResponseError
+from ragaliq.evaluators.alignment import CLAIM_CUTOFF, EvidenceFinder, SearchableText, locate
+from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, VerdictsResult
 from ragaliq.judges.language.refusals import is_refusal
 
 __all__ = ["ClaimCheck", "Strategy", "check_claims", "require_strategy"]
+
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
 
@@ -174,3 +175,391 @@ async def _single_pass(case: RAGTestCase, judge: BatchingJudge, verifier: Verifi
     decided = decided.with_chunks(range(len(case.context_texts)))
     decided = await verifier.look_again(claims, decided)
     return _Asked(claims=claims, decided=decided, evidence=verifier.evidence)
+
+
+# --- Deciding claims --------------------------------------------------------------------------
+
+_CONCURRENT_CLAIMS = 8
+"""Claims of one answer that are asked about at the same time, one by one."""
+
+_DOUBT = 0.5
+"""Factor on the confidence of a claim whose evidence was not found even on a second look."""
+
+
+class Verifier:
+    """Decides claims from one context.
+
+    Args:
+        judge: Who decides.
+        context: The chunks.
+        policy: What to do about missing verdicts.
+        batched: Ask about many claims in one call; the judge must be a `BatchingJudge`.
+
+    Attributes:
+        evidence: Finds quotes in the context.
+        parts: The parts in which the context is judged.
+    """
+
+    def __init__(
+        self, judge: LLMJudge, context: Sequence[str], *, policy: ScoringPolicy, batched: bool
+    ) -> None:
+        self._judge = judge
+        self._context = list(context)
+        self._policy = policy
+        self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
+        self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
+        self.evidence = EvidenceFinder(self._context)
+        self.parts = split_context(self._context, positive_limit(judge.max_context_chars))
+
+    async def decide(self, claims: Sequence[str]) -> Decided:
+        """Decide all claims.
+
+        Raises:
+            JudgeError: The judge failed, or left claims undecided and the policy forbids it.
+        """
+        decided = await self._decide(claims)
+        if self._batching is None:
+            # Plain judges give remarks as evidence rather than quotes: nothing to hold them to.
+            return decided
+        return await self.look_again(claims, decided)
+
+    async def look_again(self, claims: Sequence[str], decided: Decided) -> Decided:
+        """Ask once more about claims called SUPPORTED by a quote that is not in the context."""
+        doubtful = [
+            i
+            for i, verdict in decided.verdicts.items()
+            if verdict.evidence.strip() and await self._is_unfounded(verdict)
+        ]
+        if not doubtful:
+            return decided
+        try:
+            second = await self._decide([claims[i] for i in doubtful])
+        except JudgeError:
+            second = Decided()  # the first answer stands, in doubt
+        verdicts = dict(decided.verdicts)
+        for index, position in enumerate(doubtful):
+            verdict = second.verdicts.get(index, verdicts[position])
+            # A claim that is now supported by no quote at all is as unfounded as before.
+            unfounded = await self._is_unfounded(verdict)
+            verdicts[position] = self._doubted(verdict) if unfounded else verdict
+        return Decided(verdicts=verdicts)
+
+    async def _decide(self, claims: Sequence[str]) -> Decided:
+        return merge_parts(
+            await run_all(self._decide_from(part, claims) for part in self.parts), len(claims)
+        )
+
+    async def _decide_from(self, part: ContextPart, claims: Sequence[str]) -> Decided:
+        async def ask(positions: Sequence[int]) -> Decided:
+            if self._batching is None:
+                return await self._ask_each(claims, positions, part)
+            return await self._ask_together(self._batching, claims, positions, part)
+
+        decided = await decide_missing(ask, len(claims), self._policy)
+        return decided.with_chunks(part.positions)
+
+    async def _ask_together(
+        self,
+        judge: BatchingJudge,
+        claims: Sequence[str],
+        positions: Sequence[int],
+        part: ContextPart,
+    ) -> Decided:
+        size = positive_limit(judge.max_claims) or len(positions)
+        decided = Decided()
+        for start in range(0, len(positions), size):
+            group = positions[start : start + size]
+            asked = [claims[i] for i in group]
+            reply = await paid(judge.verify_claims(asked, list(part.texts)))
+            decided = decided.and_then(Decided.from_reply(reply, group))
+        return decided
+
+    async def _ask_each(
+        self, claims: Sequence[str], positions: Sequence[int], part: ContextPart
+    ) -> Decided:
+        replies = await run_all(self._ask_one(claims[i], part) for i in positions)
+        answered = zip(positions, replies, strict=True)
+        return Decided(verdicts={i: reply for i, reply in answered if reply is not None})
+
+    async def _ask_one(self, claim: str, part: ContextPart) -> ClaimVerdict | None:
+        async with self._slots:
+            try:
+                return await paid(self._judge.verify_claim(claim, list(part.texts)))
+            except JudgeResponseError:
+                # One malformed reply is one missing verdict where the policy can live with it.
+                if tolerates_missing(self._policy):
+                    return None
+                raise
+
+    async def _is_unfounded(self, verdict: ClaimVerdict) -> bool:
+        if verdict.verdict != "SUPPORTED":
+            return False
+        positions = range(len(self._context))
+        return not await self.evidence.find(
+            verdict.evidence, positions, verdict.supporting_chunk_ids
+        )
+
+    @staticmethod
+    def _doubted(verdict: ClaimVerdict) -> ClaimVerdict:
+        # What was a probability is none after this.
+        return verdict.model_copy(
+            update={"confidence": verdict.confidence * _DOUBT, "calibration": UNCALIBRATED}
+        )
+
+
+def positive_limit(limit: object) -> int | None:
+    """A judge's limit; None where it has none."""
+    # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
+# --- Matching verdicts to claims --------------------------------------------------------------
+
+_STRENGTH = {"SUPPORTED": 0, "CONTRADICTED": 1, "NOT_ENOUGH_INFO": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """Verdicts by the position of their claim."""
+
+    verdicts: dict[int, ClaimVerdict] = field(default_factory=dict)
+
+    @classmethod
+    def from_reply(cls, reply: VerdictsResult, positions: Sequence[int]) -> Decided:
+        """Match a reply's verdicts to the claims at `positions`.
+
+        A verdict for a claim that was not asked is ignored. A claim with two different verdicts
+        has none: taking either would be a guess.
+        """
+        verdicts: dict[int, ClaimVerdict] = {}
+        disputed: set[int] = set()
+        for verdict in reply.verdicts:
+            index = verdict.claim_index
+            if index is None or not 0 <= index < len(positions):
+                continue
+            earlier = verdicts.setdefault(positions[index], verdict)
+            if earlier.verdict != verdict.verdict:
+                disputed.add(positions[index])
+        for position in disputed:
+            del verdicts[position]
+        return cls(verdicts=verdicts)
+
+    def and_then(self, later: Decided) -> Decided:
+        """Both together; verdicts already there stay."""
+        return Decided(verdicts={**later.verdicts, **self.verdicts})
+
+    def with_chunks(self, positions: Sequence[int]) -> Decided:
+        """The same with chunk ids that count in the whole context instead of in a part of it."""
+        return Decided(
+            verdicts={
+                claim: verdict.model_copy(
+                    update={
+                        "supporting_chunk_ids": list(
+                            dict.fromkeys(
+                                positions[i]
+                                for i in verdict.supporting_chunk_ids
+                                if 0 <= i < len(positions)
+                            )
+                        )
+                    }
+                )
+                for claim, verdict in self.verdicts.items()
+            }
+        )
+
+
+async def decide_missing(
+    ask: Callable[[Sequence[int]], Awaitable[Decided]], total: int, policy: ScoringPolicy
+) -> Decided:
+    """Ask for all claims, then once more for those without a verdict if the policy says so.
+
+    Args:
+        ask: Decides the claims at the given positions.
+        total: Number of claims.
+        policy: What to do about missing verdicts.
+
+    Raises:
+        JudgeResponseError: No claim was decided, or some were not and the policy forbids it.
+    """
+    decided = await ask(range(total))
+    missing = [i for i in range(total) if i not in decided.verdicts]
+    if missing and policy.missing_verdicts == "reask":
+        decided = decided.and_then(await ask(missing))
+        missing = [i for i in range(total) if i not in decided.verdicts]
+    if missing and (not tolerates_missing(policy) or not decided.verdicts):
+        raise _undecided(len(missing), total)
+    return decided
+
+
+def tolerates_missing(policy: ScoringPolicy) -> bool:
+    """Whether a score may be made although some claims have no verdict."""
+    if policy.missing_verdicts == "reask":
+        return policy.still_missing == "partial"
+    return policy.missing_verdicts != "error"
+
+
+def merge_parts(parts: Sequence[Decided], total: int) -> Decided:
+    """Join what was decided from the parts of one context.
+
+    SUPPORTED by any part wins, else CONTRADICTED by any, else NOT_ENOUGH_INFO. A claim that some
+    part left undecided is decided only if another part supports it.
+
+    Raises:
+        JudgeResponseError: No claim is decided.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    verdicts = {}
+    for claim in range(total):
+        found = [part.verdicts[claim] for part in parts if claim in part.verdicts]
+        found.sort(key=lambda verdict: (_STRENGTH[verdict.verdict], -verdict.confidence))
+        if found and (len(found) == len(parts) or found[0].verdict == "SUPPORTED"):
+            verdicts[claim] = _joined(found)
+    if not verdicts:
+        raise _undecided(total, total)
+    return Decided(verdicts=verdicts)
+
+
+def _undecided(missing: int, total: int) -> JudgeResponseError:
+    return JudgeResponseError(f"the judge gave no verdict for {missing} of {total} claims")
+
+
+def _joined(found: Sequence[ClaimVerdict]) -> ClaimVerdict:
+    best = found[0]
+    alike = (verdict for verdict in found if verdict.verdict == best.verdict)
+    chunks = dict.fromkeys(i for verdict in alike for i in verdict.supporting_chunk_ids)
+    return best.model_copy(update={"supporting_chunk_ids": list(chunks)})
+
+
+# --- Claim details ----------------------------------------------------------------------------
+
+
+async def claim_details(
+    case: RAGTestCase,
+    claims: Sequence[str],
+    decided: Decided,
+    judge: LLMJudge,
+    *,
+    evidence: EvidenceFinder,
+) -> tuple[ClaimDetail, ...]:
+    """Describe each claim: its verdict, and where it and its evidence stand."""
+    name, ids, answer = judge_name(judge), case.chunk_ids, SearchableText(case.response)
+    details, cursor, breather = [], 0, Breather()
+    for position, claim in enumerate(claims):
+        await breather.pause_if_due()
+        span = locate(claim, answer, cutoff=CLAIM_CUTOFF, start=cursor)
+        cursor = span[1] if span else cursor
+        verdict = decided.verdicts.get(position)
+        details.append(await _detail(ids, claim, verdict, span=span, judge=name, evidence=evidence))
+    return tuple(details)
+
+
+async def _detail(
+    ids: Sequence[ChunkId],
+    claim: str,
+    verdict: ClaimVerdict | None,
+    *,
+    span: tuple[int, int] | None,
+    judge: str,
+    evidence: EvidenceFinder,
+) -> ClaimDetail:
+    if verdict is None:
+        return ClaimDetail(claim=claim, verdict=None, confidence=0.0, answer_span=span)
+    positions = [i for i in verdict.supporting_chunk_ids if 0 <= i < len(ids)]
+    evidence_spans = await evidence.find(verdict.evidence, ids, positions)
+    return ClaimDetail(
+        claim=claim,
+        verdict=verdict.verdict,
+        evidence=verdict.evidence,
+        confidence=verdict.confidence,
+        reason=verdict.reason,
+        supporting_chunk_ids=tuple(ids[i] for i in positions),
+        answer_span=span,
+        evidence_spans=evidence_spans,
+        evidence_verified=bool(evidence_spans),
+        decided_by=verdict.decided_by or judge,
+        calibration=verdict.calibration,
+    )
+
+
+# --- Parts of what is too long for one question -----------------------------------------------
+
+# Where a text may be cut, best first: between paragraphs, lines, sentences, words.
+_BOUNDARIES = (
+    re.compile(r"\n\s*\n"),
+    re.compile(r"\n"),
+    re.compile(r"[.!?]\s+|[。！？]\s*"),  # a point inside 3.14 or an address ends no sentence
+    re.compile(r"\s"),
+)
+_LEAST_FILLED = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextPart:
+    """Some of the chunks, or pieces of chunks, that fit into one question.
+
+    Attributes:
+        texts: What the judge sees.
+        positions: For each text, the position of its chunk in the whole context.
+    """
+
+    texts: tuple[str, ...]
+    positions: tuple[int, ...]
+
+
+def split_context(texts: Sequence[str], limit: int | None) -> list[ContextPart]:
+    """Divide chunks into parts of at most `limit` characters, in order.
+
+    A chunk that is longer than the limit is cut at paragraph, line, sentence or word boundaries.
+
+    Args:
+        texts: The chunks.
+        limit: Characters a part may have; None for no limit.
+
+    Returns:
+        At least one part; every character of every chunk is in exactly one.
+    """
+    parts: list[ContextPart] = []
+    held: list[tuple[int, str]] = []
+    size = 0
+    for position, text in enumerate(texts):
+        for piece in split_text(text, limit):
+            if held and limit is not None and size + len(piece) > limit:
+                parts.append(_part(held))
+                held, size = [], 0
+            held.append((position, piece))
+            size += len(piece)
+    if held or not parts:
+        parts.append(_part(held))
+    return parts
+
+
+def split_text(text: str, limit: int | None) -> list[str]:
+    """Cut a text into pieces of at most `limit` characters that together are the text."""
+    if limit is None or len(text) <= limit:
+        return [text]
+    return list(_pieces(text, limit))
+
+
+def _pieces(text: str, limit: int) -> Iterator[str]:
+    start = 0
+    while len(text) - start > limit:
+        end = _cut(text, start, start + limit)
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _cut(text: str, start: int, end: int) -> int:
+    earliest = start + int((end - start) * _LEAST_FILLED)
+    for boundary in _BOUNDARIES:
+        cuts = [match.end() for match in boundary.finditer(text, earliest, end)]
+        if cuts:
+            return cuts[-1]
+    return end
+
+
+def _part(held: Sequence[tuple[int, str]]) -> ContextPart:
+    return ContextPart(
+        texts=tuple(text for _, text in held), positions=tuple(position for position, _ in held)
+    )

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ragaliq.core.results import UNCALIBRATED, JudgeUsage, Verdict
 from ragaliq.errors import JudgeAPIError, JudgeError, JudgeResponseError
-from ragaliq.judges.digest import digest_of
 
 __all__ = [
     "BatchingJudge",
@@ -30,7 +30,10 @@ __all__ = [
     "NumberedVerdict",
     "StatementVerdict",
     "VerdictsResult",
+    "digest_of",
+    "long_digest_of",
 ]
+
 
 _VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 
@@ -221,3 +224,18 @@ class BatchingJudge(LLMJudge):
         self, query: str, response: str, context: Sequence[str]
     ) -> GradedStatements:
         """Find and decide the answer's statements in one call."""
+
+
+def digest_of(*parts: str | bytes) -> str:
+    """Sixteen hex digits that depend on nothing but the parts and their order."""
+    digest = blake2b(digest_size=8, person=b"ragaliq-judge")
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        # With lengths in between, ("ab", "c") and ("a", "bc") differ.
+        digest.update(len(encoded).to_bytes(8) + encoded)
+    return digest.hexdigest()
+
+
+def long_digest_of(text: str) -> str:
+    """Forty hex digits: long enough that no two requests of anybody's share them by chance."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()

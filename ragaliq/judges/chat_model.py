@@ -9,10 +9,9 @@ from pydantic import BaseModel
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeAPIError, JudgeError, JudgeTimeoutError
-from ragaliq.judges.openai_compatible.control_tokens import defuse, restore
-from ragaliq.judges.openai_compatible.loose_replies import read_reply
+from ragaliq.judges.openai_compatible import defuse, read_reply, restore
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.reply_forms import form_of
+from ragaliq.judges.wire import form_of
 
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt

@@ -19,11 +19,10 @@ from ragaliq.judges.base import (
     JudgeResult,
     NumberedVerdict,
     VerdictsResult,
+    digest_of,
 )
-from ragaliq.judges.delimiters import delimit, delimit_list
-from ragaliq.judges.digest import digest_of
 from ragaliq.judges.pricing import cost_usd
-from ragaliq.judges.prompting import PromptSet, PromptSource, RenderedPrompt
+from ragaliq.judges.prompting import PromptSet, PromptSource, RenderedPrompt, delimit, delimit_list
 from ragaliq.judges.wire import (
     ClaimsReply,
     GradedReply,

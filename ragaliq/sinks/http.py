@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.judges.loop_clients import LoopClients
+from ragaliq.judges.clients import LoopClients
 from ragaliq.sinks.base import SinkError
 
 __all__ = ["SinkClient", "endpoint_of"]

@@ -34,7 +34,7 @@ class PromptReader:
     """The application's texts, taken back out of a prompt.
 
     Args:
-        text: The request's text, with sections as `ragaliq.judges.delimiters` writes them.
+        text: The request's text, with sections as `ragaliq.judges.prompting` writes them.
     """
 
     def __init__(self, text: str) -> None:

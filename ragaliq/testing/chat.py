@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ragaliq.judges.reply_forms import form_of
-from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
+from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply, form_of
 from ragaliq.testing.replies import Json, Reply, Stop
 
 __all__ = ["ChatRequest", "chat_error", "completion"]

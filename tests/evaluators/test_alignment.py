@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.evaluators.alignment import CLAIM_CUTOFF, EvidenceFinder
+from ragaliq.evaluators.alignment import CLAIM_CUTOFF, EvidenceFinder, SearchableText
 from ragaliq.evaluators.alignment import locate as locate_in
-from ragaliq.evaluators.searchable import SearchableText
 
 TEXT = "The Aurora lasts  twelve hours.\nIt weighs 310 grams and folds flat."
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ragaliq import FaithfulnessEvaluator, RAGTestCase
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import JudgeResponseError
-from ragaliq.evaluators.reconcile import Decided
+from ragaliq.evaluators.claims import Decided
 from ragaliq.judges.base import BatchingJudge, ClaimsResult, NumberedVerdict, VerdictsResult
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 

@@ -12,7 +12,7 @@ from ragaliq import (
     RAGTestCase,
     ScoringPolicy,
 )
-from ragaliq.evaluators.windows import split_context, split_text
+from ragaliq.evaluators.claims import split_context, split_text
 from ragaliq.judges.base import ClaimsResult, NumberedVerdict, VerdictsResult
 from ragaliq.testing import ScriptedJudge
 

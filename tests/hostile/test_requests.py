@@ -13,8 +13,7 @@ import pytest
 
 from ragaliq import ClaudeJudge, OpenAICompatibleJudge
 from ragaliq.judges.prompting import PromptSet
-from ragaliq.judges.reply_forms import form_of
-from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
+from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply, form_of
 from ragaliq.testing import ChatCompletionsServer, MessagesServer, ScriptedJudge
 
 # One event loop and one server for all: a new client for every attempt would take minutes.

@@ -12,7 +12,7 @@ import pytest
 
 from ragaliq import OpenAICompatibleJudge, RAGTestCase, Status, evaluate_async
 from ragaliq.errors import JudgeError
-from ragaliq.judges.openai_compatible.dialect import Dialect
+from ragaliq.judges.openai_server import Dialect
 
 pytestmark = [pytest.mark.local_model, pytest.mark.timeout(900)]
 

@@ -19,8 +19,8 @@ from ragaliq.judges.base import (
     NumberedVerdict,
     StatementVerdict,
     VerdictsResult,
+    digest_of,
 )
-from ragaliq.judges.digest import digest_of
 from ragaliq.judges.entailment.models import (
     FunctionScorer,
     OnnxScorer,

@@ -15,8 +15,8 @@ from ragaliq.judges.base import (
     NumberedVerdict,
     StatementVerdict,
     VerdictsResult,
+    digest_of,
 )
-from ragaliq.judges.digest import digest_of
 from ragaliq.judges.local.claims import find_claims
 from ragaliq.judges.local.relevance import (
     Embed,

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from ragaliq.core.results import Verdict
-from ragaliq.judges.digest import digest_of
+from ragaliq.judges.base import digest_of
 from ragaliq.judges.local.claim import (
     ABSOLUTES,
     ClaimWords,

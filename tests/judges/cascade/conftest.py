@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from ragaliq import ClaimVerdict
 from ragaliq.judges.calibration import fit_calibration
 from ragaliq.testing import ScriptedJudge
+
+HERE = str(Path(__file__).parent)
+if HERE not in sys.path:
+    sys.path.insert(0, HERE)  # for curves.py, which is also a command
 
 
 class Screen(ScriptedJudge):

@@ -8,7 +8,7 @@ import pytest
 
 from ragaliq import CascadeJudge
 from ragaliq.judges import StageAgreement
-from ragaliq.judges.cascade.agreement import AgreementWindow
+from ragaliq.judges.cascade import AgreementWindow
 from ragaliq.testing import ScriptedJudge
 
 CONTEXT = ["A context."]

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ragaliq.judges import loop_clients
+from ragaliq.judges import clients
 from ragaliq.testing import MessagesServer, ScriptedJudge, faults
 
 
@@ -44,7 +44,7 @@ def test_nothing_is_left_open_or_kept_when_a_loop_ends(server, judge):
 
 
 def test_a_judge_dropped_while_its_loop_runs_closes_its_connections(server, judge_at, monkeypatch):
-    monkeypatch.setattr(loop_clients, "_LINGER", 0.0)
+    monkeypatch.setattr(clients, "_LINGER", 0.0)
 
     async def use_and_drop() -> None:
         judge = judge_at(server)

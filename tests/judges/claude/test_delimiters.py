@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragaliq.judges.delimiters import delimit, delimit_list
+from ragaliq.judges.prompting import delimit, delimit_list
 from ragaliq.testing.answering import PromptReader
 
 PIECES = [

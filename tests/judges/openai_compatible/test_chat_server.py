@@ -10,8 +10,7 @@ import openai
 import pytest
 
 from ragaliq.errors import JudgeAPIError, JudgeRefusalError
-from ragaliq.judges.reply_forms import form_of, schema_of
-from ragaliq.judges.wire import ScoreReply
+from ragaliq.judges.wire import ScoreReply, form_of, schema_of
 from ragaliq.testing import ChatCompletionsServer, PlainScriptedJudge, Reply, ScriptedJudge, faults
 
 HELLO = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}

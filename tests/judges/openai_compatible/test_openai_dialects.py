@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ragaliq.errors import JudgeAPIError
-from ragaliq.judges.openai_compatible.dialect import Dialect, Negotiation
+from ragaliq.judges.openai_server import Dialect, Negotiation
 from ragaliq.testing import ChatCompletionsServer, Reply
 from ragaliq.testing.chat import chat_error
 

@@ -9,8 +9,7 @@ import pytest
 from ragaliq import RAGTestCase, estimate, evaluate
 from ragaliq.core.results import JudgeUsage
 from ragaliq.judges import BatchingJudge, ClaimVerdict, OpenAICompatibleJudge
-from ragaliq.judges.reply_forms import form_of
-from ragaliq.judges.wire import VerdictsReply
+from ragaliq.judges.wire import VerdictsReply, form_of
 from ragaliq.testing import ChatCompletionsServer, Reply, ScriptedJudge
 
 CONTEXT = ["The tower was finished in 1889.", "It is 330 metres high."]

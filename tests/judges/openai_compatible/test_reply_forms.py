@@ -6,8 +6,14 @@ import json
 
 import pytest
 
-from ragaliq.judges.reply_forms import form_of, schema_of
-from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
+from ragaliq.judges.wire import (
+    ClaimsReply,
+    GradedReply,
+    ScoreReply,
+    VerdictsReply,
+    form_of,
+    schema_of,
+)
 
 REPLIES = (ClaimsReply, VerdictsReply, GradedReply, ScoreReply)
 

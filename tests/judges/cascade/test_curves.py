@@ -6,11 +6,11 @@ import gzip
 import json
 import random
 
+import curves
 import pytest
+from curves import Screened, screened_sets
 
 from ragaliq import ClaimVerdict, DatasetError
-from ragaliq.judges.cascade import curves, simulation
-from ragaliq.judges.cascade.left_out import Screened, screened_sets
 
 
 def screened(knows, count=1200, seed=0):
@@ -82,7 +82,7 @@ def folder(tmp_path):
 
 
 def test_curves_are_made_from_labelled_files(folder, capsys):
-    assert simulation.main([str(folder), "--accuracy", "0.8", "--labels", "120"]) == 0
+    assert curves.main([str(folder), "--accuracy", "0.8", "--labels", "120"]) == 0
     printed = capsys.readouterr().out
     assert "right in 80.0%" in printed
     rows = [line.split(" | ") for line in printed.splitlines() if line.startswith("| ")]

@@ -1,8 +1,9 @@
-"""Claude as the judge."""
+"""Claude as the judge. Loading this module loads the SDK."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anthropic
@@ -14,16 +15,27 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 from pydantic import BaseModel, ValidationError
 
 from ragaliq.core.results import JudgeUsage
-from ragaliq.errors import ConfigurationError, JudgeError, JudgeResponseError
-from ragaliq.judges.claude.client import check_client, client_factory
-from ragaliq.judges.claude.errors import request_failed, stopped_early
-from ragaliq.judges.loop_clients import LoopClients
+from ragaliq.errors import (
+    ConfigurationError,
+    JudgeAPIError,
+    JudgeError,
+    JudgeRefusalError,
+    JudgeResponseError,
+)
+from ragaliq.judges.clients import (
+    LoopClients,
+    check_key,
+    connection_failed,
+    status_failed,
+    timed_out,
+)
 from ragaliq.judges.prompted import PromptedJudge
 
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
-__all__ = ["DEFAULT_JUDGE_MODEL", "ClaudeJudge", "is_complete"]
+__all__ = ["DEFAULT_JUDGE_MODEL", "ClaudeJudge"]
+
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -230,3 +242,104 @@ def _check_given(client: object, *settings: object) -> None:
             "ClaudeJudge: api_key, base_url and max_retries belong to the client; "
             "set them there or leave out client="
         )
+
+
+# --- Clients, checked when they are made ------------------------------------------------------
+
+
+def client_factory(
+    *, api_key: str | None, base_url: str | None, timeout: float, max_retries: int | None
+) -> Callable[[], anthropic.AsyncAnthropic]:
+    """A function that makes a client with these settings; None leaves a setting to the SDK."""
+    options: dict[str, Any] = {"api_key": api_key, "base_url": base_url, "timeout": timeout}
+    if max_retries is not None:
+        options["max_retries"] = max_retries
+
+    def build() -> anthropic.AsyncAnthropic:
+        try:
+            return anthropic.AsyncAnthropic(**options)
+        except (anthropic.AnthropicError, ValueError, TypeError) as error:
+            raise ConfigurationError(
+                f"cannot set up the Claude client: {error} "
+                "(ANTHROPIC_API_KEY or api_key= is all that is needed)"
+            ) from None
+
+    return build
+
+
+def check_client(client: anthropic.AsyncAnthropic) -> None:
+    """Fail now, rather than on the first request, if the client cannot make any.
+
+    Raises:
+        ConfigurationError: The SDK found no key, token, profile or identity, the key cannot be
+            sent, or the address is none.
+    """
+    if client.base_url.scheme not in {"http", "https"} or not client.base_url.host:
+        raise ConfigurationError(
+            "the address of the Claude API is no http(s) URL; check base_url= or ANTHROPIC_BASE_URL"
+        )
+    if type(client) is not anthropic.AsyncAnthropic:
+        return  # clients for other platforms have credentials of their own
+    for secret in (client.api_key, client.auth_token):
+        if secret:
+            check_key(secret, whose="Claude", where="ANTHROPIC_API_KEY or api_key=")
+    own_header = (
+        client.api_key is None
+        and client.auth_token is None
+        and not {"authorization", "x-api-key"}.isdisjoint(map(str.lower, client.default_headers))
+    )
+    if not (client.api_key or client.auth_token or client.credentials or own_header):
+        raise ConfigurationError("no API key for Claude: set ANTHROPIC_API_KEY or pass api_key=")
+
+
+# --- Failures, as errors of ours --------------------------------------------------------------
+
+_ADVICE = {
+    400: "check the model's name, max_tokens= and the size of the context",
+    401: "the API key is not valid; check ANTHROPIC_API_KEY or api_key=",
+    402: "check the account's billing",
+    403: "the API key may not use this model",
+    404: "check the model's name and base_url=",
+    413: "the request is too large; use fewer or shorter chunks",
+    429: "the rate limit is used up; lower the concurrency or the sample rate",
+    529: "the API is overloaded; try again later",
+}
+_SERVICE = "the Claude API"
+
+
+def request_failed(error: anthropic.AnthropicError, model: str, timeout: object) -> JudgeError:
+    """The error for a request that brought no reply, after the SDK's own retries."""
+    if isinstance(error, anthropic.APITimeoutError):
+        return timed_out(model, timeout)
+    if isinstance(error, anthropic.APIStatusError):
+        return status_failed(
+            _SERVICE,
+            model,
+            status=error.status_code,
+            request_id=error.request_id,
+            advice=_ADVICE,
+        )
+    if isinstance(error, anthropic.APIConnectionError):
+        return connection_failed(_SERVICE)
+    if isinstance(error, anthropic.CredentialsError):
+        return JudgeAPIError("the credentials for the Claude API cannot be loaded")
+    return JudgeAPIError(f"the request to the Claude API failed ({type(error).__name__})")
+
+
+def stopped_early(message: Message, usage: JudgeUsage, max_tokens: int) -> JudgeError | None:
+    """The error for a reply that is not one, or None for a reply that came to its end."""
+    reason = message.stop_reason
+    if reason == "refusal":
+        return JudgeRefusalError(f"{message.model} declined to answer", usage=usage)
+    if reason == "max_tokens":
+        return JudgeResponseError(
+            f"the reply was cut off at max_tokens={max_tokens}; raise it or ask about fewer claims",
+            usage=usage,
+        )
+    if reason == "model_context_window_exceeded":
+        return JudgeResponseError(
+            "the reply was cut off where the model's context window ended; "
+            "use fewer or shorter chunks",
+            usage=usage,
+        )
+    return None

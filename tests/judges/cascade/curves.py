@@ -1,32 +1,107 @@
-"""A cascade's accuracy against its cost on labelled claims, with a made-up second judge.
+"""Print what a cascade's accuracy would be for its cost, with a second judge of known accuracy.
 
-That judge is right with the same chance for every claim, or errs more where the screen is less
-sure, as judges do that find the same claims hard. Figures are expectations over its errors, so
-nothing is drawn: the same claims give the same figures.
+    python tests/judges/cascade/curves.py DATA_DIR
+
+Labelled claims are screened by the embedded judge, trained without the family of the set, and
+calibrated on other claims of the same set. The second judge is made up: right with the same chance
+for every claim, or with more errors where the screen is less sure. Figures are expectations over
+its errors, so the same claims give the same figures.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.judges.base import NumberedVerdict, VerdictsResult
+from ragaliq.judges.base import ClaimVerdict, NumberedVerdict, VerdictsResult
 from ragaliq.judges.calibration import (
     CalibratedJudge,
     Calibration,
     fit_calibration,
     raw_support,
 )
-from ragaliq.judges.cascade.asking import ask
-from ragaliq.judges.cascade.judge import CascadeJudge
-from ragaliq.judges.cascade.left_out import Screened
+from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.local import LocalJudge
+from ragaliq.judges.local.training.data import FAMILIES, Labelled, count_words, read_data
+from ragaliq.judges.local.training.fitting import train
+from ragaliq.judges.local.verdict import examine
 
-__all__ = ["CurvePoint", "at_calls", "curve", "reaches"]
+__all__ = ["CurvePoint", "Screened", "at_calls", "curve", "main", "reaches", "screened_sets"]
+
+
+# --- The screen's verdicts --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """A labelled claim and what the screen said.
+
+    Attributes:
+        verdict: The screen's, not calibrated.
+        is_supported: What people say.
+        cluster: The context; claims about one context are never torn apart.
+    """
+
+    verdict: ClaimVerdict
+    is_supported: bool
+    cluster: int
+
+
+def screened_sets(folder: Path) -> Iterator[tuple[str, list[Screened]]]:
+    """Each set with the verdicts of a screen trained without the set's family.
+
+    Args:
+        folder: Holds `<set>.jsonl.gz`, or some of them.
+
+    Raises:
+        DatasetError: There are not two families, or a file cannot be read.
+    """
+    present = [
+        name
+        for names in FAMILIES.values()
+        for name in names
+        if (folder / f"{name}.jsonl.gz").exists()
+    ]
+    data = read_data(folder, sets=present)
+    for names in FAMILIES.values():
+        tested = [name for name in names if name in data]
+        others = [name for name in data if name not in names]
+        if not others:
+            raise DatasetError(f"{folder} holds no two families of sets; see the model card")
+        if not tested:
+            continue
+        frequencies = count_words(data, others).frequencies()
+        model, _ = train(data, others, frequencies)
+        for name in tested:
+            rows = []
+            for row in data[name]:
+                _, sign, features = examine(row.claim, row.context, frequencies)
+                verdict = _verdict(round(model.support(features), 4), contradicted=sign is not None)
+                rows.append(_screened(row, verdict))
+            yield name, rows
+
+
+def _screened(row: Labelled, verdict: ClaimVerdict) -> Screened:
+    return Screened(verdict, bool(row.label), id(row.context))
+
+
+def _verdict(support: float, *, contradicted: bool) -> ClaimVerdict:
+    """As the embedded judge puts it."""
+    if contradicted:
+        return ClaimVerdict(verdict="CONTRADICTED", confidence=round(max(1.0 - support, 0.5), 4))
+    if support >= 0.5:
+        return ClaimVerdict(verdict="SUPPORTED", confidence=support)
+    return ClaimVerdict(verdict="NOT_ENOUGH_INFO", confidence=round(1.0 - support, 4))
+
+
+# --- Curves -----------------------------------------------------------------------------------
 
 SHARES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
 _SLACK = 0.02
@@ -75,7 +150,7 @@ class _Replay(LocalJudge):
     async def verify_claims(
         self,
         claims: Sequence[str],
-        context: Sequence[str],  # noqa: ARG002 - all is said in the verdicts
+        context: Sequence[str],
     ) -> VerdictsResult:
         fields = (self._rows[int(claim)].verdict.model_dump() for claim in claims)
         return VerdictsResult(
@@ -95,7 +170,7 @@ class _Second(_Replay):
     async def verify_claims(
         self,
         claims: Sequence[str],
-        context: Sequence[str],  # noqa: ARG002 - as above
+        context: Sequence[str],
     ) -> VerdictsResult:
         verdicts = [
             NumberedVerdict(claim_index=i, verdict="NOT_ENOUGH_INFO") for i in range(len(claims))
@@ -162,7 +237,7 @@ async def _decide(
     if cascade is None:
         return [_Decided(is_supported=row.is_supported) for row in rows]
     claims = [str(number) for number in range(len(rows))]
-    alone = (await ask(cascade.first, claims, _CONTEXT)).verdicts
+    alone = (await cascade.first.verify_claims(claims, _CONTEXT)).verdicts
     reply = (await cascade.verify_claims(claims, _CONTEXT)).verdicts
     return [
         _Decided(
@@ -172,7 +247,7 @@ async def _decide(
             doubt=1.0 - own.confidence,
             calibrated=True,
         )
-        for row, own, by in zip(rows, alone.values(), reply, strict=True)
+        for row, own, by in zip(rows, alone, reply, strict=True)
     ]
 
 
@@ -236,3 +311,42 @@ def reaches(points: Sequence[CurvePoint], *, alike: bool = False) -> bool:
     """Whether the cascade is within 2 points of the second judge alone at 60 % of its calls."""
     cascade, alone = at_calls(points, _AT, alike=alike), at_calls(points, 1.0, alike=alike)
     return cascade is not None and alone is not None and cascade >= alone - _WITHIN
+
+
+# --- Command ----------------------------------------------------------------------------------
+
+CALLS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
+
+
+def _row(name: str, points: Sequence[CurvePoint], *, alike: bool) -> str:
+    found = (at_calls(points, calls, alike=alike) for calls in CALLS)
+    cells = ("-" if value is None else f"{100 * value:.1f}" for value in found)
+    verdict = "yes" if reaches(points, alike=alike) else "no"
+    return f"| {name} | {' | '.join(cells)} | {verdict} |\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the curves."""
+    parser = argparse.ArgumentParser(prog="python tests/judges/cascade/curves.py")
+    parser.add_argument("data", type=Path, help="folder with <set>.jsonl.gz")
+    parser.add_argument("--accuracy", type=float, nargs="+", default=[0.75, 0.787, 0.85])
+    parser.add_argument("--labels", type=int, default=200, help="claims to calibrate on")
+    options = parser.parse_args(arguments)
+    curves = {
+        name: curve(rows, options.accuracy, labels=options.labels)
+        for name, rows in screened_sets(options.data)
+    }
+    heads = " | ".join(f"{100 * calls:.0f} %" for calls in CALLS)
+    for accuracy in options.accuracy:
+        for alike, errs in ((False, "anywhere"), (True, "where the screen is less sure")):
+            sys.stdout.write(
+                f"\nA second judge that is right in {accuracy:.1%} and errs {errs}:\n\n"
+                f"| set | {heads} | within 2 at 60 % |\n|---|{'---|' * (len(CALLS) + 1)}\n"
+            )
+            for name, points in curves.items():
+                sys.stdout.write(_row(name, points[accuracy], alike=alike))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragaliq.core.results import JudgeUsage
-from ragaliq.errors import ConfigurationError, JudgeError
-from ragaliq.judges.openai_compatible.control_tokens import defuse, restore
-from ragaliq.judges.openai_compatible.loose_replies import read_reply
+from ragaliq.errors import ConfigurationError, JudgeError, JudgeResponseError
+from ragaliq.judges.parsing import parse_json_reply, parse_verdicts
 from ragaliq.judges.pricing import provider_at
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.reply_forms import form_of
+from ragaliq.judges.wire import (
+    ClaimsReply,
+    GradedReply,
+    ScoreReply,
+    VerdictsReply,
+    claim_id,
+    form_of,
+    reply_fields,
+)
 
 if TYPE_CHECKING:
-    from ragaliq.judges.openai_compatible.server import ChatServer
+    from ragaliq.judges.openai_server import ChatServer
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
 __all__ = ["OpenAICompatibleJudge"]
+
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -114,7 +124,7 @@ class OpenAICompatibleJudge(PromptedJudge):
             JudgeRefusalError: The model declined, or a content filter withheld its reply.
             JudgeResponseError: The reply is cut off or says nothing that can be used.
         """
-        from ragaliq.judges.openai_compatible.errors import stopped_early
+        from ragaliq.judges.openai_server import stopped_early
 
         form = self.prompts.render("reply_form", form=form_of(reply)).text
         text = f"{defuse(prompt.text)}\n\n{form}"
@@ -148,7 +158,7 @@ class OpenAICompatibleJudge(PromptedJudge):
 def _load_sdk() -> type[ChatServer]:
     # Not when this module is loaded: `from ragaliq import *` must work without the extra.
     try:
-        from ragaliq.judges.openai_compatible.server import ChatServer
+        from ragaliq.judges.openai_server import ChatServer
     except ModuleNotFoundError as error:
         if error.name != "openai":
             raise
@@ -157,3 +167,102 @@ def _load_sdk() -> type[ChatServer]:
     raise ConfigurationError(
         "OpenAICompatibleJudge needs the openai package: pip install 'ragaliq[openai]'"
     )
+
+
+# --- Replies of models that could not be held to the form they were asked for -----------------
+
+
+def read_reply(text: str, reply: type[R], expected: int | None = None) -> R:
+    """Read a reply, in its own form or in another that says the same.
+
+    Args:
+        text: What the model said.
+        reply: The form it was asked for.
+        expected: How many verdicts it was asked for, where that is known.
+
+    Raises:
+        JudgeRefusalError: The model declined.
+        JudgeResponseError: The reply says nothing that can be used.
+    """
+    if issubclass(reply, ScoreReply):
+        return reply.model_validate(parse_json_reply(text, _LooseScore).model_dump())
+    if issubclass(reply, ClaimsReply):
+        return reply.model_validate(parse_json_reply(text, _LooseClaims).model_dump())
+    failure: JudgeError
+    try:
+        return parse_json_reply(text, reply)
+    except JudgeError as error:
+        failure = error
+    if issubclass(reply, VerdictsReply):
+        return reply.model_validate({"verdicts": _verdicts(text, expected or 0)})
+    if issubclass(reply, GradedReply) and (statements := _statements(text)):
+        return reply.model_validate({"statements": statements})
+    raise failure
+
+
+class _Loose(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class _LooseScore(_Loose):
+    # Another scale, such as 8 of 10, must not pass for a 1.
+    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    reasoning: str = ""
+
+
+def _only_text(item: Any) -> Any:
+    """The text of `{"claim": "..."}` and the like."""
+    if not isinstance(item, dict):
+        return item
+    texts = [value for value in item.values() if isinstance(value, str)]
+    return texts[0] if len(texts) == 1 else item
+
+
+class _LooseClaims(_Loose):
+    claims: Sequence[Annotated[str, BeforeValidator(_only_text)]]
+
+
+def _verdicts(text: str, expected: int) -> list[dict[str, Any]]:
+    return [
+        {"claim_id": claim_id(verdict.index), **reply_fields(verdict)}
+        for verdict in parse_verdicts(text, expected)
+    ]
+
+
+def _statements(text: str) -> list[dict[str, Any]]:
+    try:
+        found = parse_verdicts(text, 0)
+    except JudgeResponseError:
+        return []
+    return [
+        {"statement": verdict.statement, **reply_fields(verdict)}
+        for verdict in found
+        if verdict.statement.strip()
+    ]
+
+
+# --- Control tokens ---------------------------------------------------------------------------
+
+_JOINER = "\u2060"  # WORD JOINER: no width, no space, no line break
+_OPENING = re.compile(
+    # ChatML, Llama 3 and later, Phi, GLM, Command, gpt-oss; Gemma 4 leaves out one of the bars
+    r"<(?=\|[^\s<>|]{1,64}\|?>|[^\s<>|]{1,64}\|>"
+    # DeepSeek
+    r"|｜[^\s<>｜]{1,64}｜>"
+    # Gemma and the ends of texts; <s> and </s> open no turn, and are HTML
+    r"|(?:start_of_turn|end_of_turn|bos|eos)>|<SYS>>|</SYS>>)"
+    # Mistral and Llama 2; EXAONE
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\]"
+    r"|\|[^\s\[\]|]{1,64}\|\])"
+)
+_DEFUSED = re.compile(f"(?<=[<\\[]){_JOINER}")
+
+
+def defuse(text: str) -> str:
+    """A text in which no control token of a chat template is left; others stay as they are."""
+    return _OPENING.sub(rf"\g<0>{_JOINER}", text)
+
+
+def restore(text: str) -> str:
+    """A reply that quotes a defused text, as if it quoted the original."""
+    return _DEFUSED.sub("", text)
