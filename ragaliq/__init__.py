@@ -93,12 +93,12 @@ if TYPE_CHECKING:
         suppress,
     )
     from ragaliq.live.tracing.processor import RagaliqSpanProcessor
+    from ragaliq.records import EvaluationRecord, Sink, SinkError, SinkLimits, SinkStats
+    from ragaliq.records.langfuse import LangfuseSink
+    from ragaliq.records.mlflow import MLflowSink
+    from ragaliq.records.phoenix import PhoenixSink
+    from ragaliq.records.sqlite import SQLiteStore, read_records
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
-    from ragaliq.sinks import EvaluationRecord, Sink, SinkError, SinkLimits, SinkStats
-    from ragaliq.sinks.langfuse import LangfuseSink
-    from ragaliq.sinks.mlflow import MLflowSink
-    from ragaliq.sinks.phoenix import PhoenixSink
-    from ragaliq.sinks.sqlite import SQLiteStore, read_records
     from ragaliq.telemetry.options import TelemetryOptions
     from ragaliq.telemetry.target import current_span_target, span_target
     from ragaliq.worker_tier.executor import CeleryExecutor
@@ -245,11 +245,11 @@ _NAMES = {
     ),
     "ragaliq.live.tracing.processor": "RagaliqSpanProcessor",
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
-    "ragaliq.sinks": "EvaluationRecord Sink SinkError SinkLimits SinkStats",
-    "ragaliq.sinks.langfuse": "LangfuseSink",
-    "ragaliq.sinks.mlflow": "MLflowSink",
-    "ragaliq.sinks.phoenix": "PhoenixSink",
-    "ragaliq.sinks.sqlite": "SQLiteStore read_records",
+    "ragaliq.records": "EvaluationRecord Sink SinkError SinkLimits SinkStats",
+    "ragaliq.records.langfuse": "LangfuseSink",
+    "ragaliq.records.mlflow": "MLflowSink",
+    "ragaliq.records.phoenix": "PhoenixSink",
+    "ragaliq.records.sqlite": "SQLiteStore read_records",
     "ragaliq.telemetry.options": "TelemetryOptions",
     "ragaliq.telemetry.target": "current_span_target span_target",
     "ragaliq.worker_tier.executor": "CeleryExecutor",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -20,10 +19,10 @@ from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.sinks.base import SinkStats
-from ragaliq.sinks.offline import offline_sinks
-from ragaliq.sinks.resolve import SinkSpec
-from ragaliq.statistics.intervals import mean_estimate
+from ragaliq.records.base import SinkStats
+from ragaliq.records.offline import offline_sinks
+from ragaliq.records.resolve import SinkSpec
+from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.streaming import score_stream
 from ragaliq.telemetry.content import Redactor
 from ragaliq.traces.origin import run_of
@@ -33,26 +32,6 @@ __all__ = ["EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], object]
-
-
-@dataclass(frozen=True, kw_only=True)
-class MetricSummary:
-    """One metric over all cases.
-
-    Attributes:
-        mean: Mean over the cases with a measured score; None where there are none.
-        interval: Its 95 % interval; None where there are none.
-        interval_method: How that was made: `wilson`, `student_t`, `bca_bootstrap` or
-            `unseen_share`; see `ragaliq.statistics.mean_estimate`.
-        measured: Number of cases in the mean.
-        statuses: Cases by status, failures included.
-    """
-
-    mean: float | None
-    interval: tuple[float, float] | None
-    interval_method: str | None
-    measured: int
-    statuses: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,23 +135,25 @@ async def evaluate_async(
         evaluator.require(decider)
     async with offline_sinks(
         sinks,
-        pipeline=pipeline,
         capture_content=capture_content,
         redact=redact,
         cases=len(todo),
     ) as stores:
 
         def evaluated(result: Evaluation, done: int) -> None:
-            stores.record(result.case, result.results)
+            stores.record(result)
             _tell(on_progress, done, len(todo))
 
         results = await _evaluate_all(
             todo, chosen, decider, concurrency, evaluated, pipeline=pipeline
         )
+    summary = Summary(each.name for each in chosen)
+    for evaluation in results:
+        summary.add(evaluation)
     return EvaluationRun(
         cases=results,
-        metrics={e.name: _summary([r.results[e.name] for r in results]) for e in chosen},
-        usage=sum((evaluation.usage for evaluation in results), JudgeUsage()),
+        metrics=summary.metrics,
+        usage=summary.usage,
         sinks=stores.stats(),
     )
 
@@ -226,15 +207,3 @@ def _tell(on_progress: Progress | None, done: int, total: int) -> None:
         on_progress(done, total)
     except Exception as error:  # noqa: BLE001 - results that were paid for must not be lost
         logger.warning("on_progress raised %s", type(error).__name__)
-
-
-def _summary(results: Sequence[EvaluationResult]) -> MetricSummary:
-    scores = [r.score for r in results if r.is_measured and r.score is not None]
-    estimate = mean_estimate(scores) if scores else None
-    return MetricSummary(
-        mean=estimate.value if estimate else None,
-        interval=estimate.interval if estimate else None,
-        interval_method=estimate.method if estimate else None,
-        measured=len(scores),
-        statuses=dict(Counter(result.status.value for result in results)),
-    )

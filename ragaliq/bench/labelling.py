@@ -12,9 +12,8 @@ from pathlib import Path
 from ragaliq.core.results import Verdict
 from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
 from ragaliq.errors import DatasetError
-from ragaliq.sinks import EvaluationRecord
-from ragaliq.sinks.record_file import read_record_file
-from ragaliq.sinks.repeats import case_of
+from ragaliq.records import EvaluationRecord
+from ragaliq.records.record_file import read_record_file
 from ragaliq.statistics import Estimate, cohen_kappa
 
 __all__ = ["LabelAgreement", "LabelFile", "UnlabelledClaim", "claims_to_label", "compare_labels"]
@@ -51,7 +50,7 @@ def claims_to_label(results: str | Path) -> list[UnlabelledClaim]:
     without_text = 0
     for record in read_record_file(results):
         claims = list(_claims(record))
-        without_text += not claims and any(metric.claims for metric in record.metrics)
+        without_text += not claims and any(result.claims for result in record.results.values())
         found.update((claim.id, claim) for claim in claims)
     if not found:
         reason = "there are no claims in it"
@@ -64,17 +63,17 @@ def claims_to_label(results: str | Path) -> list[UnlabelledClaim]:
 def _claims(record: EvaluationRecord) -> Iterator[UnlabelledClaim]:
     if record.case is None:
         return
-    context = tuple(chunk.text for chunk in record.case.chunks if chunk.text is not None)
-    for metric in record.metrics:
-        for claim in metric.claims:
+    context = tuple(filter(None, record.case.context_texts))
+    for result in record.results.values():
+        for claim in result.claims:
             # Metrics share their claims, and so do a case's judgings: named by the text, each is
             # asked about once.
-            if claim.text:
+            if claim.claim:
                 yield UnlabelledClaim(
-                    id=f"{case_of(record)}/{_digest(claim.text)}",
-                    claim=claim.text,
+                    id=f"{record.observation}/{_digest(claim.claim)}",
+                    claim=claim.claim,
                     context=context,
-                    question=record.case.query or "",
+                    question=record.case.query,
                     group=record.run.pipeline,
                 )
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from ragaliq.cli.going_on import case_digest, input_digest
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, ConfigurationError
 from ragaliq.execution import CaseScorer, choose_scorer
 from ragaliq.judges.base import LLMJudge
-from ragaliq.sinks import EvaluationRecord, evaluation_record
-from ragaliq.sinks.repeats import run_id_of
+from ragaliq.records import EvaluationRecord, evaluation_record
+from ragaliq.records.record import run_id_of
 from ragaliq.streaming import score_stream
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.traces.origin import run_of
@@ -136,7 +136,8 @@ class Campaign:
         self, judging: _Judging, results: Mapping[str, EvaluationResult]
     ) -> EvaluationRecord:
         run = run_of(judging.case, run_id=judging.run_id, pipeline=self._name)
-        record = evaluation_record(judging.case, results, run, content=self._content)
+        evaluation = Evaluation(case=judging.case, results=results, run=run)
+        record = evaluation_record(evaluation, content=self._content)
         digests = {
             "case_digest": case_digest(judging.case),
             "input_digest": input_digest(judging.case),

@@ -14,8 +14,8 @@ from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.datasets.row import is_place
 from ragaliq.errors import DatasetError
-from ragaliq.sinks.record_file import read_record_file
-from ragaliq.sinks.repeats import case_of, joint_score
+from ragaliq.records.record_file import read_record_file
+from ragaliq.records.summary import joint_score
 from ragaliq.statistics import paired_difference
 
 __all__ = ["compare"]
@@ -49,13 +49,13 @@ class _Results:
         cases: dict[str, _Case] = {}
         scores: dict[str, dict[str, list[float]]] = {}
         for record in read_record_file(path):
-            case = case_of(record)
+            case = record.observation
             question = record.case.query if record.case else None
             cases.setdefault(case, _Case(case, question, record.input_digest))
-            for metric in record.metrics:
-                found = scores.setdefault(metric.name, {})
-                if metric.is_measured and metric.score is not None:
-                    found.setdefault(case, []).append(metric.score)
+            for name, result in record.results.items():
+                found = scores.setdefault(name, {})
+                if result.is_measured and result.score is not None:
+                    found.setdefault(case, []).append(result.score)
         # "line 9" before "line 10"; a file holds its results in the order they were finished.
         self.cases = sorted(cases.values(), key=lambda case: (len(case.id), case.id))
         self.scores = {

@@ -37,13 +37,12 @@ from ragaliq.cli.options import (
 )
 from ragaliq.cli.progress import RunProgress
 from ragaliq.cli.summary import show_summary
-from ragaliq.cli.tally import RunTally
 from ragaliq.cli.termination import heeding_sigterm
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.datasets import CaseReader
 from ragaliq.errors import ConfigurationError
-from ragaliq.sinks import EvaluationRecord
-from ragaliq.sinks.record_file import RecordFile
+from ragaliq.records import EvaluationRecord, Summary
+from ragaliq.records.record_file import RecordFile
 
 __all__ = ["evaluate"]
 
@@ -123,39 +122,39 @@ def evaluate(
         "repeats": repeats,
         "text": not no_text,
     }
-    tally = RunTally(repeated=repeats > 1)
-    journal = outputs.open(settings, tally, wanted=wanted, retry_failed=retry_failed)
+    summary, done = Summary(), set[str]()
+    journal = outputs.open(settings, summary, done=done, wanted=wanted, retry_failed=retry_failed)
     campaign = Campaign(
         chosen,
         decider,
         name=data.stem,
         concurrency=concurrency,
-        processes=_processes(total - tally.records) if processes is None else processes,
+        processes=_processes(total - summary.records) if processes is None else processes,
         timeout=timeout,
         repeats=repeats,
         keep_text=not no_text,
         max_cost=max_cost,
-        already_spent=tally.usage,
+        already_spent=summary.usage,
     )
-    work = campaign.records(reader, done=tally.done)
+    work = campaign.records(reader, done=done)
     asked.announce()
     try:
-        with RunProgress(total, tally.records) as progress:
-            asyncio.run(_run(work, journal, tally, progress))
+        with RunProgress(total, summary.records) as progress:
+            asyncio.run(_run(work, journal, summary, progress))
     except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
         option = "--resume" if outputs.journal else "--out results.jsonl"
-        say_what_is_left(tally.records, total, outputs.journal, option=option)
+        say_what_is_left(summary.records, total, outputs.journal, option=option)
         raise
     finally:
         # Whatever ended the run, what was judged is shown and handed on.
-        if tally.records:
-            show_summary(tally, campaign.causes)
+        if summary.records:
+            show_summary(summary, campaign.causes)
             output.print(plain(asked.title))
             show_left_out(reader)
             outputs.write()
             if outputs.journal is None:
                 errors.print("claim by claim: add --out report.html or --out results.csv")
-    return _code(tally, goals)
+    return _code(summary, goals)
 
 
 def _processes(judgings: int) -> int:
@@ -166,7 +165,7 @@ def _processes(judgings: int) -> int:
 async def _run(
     work: AsyncIterator[EvaluationRecord],
     file: RecordFile | None,
-    tally: RunTally,
+    summary: Summary,
     progress: RunProgress,
 ) -> None:
     try:
@@ -174,7 +173,7 @@ async def _run(
             async for record in work:
                 if file is not None:
                     file.append(record)
-                tally.add(record)
+                summary.add(record)
                 progress.judged(record.usage)
     finally:
         if file is not None:
@@ -195,9 +194,9 @@ def _count(reader: CaseReader, chosen: Sequence[Evaluator], wanted: Wanted | Non
     return count
 
 
-def _code(tally: RunTally, goals: list[Goal]) -> int:
-    failed = tally.failed_throughout()
-    problems = [missed(goal, tally) for goal in goals if goal.metric not in failed]
+def _code(summary: Summary, goals: list[Goal]) -> int:
+    failed = summary.failed_throughout
+    problems = [missed(goal, summary) for goal in goals if goal.metric not in failed]
     for problem in filter(None, problems):
         errors.print(plain(problem))
     # An outage of the judge is no bad answer, whatever mean was asked for.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from ragaliq.cli.tally import RunTally
 from ragaliq.errors import ConfigurationError
-from ragaliq.sinks.repeats import TOLERANCE
+from ragaliq.records.summary import TOLERANCE, Summary
 
 __all__ = ["Goal", "missed"]
 
@@ -45,15 +43,14 @@ class Goal:
         return cls(metric, mean)
 
 
-def missed(goal: Goal, tally: RunTally) -> str:
+def missed(goal: Goal, summary: Summary) -> str:
     """What is wrong, or an empty text where the goal is reached.
 
     A metric without a single score has not reached anything.
     """
-    found = tally.metrics.get(goal.metric)
-    if found is None or not found.scores:
+    found = summary.metrics.get(goal.metric)
+    if found is None or found.mean is None:
         return f"{goal.metric} has no score at all; asked for a mean of {goal.mean:g}"
-    mean = statistics.fmean(found.scores)
-    if mean >= goal.mean - TOLERANCE:
+    if found.mean >= goal.mean - TOLERANCE:
         return ""
-    return f"{goal.metric} has a mean of {mean:.4f}, below {goal.mean:g}"
+    return f"{goal.metric} has a mean of {found.mean:.4f}, below {goal.mean:g}"

@@ -14,10 +14,9 @@ from typing import NamedTuple
 from ragaliq.cli.console import errors, plain
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.judges.base import long_digest_of
-from ragaliq.sinks import EvaluationRecord
-from ragaliq.sinks.record_file import RecordFile, read_record_file
-from ragaliq.sinks.recording import renamed
-from ragaliq.sinks.repeats import run_id_of
+from ragaliq.records import EvaluationRecord
+from ragaliq.records.record import run_id_of
+from ragaliq.records.record_file import RecordFile, read_record_file
 from ragaliq.telemetry.content import sendable
 
 __all__ = ["Wanted", "case_digest", "input_digest"]
@@ -77,7 +76,7 @@ class Wanted:
             run_id = record.run.run_id
             if run_id in moves:
                 to = moves[run_id]
-                return renamed(record, run_id=to, case_id=self._judgings[to].case_id)
+                return record.renamed(run_id=to, case_id=self._judgings[to].case_id)
             return None if run_id in replaced else record
 
         file.rewrite(now)

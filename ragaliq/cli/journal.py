@@ -10,10 +10,9 @@ from ragaliq.cli.console import errors
 from ragaliq.cli.going_on import Wanted
 from ragaliq.cli.output_files import Named, is_same_file, require_writable
 from ragaliq.cli.outputs import Results, Writer, writer_for
-from ragaliq.cli.tally import RunTally
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.sinks import EvaluationRecord
-from ragaliq.sinks.record_file import RecordFile, read_record_file, read_settings
+from ragaliq.records import EvaluationRecord, Summary
+from ragaliq.records.record_file import RecordFile, read_record_file, read_settings
 
 __all__ = ["Outputs"]
 
@@ -64,16 +63,18 @@ class Outputs:
     def open(
         self,
         settings: dict[str, Any],
-        tally: RunTally,
+        summary: Summary,
         *,
+        done: set[str],
         wanted: Wanted | None,
         retry_failed: bool,
     ) -> RecordFile | None:
-        """The results file, with what is in it taken into `tally`.
+        """The results file, with what is in it taken into `summary` and `done`.
 
         Args:
             settings: How the results are made.
-            tally: Takes in what was judged before.
+            summary: Takes in what was evaluated before.
+            done: Takes in the run ids of that.
             wanted: When going on: what is to be judged. Results of anything else count for nothing.
             retry_failed: Take out of the file what the judge failed on.
 
@@ -92,7 +93,8 @@ class Outputs:
             self._wanted = wanted
             failed = 0
             for record in self._results(self.journal):
-                tally.add_earlier(record)
+                summary.add(record)
+                done.add(record.run.run_id)
                 failed += _is_failure(record)
         except BaseException:
             file.close()
@@ -143,4 +145,4 @@ def _require_results(path: Path) -> None:
 
 
 def _is_failure(record: EvaluationRecord) -> bool:
-    return any(metric.error_type is not None for metric in record.metrics)
+    return any(result.status.is_failure for result in record.results.values())

@@ -60,8 +60,8 @@ def report(
         worst=worst,
     )
     answers = f"{written.answers:,} answers"
-    if written.judgings > written.answers:
-        answers += f" judged {written.judgings:,} times"
+    if written.evaluations > written.answers:
+        answers += f" evaluated {written.evaluations:,} times"
     size = written.bytes / 1_000_000
     output.print(
         plain(f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB")

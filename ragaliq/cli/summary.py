@@ -7,43 +7,42 @@ from collections.abc import Mapping
 from rich.table import Table
 
 from ragaliq.cli.console import errors, output, plain
-from ragaliq.cli.tally import MetricTally, RunTally
-from ragaliq.statistics import mean_estimate
+from ragaliq.records import MetricSummary, Summary
 
 __all__ = ["show_summary"]
 
 _MOST_OF_A_CAUSE = 300  # characters
 
 
-def show_summary(tally: RunTally, causes: Mapping[str, str]) -> None:
+def show_summary(summary: Summary, causes: Mapping[str, str]) -> None:
     """Print means with intervals, the counts beside every mean, the cost, and why a judge failed.
 
     Args:
-        tally: What was counted.
+        summary: What was added up.
         causes: What an error of each class said, as far as known.
     """
     table = Table(box=None, pad_edge=False)
     for column in ("metric", "mean", "95 % interval", "scored", "passed", "others"):
         table.add_column(column, overflow="fold")
-    for name, metric in tally.metrics.items():
+    for name, metric in summary.metrics.items():
         table.add_row(name, *_cells(metric))
     output.print(table)
-    cost = tally.usage.cost_usd
+    cost = summary.usage.cost_usd
     price = "cost unknown" if cost is None else f"${cost:,.4f}"
-    if cost is not None and tally.usage.saved_usd:
-        saved = tally.usage.saved_usd
+    if cost is not None and summary.usage.saved_usd:
+        saved = summary.usage.saved_usd
         price += f" (batch price: ${saved:,.4f} less than the list price, ${cost + saved:,.4f})"
-    judged = f"{tally.records:,} judged"
-    if tally.cases < tally.records:
-        judged = f"{tally.cases:,} cases, {judged}"
-    output.print(f"{judged}, {tally.usage.total_tokens:,} tokens, {price}")
-    for name, metric in tally.metrics.items():
+    judged = f"{summary.records:,} judged"
+    if summary.cases < summary.records:
+        judged = f"{summary.cases:,} cases, {judged}"
+    output.print(f"{judged}, {summary.usage.total_tokens:,} tokens, {price}")
+    for name, metric in summary.metrics.items():
         _show_repeats(name, metric)
-    _show_failures(tally, causes)
+    _show_failures(summary, causes)
 
 
-def _show_failures(tally: RunTally, causes: Mapping[str, str]) -> None:
-    found = tally.errors
+def _show_failures(summary: Summary, causes: Mapping[str, str]) -> None:
+    found = summary.errors
     for kind, count in found.most_common(1):
         of = "" if len(found) == 1 else f" of {found.total():,}"
         cause = f": {causes[kind]}" if kind in causes else ""
@@ -51,28 +50,28 @@ def _show_failures(tally: RunTally, causes: Mapping[str, str]) -> None:
         errors.print(plain(line, limit=_MOST_OF_A_CAUSE))
 
 
-def _show_repeats(name: str, metric: MetricTally) -> None:
+def _show_repeats(name: str, metric: MetricSummary) -> None:
     if metric.spread is not None:
         output.print(f"{name}: a case's score spreads by {metric.spread:.3f} when repeated")
-    if metric.lost:
-        output.print(f"{name}: no score at some repeats of a scored case: {_told(metric.lost)}")
+    if metric.unscored_repeats:
+        lost = _counted(metric.unscored_repeats)
+        output.print(f"{name}: no score at some repeats of a scored case: {lost}")
 
 
-def _cells(metric: MetricTally) -> tuple[str, ...]:
+def _cells(metric: MetricSummary) -> tuple[str, ...]:
     statuses = metric.statuses
     passing = dict.fromkeys(metric.passing, " (pass)")
-    others = _told({s: n for s, n in statuses.items() if s != "scored"}, passing)
-    found = metric.scores
-    scored = f"{len(found):,} of {sum(statuses.values()):,}"
+    others = _counted({s: n for s, n in statuses.items() if s != "scored"}, passing)
+    scored = f"{metric.measured:,} of {metric.cases:,}"
     passed = f"{metric.passed:,}"
-    if not found:
+    if metric.mean is None or metric.interval is None:
         return "none", "", scored, passed, others
-    mean = mean_estimate(found)
-    interval = f"{mean.low:.3f} to {mean.high:.3f} ({mean.method})"
-    return f"{mean.value:.3f}", interval, scored, passed, others
+    low, high = metric.interval
+    interval = f"{low:.3f} to {high:.3f} ({metric.interval_method})"
+    return f"{metric.mean:.3f}", interval, scored, passed, others
 
 
-def _told(counts: Mapping[str, int], notes: Mapping[str, str] | None = None) -> str:
+def _counted(counts: Mapping[str, int], notes: Mapping[str, str] | None = None) -> str:
     return ", ".join(
         f"{count:,} {status}{(notes or {}).get(status, '')}"
         for status, count in sorted(counts.items())

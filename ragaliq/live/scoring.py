@@ -18,7 +18,7 @@ from ragaliq.live.complaints import Complaints
 from ragaliq.live.job import Job, Submission
 from ragaliq.live.limits.protection import Judging, Protection
 from ragaliq.live.stats import Outcome, Tally
-from ragaliq.sinks.sink_set import SinkSet
+from ragaliq.records.sink_set import SinkSet
 from ragaliq.telemetry.emitter import Emitter
 
 __all__ = ["LiveScorer"]
@@ -101,7 +101,7 @@ class LiveScorer:
     async def _evaluate(self, submission: Submission, judging: Judging) -> Evaluation:
         job = submission.job()
         result = await self.evaluate(job, judging)
-        self._sinks.record(result.case, result.results, result.run, lag=result.lag)
+        self._sinks.record(result)
         return result
 
     async def evaluate(

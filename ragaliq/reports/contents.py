@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ragaliq.reports.answers import full_answer
-from ragaliq.reports.columns import Series, SeriesKey
-from ragaliq.reports.embedding import embedded_json
-from ragaliq.reports.figures import METHOD_NAMES, bucket_width, estimate_of, histogram, trend
-from ragaliq.reports.gathering import VERDICTS, Gathering
+from ragaliq.core.results import ClaimDetail
+from ragaliq.core.test_case import ChunkId, RAGTestCase
+from ragaliq.records import EvaluationRecord
+from ragaliq.records.summary import Series, SeriesKey
+from ragaliq.reports.gathering import VERDICTS, ClaimSet, Gathering, claim_sets, finite
 from ragaliq.statistics import Estimate
 
-__all__ = ["Contents", "contents_of"]
+__all__ = ["Contents", "bucket_width", "contents_of", "cut", "embedded_json"]
 
 # Bytes of the page; with charts and everything else it stays under 15 MB whatever the texts are.
 _ROOM_FOR_ANSWERS = 7_000_000
 _ROOM_FOR_ROWS = 6_000_000
+# Characters of chunks an answer brings along; those that evidence lies in come first.
+_MAX_CHUNK_TEXT = 60_000
+
+_METHOD_NAMES = {
+    "wilson": "Wilson",
+    "student_t": "Student's t",
+    "bca_bootstrap": "BCa bootstrap",
+    "hajek_t": "Hájek, Student's t",
+    "hajek_wilson": "Hájek, Wilson",
+    "unseen_share": "unseen share",
+}
+
+_MOST_BUCKETS = 40
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+_WIDTHS = (
+    *(_MINUTE * n for n in (1, 5, 15)),
+    *(_HOUR * n for n in (1, 3, 6, 12)),
+    *(_DAY * n for n in (1, 2, 7, 14, 28, 91, 364)),
+)
+_LEAST_RANGE = 5 * _MINUTE
+
+# `<` could begin `</script>` or `<!--`; the others are for whatever reads the page as XML, and for
+# engines that take the two separators for ends of lines.
+_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 class Contents(NamedTuple):
@@ -42,20 +68,18 @@ def contents_of(gathered: Gathering) -> Contents:
     places = {number: place for place, (number, _) in enumerate(rows)}
     answers = _fitting(
         (
-            (places[number], full_answer(record))
+            (places[number], _full_answer(record))
             for number, record in gathered.answers()
             if number in places
         ),
         _ROOM_FOR_ANSWERS,
     )
     full = {str(place): text for place, text in answers}
-    series = [_series(gathered, series) for series in gathered.series.values()]
-    head = {
-        "pipelines": gathered.pipelines.names,
-        "statuses": gathered.statuses,
-        "series": series,
-        "width": _width(gathered),
-    }
+    width = bucket_width(gathered.summary.first, gathered.summary.last)
+    names = [pipeline.name for pipeline in gathered.summary.pipelines]
+    found = gathered.summary.series
+    series = [_series(each, _decider(key, found), width, len(names)) for key, each in found.items()]
+    head = {"pipelines": names, "statuses": gathered.statuses, "series": series, "width": width}
     parts = [f'"{name}":{embedded_json(value)}' for name, value in head.items()]
     parts.append(f'"rows":[{",".join(text for _, text in rows)}]')
     parts.append(f'"answers":{{{",".join(f"{json.dumps(k)}:{v}" for k, v in full.items())}}}')
@@ -63,7 +87,7 @@ def contents_of(gathered: Gathering) -> Contents:
 
 
 def _fitting(items: Iterable[tuple[int, Any]], room: int) -> Iterable[tuple[int, str]]:
-    """The items as JSON; one that is too large for the room that is left is passed over."""
+    """The items as JSON; one that is too large for the room that is left is skipped."""
     for key, item in items:
         text = embedded_json(item)
         size = len(text.encode("utf-8", "replace"))
@@ -72,27 +96,45 @@ def _fitting(items: Iterable[tuple[int, Any]], room: int) -> Iterable[tuple[int,
             yield key, text
 
 
-def _width(gathered: Gathering) -> float | None:
-    return bucket_width(gathered.first, gathered.last) if gathered.records else None
+def embedded_json(value: Any) -> str:
+    """`value` as JSON in which `<`, `>`, `&`, U+2028 and U+2029 are escaped.
+
+    So it can stand in a page without ending its script element.
+
+    Raises:
+        ValueError: A number is NaN or infinite, which JSON cannot hold.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate(_ESCAPES)
 
 
-def _series(gathered: Gathering, series: Series) -> dict[str, Any]:
+# --- figures ----------------------------------------------------------------------------------
+
+
+def bucket_width(first: float, last: float) -> float | None:
+    """Seconds of a trend's buckets; None for a time too short to speak of a trend."""
+    length = last - first
+    if length < _LEAST_RANGE:
+        return None
+    fitting = (width for width in _WIDTHS if length / width <= _MOST_BUCKETS)
+    return next(fitting, _WIDTHS[-1] * math.ceil(length / _WIDTHS[-1] / _MOST_BUCKETS))
+
+
+def _series(series: Series, decider: str, width: float | None, pipelines: int) -> dict[str, Any]:
     """A series as the charts need it: under `all`, and under each pipeline's number."""
-    names = gathered.pipelines.names
-    several: list[int | None] = list(range(len(names))) if len(names) > 1 else []
-    width = _width(gathered)
+    several: list[int | None] = list(range(pipelines)) if pipelines > 1 else []
     return {
         "metric": series.key.metric,
         "judge": series.key.judge,
         "model": series.key.model,
-        "decider": _decider(series.key, gathered.series),
+        "decider": decider,
         "threshold": series.threshold,
         "higher_is_better": series.higher_is_better,
         "charts": {
             "all" if pipeline is None else str(pipeline): {
-                "mean": _mean(estimate_of(series, pipeline)),
-                "bins": histogram(series, pipeline),
-                "points": trend(series, width, pipeline) if width else [],
+                "mean": _mean(series.estimate(pipeline)),
+                "bins": series.histogram(pipeline),
+                "points": _points(series, width, pipeline) if width else [],
             }
             for pipeline in [None, *several]
         },
@@ -117,15 +159,29 @@ def _mean(estimate: Estimate | None) -> dict[str, Any] | None:
         "low": round(estimate.low, 4),
         "high": round(estimate.high, 4),
         "n": estimate.n,
-        "method": METHOD_NAMES.get(estimate.method, estimate.method),
+        "method": _METHOD_NAMES.get(estimate.method, estimate.method),
     }
+
+
+def _points(series: Series, width: float, pipeline: int | None) -> list[list[Any]]:
+    """`[start, mean, low, high, n]` for each bucket with scores, in the order of time."""
+    return [
+        [
+            round(start),
+            round(mean.value, 4),
+            round(mean.low, 4),
+            round(mean.high, 4),
+            mean.n,
+        ]
+        for start, mean in series.trend(width, pipeline)
+    ]
 
 
 def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, Any]:
     claims: dict[str, dict[str | None, int]] = {}
     for (judge, verdict), count in gathered.claims.most_common(200):
         claims.setdefault(judge, dict.fromkeys(VERDICTS, 0))[verdict] = count
-    numbers = range(len(gathered.pipelines.all))
+    pipelines = gathered.summary.pipelines
     return {
         "series": [
             {
@@ -135,16 +191,147 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
                 "higher_is_better": series.higher_is_better,
                 "mean": chart["charts"]["all"]["mean"],
                 "spread": series.spread,
-                "passed": series.passed_of(),
+                "passed": series.passed(),
                 "measured": len(series.scores),
-                "statuses": series.statuses_of(),
+                "statuses": series.statuses(),
                 "pipelines": [
                     chart["charts"].get(str(number), chart["charts"]["all"])["mean"]
-                    for number in numbers
+                    for number in range(len(pipelines))
                 ],
             }
-            for series, chart in zip(gathered.series.values(), charted, strict=True)
+            for series, chart in zip(gathered.summary.series.values(), charted, strict=True)
         ],
         "claims": claims,
-        "pipelines": gathered.pipelines.all,
+        "pipelines": pipelines,
     }
+
+
+# --- one answer in full: its texts cut at its claims, and who decided what ------------------------
+
+
+def _full_answer(record: EvaluationRecord) -> dict[str, Any]:
+    """Everything the record says, as JSON values."""
+    run, case = record.run, record.case
+    return {
+        "query": case.query or None if case else None,
+        "name": case.name if case else "",
+        "tags": list(case.tags) if case else [],
+        "has_text": case is not None,
+        "case_id": record.case_id,
+        "framework": run.framework,
+        "session": run.session_id,
+        "trace": run.target.trace_id if run.target else None,
+        "span": run.target.span_id if run.target else None,
+        "probability": run.sampling_probability,
+        "reason": run.sampling_reason,
+        "lag": finite(record.lag),
+        "metrics": [
+            {
+                "name": name,
+                "status": result.status.value,
+                "score": result.score,
+                "passed": result.passed,
+                "threshold": finite(result.threshold) or 0.0,
+                "higher_is_better": result.higher_is_better,
+                "judge": result.judge,
+                "model": result.model,
+                "error": result.error_type,
+                "duration": finite(result.duration),
+                "tokens": result.usage.total_tokens,
+                "cost": finite(result.usage.cost_usd),
+                "reasoning": result.reasoning or None,
+            }
+            for name, result in record.results.items()
+        ],
+        "sets": [
+            {
+                "metrics": found.metrics,
+                "omitted": max((record.claims_omitted.get(m, 0) for m in found.metrics), default=0),
+                "claims": [_claim(claim) for claim in found.claims],
+                "answer": _answer(record.case, found.claims),
+                "chunks": _chunks(record.case, found.claims),
+            }
+            for found in claim_sets(record) or [ClaimSet([], ())]
+        ],
+    }
+
+
+def _claim(claim: ClaimDetail) -> dict[str, Any]:
+    return {
+        "verdict": claim.verdict,
+        "confidence": claim.confidence,
+        "calibration": claim.calibration,
+        "by": claim.decided_by,
+        "verified": claim.evidence_verified,
+        "chunk_ids": [str(chunk_id) for chunk_id in claim.supporting_chunk_ids],
+        "text": claim.claim or None,
+        "evidence": claim.evidence or None,
+        "reason": claim.reason or None,
+    }
+
+
+Segment = tuple[str, list[int]]
+"""A piece of text, and the numbers of the ranges that cover all of it."""
+
+
+def _answer(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[Segment] | None:
+    if case is None or not case.response:
+        return None
+    spans = [
+        (*claim.answer_span, number) for number, claim in enumerate(claims) if claim.answer_span
+    ]
+    return cut(case.response, spans)
+
+
+def _chunks(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[dict[str, Any]]:
+    if case is None:
+        return []
+    texts = dict(zip(case.chunk_ids, case.context_texts, strict=True))
+    spans = {chunk_id: _spans(chunk_id, claims) for chunk_id in texts}
+    shown: set[ChunkId] = set()
+    room = _MAX_CHUNK_TEXT
+    for chunk_id in sorted(texts, key=lambda chunk_id: not spans[chunk_id]):
+        if len(texts[chunk_id]) <= room:
+            shown.add(chunk_id)
+            room -= len(texts[chunk_id])
+    scores = [None if isinstance(chunk, str) else chunk.score for chunk in case.context]
+    return [
+        {
+            "id": str(chunk_id),
+            "score": finite(score),
+            "length": len(text) or None,
+            "text": cut(text, spans[chunk_id]) if text and chunk_id in shown else None,
+        }
+        for (chunk_id, text), score in zip(texts.items(), scores, strict=True)
+    ]
+
+
+def _spans(chunk_id: ChunkId, claims: Sequence[ClaimDetail]) -> list[tuple[int, int, int]]:
+    return [
+        (span.start, span.end, number)
+        for number, claim in enumerate(claims)
+        for span in claim.evidence_spans
+        if span.chunk_id == chunk_id
+    ]
+
+
+def cut(text: str, ranges: Iterable[tuple[int, int, int]]) -> list[Segment]:
+    """Cut `text` at the ends of ranges; the pieces joined are the text.
+
+    Done here and not in the page: JavaScript counts UTF-16 units, Python code points, and a range
+    behind an emoji would shift.
+
+    Args:
+        text: The whole.
+        ranges: `(start, end, number)`; may overlap. One that does not lie within the text, or is
+            empty, is skipped.
+    """
+    valid = [(start, end, number) for start, end, number in ranges if 0 <= start < end <= len(text)]
+    places = sorted(
+        {0, len(text), *(start for start, _, _ in valid), *(end for _, end, _ in valid)}
+    )
+    pieces: list[Segment] = []
+    for start, end in pairwise(places):
+        covering = sorted({number for a, b, number in valid if a <= start and end <= b})
+        pieces.append((text[start:end], covering))
+    return pieces

@@ -1,22 +1,31 @@
-"""One pass over the records: what the page will say of all, and which it will show in full."""
+"""One pass over the records: what the page says of all, and which it shows in full."""
 
 from __future__ import annotations
 
+import heapq
 import math
-from array import array
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from ragaliq.reports.answers import claim_sets
-from ragaliq.reports.columns import Pipelines, Series, SeriesKey
-from ragaliq.reports.embedding import finite
-from ragaliq.reports.merging import by_case
-from ragaliq.reports.worst import Worst, badness, take_in_turn
-from ragaliq.sinks.record import EvaluationRecord
-from ragaliq.sinks.repeats import case_of
+from ragaliq.core.results import ClaimDetail, EvaluationResult
+from ragaliq.records import EvaluationRecord
+from ragaliq.records.summary import SeriesKey, Summary
 
-__all__ = ["VERDICTS", "Gathering", "Row"]
+__all__ = [
+    "VERDICTS",
+    "ClaimSet",
+    "Gathering",
+    "Row",
+    "Worst",
+    "badness",
+    "claim_sets",
+    "finite",
+    "quality",
+    "take_in_turn",
+]
+
+T = TypeVar("T")
 
 VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", None)
 """The order in which the page counts verdicts; None is a claim without one."""
@@ -24,9 +33,11 @@ VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", None)
 Row = list[Any]
 """`[id, run id, time, pipeline, [claims by verdict], [series, score, status], ...]`."""
 
+Badness = tuple[float, int, int]
+"""Compares as: the lower the score the worse, then contradicted claims, then uncovered ones."""
+
 _MAX_SERIES = 40
 _MAX_ID = 48
-_LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 _NOT_MEASURED = (-math.inf, 0, 0)
 
 
@@ -36,22 +47,20 @@ class Gathering:
     Args:
         in_full: How many answers are kept whole.
         in_rows: How many are kept as a row of numbers.
+
+    Attributes:
+        summary: The results added up, judge by judge.
+        with_text: Records that hold texts.
+        claims: Claims by judge and verdict.
+        statuses: The statuses met, each known by its place.
     """
 
     def __init__(self, *, in_full: int, in_rows: int) -> None:
-        self.records = 0
+        self.summary = Summary(by_judge=True, max_series=_MAX_SERIES)
         self.with_text = 0
-        self.standing_for_nothing = 0
-        self.results_left_out = 0
-        self.first, self.last = math.inf, -math.inf
-        self.pipelines = Pipelines()
-        self.series: dict[SeriesKey, Series] = {}
         self.claims: Counter[tuple[str, str | None]] = Counter()
         self.statuses: list[str] = []
         self._positions: dict[SeriesKey, int] = {}
-        self._is_repeated = False
-        self._cases = array("q")
-        self._owners = array("H")
         self._in_full = in_full
         self._worst: dict[SeriesKey, Worst[EvaluationRecord]] = {}
         self._unmeasured: Worst[EvaluationRecord] = Worst(in_full)
@@ -61,13 +70,6 @@ class Gathering:
         """Take in all records."""
         for record in records:
             self._add(record)
-        if self._is_repeated:
-            self._count_by_case()
-
-    @property
-    def answers_judged(self) -> int:
-        """How many answers the records are about."""
-        return sum(pipeline.answers for pipeline in self.pipelines.all)
 
     def rows(self) -> list[tuple[int, Row]]:
         """The rows with the numbers of their records, worst first."""
@@ -80,67 +82,43 @@ class Gathering:
         return chosen[: self._in_full]
 
     def _add(self, record: EvaluationRecord) -> None:
-        number, self.records = self.records, self.records + 1
+        number = self.summary.records
+        pipeline = self.summary.add(record)
         self.with_text += record.case is not None
-        self.standing_for_nothing += not record.run.represents_traffic
-        time = _time_of(record)
-        self.first, self.last = min(self.first, time), max(self.last, time)
-        pipeline = self.pipelines.add(record)
-        case = self._case(record, pipeline)
-        for metric in record.metrics:
-            key = SeriesKey.of(metric)
-            if key not in self.series:
-                if len(self.series) >= _MAX_SERIES:
-                    self.results_left_out += 1
+        for name, result in record.results.items():
+            key = SeriesKey.by_judge(name, result)
+            if key not in self._positions:
+                if len(self._positions) >= _MAX_SERIES:
                     continue
-                self._positions[key] = len(self.series)
-                self.series[key] = Series(key)
-            weight = record.run.weight(metric.name)
-            self.series[key].add(metric, time=time, weight=weight, pipeline=pipeline, case=case)
-            how_bad = badness(record, metric)
+                self._positions[key] = len(self._positions)
+            how_bad = badness(result)
             if how_bad is not None:
                 self._worst.setdefault(key, Worst(self._in_full)).add(how_bad, number, record)
-        how_bad = badness(record)
+        how_bad = badness(*record.results.values())
         if how_bad is None:
             self._unmeasured.add(_NOT_MEASURED, number, record)
         self._rows.add(how_bad or _NOT_MEASURED, number, self._row(record, pipeline))
-
-    def _case(self, record: EvaluationRecord, pipeline: int) -> int:
-        """A number for what the record is an observation of, in eight bytes."""
-        name = case_of(record)
-        self._is_repeated |= name != record.run.run_id
-        case = hash((record.run.pipeline, name))
-        self._cases.append(case)
-        self._owners.append(pipeline)
-        return case
-
-    def _count_by_case(self) -> None:
-        for key, series in self.series.items():
-            self.series[key] = by_case(series)
-        owners = Counter(dict(zip(self._cases, self._owners, strict=True)).values())
-        for position, pipeline in enumerate(self.pipelines.all):
-            pipeline.answers = owners[position]
 
     def _row(self, record: EvaluationRecord, pipeline: int) -> Row:
         verdicts: Counter[str | None] = Counter()
         for found in claim_sets(record):
             verdicts.update(claim.verdict for claim in found.claims)
-            judge = found.metrics[0].judge
+            judge = record.results[found.metrics[0]].judge
             self.claims.update((claim.decided_by or judge, claim.verdict) for claim in found.claims)
         return [
             record.evaluation_id[:_MAX_ID],
             record.run.run_id[:_MAX_ID],
-            round(_time_of(record)),
+            round(max(0.0, finite(record.created_at) or 0.0)),
             pipeline,
             [verdicts[verdict] for verdict in VERDICTS],
             *(
                 [
-                    self._positions[SeriesKey.of(metric)],
-                    None if metric.score is None else round(metric.score, 3),
-                    self._status(metric.status.value),
+                    self._positions[SeriesKey.by_judge(name, result)],
+                    None if result.score is None else round(result.score, 3),
+                    self._status(result.status.value),
                 ]
-                for metric in record.metrics
-                if SeriesKey.of(metric) in self._positions
+                for name, result in record.results.items()
+                if SeriesKey.by_judge(name, result) in self._positions
             ),
         ]
 
@@ -150,6 +128,76 @@ class Gathering:
         return self.statuses.index(status)
 
 
-def _time_of(record: EvaluationRecord) -> float:
-    """When the answer was evaluated, as a time that has a date."""
-    return min(_LAST_TIME, max(0.0, finite(record.created_at) or 0.0))
+class ClaimSet(NamedTuple):
+    """Claims, and the metrics that share them: faithfulness and hallucination judge once."""
+
+    metrics: list[str]
+    claims: tuple[ClaimDetail, ...]
+
+
+def claim_sets(record: EvaluationRecord) -> list[ClaimSet]:
+    """The different claims of a record, in the order of its metrics."""
+    sets: list[ClaimSet] = []
+    for name, result in record.results.items():
+        if not result.claims:
+            continue
+        same = next((known for known in sets if known.claims == result.claims), None)
+        if same is None:
+            sets.append(ClaimSet([name], result.claims))
+        else:
+            same.metrics.append(name)
+    return sets
+
+
+def finite(value: float | None) -> float | None:
+    """`value`, or None where JSON has no way to write it."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def quality(result: EvaluationResult) -> float | None:
+    """The score such that 1 is best; None where nothing was measured."""
+    if not result.is_measured or result.score is None:
+        return None
+    return result.score if result.higher_is_better else 1.0 - result.score
+
+
+def badness(*results: EvaluationResult) -> Badness | None:
+    """How bad an answer is by the lowest of these metrics; None where nothing was measured."""
+    qualities = [value for value in map(quality, results) if value is not None]
+    if not qualities:
+        return None
+    verdicts = [claim.verdict for each in results for claim in each.claims]
+    return -min(qualities), verdicts.count("CONTRADICTED"), verdicts.count("NOT_ENOUGH_INFO")
+
+
+class Worst(Generic[T]):
+    """Keeps the `limit` worst of what it is given."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._heap: list[tuple[Badness, int, T]] = []
+
+    def add(self, how_bad: Badness, number: int, item: T) -> None:
+        """Take in an item; of equals, the one with the higher number stays."""
+        entry = (how_bad, number, item)
+        if len(self._heap) < self._limit:
+            heapq.heappush(self._heap, entry)
+        elif self._limit and entry[:2] > self._heap[0][:2]:
+            heapq.heapreplace(self._heap, entry)
+
+    def worst_first(self) -> list[tuple[int, T]]:
+        """The items with their numbers, which no two share."""
+        return [(number, item) for _, number, item in sorted(self._heap, reverse=True)]
+
+
+def take_in_turn(lists: list[list[tuple[int, T]]]) -> Iterator[tuple[int, T]]:
+    """The first of each list, then the second of each, and so on; each number once.
+
+    So that a metric whose scores are low as a rule does not crowd out the others.
+    """
+    seen: set[int] = set()
+    for place in range(max(map(len, lists), default=0)):
+        for items in lists:
+            if place < len(items) and items[place][0] not in seen:
+                seen.add(items[place][0])
+                yield items[place]

@@ -1,20 +1,45 @@
-"""From a source to a page on disk."""
+"""One HTML page that needs no network, from a store, a results file, or records at hand.
+
+Its script and style sheet are allowed by their hashes; there is no source from which anything
+could be loaded. So even text that found its way past the escaping could do nothing.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ragaliq._version import __version__
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.reports.contents import contents_of
+from ragaliq.records import EvaluationRecord
+from ragaliq.records.record_file import read_record_file
+from ragaliq.records.sqlite import read_records
+from ragaliq.reports.contents import Contents, contents_of
 from ragaliq.reports.gathering import Gathering
-from ragaliq.reports.page import render
-from ragaliq.reports.source import Moment, Source, name_of, records_of
 
-__all__ = ["ReportSummary", "write_report"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["ReportSummary", "content_security_policy", "write_report"]
+
+Source = str | os.PathLike[str] | Iterable[EvaluationRecord]
+"""`sqlite:///path`, the path of a store or of a results file, or the records themselves."""
+
+Moment = float | datetime
+"""Unix time in seconds, or a datetime with a time zone."""
+
+_SQLITE_START = b"SQLite format 3\x00"
 
 _MOST_ROWS = 20_000
+_SCRIPTS = ("dom", "state", "charts", "listing", "answer", "start")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,15 +49,15 @@ class ReportSummary:
     Attributes:
         path: Where it is.
         answers: Answers that its figures rest on.
-        judgings: Results of them: as many, unless an answer was judged several times.
-        listed: Results that it lists, the worst first.
-        in_full: Results that it shows with their texts and claims.
+        evaluations: Evaluations of them: as many, unless an answer was evaluated several times.
+        listed: Evaluations that it lists, the worst first.
+        in_full: Evaluations that it shows with their texts and claims.
         bytes: Its size.
     """
 
     path: Path
     answers: int
-    judgings: int
+    evaluations: int
     listed: int
     in_full: int
     bytes: int
@@ -52,7 +77,7 @@ def write_report(
     """Write one HTML page that holds everything it shows and loads nothing.
 
     Figures and charts are about all answers. The `worst` answers by each metric in turn are shown
-    in full; up to 20,000 are listed by their scores. The page says what it leaves out.
+    in full; up to 20,000 are listed by their scores. The page says what it does not hold.
 
     Args:
         source: `sqlite:///path`, the path of a store or of a results file, or records. They are
@@ -75,20 +100,20 @@ def write_report(
     target = Path(path)
     if not target.name:  # such as "." or "/"
         raise ConfigurationError(f"{str(target)!r} is a folder; name the file of the page")
-    name = name_of(source) if source_name is None else source_name
+    name = _name_of(source) if source_name is None else source_name
     gathered = Gathering(in_full=worst, in_rows=_MOST_ROWS)
-    gathered.read(records_of(source, since=since, until=until, pipeline=pipeline))
-    if not gathered.records:
+    gathered.read(_records_of(source, since=since, until=until, pipeline=pipeline))
+    if not gathered.summary.records:
         raise DatasetError(f"{name} holds no results within the time and pipeline asked")
     contents = contents_of(gathered)
-    page = render(gathered, contents, title=title, source=name)
+    page = _render(gathered, contents, title=title, source=name)
     # Lone surrogates cannot be written; everything else can.
     encoded = page.encode("utf-8", "replace")
     _replace(target, encoded)
     return ReportSummary(
         path=target,
-        answers=gathered.answers_judged,
-        judgings=gathered.records,
+        answers=gathered.summary.cases,
+        evaluations=gathered.summary.records,
         listed=contents.in_rows,
         in_full=contents.in_full,
         bytes=len(encoded),
@@ -107,3 +132,152 @@ def _replace(target: Path, content: bytes) -> None:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise DatasetError(f"{target}: {error.strerror or error}") from None
+
+
+# --- where the records come from --------------------------------------------------------------
+
+
+def _name_of(source: Source) -> str:
+    """What the page calls its source: the file's name, never the folders it lies in."""
+    if not isinstance(source, (str, os.PathLike)):
+        return "records"
+    address = os.fspath(source)
+    if address.startswith("sqlite:"):
+        address = address.partition("?")[0]
+    return Path(address).name
+
+
+def _records_of(
+    source: Source,
+    *,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    pipeline: str | None = None,
+) -> Iterator[EvaluationRecord]:
+    """The records in question, read as they are asked for.
+
+    Args:
+        source: See `Source`.
+        since: Evaluated then or later.
+        until: Evaluated before then.
+        pipeline: Of this pipeline; the empty string is that of runs without a name.
+
+    Raises:
+        ConfigurationError: A time has no time zone.
+        DatasetError: There is no such file, or it is neither a store nor a results file.
+    """
+    first, end = _seconds(since), _seconds(until)
+    if isinstance(source, (str, os.PathLike)):
+        if _is_store(source):
+            yield from read_records(source, since=first, until=end, pipeline=pipeline)
+            return
+        source = read_record_file(os.fspath(source))
+    for record in source:
+        if pipeline is not None and record.run.pipeline != pipeline:
+            continue
+        if first is not None and record.created_at < first:
+            continue
+        if end is None or record.created_at < end:
+            yield record
+
+
+def _is_store(source: str | os.PathLike[str]) -> bool:
+    if os.fspath(source).startswith("sqlite:"):
+        return True
+    path = Path(source)
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE_START)) == _SQLITE_START
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror or error}") from None
+
+
+def _seconds(moment: Moment | None) -> float | None:
+    if not isinstance(moment, datetime):
+        return moment
+    if moment.tzinfo is None:
+        raise ConfigurationError("a time without a time zone is ambiguous; give one with its zone")
+    return moment.timestamp()
+
+
+# --- the page ---------------------------------------------------------------------------------
+
+
+def _render(gathered: Gathering, contents: Contents, *, title: str, source: str) -> str:
+    """The page as text.
+
+    Raises:
+        ConfigurationError: jinja2 is not installed.
+    """
+    environment = _environment()
+    from markupsafe import Markup
+
+    style, script = _file("report.css"), _script()
+    return environment.get_template("report.html.j2").render(
+        policy=content_security_policy(style=style, script=script),
+        # Ours, and JSON in which nothing can end the element: all else is escaped by jinja2.
+        style=Markup(style),  # noqa: S704
+        script=Markup(script),  # noqa: S704
+        data=Markup(contents.data),  # noqa: S704
+        title=title,
+        source=source,
+        version=__version__,
+        gathered=gathered,
+        summary=gathered.summary,
+        contents=contents,
+        **contents.figures,
+    )
+
+
+def content_security_policy(*, style: str, script: str) -> str:
+    """A policy that lets this style sheet and this script run, and nothing load."""
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _script() -> str:
+    """The scripts as one: they share their names with each other and with nothing else."""
+    parts = "\n".join(_file(f"{name}.js") for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
+
+
+@cache
+def _file(name: str) -> str:
+    return (files("ragaliq.reports") / "page" / name).read_text(encoding="utf-8")
+
+
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "a report needs jinja2, which is not installed: pip install 'ragaliq[cli]'"
+        ) from None
+    environment = Environment(
+        loader=PackageLoader("ragaliq.reports", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"moment": _moment, "count": _count, "dollars": _dollars}
+    return environment
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"

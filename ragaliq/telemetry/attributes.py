@@ -27,6 +27,7 @@ __all__ = [
     "root_attributes",
     "score",
     "summary_attributes",
+    "template_explanation",
     "verdict",
 ]
 
@@ -75,10 +76,17 @@ def explanation(result: EvaluationResult, content: ContentPolicy, *, captured: b
         if not result.reasoning:
             return None
         return content.text(result.reasoning, "explanation", names.MAX_EXPLANATION_LENGTH)
-    if result.status.is_measured and result.claims:
-        supported = sum(claim.verdict == "SUPPORTED" for claim in result.claims)
-        return f"{supported} of {len(result.claims)} claims supported"
-    return None if result.status.is_measured else result.status.value
+    return template_explanation(result) or (
+        None if result.status.is_measured else result.status.value
+    )
+
+
+def template_explanation(result: EvaluationResult) -> str | None:
+    """A reason that quotes nothing: how many claims are supported; None without verdicts."""
+    if not result.status.is_measured or not result.claims:
+        return None
+    supported = sum(claim.verdict == "SUPPORTED" for claim in result.claims)
+    return f"{supported} of {len(result.claims)} claims supported"
 
 
 def root_attributes(run: RunInfo, lag: float) -> Attributes:

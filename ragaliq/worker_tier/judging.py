@@ -18,8 +18,8 @@ from ragaliq.live.job import Job
 from ragaliq.live.limits.protection import Protection
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import chosen_judge, read_settings
-from ragaliq.sinks.recording import evaluation_id
-from ragaliq.sinks.sink_set import SinkSet
+from ragaliq.records.record import evaluation_id
+from ragaliq.records.sink_set import SinkSet
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emitter import Emitter
 from ragaliq.worker_tier.settings import WorkerSettings
@@ -160,7 +160,7 @@ class JobJudge:
         return "evaluated"
 
     async def _store(self, result: Evaluation) -> None:
-        waiting = self._sinks.store(result.case, result.results, result.run, lag=result.lag)
+        waiting = self._sinks.store(result)
         outcomes = await asyncio.gather(*map(asyncio.wrap_future, waiting))
         if outcomes and "written" not in outcomes:
             raise NotDoneError("unrecorded")

@@ -18,7 +18,7 @@ from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.errors import RagaliqError
 from ragaliq.live.job import Job
-from ragaliq.sinks.record import deterministic_id
+from ragaliq.records.record import deterministic_id
 
 __all__ = ["VERSION", "JobMessage", "MessageRefusedError", "message_of", "read_message"]
 

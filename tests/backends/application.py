@@ -107,19 +107,18 @@ def try_it(backend: str, environment: dict[str, str]) -> str:
 
 def failed(record: EvaluationRecord) -> EvaluationRecord:
     """The same run, had the judge been too slow."""
-    metric = record.metrics[0].model_copy(
+    result = next(iter(record.results.values())).model_copy(
         update={
-            "metric_id": "f" * 32,
-            "name": "timed_out",
+            "evaluator_name": "timed_out",
             "status": Status.JUDGE_TIMEOUT,
             "score": None,
             "passed": None,
             "error_type": "JudgeTimeoutError",
-            "reasoning": None,
+            "reasoning": "",
             "claims": (),
         }
     )
-    return record.model_copy(update={"metrics": (metric,)})
+    return record.model_copy(update={"results": {"timed_out": result}})
 
 
 def fetch(url: str, body: object = None) -> Any:

@@ -78,10 +78,10 @@ def test_each_verdict_is_feedback_on_the_trace_of_the_chain_it_is_about(mlflow, 
         assert info["request_preview"] == f'"{record.case.query}"'
         assert info["response_preview"] == f'"{ANSWERS[record.case.query]}"'
         found = {each["metadata"]["ragaliq.metric_id"]: each for each in info["assessments"]}
-        assert found.keys() == {metric.metric_id for metric in record.metrics}
-        for metric in record.metrics:
-            feedback = found[metric.metric_id]
-            assert feedback["assessment_name"] == metric.name
+        assert found.keys() == set(map(record.metric_id, record.results))
+        for name, metric in record.results.items():
+            feedback = found[record.metric_id(name)]
+            assert feedback["assessment_name"] == name
             assert feedback["feedback"] == {"value": pytest.approx(metric.score)}
             assert feedback["rationale"] == metric.reasoning
             assert feedback["source"] == {"source_type": "CODE", "source_id": "local"}
@@ -103,11 +103,10 @@ def test_the_evaluation_itself_is_a_trace_linked_to_the_span_it_is_about(
 def test_a_failed_evaluation_is_an_error_and_no_value(mlflow, records):
     record = failed(records[0])
     send(mlflow, record, times=2)
-    (metric,) = record.metrics
     (feedback,) = [
         each
         for each in trace(mlflow, record)["assessments"]
-        if each["metadata"]["ragaliq.metric_id"] == metric.metric_id
+        if each["metadata"]["ragaliq.metric_id"] == record.metric_id("timed_out")
     ]
     assert feedback["feedback"].get("value") is None
     assert feedback["feedback"]["error"]["error_code"] == "JUDGE_TIMEOUT"

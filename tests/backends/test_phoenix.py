@@ -58,7 +58,7 @@ def annotations(phoenix, records):
 
 
 def all_annotations(phoenix, records):
-    number = sum(len(record.metrics) for record in records)
+    number = sum(len(record.results) for record in records)
     return eventually(lambda: annotations(phoenix, records), lambda found: len(found) >= number)
 
 
@@ -90,11 +90,15 @@ def test_each_verdict_hangs_on_the_span_of_the_chain_it_is_about(phoenix, record
 
 def test_an_annotation_has_score_label_reason_and_a_computed_identifier(phoenix, records):
     found = {a["identifier"]: a for a in all_annotations(phoenix, records)}
-    metrics = {metric.metric_id: metric for record in records for metric in record.metrics}
+    metrics = {
+        record.metric_id(name): result
+        for record in records
+        for name, result in record.results.items()
+    }
     assert found.keys() == metrics.keys()
     for identifier, metric in metrics.items():
         annotation = found[identifier]
-        assert annotation["name"] == metric.name
+        assert annotation["name"] == metric.evaluator_name
         assert annotation["annotator_kind"] == "CODE"
         assert annotation["metadata"]["ragaliq.status"] == "scored"
         assert annotation["result"] == {
@@ -102,7 +106,7 @@ def test_an_annotation_has_score_label_reason_and_a_computed_identifier(phoenix,
             "label": "pass" if metric.passed else "fail",
             "explanation": metric.reasoning,
         }
-    scores = sorted(m.score for m in metrics.values() if m.name == "faithfulness")
+    scores = sorted(m.score for m in metrics.values() if m.evaluator_name == "faithfulness")
     assert scores == [pytest.approx(2 / 3), 1.0]
 
 
@@ -136,7 +140,7 @@ def test_the_evaluation_itself_is_a_trace_of_evaluators_that_names_its_target(ph
 
 def test_the_page_shows_the_verdict(phoenix, records, tmp_path):
     all_annotations(phoenix, records)
-    (record,) = [record for record in records if not record.metrics[0].passed]
+    (record,) = [record for record in records if not next(iter(record.results.values())).passed]
     project = fetch(f"{phoenix}/v1/projects/{PROJECT}")["data"]["id"]
     url = f"{phoenix}/projects/{project}/traces/{record.run.target.trace_id}"
     shown = content(url, tmp_path / "profile")
@@ -159,7 +163,7 @@ def test_a_failed_evaluation_has_its_status_as_label_and_no_score(phoenix, recor
         return [a for a in annotations(phoenix, [record]) if a["name"] == "timed_out"]
 
     (annotation,) = eventually(timed_out, bool)
-    assert annotation["identifier"] == f"{record.metrics[0].metric_id}-status"
+    assert annotation["identifier"] == f"{record.metric_id('timed_out')}-status"
     assert annotation["result"]["label"] == "judge_timeout"
     assert annotation["result"].get("score") is None
 

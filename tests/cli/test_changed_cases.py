@@ -31,7 +31,7 @@ def judge_rows(ragaliq, tmp_path):
 @pytest.fixture
 def scores(records):
     def read():
-        return {r["run"]["run_id"]: r["metrics"][0]["score"] for r in records()}
+        return {r["run"]["run_id"]: r["results"]["faithfulness"]["score"] for r in records()}
 
     return read
 
@@ -108,16 +108,12 @@ def test_rows_without_ids_keep_their_results_when_one_is_put_before_them(
 def test_a_moved_result_has_the_ids_a_new_one_would_have(judge_rows, records, tmp_path):
     judge_rows(CASES)
     judge_rows([WRONG, *CASES], "--resume")
-    moved = {
-        r["run"]["run_id"]: (r["evaluation_id"], r["metrics"][0]["metric_id"]) for r in records()
-    }
+    moved = {r["run"]["run_id"]: r["evaluation_id"] for r in records()}
     (tmp_path / "results.jsonl").unlink()
 
     judge_rows([WRONG, *CASES])
 
-    new = {
-        r["run"]["run_id"]: (r["evaluation_id"], r["metrics"][0]["metric_id"]) for r in records()
-    }
+    new = {r["run"]["run_id"]: r["evaluation_id"] for r in records()}
     assert moved == new
 
 

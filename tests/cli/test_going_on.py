@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from ragaliq.sinks.record_file import RecordFile, read_settings
+from ragaliq.records.record_file import RecordFile, read_settings
 from ragaliq.testing import MessagesServer
 from ragaliq.testing.replies import Reply
 
@@ -56,7 +56,7 @@ def test_what_was_begun_when_the_money_ran_out_is_kept(claude, write_cases, reco
     assert "of --max-cost 1e-06" in done.stderr
     # Four cases were begun, and as many are in the file: none was paid for and thrown away.
     assert len(records()) == 4
-    assert sum(r["metrics"][0]["usage"]["requests"] for r in records()) == requests
+    assert sum(r["results"]["faithfulness"]["usage"]["requests"] for r in records()) == requests
 
 
 def test_the_last_case_may_spend_the_last_of_the_money(claude, write_cases, records):
@@ -76,7 +76,7 @@ def test_failures_stay_until_they_are_to_be_tried_again(claude, write_cases, rec
 
     with MessagesServer(respond=fail_on_one) as server:
         claude(server, cases, "--out", "results.jsonl")
-    assert [r["metrics"][0]["status"] for r in records()].count("judge_error") == 1
+    assert [r["results"]["faithfulness"]["status"] for r in records()].count("judge_error") == 1
     with MessagesServer() as server:
         kept = claude(server, cases, "--out", "results.jsonl", "--resume")
         assert server.requests == []
@@ -86,7 +86,7 @@ def test_failures_stay_until_they_are_to_be_tried_again(claude, write_cases, rec
 
     assert done.returncode == 0, done.stderr
     assert sorted(r["run"]["run_id"] for r in records()) == ["case-0", "case-1", "case-2"]
-    assert {r["metrics"][0]["status"] for r in records()} == {"scored"}
+    assert {r["results"]["faithfulness"]["status"] for r in records()} == {"scored"}
 
 
 def test_a_termination_keeps_what_was_judged_and_shows_it(write_cases, tmp_path):

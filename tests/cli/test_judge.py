@@ -70,8 +70,8 @@ def test_calibrate_writes_a_file_that_bench_and_evaluate_use(ragaliq, write_clai
     (tmp_path / "cases.jsonl").write_text(json.dumps(case) + "\n")
     done = ragaliq("evaluate", "cases.jsonl", "--calibration", "cal.json", "--out", "results.jsonl")
     assert done.returncode == 0, done.stderr
-    metrics = json.loads((tmp_path / "results.jsonl").read_text().splitlines()[1])["metrics"]
-    found = {metric["name"]: metric["calibration"] for metric in metrics}
+    metrics = json.loads((tmp_path / "results.jsonl").read_text().splitlines()[1])["results"]
+    found = {name: result["calibration"] for name, result in metrics.items()}
     assert found == {"faithfulness": calibration.id, "relevance": "uncalibrated"}
 
 

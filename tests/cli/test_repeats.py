@@ -7,11 +7,11 @@ import json
 import pytest
 
 from ragaliq.cli.goals import Goal, missed
-from ragaliq.cli.tally import RunTally
-from ragaliq.core.results import Status
+from ragaliq.core.results import EvaluationResult, Status
 from ragaliq.core.run import RunInfo
-from ragaliq.sinks import EvaluationRecord, MetricRecord
-from ragaliq.sinks.repeats import case_of, joint_score, joint_status, run_id_of
+from ragaliq.records import EvaluationRecord, Summary
+from ragaliq.records.record import run_id_of
+from ragaliq.records.summary import joint_score, joint_status
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 BAD = GOOD | {"response": "Parrots juggle lanterns."}
@@ -79,7 +79,7 @@ def test_the_report_counts_answers_and_says_how_often_they_were_judged(ragaliq, 
     once, thrice = ((tmp_path / f"{name}.html").read_text() for name in ("once", "thrice"))
 
     assert "<dt>Answers</dt><dd>5</dd>" in once
-    assert "<dt>Answers</dt><dd>5, judged 15 times</dd>" in thrice
+    assert "<dt>Answers</dt><dd>5, evaluated 15 times</dd>" in thrice
     assert "an answer counts once" in thrice
     spread = " <small>a score spreads by 0.000 when repeated</small>"
     assert spread in thrice
@@ -97,9 +97,8 @@ def charts_of(page):
 
 
 def record_of(case, repeat=0, score=None, status=Status.SCORED):
-    metric = MetricRecord(
-        metric_id="m",
-        name="faithfulness",
+    result = EvaluationResult(
+        evaluator_name="faithfulness",
         status=status,
         score=score,
         passed=None if score is None else score >= 0.7,
@@ -111,34 +110,34 @@ def record_of(case, repeat=0, score=None, status=Status.SCORED):
         run=RunInfo(run_id=run_id_of(case, repeat)),
         case_id=case,
         created_at=0.0,
-        metrics=(metric,),
+        results={"faithfulness": result},
     )
 
 
 def test_a_case_counts_with_the_mean_of_its_judgings():
-    tally = RunTally(repeated=True)
+    summary = Summary()
     for repeat, score in enumerate((1.0, 1.0, 0.4)):
-        tally.add(record_of("a", repeat, score))
-    tally.add(record_of("b", 0, 0.5))
-    tally.add(record_of("b", 1, status=Status.JUDGE_ERROR))
-    tally.add(record_of("c", 0, status=Status.JUDGE_ERROR))
-    metric = tally.metrics["faithfulness"]
+        summary.add(record_of("a", repeat, score))
+    summary.add(record_of("b", 0, 0.5))
+    summary.add(record_of("b", 1, status=Status.JUDGE_ERROR))
+    summary.add(record_of("c", 0, status=Status.JUDGE_ERROR))
+    metric = summary.metrics["faithfulness"]
 
-    assert list(metric.scores) == pytest.approx([0.8, 0.5])
+    assert (metric.measured, metric.mean) == (2, pytest.approx(0.65))
     assert metric.statuses == {"scored": 2, "judge_error": 1}
     assert metric.passed == 1
-    assert metric.lost == {"judge_error": 1}
-    assert tally.cases == 3
-    assert missed(Goal("faithfulness", 0.65), tally) == ""
-    assert "mean of 0.6500" in missed(Goal("faithfulness", 0.66), tally)
+    assert metric.unscored_repeats == {"judge_error": 1}
+    assert summary.cases == 3
+    assert missed(Goal("faithfulness", 0.65), summary) == ""
+    assert "mean of 0.6500" in missed(Goal("faithfulness", 0.66), summary)
 
 
 def test_only_judgings_of_one_case_belong_together():
-    assert case_of(record_of("a", 2)) == "a"
+    assert record_of("a", 2).observation == "a"
     live = record_of("a").model_copy(update={"run": RunInfo(run_id="run-7")})
-    assert case_of(live) == "run-7"
+    assert live.observation == "run-7"
     other = record_of("a").model_copy(update={"run": RunInfo(run_id="a#b")})
-    assert case_of(other) == "a#b"
+    assert other.observation == "a#b"
 
 
 def test_a_failed_judging_is_no_status_of_a_case_that_was_judged():

@@ -64,7 +64,7 @@ def test_the_attributes_that_hold_what_counts_can_be_named(ragaliq, traces, reco
 
     assert done.returncode == 0, done.stderr
     (record,) = records()
-    assert record["metrics"][0]["score"] == 0.5
+    assert record["results"]["faithfulness"]["score"] == 0.5
 
 
 def test_fields_that_traces_do_not_have_are_refused(ragaliq, traces):

@@ -26,7 +26,7 @@ def test_a_run_is_judged_by_a_worker_and_the_record_says_where_it_came_from(flee
     (record,) = read_records(fleet.store)
     assert (record.case_id, record.run.pipeline, record.run.target) == ("case-1", "shop", TARGET)
     assert record.run.sampling_probability == 1.0
-    assert [metric.score for metric in record.metrics] == [1.0]
+    assert [metric.score for metric in record.results.values()] == [1.0]
 
 
 def test_the_options_alone_make_a_worker_with_the_embedded_judge(fleet, handing_over):
@@ -34,7 +34,9 @@ def test_the_options_alone_make_a_worker_with_the_embedded_judge(fleet, handing_
     for number in range(10):
         offer(handing_over(), number)
     assert eventually(lambda: len(fleet.evaluated()) == 10)
-    assert {record.metrics[0].judge for record in read_records(fleet.store)} == {"local"}
+    assert {next(iter(record.results.values())).judge for record in read_records(fleet.store)} == {
+        "local"
+    }
     fleet.signal(worker)
     assert worker.wait(20) == 0
 
@@ -55,7 +57,7 @@ def test_a_judge_that_is_down_is_asked_again_and_its_last_failure_is_no_score(fl
     offer(handing_over(), 1, "outage")
     assert eventually(fleet.evaluated)
     (record,) = read_records(fleet.store)
-    assert [(m.status.value, m.score) for m in record.metrics] == [("judge_error", None)]
+    assert [(m.status.value, m.score) for m in record.results.values()] == [("judge_error", None)]
     assert fleet.judged() == ["case-1"] * 3
 
 

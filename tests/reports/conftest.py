@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 from ragaliq import RunInfo
-from ragaliq.core.results import EvidenceSpan, JudgeUsage, Status
-from ragaliq.sinks import EvaluationRecord, MetricRecord
-from ragaliq.sinks.record import CaseRecord, ChunkRecord, ClaimRecord
+from ragaliq.core.results import (
+    ClaimDetail,
+    EvaluationResult,
+    EvidenceSpan,
+    JudgeUsage,
+    Status,
+)
+from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.records import EvaluationRecord
 
 START = 1_790_000_000.0
 MUSEUM = json.loads(Path(__file__).with_name("museum.json").read_text(encoding="utf-8"))
@@ -18,13 +24,12 @@ CHUNKS = MUSEUM["chunks"]
 
 def claims_of(sentences):
     claims, answer = [], ""
-    for index, sentence in enumerate(sentences):
+    for sentence in sentences:
         text, chunk, evidence = sentence["text"], sentence["chunk"], sentence["evidence"]
         answer += " " if answer else ""
         start = 0 if chunk is None else CHUNKS[chunk].index(evidence)
         claims.append(
-            ClaimRecord(
-                index=index,
+            ClaimDetail(
                 verdict=sentence["verdict"],
                 confidence=0.91,
                 decided_by="local" if sentence["verdict"] == "SUPPORTED" else "claude",
@@ -34,7 +39,7 @@ def claims_of(sentences):
                 evidence_spans=()
                 if chunk is None
                 else (EvidenceSpan(f"guide-{chunk + 1}", start, start + len(evidence)),),
-                text=text,
+                claim=text,
                 evidence=evidence,
                 reason=sentence["reason"],
             )
@@ -44,9 +49,8 @@ def claims_of(sentences):
 
 
 def metric_of(name, score, **fields):
-    return MetricRecord(
-        metric_id=f"m-{name}",
-        name=name,
+    return EvaluationResult(
+        evaluator_name=name,
         status=Status.SCORED if score is not None else Status.JUDGE_TIMEOUT,
         score=score,
         passed=None if score is None else score >= 0.7,
@@ -56,6 +60,10 @@ def metric_of(name, score, **fields):
         usage=JudgeUsage(input_tokens=900, output_tokens=120, requests=1, cost_usd=0.0041),
         **fields,
     )
+
+
+def by_name(*results):
+    return {result.evaluator_name: result for result in results}
 
 
 def record_of(number, *, rng=None, text=True, **fields):
@@ -71,21 +79,22 @@ def record_of(number, *, rng=None, text=True, **fields):
     supported = sum(claim.verdict == "SUPPORTED" for claim in claims) / len(claims)
     failed = rng.random() < 0.02
     shared = {} if failed else {"claims": claims, "reasoning": "Judged claim by claim."}
-    metrics = (
+    results = (
         metric_of("faithfulness", None if failed else supported, **shared),
         metric_of("hallucination", None if failed else supported, **shared),
         metric_of(
             "relevance", round(rng.betavariate(9, 1.6), 3), reasoning="It fits the question."
         ),
     )
-    case = CaseRecord(
+    case = RAGTestCase(
+        id=f"case-{number}",
         query=topic["question"],
         response=answer,
-        chunks=tuple(
-            ChunkRecord(chunk_id=f"guide-{i + 1}", text=chunk, score=round(0.9 - 0.1 * i, 2))
+        context=[
+            ContextChunk(id=f"guide-{i + 1}", text=chunk, score=round(0.9 - 0.1 * i, 2))
             for i, chunk in enumerate(CHUNKS)
-        ),
-        tags=("web",),
+        ],
+        tags=["web"],
     )
     record = EvaluationRecord(
         evaluation_id=f"{number:032x}",
@@ -94,24 +103,24 @@ def record_of(number, *, rng=None, text=True, **fields):
         ),
         case_id=f"case-{number}",
         created_at=START + number * 130.0,
-        metrics=metrics,
+        results=by_name(*results),
         case=case if text else None,
     ).model_copy(update=fields)
     return record if text else without_text(record)
 
 
 def without_text(record):
-    bare = {"text": None, "evidence": None, "reason": None}
-    metrics = tuple(
-        metric.model_copy(
+    bare = {"claim": "", "evidence": "", "reason": ""}
+    results = {
+        name: result.model_copy(
             update={
-                "reasoning": None,
-                "claims": tuple(claim.model_copy(update=bare) for claim in metric.claims),
+                "reasoning": "",
+                "claims": tuple(claim.model_copy(update=bare) for claim in result.claims),
             }
         )
-        for metric in record.metrics
-    )
-    return record.model_copy(update={"case": None, "metrics": metrics})
+        for name, result in record.results.items()
+    }
+    return record.model_copy(update={"case": None, "results": results})
 
 
 @pytest.fixture(scope="session")
@@ -127,6 +136,11 @@ def museum():
 @pytest.fixture(scope="session", name="record_of")
 def record_of_fixture():
     return record_of
+
+
+@pytest.fixture(scope="session", name="by_name")
+def by_name_fixture():
+    return by_name
 
 
 @pytest.fixture(scope="session", name="metric_of")
@@ -173,15 +187,14 @@ def hostile_record(payload, number=0):
     """A record that says the same thing in every field that holds text."""
     answer = f"{payload} and {payload}"
     claims = tuple(
-        ClaimRecord(
-            index=index,
+        ClaimDetail(
             verdict=verdict,
             confidence=0.5,
             decided_by=payload,
             supporting_chunk_ids=(payload,),
             answer_span=(0, len(payload) + 2 * index),
             evidence_spans=(EvidenceSpan(payload, 1, len(payload)),),
-            text=payload,
+            claim=payload,
             evidence=payload,
             reason=payload,
         )
@@ -202,13 +215,15 @@ def hostile_record(payload, number=0):
         ),
         case_id=payload,
         created_at=START + number,
-        metrics=tuple(m.model_copy(update={"judge": payload, "model": payload}) for m in metrics),
-        case=CaseRecord(
+        results=by_name(
+            *(m.model_copy(update={"judge": payload, "model": payload}) for m in metrics)
+        ),
+        case=RAGTestCase(
             name=payload,
             query=payload,
             response=answer,
-            chunks=(ChunkRecord(chunk_id=payload, text=payload, score=0.5),),
-            tags=(payload,),
+            context=[ContextChunk(id=payload, text=payload, score=0.5)],
+            tags=[payload],
         ),
     )
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 import pytest
 
 from ragaliq.reports import write_report
-from ragaliq.reports.embedding import embedded_json
+from ragaliq.reports.contents import embedded_json
 
 PAGE = files("ragaliq.reports") / "page"
 SCRIPTS = sorted(each.name for each in PAGE.iterdir() if each.name.endswith(".js"))

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.reports.segments import cut
+from ragaliq.reports.contents import cut
 
 TEXTS = st.text(max_size=30)
 RANGES = st.lists(

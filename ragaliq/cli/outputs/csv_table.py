@@ -7,7 +7,8 @@ from itertools import chain
 from pathlib import Path
 
 from ragaliq.cli.outputs.results import Results
-from ragaliq.sinks import EvaluationRecord, MetricRecord
+from ragaliq.core.results import EvaluationResult
+from ragaliq.records import EvaluationRecord
 
 __all__ = ["safe_cell", "write_csv"]
 
@@ -27,7 +28,7 @@ def write_csv(results: Results, path: Path) -> None:
         if first is None:
             table.writerow(["id"])
             return
-        names = [metric.name for metric in first.metrics]
+        names = list(first.results)
         fields = ("score", "passed", "status")
         header = [f"{name}.{field}" for name in names for field in fields]
         table.writerow(["id", "query", "response", *header, "not_supported"])
@@ -36,28 +37,27 @@ def write_csv(results: Results, path: Path) -> None:
 
 
 def _cells(record: EvaluationRecord, names: list[str]) -> list[str]:
-    query = record.case.query or "" if record.case else ""
-    response = record.case.response or "" if record.case else ""
-    metrics = {metric.name: metric for metric in record.metrics}
+    query = record.case.query if record.case else ""
+    response = record.case.response if record.case else ""
     cells = [record.run.run_id, query, response]
     for name in names:
-        cells += _metric_cells(metrics.get(name))
+        cells += _metric_cells(record.results.get(name))
     return [*cells, " | ".join(_not_supported(record))]
 
 
-def _metric_cells(metric: MetricRecord | None) -> list[str]:
-    if metric is None:
+def _metric_cells(result: EvaluationResult | None) -> list[str]:
+    if result is None:
         return ["", "", ""]
-    score = "" if metric.score is None else f"{metric.score:.6g}"
-    passed = "" if metric.passed is None else str(metric.passed).lower()
-    return [score, passed, metric.status.value]
+    score = "" if result.score is None else f"{result.score:.6g}"
+    passed = "" if result.passed is None else str(result.passed).lower()
+    return [score, passed, result.status.value]
 
 
 def _not_supported(record: EvaluationRecord) -> list[str]:
-    for metric in record.metrics:
-        if metric.claims:
-            claims = [claim for claim in metric.claims if claim.verdict != "SUPPORTED"]
-            return [f"{claim.verdict}: {claim.text}" for claim in claims if claim.text]
+    for result in record.results.values():
+        if result.claims:
+            claims = [claim for claim in result.claims if claim.verdict != "SUPPORTED"]
+            return [f"{claim.verdict}: {claim.claim}" for claim in claims if claim.claim]
     return []
 
 

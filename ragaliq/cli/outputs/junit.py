@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ragaliq.cli.outputs.results import Results
-from ragaliq.sinks import EvaluationRecord, MetricRecord
+from ragaliq.core.results import EvaluationResult
+from ragaliq.records import EvaluationRecord
 
 __all__ = ["write_junit"]
 
@@ -22,10 +23,10 @@ def write_junit(results: Results, path: Path) -> None:
     suites: dict[str, ET.Element] = {}
     counts: dict[str, dict[str, int]] = {}
     for record in results.records:
-        for metric in record.metrics:
-            suite = suites.setdefault(metric.name, ET.Element("testsuite", name=metric.name))
-            kind = _add(suite, record, metric)
-            counted = counts.setdefault(metric.name, dict.fromkeys(("tests", *_KINDS), 0))
+        for name, result in record.results.items():
+            suite = suites.setdefault(name, ET.Element("testsuite", name=name))
+            kind = _add(suite, record, name, result)
+            counted = counts.setdefault(name, dict.fromkeys(("tests", *_KINDS), 0))
             counted["tests"] += 1
             if kind:
                 counted[kind] += 1
@@ -39,33 +40,33 @@ def write_junit(results: Results, path: Path) -> None:
 _KINDS = ("failures", "errors", "skipped")
 
 
-def _add(suite: ET.Element, record: EvaluationRecord, metric: MetricRecord) -> str:
+def _add(suite: ET.Element, record: EvaluationRecord, metric: str, result: EvaluationResult) -> str:
     """Add a test case; returns which count it belongs to."""
     case = ET.SubElement(
         suite,
         "testcase",
-        classname=_xml(f"ragaliq.{metric.name}"),
+        classname=_xml(f"ragaliq.{metric}"),
         name=_xml(record.run.run_id),
-        time=f"{metric.duration or 0.0:.3f}",
+        time=f"{result.duration or 0.0:.3f}",
     )
-    if metric.error_type is not None:
-        ET.SubElement(case, "error", type=_xml(metric.error_type), message=metric.status.value)
+    if result.error_type is not None:
+        ET.SubElement(case, "error", type=_xml(result.error_type), message=result.status.value)
         return "errors"
-    if metric.score is None:
-        ET.SubElement(case, "skipped", message=metric.status.value)
+    if result.score is None:
+        ET.SubElement(case, "skipped", message=result.status.value)
         return "skipped"
-    if metric.passed:
+    if result.passed:
         return ""
-    message = f"{metric.score:.3f}, passes from {metric.threshold:g}"
+    message = f"{result.score:.3f}, passes from {result.threshold:g}"
     failure = ET.SubElement(case, "failure", message=message)
-    failure.text = _xml("\n".join(_claims(metric)))
+    failure.text = _xml("\n".join(_claims(result)))
     return "failures"
 
 
-def _claims(metric: MetricRecord) -> Iterator[str]:
-    claims = [claim for claim in metric.claims if claim.verdict != "SUPPORTED"]
-    for claim in claims[:_MAX_CLAIMS]:
-        yield f"{claim.verdict}: {claim.text or f'claim {claim.index + 1}'}"
+def _claims(result: EvaluationResult) -> Iterator[str]:
+    claims = [each for each in enumerate(result.claims, 1) if each[1].verdict != "SUPPORTED"]
+    for number, claim in claims[:_MAX_CLAIMS]:
+        yield f"{claim.verdict}: {claim.claim or f'claim {number}'}"
     if len(claims) > _MAX_CLAIMS:
         yield f"and {len(claims) - _MAX_CLAIMS} more"
 

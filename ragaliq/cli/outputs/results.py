@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ragaliq.sinks import EvaluationRecord
+from ragaliq.records import EvaluationRecord
 
 __all__ = ["Results"]
 

@@ -91,7 +91,7 @@ function worstOf(set, numbers) {
 }
 
 function answerText(full, set) {
-  if (set.answer === null) return el("p", { class: "empty" }, full.has_text ? "The text of this answer was not kept." : "No text: content capture was off.");
+  if (set.answer === null) return el("p", { class: "empty" }, full.has_text ? "This answer is empty, or its text was not kept." : "No text: content capture was off.");
   const ends = new Map();
   set.answer.forEach(([, numbers], place) => numbers.forEach((i) => ends.set(i, place)));
   return el("div", { class: "text response", id: "response", dir: "auto" }, set.answer.map(([piece, numbers], place) => {
@@ -105,7 +105,7 @@ function answerText(full, set) {
 }
 
 function claimsTitle(set) {
-  const more = set.left_out ? `, ${number(set.left_out)} more were not stored` : "";
+  const more = set.omitted ? `, ${number(set.omitted)} more were not stored` : "";
   return `Claims (${set.claims.length}${more})${set.metrics.length ? ` of ${set.metrics.join(" and ")}` : ""}`;
 }
 
@@ -142,7 +142,7 @@ function chunkList(full, set) {
     el("div", { class: "chunk", "data-chunk": chunk.id },
       el("header", {}, el("span", {}, "chunk ", isolated(chunk.id)), chunk.score === null ? null : `retrieval score ${chunk.score}`),
       chunk.text === null
-        ? el("p", { class: "empty" }, chunk.length === null ? "The text was not kept." : `${number(chunk.length)} characters, left out for size.`)
+        ? el("p", { class: "empty" }, chunk.length === null ? "This chunk is empty, or its text was not kept." : `${number(chunk.length)} characters, too long for this page.`)
         : el("div", { class: "text", dir: "auto" }, chunk.text.map(([piece, numbers]) =>
           numbers.length ? el("mark", { "data-claims": numbers.join(" ") }, piece) : piece)))));
 }

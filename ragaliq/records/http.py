@@ -1,0 +1,166 @@
+"""HTTP for sinks: one client per event loop, and what each answer means for a retry."""
+
+from __future__ import annotations
+
+import email.utils
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from ragaliq.errors import ConfigurationError
+from ragaliq.judges.clients import LoopClients
+from ragaliq.records.base import SinkError
+
+__all__ = ["SinkClient", "endpoint_of"]
+
+_UNAUTHORIZED = (401, 403)
+# Of the refusals by a client's fault, those that may pass: time-out, too early, too many requests.
+_PASSING = (408, 425, 429)
+_TIMEOUT = httpx2.Timeout(10.0, connect=5.0)
+
+
+class SinkClient:
+    """Asks one product's API.
+
+    Args:
+        product: Its name, for messages.
+        base_url: Where it is; user and password in it are not allowed.
+        headers: Sent with each request, keys included; never shown.
+        auth: User and password, never shown.
+    """
+
+    def __init__(
+        self,
+        product: str,
+        base_url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        auth: tuple[str, str] | None = None,
+    ) -> None:
+        self.base_url = base_url
+        self._product = product
+        self._headers, self._auth = dict(headers or {}), auth
+        self._clients: LoopClients[_Client] | None = None
+
+    def __repr__(self) -> str:
+        return f"SinkClient({self._product!r}, {self.base_url!r})"
+
+    async def post(self, path: str, content: object, **options: Any) -> Any:
+        """Post JSON and return what comes back, None where that is no JSON.
+
+        Raises:
+            SinkError: It was not accepted, and whether trying again can help.
+        """
+        return await self._ask("POST", path, json=content, **options)
+
+    async def get(self, path: str) -> Any:
+        """Fetch JSON.
+
+        Raises:
+            SinkError: It could not be had.
+        """
+        return await self._ask("GET", path)
+
+    async def aclose(self) -> None:
+        """Close the running loop's connections."""
+        if self._clients is not None:
+            await self._clients.aclose()
+
+    async def _ask(self, method: str, path: str, **options: Any) -> Any:
+        if self._clients is None:
+            self._clients = LoopClients(self._new_client, self._new_client())
+        client = await self._clients.get()
+        try:
+            response = await client.request(method, path, **options)
+        except httpx2.TimeoutException as error:
+            raise self._error("did not answer in time", "timeout") from error
+        except httpx2.TransportError as error:
+            raise self._error("cannot be reached", "unreachable") from error
+        except httpx2.HTTPError as error:
+            raise self._error(f"gave no usable answer ({type(error).__name__})", "http") from error
+        if response.is_success:
+            return _json(response)
+        raise self._refusal(response)
+
+    def _refusal(self, response: httpx2.Response) -> SinkError:
+        status = response.status_code
+        # What the answer says is not repeated: it may quote what was sent, or a key.
+        what = f"answered {status}"
+        if status in _UNAUTHORIZED:
+            what = f"refused the key ({status})"
+        elif status == 404:
+            what = "does not know the span, the trace or the address (404)"
+        return self._error(
+            what,
+            f"http_{status}",
+            # What is not there yet may arrive: spans are exported later than results are known.
+            permanent=400 <= status < 500 and status not in (*_PASSING, 404),
+            retry_after=_retry_after(response),
+        )
+
+    def _error(
+        self, what: str, kind: str, *, permanent: bool = False, retry_after: float | None = None
+    ) -> SinkError:
+        return SinkError(
+            f"{self._product} at {self.base_url} {what}",
+            kind=kind,
+            permanent=permanent,
+            retry_after=retry_after,
+        )
+
+    def _new_client(self) -> _Client:
+        return _Client(
+            base_url=self.base_url, headers=self._headers, auth=self._auth, timeout=_TIMEOUT
+        )
+
+
+class _Client(httpx2.AsyncClient):
+    async def close(self) -> None:
+        await self.aclose()
+
+
+def endpoint_of(product: str, explicit: str | None, variables: Mapping[str, str]) -> str:
+    """The address that was given, else the first that the environment names, else the default.
+
+    Args:
+        product: For the message.
+        explicit: What the user passed.
+        variables: Environment variables in order of rank, each with what it stands for when it is
+            missing: an empty string to look further, or the default address.
+
+    Raises:
+        ConfigurationError: It is no web address, or holds a password.
+    """
+    candidates = [explicit, *(os.environ.get(name) or value for name, value in variables.items())]
+    chosen = next((candidate for candidate in candidates if candidate), "")
+    parts = urlsplit(chosen)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(
+            f"{product}: give its address as http(s)://host, or set {' or '.join(variables)}"
+        )
+    if parts.username or parts.password:
+        raise ConfigurationError(f"{product}: a key belongs into its own argument, not the address")
+    return chosen.rstrip("/")
+
+
+def _json(response: httpx2.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    value = response.headers.get("retry-after", "")
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None

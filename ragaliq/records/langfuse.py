@@ -1,0 +1,122 @@
+"""Verdicts as Langfuse scores (`POST /api/public/scores`), by plain HTTP: no SDK is needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ragaliq.core.results import EvaluationResult
+from ragaliq.errors import ConfigurationError
+from ragaliq.records.base import SinkError
+from ragaliq.records.delivery import deliver_each, entry_id, metric_facts
+from ragaliq.records.http import SinkClient, endpoint_of
+from ragaliq.records.record import EvaluationRecord
+
+__all__ = ["LangfuseSink"]
+
+_PATH = "/api/public/scores"
+_VARIABLES = {"LANGFUSE_BASE_URL": "", "LANGFUSE_HOST": "https://cloud.langfuse.com"}
+
+
+class LangfuseSink:
+    """Scores the evaluated observations in Langfuse.
+
+    A metric without a score becomes a categorical score named `<metric>_status`, as a name holds
+    one type of value there. Runs whose span is not known are passed over. Langfuse keeps one score
+    for each id, so that a retry changes nothing.
+
+    Args:
+        endpoint: Langfuse's address; by default from `LANGFUSE_BASE_URL` or `LANGFUSE_HOST`, else
+            its European cloud.
+        public_key: By default from `LANGFUSE_PUBLIC_KEY`.
+        secret_key: By default from `LANGFUSE_SECRET_KEY`.
+
+    Raises:
+        ConfigurationError: A key is missing, or the address is none.
+    """
+
+    name: Final = "langfuse"
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        *,
+        public_key: str | None = None,
+        secret_key: str | None = None,
+    ) -> None:
+        user = public_key or os.environ.get("LANGFUSE_PUBLIC_KEY")
+        password = secret_key or os.environ.get("LANGFUSE_SECRET_KEY")
+        if not user or not password:
+            raise ConfigurationError(
+                "LangfuseSink: give public_key and secret_key, or set LANGFUSE_PUBLIC_KEY and "
+                "LANGFUSE_SECRET_KEY"
+            )
+        self._client = SinkClient(
+            "Langfuse", endpoint_of("LangfuseSink", endpoint, _VARIABLES), auth=(user, password)
+        )
+
+    def __repr__(self) -> str:
+        return f"LangfuseSink({self._client.base_url!r})"
+
+    async def write(self, records: Sequence[EvaluationRecord]) -> None:
+        """Send all scores in one request; record by record when Langfuse finds fault with some.
+
+        Raises:
+            SinkError: Some or all were not accepted.
+        """
+        scores = [score for record in records for score in _scores(record)]
+        if not scores:
+            return
+        try:
+            await self._send(scores)
+        except SinkError as error:
+            if error.kind not in ("http_400", "http_413", "rejected"):
+                raise
+            await deliver_each(records, self._send_one)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _send(self, scores: Sequence[Mapping[str, Any]]) -> None:
+        answer = await self._client.post(_PATH, list(scores))
+        # 207 says how many were rejected and not which; ids make it safe to send them all again.
+        if isinstance(answer, dict) and answer.get("rejected"):
+            raise SinkError("Langfuse rejected scores", kind="rejected", permanent=True)
+
+    async def _send_one(self, record: EvaluationRecord) -> None:
+        for score in _scores(record):
+            try:
+                await self._send([score])
+            except SinkError as error:
+                if error.kind != "http_400":
+                    raise
+                # Servers before the batch form take one score, and no list.
+                await self._client.post(_PATH, score)
+
+
+def _scores(record: EvaluationRecord) -> list[dict[str, Any]]:
+    target = record.run.target
+    if target is None:
+        return []
+    return [
+        {
+            "id": entry_id(record, name),
+            "traceId": target.trace_id,
+            "observationId": target.span_id,
+            **_value(name, result),
+            **({"comment": result.reasoning} if result.reasoning else {}),
+            "metadata": metric_facts(record, name),
+            "timestamp": datetime.fromtimestamp(record.created_at, UTC).isoformat(),
+        }
+        for name, result in record.results.items()
+    ]
+
+
+def _value(name: str, result: EvaluationResult) -> dict[str, Any]:
+    if result.score is None:
+        status = result.status.value
+        return {"name": f"{name}_status", "value": status, "dataType": "CATEGORICAL"}
+    return {"name": name, "value": result.score, "dataType": "NUMERIC"}

@@ -1,0 +1,125 @@
+"""Verdicts as feedback on MLflow traces, by the tracking server's REST interface (3.x)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ragaliq.core.results import EvaluationResult
+from ragaliq.records.delivery import deliver_each, entry_id, metric_facts
+from ragaliq.records.http import SinkClient, endpoint_of
+from ragaliq.records.record import EvaluationRecord
+
+__all__ = ["MLflowSink"]
+
+_TRACES = "/api/3.0/mlflow/traces"
+_VARIABLES = {"MLFLOW_TRACKING_URI": ""}
+_MARK = "ragaliq.entry_id"
+
+
+class MLflowSink:
+    """Leaves feedback on the evaluated traces in MLflow.
+
+    A failed evaluation becomes feedback with an error and no value; a metric that simply has no
+    score has its status as value. Runs whose span is not known are passed over. MLflow gives
+    feedback its own ids, so the sink asks first what is there already and adds what is missing: a
+    retry changes nothing. A trace that MLflow does not know yet is tried again.
+
+    Args:
+        endpoint: The tracking server; by default from `MLFLOW_TRACKING_URI`.
+        token: By default from `MLFLOW_TRACKING_TOKEN`; may be absent.
+        username: With a password instead; by default from `MLFLOW_TRACKING_USERNAME`.
+        password: By default from `MLFLOW_TRACKING_PASSWORD`.
+
+    Raises:
+        ConfigurationError: The address is no web address.
+    """
+
+    name: Final = "mlflow"
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        *,
+        token: str | None = None,
+        username: str | None = None,
+        password: str | None = None,
+    ) -> None:
+        token = token or os.environ.get("MLFLOW_TRACKING_TOKEN")
+        user = username or os.environ.get("MLFLOW_TRACKING_USERNAME")
+        secret = password or os.environ.get("MLFLOW_TRACKING_PASSWORD")
+        self._client = SinkClient(
+            "MLflow",
+            endpoint_of("MLflowSink", endpoint, _VARIABLES),
+            headers={"authorization": f"Bearer {token}"} if token and not user else None,
+            auth=(user, secret or "") if user else None,
+        )
+
+    def __repr__(self) -> str:
+        return f"MLflowSink({self._client.base_url!r})"
+
+    async def write(self, records: Sequence[EvaluationRecord]) -> None:
+        """Add the feedback, trace by trace: there is no call for many.
+
+        Raises:
+            SinkError: Some or all were not accepted.
+        """
+        await deliver_each(records, self._send)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _send(self, record: EvaluationRecord) -> None:
+        if record.run.target is None:
+            return
+        trace = f"{_TRACES}/tr-{record.run.target.trace_id}"
+        known = _entries(await self._client.get(trace))
+        for metric in record.results:
+            # Neither a second time, nor a failure beside the score of an earlier delivery.
+            if known.isdisjoint((record.metric_id(metric), entry_id(record, metric))):
+                assessment = _assessment(record, metric, record.run.target.trace_id)
+                await self._client.post(f"{trace}/assessments", {"assessment": assessment})
+
+
+def _entries(answer: Any) -> set[str]:
+    """The ids of what ragaliq has added to the trace already."""
+    info: Any = answer
+    for name in ("trace", "trace_info"):
+        info = info.get(name) if isinstance(info, dict) else None
+    found = info.get("assessments") if isinstance(info, dict) else None
+    if not isinstance(found, list):
+        return set()
+    marks = [a["metadata"].get(_MARK) for a in found if isinstance(a.get("metadata"), dict)]
+    return {mark for mark in marks if isinstance(mark, str)}
+
+
+def _assessment(record: EvaluationRecord, metric: str, trace_id: str) -> dict[str, Any]:
+    result = record.results[metric]
+    when = datetime.fromtimestamp(record.created_at, UTC).isoformat().replace("+00:00", "Z")
+    return {
+        "assessment_name": metric,
+        "trace_id": f"tr-{trace_id}",
+        "source": {
+            "source_type": "LLM_JUDGE" if result.model else "CODE",
+            "source_id": result.model or result.judge,
+        },
+        "create_time": when,
+        "last_update_time": when,
+        "feedback": _feedback(result),
+        **({"rationale": result.reasoning} if result.reasoning else {}),
+        # Strings alone: the field is a map of them.
+        "metadata": {name: str(value) for name, value in metric_facts(record, metric).items()}
+        | {_MARK: entry_id(record, metric)},
+        "valid": True,
+    }
+
+
+def _feedback(result: EvaluationResult) -> dict[str, Any]:
+    if result.score is not None:
+        return {"value": result.score}
+    if result.error_type:
+        return {"value": None, "error": {"error_code": result.status.value.upper()}}
+    return {"value": result.status.value}

@@ -1,0 +1,103 @@
+"""Verdicts as annotations of Phoenix spans (`POST /v1/span_annotations`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ragaliq.core.results import EvaluationResult
+from ragaliq.records.base import SinkError
+from ragaliq.records.delivery import deliver_each, entry_id, metric_facts
+from ragaliq.records.http import SinkClient, endpoint_of
+from ragaliq.records.record import EvaluationRecord
+
+__all__ = ["PhoenixSink"]
+
+_VARIABLES = {
+    "PHOENIX_ENDPOINT": "",
+    "PHOENIX_BASE_URL": "",
+    "PHOENIX_COLLECTOR_ENDPOINT": "http://localhost:6006",
+}
+
+
+class PhoenixSink:
+    """Annotates the evaluated spans in Phoenix.
+
+    A metric without a score becomes an annotation whose label is its status. Runs whose span is
+    not known have nothing to annotate and are passed over. Phoenix keeps one annotation for each
+    span, name and identifier, so that a retry changes nothing; it holds annotations of spans that
+    have not arrived yet and tries them again by itself.
+
+    Args:
+        endpoint: Phoenix's address; by default from `PHOENIX_ENDPOINT`, `PHOENIX_BASE_URL` or
+            `PHOENIX_COLLECTOR_ENDPOINT`, else `http://localhost:6006`.
+        api_key: By default from `PHOENIX_API_KEY`; may be absent.
+
+    Raises:
+        ConfigurationError: The address is none.
+    """
+
+    name: Final = "phoenix"
+
+    def __init__(self, endpoint: str | None = None, *, api_key: str | None = None) -> None:
+        key = api_key or os.environ.get("PHOENIX_API_KEY")
+        self._client = SinkClient(
+            "Phoenix",
+            # The collector's address is often given with the path of its traces.
+            endpoint_of("PhoenixSink", endpoint, _VARIABLES).removesuffix("/v1/traces"),
+            headers={"authorization": f"Bearer {key}"} if key else None,
+        )
+
+    def __repr__(self) -> str:
+        return f"PhoenixSink({self._client.base_url!r})"
+
+    async def write(self, records: Sequence[EvaluationRecord]) -> None:
+        """Send all annotations in one request; one by one when Phoenix finds fault with some.
+
+        Raises:
+            SinkError: Some or all were not accepted.
+        """
+        try:
+            await self._send(records)
+        except SinkError as error:
+            if error.kind not in ("http_400", "http_422") or len(records) == 1:
+                raise
+            await deliver_each(records, self._send_one)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _send_one(self, record: EvaluationRecord) -> None:
+        await self._send([record])
+
+    async def _send(self, records: Sequence[EvaluationRecord]) -> None:
+        data = [
+            _annotation(record.run.target.span_id, record, name, result)
+            for record in records
+            if record.run.target is not None
+            for name, result in record.results.items()
+        ]
+        if data:
+            await self._client.post(
+                "/v1/span_annotations", {"data": data}, params={"sync": "false"}
+            )
+
+
+def _annotation(
+    span_id: str, record: EvaluationRecord, name: str, result: EvaluationResult
+) -> dict[str, Any]:
+    shown: dict[str, Any] = {"label": result.status.value}
+    if result.score is not None:
+        shown = {"score": result.score, "label": "pass" if result.passed else "fail"}
+    if result.reasoning:
+        shown["explanation"] = result.reasoning
+    return {
+        "span_id": span_id,
+        "name": name,
+        "annotator_kind": "LLM" if result.model else "CODE",
+        "identifier": entry_id(record, name),
+        "result": shown,
+        "metadata": metric_facts(record, name),
+    }

@@ -1,0 +1,352 @@
+"""One evaluation as it is stored, sent and shown: its results, without what may not be kept."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ragaliq._version import __version__
+from ragaliq.core.results import (
+    ClaimDetail,
+    Evaluation,
+    EvaluationResult,
+    EvidenceSpan,
+    JudgeUsage,
+)
+from ragaliq.core.run import RunInfo
+from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase
+from ragaliq.telemetry.attributes import is_failure, score, template_explanation
+from ragaliq.telemetry.content import ContentPolicy, sendable
+
+__all__ = [
+    "RECORD_VERSION",
+    "EvaluationRecord",
+    "Scorers",
+    "deterministic_id",
+    "evaluation_id",
+    "evaluation_record",
+    "observation_of",
+    "run_id_of",
+]
+
+RECORD_VERSION = 1
+"""Raised when a field changes its meaning; readers refuse records of a later version."""
+
+MAX_QUERY = 8_000
+MAX_RESPONSE = 32_000
+MAX_CHUNK = 16_000
+MAX_CHUNKS = 100
+MAX_CLAIMS = 200
+MAX_CLAIM_TEXT = 2_000
+MAX_REASONING = 4_000
+MAX_ID = 128
+MAX_NAME = 512
+MAX_TAGS = 32
+
+Scorers = Iterable[tuple[str, str, str | None]]
+"""Of each metric, in order: its name, the judge's name and the judge's model."""
+
+
+class EvaluationRecord(BaseModel):
+    """One evaluated run with all its metrics.
+
+    Attributes:
+        schema_version: Of this form.
+        evaluation_id: The same whenever the same job is evaluated again: a retry, or a job that a
+            queue delivers twice, replaces the record instead of adding one.
+        run: Where the answer came from, its span, and how it was chosen.
+        case_id: The id of the test case.
+        created_at: Unix time in seconds when it was evaluated.
+        lag: Seconds between the end of the run and the start of its evaluation; None offline.
+        version: The version of ragaliq that evaluated.
+        results: Metric name to result, in the order of the evaluators. Never with `raw_response`
+            or `error`; without content capture the texts of claims are empty and the reasoning is
+            a count. Ranges of characters are those of the stored texts, where texts are stored.
+        claims_omitted: Claims beyond the number that is kept, by metric.
+        case: The case with its texts, with content capture; None otherwise. A text that the
+            redactor dropped is empty. Expectations and metadata are not kept.
+        case_digest: Of what the evaluation rests on; in results files, where it tells a case that
+            was changed since. None elsewhere.
+        input_digest: Of question and context alone, likewise: by it the cases of two results files
+            are paired.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    schema_version: int = Field(default=RECORD_VERSION, ge=1, le=RECORD_VERSION)
+    evaluation_id: str
+    run: RunInfo
+    case_id: str
+    created_at: float
+    lag: float | None = None
+    version: str = ""
+    results: dict[str, EvaluationResult]
+    claims_omitted: dict[str, int] = Field(default_factory=dict)
+    case: RAGTestCase | None = None
+    case_digest: str | None = None
+    input_digest: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Characters of its texts, roughly: what it costs to hold on to it."""
+        texts = [
+            len(claim.claim) + len(claim.evidence) + len(claim.reason)
+            for result in self.results.values()
+            for claim in result.claims
+        ]
+        if self.case is not None:
+            texts += [len(self.case.query), len(self.case.response)]
+            texts += map(len, self.case.context_texts)
+        return sum(texts)
+
+    @property
+    def usage(self) -> JudgeUsage:
+        """What all metrics cost together."""
+        return sum((result.usage for result in self.results.values()), JudgeUsage())
+
+    @property
+    def observation(self) -> str:
+        """What it is an observation of; see `observation_of`."""
+        return observation_of(self.case_id, self.run.run_id)
+
+    def metric_id(self, metric: str) -> str:
+        """The same whenever the same run is scored by the same metric and judge."""
+        result = self.results[metric]
+        return deterministic_id(["metric", *_run_key(self.run), *_scorer(metric, result)])
+
+    def renamed(self, *, run_id: str, case_id: str) -> EvaluationRecord:
+        """The same results as those of another run, whose case holds the same texts."""
+        run = self.run.model_copy(update={"run_id": run_id})
+        scorers = [_scorer(name, result) for name, result in self.results.items()]
+        changed = {"evaluation_id": evaluation_id(run, scorers), "run": run, "case_id": case_id}
+        if self.case is not None:
+            changed["case"] = self.case.model_copy(update={"id": case_id})
+        return self.model_copy(update=changed)
+
+
+def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> EvaluationRecord:
+    """The record of an evaluation.
+
+    Args:
+        evaluation: What came out of judging.
+        content: Whether texts may be kept; its redactor sees each text first.
+
+    Raises:
+        ValueError: A number is one that JSON cannot hold.
+    """
+    case, run, results = evaluation.case, evaluation.run, evaluation.results
+    stored = _stored_case(case, content) if content.on_sinks else None
+    places = _Places(case, stored)
+    scorers = [_scorer(result.evaluator_name, result) for result in results.values()]
+    return EvaluationRecord(
+        evaluation_id=evaluation_id(run, scorers),
+        run=_stored_run(run),
+        case_id=_case_id(case),
+        created_at=time.time(),
+        # Offline nothing waits.
+        lag=evaluation.lag or None,
+        version=__version__,
+        results={
+            _name(result.evaluator_name): _stored_result(
+                result, places, content if stored is not None else None
+            )
+            for result in results.values()
+        },
+        claims_omitted={
+            _name(result.evaluator_name): omitted
+            for result in results.values()
+            if (omitted := len(result.claims) - MAX_CLAIMS) > 0
+        },
+        case=stored,
+    )
+
+
+def evaluation_id(run: RunInfo, scorers: Scorers) -> str:
+    """The id of a run's record, which is known before anything is judged."""
+    return deterministic_id(["run", *_run_key(run), *(part for key in scorers for part in key)])
+
+
+def run_id_of(case_id: str, repeat: int) -> str:
+    """Names one evaluation of a case, as records do: its first by the case's own id."""
+    return sendable(case_id if repeat == 0 else f"{case_id}#{repeat + 1}")
+
+
+def observation_of(case_id: str, run_id: str) -> str:
+    """What an evaluation is an observation of: its case, where it is one of several of it.
+
+    Otherwise its run: answers of live traffic may share a case's id and are different answers.
+    """
+    number = run_id.removeprefix(f"{case_id}#")
+    return case_id if number != run_id and number.isdecimal() else run_id
+
+
+def _run_key(run: RunInfo) -> list[str | None]:
+    # With the time of its end, a run under an id that the application uses again is another run;
+    # a job that is delivered twice carries the same time.
+    return [run.run_id, repr(run.ended_at)]
+
+
+def _scorer(metric: str, result: EvaluationResult) -> tuple[str, str, str | None]:
+    return metric, result.judge, result.model
+
+
+def deterministic_id(parts: Iterable[str | None]) -> str:
+    """32 hex digits that depend on nothing but the parts."""
+    digest = blake2b(digest_size=16, person=b"ragaliq-record")
+    for part in parts:
+        encoded = b"-" if part is None else b"+" + part.encode("utf-8", "surrogatepass")
+        # With lengths in between, ("ab", "c") and ("a", "bc") differ.
+        digest.update(len(encoded).to_bytes(8) + encoded)
+    return digest.hexdigest()
+
+
+def _stored_run(run: RunInfo) -> RunInfo:
+    texts = {"run_id", "pipeline", "sampling_reason", "session_id", "response_id"}
+    return run.model_copy(
+        update={
+            name: _name(value) if value else value
+            for name, value in run.model_dump(include=texts).items()
+        }
+        | {"sampling_rules": tuple(_name(rule) for rule in run.sampling_rules)}
+    )
+
+
+# Field by field: a field that is added to a result or a claim is not stored before somebody has
+# asked whether it holds text.
+def _stored_result(
+    result: EvaluationResult, places: _Places, content: ContentPolicy | None
+) -> EvaluationResult:
+    if not math.isfinite(result.threshold):
+        raise ValueError("a threshold that is no number cannot be stored")
+    value = score(result)
+    reasoning = template_explanation(result) or ""
+    if content is not None:
+        reasoning = content.text(result.reasoning, "explanation", MAX_REASONING) or ""
+    return EvaluationResult(
+        evaluator_name=_name(result.evaluator_name),
+        score=value,
+        passed=None if value is None else result.passed,
+        reasoning=reasoning,
+        tokens_used=result.tokens_used,
+        status=result.status,
+        error_type=_name(result.error_type) if result.error_type and is_failure(result) else None,
+        usage=result.usage,
+        claims=tuple(_stored_claim(claim, places, content) for claim in result.claims[:MAX_CLAIMS]),
+        higher_is_better=result.higher_is_better,
+        threshold=result.threshold,
+        judge=_name(result.judge),
+        model=_name(result.model) if result.model else None,
+        calibration=_name(result.calibration),
+        duration=result.duration,
+    )
+
+
+def _stored_claim(
+    claim: ClaimDetail, places: _Places, content: ContentPolicy | None
+) -> ClaimDetail:
+    texts = {"claim": "", "evidence": "", "reason": ""}
+    if content is not None:
+        texts = {
+            "claim": content.text(claim.claim, "claim", MAX_CLAIM_TEXT) or "",
+            "evidence": content.text(claim.evidence, "evidence", MAX_CLAIM_TEXT) or "",
+            "reason": content.text(claim.reason, "explanation", MAX_CLAIM_TEXT) or "",
+        }
+    return ClaimDetail(
+        **texts,
+        verdict=claim.verdict,
+        confidence=claim.confidence,
+        supporting_chunk_ids=tuple(map(_chunk_id, claim.supporting_chunk_ids[:MAX_CHUNKS])),
+        answer_span=places.in_answer(claim.answer_span),
+        evidence_spans=places.in_chunks(claim.evidence_spans),
+        evidence_verified=claim.evidence_verified,
+        decided_by=_name(claim.decided_by),
+        calibration=_name(claim.calibration),
+    )
+
+
+def _stored_case(case: RAGTestCase, content: ContentPolicy) -> RAGTestCase:
+    return RAGTestCase(
+        id=_case_id(case),
+        name=content.text(case.name, "question", MAX_ID) or "",
+        query=content.text(case.query, "question", MAX_QUERY) or "",
+        response=content.text(case.response, "answer", MAX_RESPONSE) or "",
+        context=[_stored_chunk(chunk, content) for chunk in case.context[:MAX_CHUNKS]],
+        tags=[
+            tag
+            for tag in (content.text(tag, "question", MAX_ID) for tag in case.tags[:MAX_TAGS])
+            if tag
+        ],
+    )
+
+
+def _stored_chunk(chunk: str | ContextChunk, content: ContentPolicy) -> str | ContextChunk:
+    if isinstance(chunk, str):
+        return content.text(chunk, "chunk", MAX_CHUNK) or ""
+    return ContextChunk(
+        text=content.text(chunk.text, "chunk", MAX_CHUNK) or "",
+        id=None if chunk.id is None else _chunk_id(chunk.id),
+        score=chunk.score,
+    )
+
+
+class _Places:
+    """Which ranges of characters still hold in the texts that are stored.
+
+    Redaction and shortening move text: a range is kept where the stored text has the same
+    characters there. Without stored texts every range is kept, as it says where and not what.
+    """
+
+    def __init__(self, case: RAGTestCase, stored: RAGTestCase | None) -> None:
+        self._case, self._stored = case, stored
+        self._chunks = _texts_by_id(case)
+        self._stored_chunks = _texts_by_id(stored) if stored is not None else {}
+
+    def in_answer(self, span: tuple[int, int] | None) -> tuple[int, int] | None:
+        if span is None or self._stored is None:
+            return span
+        return span if _same(self._case.response, self._stored.response, *span) else None
+
+    def in_chunks(self, spans: Iterable[EvidenceSpan]) -> tuple[EvidenceSpan, ...]:
+        return tuple(
+            EvidenceSpan(_chunk_id(chunk_id), start, end)
+            for chunk_id, start, end in spans
+            if self._stored is None
+            or _same(
+                self._chunks.get(chunk_id, ""),
+                self._stored_chunks.get(_chunk_id(chunk_id), ""),
+                start,
+                end,
+            )
+        )
+
+
+def _texts_by_id(case: RAGTestCase) -> Mapping[ChunkId, str]:
+    return dict(zip(case.chunk_ids, case.context_texts, strict=True))
+
+
+def _same(original: str, stored: str, start: int, end: int) -> bool:
+    return start < end <= len(stored) and stored[:end] == sendable(original[:end])
+
+
+def _name(text: str) -> str:
+    return sendable(text[:MAX_NAME])
+
+
+def _case_id(case: RAGTestCase) -> str:
+    return sendable(case.id[:MAX_ID])
+
+
+def _chunk_id(chunk_id: ChunkId) -> ChunkId:
+    """The id as it is stored; two that differ only in what is cut off or replaced still differ."""
+    if isinstance(chunk_id, int):
+        return chunk_id
+    kept = sendable(chunk_id[:MAX_ID])
+    return (
+        chunk_id
+        if kept == chunk_id
+        else f"{kept[: MAX_ID - 17]}~{deterministic_id([chunk_id])[:16]}"
+    )

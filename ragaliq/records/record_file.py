@@ -1,0 +1,229 @@
+"""A file of results that survives anything: one JSON object a line, only ever appended.
+
+The first line says how the results were made, so that work is only continued under the same
+settings. A line that a sudden end cut short is the last one, and is dropped when the file is
+opened again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from pydantic import ValidationError
+
+from ragaliq.errors import DatasetError
+from ragaliq.records.record import EvaluationRecord
+from ragaliq.storage.file_lock import lock
+
+__all__ = ["RecordFile", "read_record_file", "read_settings"]
+
+_HEADER = "ragaliq_results"
+_VERSION = 1
+
+
+class RecordFile:
+    """A results file that is being written, by one process at a time; a context manager.
+
+    Args:
+        path: The file; continued when it is there.
+        settings: How the results are made: JSON values by name.
+
+    Raises:
+        DatasetError: The file is no results file, was made under other settings, cannot be
+            written, or another run is writing it.
+    """
+
+    def __init__(self, path: str | Path, *, settings: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        self._settings = dict(settings)
+        try:
+            self._file = self._open()
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def append(self, record: EvaluationRecord) -> None:
+        """Add a result; once this returns, the end of the process does not lose it.
+
+        Raises:
+            DatasetError: The disk is full, or the file cannot be written for another reason.
+        """
+        try:
+            _write(self._file, record.model_dump_json().encode() + b"\n")
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+
+    def leave_out(self, is_unwanted: Callable[[EvaluationRecord], bool]) -> int:
+        """Take results out of the file; see `rewrite`."""
+        return self.rewrite(lambda record: None if is_unwanted(record) else record)
+
+    def rewrite(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> int:
+        """Change results, all at once or, if the process ends here, not at all.
+
+        Args:
+            change: Gives what is to stand in a result's place: itself, another, or None to take
+                it out. Asked twice about each.
+
+        Returns:
+            How many are not as they were.
+
+        Raises:
+            DatasetError: A line is broken, or the file cannot be written.
+        """
+        altered = sum(change(record) is not record for record in read_record_file(self.path))
+        if not altered:
+            return 0
+        beside = self.path.with_name(f".{self.path.name}.new")
+        try:
+            beside.unlink(missing_ok=True)
+            kept = RecordFile(beside, settings=self._settings)
+            for record in read_record_file(self.path):
+                if (changed := change(record)) is not None:
+                    kept.append(changed)
+            os.fsync(kept._file.fileno())
+            # The new file is locked already, so that nobody gets in between.
+            beside.replace(self.path)
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+        self._file.close()
+        self._file = kept._file
+        return altered
+
+    def close(self) -> None:
+        """Close the file; what was appended outlives a loss of power too.
+
+        Raises:
+            DatasetError: The system could not write all of it.
+        """
+        if self._file.closed:
+            return
+        try:
+            with self._file:
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+
+    def _open(self) -> BinaryIO:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Neither "w" nor "a": nothing may be changed before the lock is held.
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        file: BinaryIO = os.fdopen(descriptor, "r+b", buffering=0)
+        try:
+            lock(file, self.path)
+            self._begin(file)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def _begin(self, file: BinaryIO) -> None:
+        if not os.fstat(file.fileno()).st_size:
+            header = {_HEADER: _VERSION, "settings": self._settings}
+            _write(file, json.dumps(header, ensure_ascii=True).encode() + b"\n")
+            return
+        found = read_settings(self.path)
+        if found != self._settings:
+            raise DatasetError(f"{self.path}: {_difference(found, self._settings)}")
+        file.truncate(_end_of_last_line(file))
+        file.seek(0, os.SEEK_END)
+
+
+def _write(file: BinaryIO, data: bytes) -> None:
+    """Write all of it, or take back the part that was written.
+
+    A nearly full disk takes a part of what an unbuffered file is given and reports no error.
+    """
+    start, rest = file.tell(), memoryview(data)
+    try:
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError:
+        file.truncate(start)
+        file.seek(start)
+        raise
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """How the results of a file were made.
+
+    Raises:
+        DatasetError: It is no results file.
+    """
+    with Path(path).open("rb") as file:
+        return _settings_of(file.readline(), Path(path))
+
+
+def read_record_file(path: str | Path) -> Iterator[EvaluationRecord]:
+    """The results of a file, in the order they were written, in bounded memory.
+
+    Raises:
+        DatasetError: The file cannot be read, is no results file, or a line of it is broken. A
+            last line that was cut short by a sudden end is passed over.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            _settings_of(file.readline(), path)
+            for number, line in enumerate(file, start=2):
+                if line.endswith(b"\n"):
+                    yield _record(line, path, number)
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror or error}") from None
+
+
+def _settings_of(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        header = json.loads(line)
+        version, settings = header[_HEADER], header["settings"]
+    except (ValueError, TypeError, KeyError):
+        raise DatasetError(
+            f"{path} is no results file of ragaliq (its first line does not say so)"
+        ) from None
+    if version != _VERSION:
+        raise DatasetError(f"{path} was written by a later ragaliq; update ragaliq to read it")
+    if not isinstance(settings, dict):
+        raise DatasetError(f"{path}, line 1: the settings are no object")
+    return settings
+
+
+def _record(line: bytes, path: Path, number: int) -> EvaluationRecord:
+    try:
+        return EvaluationRecord.model_validate_json(line)
+    except ValidationError as error:
+        place = ".".join(str(part) for part in error.errors()[0]["loc"]) or "it"
+        raise DatasetError(f"{path}, line {number}: {place} is not as ragaliq writes it") from None
+
+
+def _end_of_last_line(file: BinaryIO) -> int:
+    end = file.seek(0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - 65536)
+        file.seek(start)
+        position = file.read(end - start).rfind(b"\n")
+        if position >= 0:
+            return start + position + 1
+        end = start
+    return 0
+
+
+def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    changed = [name for name in {**found, **wanted} if found.get(name) != wanted.get(name)]
+    details = "; ".join(
+        f"{name} was {found.get(name)!r} and is now {wanted.get(name)!r}" for name in changed
+    )
+    return f"its results were made under other settings ({details}); write to another file"

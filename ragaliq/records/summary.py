@@ -1,0 +1,495 @@
+"""Results added up: means with intervals, counts by status, repeats joined by case, costs.
+
+Whatever says something about many results reads it here: `evaluate()`, the command line, gates,
+test runs, reports and stores.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import NamedTuple, Self
+
+from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage, Status
+from ragaliq.records.record import EvaluationRecord, observation_of
+from ragaliq.statistics import Estimate, hajek_mean, mean_estimate
+from ragaliq.statistics.sampling import WeightedSums
+
+__all__ = [
+    "TOLERANCE",
+    "MetricSummary",
+    "PipelineCosts",
+    "Series",
+    "SeriesKey",
+    "Summary",
+    "joint_score",
+    "joint_status",
+]
+
+TOLERANCE = 1e-9
+"""A mean that is below its goal by rounding only has reached it, as for a single case."""
+
+_KINDS = tuple(status.value for status in Status)
+_MAX_PIPELINES = 30
+_OTHER_PIPELINES = "(other pipelines)"
+_LAST_TIME = 253_402_300_799.0  # the end of the year 9999
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSummary:
+    """One metric over all cases. A case that is evaluated several times counts once.
+
+    Attributes:
+        mean: Mean over the cases with a measured score; None where there are none. Where runs had
+            unequal chances of being chosen, each counts for those it stands for.
+        interval: Its 95 % interval; None where there are none.
+        interval_method: How that was made: `wilson`, `student_t`, `bca_bootstrap` or
+            `unseen_share`; see `ragaliq.statistics.mean_estimate`.
+        measured: Number of cases in the mean.
+        statuses: Cases by status, failures included.
+        passed: Cases with a measured score that reaches the threshold.
+        passing: The statuses without a measured score that pass, as the policy says.
+        threshold: The score from which on a case passes.
+        higher_is_better: False for metrics where a low score is good.
+        errors: Failed evaluations by the class of the error.
+        spread: Mean standard deviation of a case's score over its repeats; None without repeats.
+        unscored_repeats: Evaluations without a score, by status, of cases that have one all the
+            same.
+    """
+
+    mean: float | None
+    interval: tuple[float, float] | None
+    interval_method: str | None
+    measured: int
+    statuses: Mapping[str, int]
+    passed: int = 0
+    passing: frozenset[str] = frozenset()
+    threshold: float = 0.0
+    higher_is_better: bool = True
+    errors: Mapping[str, int] = field(default_factory=dict)
+    spread: float | None = None
+    unscored_repeats: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> int:
+        """How many cases there are, of whatever status."""
+        return sum(self.statuses.values())
+
+    @property
+    def is_failed_throughout(self) -> bool:
+        """Whether the judge failed on every case: an outage, which says nothing of the answers."""
+        return all(Status(status).is_failure for status in self.statuses)
+
+
+class SeriesKey(NamedTuple):
+    """What is averaged: a metric, or a metric as one judge decides it."""
+
+    metric: str
+    judge: str = ""
+    model: str | None = None
+
+    @classmethod
+    def by_judge(cls, metric: str, result: EvaluationResult) -> Self:
+        """The series of a result where judges are kept apart."""
+        return cls(metric, result.judge, result.model)
+
+
+class _Entry(NamedTuple):
+    """What a result is an observation of, when and with which weight; numbers as in `Series`."""
+
+    case: int
+    time: float
+    weight: float
+    pipeline: int
+
+
+class Series:
+    """The results of one metric, kept as numbers in arrays: a result takes about 35 bytes.
+
+    So a million results fit into memory that nobody notices.
+
+    Attributes:
+        key: Which.
+        threshold: The score from which on the latest case passes, in [0, 1].
+        higher_is_better: False for metrics where a low score is good.
+        errors: Failed evaluations by the class of the error.
+        passing: The statuses without a measured score that pass.
+        spread: How far a case's score spreads over its repeats; None where each case has one.
+        unscored_repeats: Evaluations without a score, by status, of cases that have one.
+        times: Unix time of each measured score.
+        scores: The measured scores.
+        weights: How many runs of all traffic each stands for; 0 for none.
+        pipelines: The number of each score's pipeline.
+    """
+
+    def __init__(self, key: SeriesKey) -> None:
+        self.key = key
+        self.threshold = 0.0
+        self.higher_is_better = True
+        self.errors: Counter[str] = Counter()
+        self.passing: set[str] = set()
+        self.spread: float | None = None
+        self.unscored_repeats: Counter[str] = Counter()
+        self.times, self.scores, self.weights = array("d"), array("d"), array("d")
+        self.pipelines, self._cases, self._kinds = array("H"), array("q"), array("B")
+        # The same three of the results without a score.
+        self._other_pipelines, self._other_cases = array("H"), array("q")
+        self._other_kinds = array("B")
+        self._statuses: Counter[tuple[int, str]] = Counter()
+        self._passed: Counter[int] = Counter()
+
+    def add(
+        self,
+        result: EvaluationResult,
+        *,
+        case: int,
+        time: float = 0.0,
+        weight: float = 1.0,
+        pipeline: int = 0,
+    ) -> None:
+        """Take in one result.
+
+        Args:
+            result: What was measured.
+            case: A number for what it is an observation of.
+            time: Unix time of the evaluation.
+            weight: How many runs of all traffic it stands for.
+            pipeline: The number of its pipeline.
+        """
+        threshold, status = result.threshold, result.status.value
+        self.threshold = min(1.0, max(0.0, threshold)) if math.isfinite(threshold) else 0.0
+        self.higher_is_better = result.higher_is_better
+        if result.status.is_failure and result.error_type:
+            self.errors[result.error_type] += 1
+        if result.is_measured and result.score is not None:
+            entry = _Entry(case, time, weight, pipeline)
+            self._add_score(result.score, entry, status, passed=bool(result.passed))
+            return
+        if result.passed:
+            self.passing.add(status)
+        self._add_unmeasured(case, pipeline, status)
+
+    def _add_score(self, score: float, entry: _Entry, status: str, *, passed: bool) -> None:
+        self.times.append(entry.time)
+        self.scores.append(score)
+        self.weights.append(entry.weight)
+        self.pipelines.append(entry.pipeline)
+        self._cases.append(entry.case)
+        self._kinds.append(_KINDS.index(status))
+        self._statuses[entry.pipeline, status] += 1
+        self._passed[entry.pipeline] += passed
+
+    def _add_unmeasured(self, case: int, pipeline: int, status: str) -> None:
+        self._other_cases.append(case)
+        self._other_pipelines.append(pipeline)
+        self._other_kinds.append(_KINDS.index(status))
+        self._statuses[pipeline, status] += 1
+
+    # --- what it says -------------------------------------------------------------------------
+
+    def statuses(self, pipeline: int | None = None) -> dict[str, int]:
+        """Results by status, of one pipeline or of all."""
+        counts: Counter[str] = Counter()
+        for (owner, status), count in self._statuses.items():
+            if pipeline is None or owner == pipeline:
+                counts[status] += count
+        return dict(counts)
+
+    def passed(self, pipeline: int | None = None) -> int:
+        """Measured scores that reach the threshold, of one pipeline or of all."""
+        return self._passed.total() if pipeline is None else self._passed[pipeline]
+
+    def estimate(self, pipeline: int | None = None) -> Estimate | None:
+        """The mean score of all traffic with its 95 % interval; None where nothing was measured.
+
+        Scores of runs that stand for no traffic (weight 0) do not count. Where runs had unequal
+        chances of being chosen, each counts for those it stands for.
+        """
+        chosen = [
+            weight > 0 and (pipeline is None or owner == pipeline)
+            for weight, owner in zip(self.weights, self.pipelines, strict=True)
+        ]
+        scores, weights = list(compress(self.scores, chosen)), list(compress(self.weights, chosen))
+        if not scores:
+            return None
+        if min(weights) < max(weights):
+            return hajek_mean(scores, [1.0 / weight for weight in weights], target="process")
+        if pipeline is None:
+            # Results come in the order they are finished: sorted, the same ones resample alike.
+            return mean_estimate(sorted(scores))
+        # Resampling every pipeline too would take longer than reading the file.
+        sums = WeightedSums()
+        for score, weight in zip(scores, weights, strict=True):
+            sums.add(score, 1.0 / weight)
+        return sums.estimate(target="process")
+
+    def trend(self, width: float, pipeline: int | None = None) -> list[tuple[float, Estimate]]:
+        """Start and mean of each bucket of `width` seconds with scores, in the order of time."""
+        buckets: dict[float, WeightedSums] = {}
+        rows = zip(self.times, self.scores, self.weights, self.pipelines, strict=True)
+        for time, score, weight, owner in rows:
+            if weight > 0 and (pipeline is None or owner == pipeline):
+                buckets.setdefault(time // width, WeightedSums()).add(score, 1.0 / weight)
+        return [
+            (number * width, sums.estimate(target="process"))
+            for number, sums in sorted(buckets.items())
+        ]
+
+    def histogram(self, pipeline: int | None = None, *, bins: int = 20) -> list[int]:
+        """Scores in `bins` equal parts of [0, 1]; the last one holds 1.0 as well."""
+        counts = [0] * bins
+        for score, owner in zip(self.scores, self.pipelines, strict=True):
+            if pipeline is None or owner == pipeline:
+                # 0.15 * 20 is a little below 3 in floating point, and 0.15 belongs above.
+                counts[min(bins - 1, int(score * bins + 1e-9))] += 1
+        return counts
+
+    def summary(self) -> MetricSummary:
+        """Its figures."""
+        found = self.estimate()
+        return MetricSummary(
+            mean=found.value if found else None,
+            interval=found.interval if found else None,
+            interval_method=found.method if found else None,
+            measured=len(self.scores),
+            statuses=self.statuses(),
+            passed=self.passed(),
+            passing=frozenset(self.passing),
+            threshold=self.threshold,
+            higher_is_better=self.higher_is_better,
+            errors=dict(self.errors),
+            spread=self.spread,
+            unscored_repeats=dict(self.unscored_repeats),
+        )
+
+    # --- repeats and processes ----------------------------------------------------------------
+
+    def joined(self) -> Series:
+        """The series with one row a case: the mean score, at the time of the first evaluation.
+
+        Several evaluations of a case say how steady the judge is and are one observation: counted
+        apart they would make every interval narrower than the cases allow.
+        """
+        made = Series(self.key)
+        made.threshold, made.higher_is_better = self.threshold, self.higher_is_better
+        made.errors, made.passing = Counter(self.errors), set(self.passing)
+        rows: dict[int, list[int]] = {}
+        for row, case in enumerate(self._cases):
+            rows.setdefault(case, []).append(row)
+        spreads = []
+        for case, evaluations in rows.items():
+            scores = [self.scores[row] for row in evaluations]
+            first, score = evaluations[0], joint_score(scores)
+            if len(scores) > 1:
+                spreads.append(statistics.stdev(scores))
+            made._add_score(
+                score,
+                _Entry(case, self.times[first], self.weights[first], self.pipelines[first]),
+                joint_status(_KINDS[self._kinds[row]] for row in evaluations),
+                passed=score >= self.threshold - TOLERANCE,
+            )
+        made.spread = statistics.fmean(spreads) if spreads else None
+        ended: dict[tuple[int, int], Counter[str]] = {}
+        others = zip(self._other_cases, self._other_pipelines, self._other_kinds, strict=True)
+        for case, pipeline, kind in others:
+            if case in rows:
+                made.unscored_repeats[_KINDS[kind]] += 1
+            else:
+                ended.setdefault((case, pipeline), Counter())[_KINDS[kind]] += 1
+        for (case, pipeline), statuses in ended.items():
+            made._add_unmeasured(case, pipeline, joint_status(statuses))
+        return made
+
+
+@dataclass
+class PipelineCosts:
+    """What the answers of one pipeline cost to evaluate.
+
+    Attributes:
+        name: The application's name for the chain; may be empty.
+        answers: Number of answers.
+        evaluations: Number of evaluations: as many, unless an answer is evaluated several times.
+        tokens: Tokens of all judges.
+        requests: Calls that got a reply.
+        cost: US dollars, as far as known.
+        saved: US dollars by which that is below the list price.
+        unknown_costs: Evaluations whose cost is not known, and not in the sum.
+    """
+
+    name: str
+    answers: int = 0
+    evaluations: int = 0
+    tokens: int = 0
+    requests: int = 0
+    cost: float = 0.0
+    saved: float = 0.0
+    unknown_costs: int = 0
+
+    def add(self, usage: JudgeUsage) -> None:
+        """Take in one evaluation."""
+        self.answers += 1
+        self.evaluations += 1
+        self.tokens += usage.total_tokens
+        self.requests += usage.requests
+        cost = usage.cost_usd
+        if cost is not None and not math.isfinite(cost):
+            cost = None
+        self.cost += cost or 0.0
+        self.saved += usage.saved_usd if math.isfinite(usage.saved_usd) else 0.0
+        self.unknown_costs += cost is None
+
+
+class Summary:
+    """Adds results up, record by record, in little memory.
+
+    A case that is evaluated several times (`run_id_of`) counts once, with the mean of its scores.
+
+    Args:
+        metrics: Names that have figures also where nothing is taken in.
+        by_judge: Average what one judge and model decided, where several may have made the
+            results: they do not agree.
+        max_series: Series beyond this number are not added up; None for no limit.
+
+    Attributes:
+        records: Evaluations taken in; more than cases where cases are evaluated several times.
+        usage: Tokens, requests and money of all.
+        skipped: Results that belong to no series since there are `max_series`.
+        first: Unix time of the first evaluation; infinite where there are none.
+        last: Unix time of the last.
+        without_weight: Evaluations that stand for no traffic.
+    """
+
+    def __init__(
+        self,
+        metrics: Iterable[str] = (),
+        *,
+        by_judge: bool = False,
+        max_series: int | None = None,
+    ) -> None:
+        self._by_judge, self._max_series = by_judge, max_series
+        self.records = self.skipped = self.without_weight = 0
+        self.usage = JudgeUsage()
+        self.first, self.last = math.inf, -math.inf
+        keys = map(SeriesKey, metrics)
+        self._series: dict[SeriesKey, Series] = {key: Series(key) for key in keys}
+        self._joined: dict[SeriesKey, Series] | None = None
+        self._metrics: dict[str, MetricSummary] | None = None
+        self._pipelines: list[PipelineCosts] = []
+        self._numbers: dict[str, int] = {}
+        self._is_repeated = False
+        self._cases, self._owners = array("q"), array("H")
+
+    def add(self, evaluated: EvaluationRecord | Evaluation) -> int:
+        """Take in an evaluation, or its record.
+
+        Returns:
+            The number of its pipeline in `pipelines`.
+        """
+        run = evaluated.run
+        if isinstance(evaluated, EvaluationRecord):
+            case_id, time = evaluated.case_id, evaluated.created_at
+        else:
+            case_id, time = evaluated.case.id, run.ended_at
+        time = min(_LAST_TIME, max(0.0, time)) if math.isfinite(time) else 0.0
+        observation = observation_of(case_id, run.run_id)
+        case = hash((run.pipeline, observation))
+        self._joined = self._metrics = None
+        self._is_repeated |= observation != run.run_id
+        self.records += 1
+        self.usage += evaluated.usage
+        self.without_weight += not run.represents_traffic
+        self.first, self.last = min(self.first, time), max(self.last, time)
+        pipeline = self._pipeline(run.pipeline)
+        self._pipelines[pipeline].add(evaluated.usage)
+        self._cases.append(case)
+        self._owners.append(pipeline)
+        for name, result in evaluated.results.items():
+            key = SeriesKey.by_judge(name, result) if self._by_judge else SeriesKey(name)
+            series = self._series_of(key)
+            if series is None:
+                self.skipped += 1
+                continue
+            series.add(result, case=case, time=time, weight=run.weight(name), pipeline=pipeline)
+        return pipeline
+
+    def _series_of(self, key: SeriesKey) -> Series | None:
+        series = self._series.get(key)
+        if series is None and len(self._series) != self._max_series:
+            series = self._series[key] = Series(key)
+        return series
+
+    def _pipeline(self, name: str) -> int:
+        if name not in self._numbers and len(self._pipelines) >= _MAX_PIPELINES:
+            name = _OTHER_PIPELINES
+        number = self._numbers.setdefault(name, len(self._pipelines))
+        if number == len(self._pipelines):
+            self._pipelines.append(PipelineCosts(name))
+        return number
+
+    @property
+    def cases(self) -> int:
+        """How many cases the evaluations are about."""
+        return len(set(self._cases)) if self._is_repeated else self.records
+
+    @property
+    def series(self) -> Mapping[SeriesKey, Series]:
+        """The results of each metric, with a row a case."""
+        if not self._is_repeated:
+            return self._series
+        if self._joined is None:
+            self._joined = {key: series.joined() for key, series in self._series.items()}
+        return self._joined
+
+    @property
+    def metrics(self) -> Mapping[str, MetricSummary]:
+        """The figures of each metric, by name; of its last judge where judges are kept apart."""
+        if self._metrics is None:
+            self._metrics = {key.metric: each.summary() for key, each in self.series.items()}
+        return self._metrics
+
+    @property
+    def pipelines(self) -> Sequence[PipelineCosts]:
+        """What each pipeline's answers cost; past 30 pipelines, further ones share the last."""
+        if self._is_repeated:
+            owners = Counter(dict(zip(self._cases, self._owners, strict=True)).values())
+            for number, pipeline in enumerate(self._pipelines):
+                pipeline.answers = owners[number]
+        return self._pipelines
+
+    @property
+    def errors(self) -> Counter[str]:
+        """What the judge failed on, over all metrics, by the class of the error."""
+        return sum((series.errors for series in self._series.values()), Counter())
+
+    @property
+    def failed_throughout(self) -> list[str]:
+        """Metrics that the judge failed on for every case."""
+        return [name for name, metric in self.metrics.items() if metric.is_failed_throughout]
+
+
+def joint_score(scores: Sequence[float]) -> float:
+    """The score of a case with these measured ones: their mean."""
+    # A steady judge's mean is what it said, to the last digit.
+    return scores[0] if min(scores) == max(scores) else statistics.fmean(scores)
+
+
+def joint_status(statuses: Mapping[str, int] | Iterable[str]) -> str:
+    """The status of a case whose evaluations ended so: that of a measured one, if there is one.
+
+    A failure says nothing about the answer, so it only counts where there is nothing else.
+    """
+    counts = Counter(statuses)
+    return min(counts, key=lambda status: (_rank(Status(status)), -counts[status]))
+
+
+def _rank(status: Status) -> int:
+    if status is Status.SCORED:
+        return 0
+    if status.is_measured:
+        return 1
+    return 3 if status.is_failure else 2

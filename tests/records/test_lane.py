@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from ragaliq import is_suppressed
+from ragaliq.records import SinkError, SinkLimits
+from ragaliq.records.lane import SinkLane
+
+FAST = {"backoff": 0.001, "max_backoff": 0.01, "timeout": 5.0}
+
+
+@pytest.fixture
+def lane_of():
+    lanes = []
+
+    def build(sink, *, on_error=None, **limits):
+        limits = SinkLimits(**{**FAST, **limits})
+        lanes.append(SinkLane(sink, name=sink.name, limits=limits, on_error=on_error))
+        return lanes[-1]
+
+    yield build
+    for lane in lanes:
+        lane.close(0.0)
+
+
+def adds_up(stats):
+    return stats.records == stats.written + stats.failed + stats.dropped + stats.pending
+
+
+def test_records_reach_the_sink(lane_of, list_sink, record_of):
+    sink = list_sink()
+    lane = lane_of(sink)
+    records = [record_of(number) for number in range(5)]
+    for record in records:
+        lane.put(record)
+    assert lane.flush(5.0)
+    assert list(sink.kept.values()) == records
+    stats = lane.stats()
+    assert (stats.written, stats.pending) == (5, 0)
+    assert adds_up(stats)
+
+
+def test_records_that_wait_are_written_together_and_never_too_many(
+    lane_of, list_sink, record_of, until
+):
+    gate = asyncio.Event()
+    sink = list_sink(gate)
+    lane = lane_of(sink, max_batch=4)
+    lane.put(record_of(0))
+    until(lambda: sink.calls)
+    for number in range(1, 10):
+        lane.put(record_of(number))
+    lane._thread.loop().call_soon_threadsafe(gate.set)
+    assert lane.flush(5.0)
+    assert [len(call) for call in sink.calls] == [1, 4, 4, 1]
+
+
+def test_a_failure_that_passes_is_tried_again(lane_of, list_sink, record_of):
+    sink = list_sink(SinkError("down", kind="http_500"), ConnectionError("down"))
+    told = []
+    lane = lane_of(sink, on_error=lambda name, kind: told.append((name, kind)))
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    stats = lane.stats()
+    assert (stats.written, stats.failed) == (1, 0)
+    assert stats.errors == {"http_500": 1, "ConnectionError": 1}
+    assert told == [("list", "http_500"), ("list", "ConnectionError")]
+
+
+def test_a_record_is_given_up_after_the_last_attempt(lane_of, list_sink, record_of):
+    sink = list_sink(*[SinkError("down", kind="http_500")] * 10)
+    lane = lane_of(sink, attempts=3)
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    stats = lane.stats()
+    assert (len(sink.calls), stats.failed, stats.errors) == (3, 1, {"http_500": 3})
+    assert adds_up(stats)
+
+
+def test_a_permanent_failure_is_not_tried_again(lane_of, list_sink, record_of):
+    sink = list_sink(SinkError("no", kind="unauthorized", permanent=True))
+    lane = lane_of(sink)
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    assert (len(sink.calls), lane.stats().failed) == (1, 1)
+
+
+def test_only_what_was_not_delivered_is_sent_again(lane_of, list_sink, record_of, until):
+    gate, records = asyncio.Event(), [record_of(number) for number in range(3)]
+    sink = list_sink(gate, SinkError("no", kind="not_found", undelivered=records[1:2]))
+    lane = lane_of(sink)
+    lane.put(record_of(99))
+    until(lambda: sink.calls)
+    for record in records:
+        lane.put(record)
+    lane._thread.loop().call_soon_threadsafe(gate.set)
+    assert lane.flush(5.0)
+    ids = [record.evaluation_id for record in records]
+    assert sink.calls[1:] == [ids, ids[1:2]]
+    assert lane.stats().written == 4
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError(), RuntimeError("zebra")]
+)
+def test_whatever_a_sink_raises_the_lane_goes_on(lane_of, list_sink, record_of, error, caplog):
+    sink = list_sink(error)
+    lane = lane_of(sink)
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    assert lane.stats().written == 1
+    assert lane.stats().errors == {type(error).__name__: 1}
+    assert "zebra" not in caplog.text
+
+
+def test_a_sink_that_hangs_is_cut_off_and_tried_again(lane_of, list_sink, record_of):
+    sink = list_sink(asyncio.Event())
+    lane = lane_of(sink, timeout=0.02)
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    assert lane.stats().errors == {"TimeoutError": 1}
+    assert lane.stats().written == 1
+
+
+def test_records_beyond_the_queue_are_dropped_and_counted(lane_of, list_sink, record_of):
+    gate = asyncio.Event()
+    lane = lane_of(list_sink(gate), max_queue=3)
+    for number in range(8):
+        lane.put(record_of(number))
+    stats = lane.stats()
+    assert (stats.dropped, stats.pending) == (5, 3)
+    assert adds_up(stats)
+    lane._thread.loop().call_soon_threadsafe(gate.set)
+    assert lane.flush(5.0)
+    assert lane.stats().written == 3
+
+
+def test_records_whose_texts_are_too_long_together_are_dropped(
+    lane_of, list_sink, record_of, captured
+):
+    gate, records = asyncio.Event(), [record_of(number, content=captured) for number in range(4)]
+    lane = lane_of(list_sink(gate), max_characters=2 * records[0].size)
+    for record in records:
+        lane.put(record)
+    assert lane.stats().dropped == 2
+    lane._thread.loop().call_soon_threadsafe(gate.set)
+    assert lane.flush(5.0)
+    lane.put(record_of(9, content=captured))
+    assert lane.flush(5.0)
+    assert lane.stats().written == 3
+
+
+def test_closing_drops_and_counts_what_a_dead_sink_left(lane_of, list_sink, record_of):
+    sink = list_sink(asyncio.Event())
+    lane = lane_of(sink)
+    for number in range(4):
+        lane.put(record_of(number))
+    assert not lane.close(0.02)
+    lane.put(record_of(9))
+    stats = lane.stats()
+    assert (stats.dropped, stats.pending, stats.records) == (5, 0, 5)
+    assert sink.closed == 1
+
+
+def test_a_sink_that_blocks_its_thread_delays_no_caller(lane_of, record_of):
+    release = threading.Event()
+
+    class Blocking:
+        name = "blocking"
+
+        async def write(self, records):
+            release.wait(30.0)
+
+        async def aclose(self): ...
+
+    lane = lane_of(Blocking())
+    lane.put(record_of())
+    assert not lane.flush(0.01)
+    assert not lane.close(0.01)
+    assert lane.stats().dropped == 1
+    release.set()
+
+
+def test_each_kind_of_failure_is_logged_once(lane_of, list_sink, record_of, caplog):
+    sink = list_sink(*[SinkError("the server is down", kind="http_500")] * 4)
+    lane = lane_of(sink)
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    assert caplog.text.count("the server is down") == 1
+
+
+def test_what_a_sink_does_is_not_taken_for_the_application(lane_of, record_of):
+    seen = []
+
+    class Curious:
+        name = "curious"
+
+        async def write(self, records):
+            seen.append(is_suppressed())
+
+        async def aclose(self): ...
+
+    lane = lane_of(Curious())
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    assert seen == [True]
+
+
+def test_what_a_sink_asks_for_is_not_instrumented(lane_of, record_of):
+    from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
+
+    seen = []
+
+    class Curious:
+        name = "curious"
+
+        async def write(self, records):
+            seen.append(get_value(_SUPPRESS_INSTRUMENTATION_KEY))
+
+        async def aclose(self): ...
+
+    lane = lane_of(Curious())
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    assert seen == [True]
+
+
+def test_a_hook_that_raises_does_not_stop_the_lane(lane_of, list_sink, record_of):
+    def broken(name, kind):
+        raise ValueError
+
+    lane = lane_of(list_sink(SinkError("down")), on_error=broken)
+    lane.put(record_of())
+    assert lane.flush(5.0)
+    assert lane.stats().written == 1
+
+
+class Settled:
+    name = "settled"
+
+    def __init__(self, *, fails=False):
+        self.written, self.settled, self.fails = 0, [], fails
+
+    async def write(self, records):
+        self.written += len(records)
+
+    async def settle(self):
+        self.settled.append(self.written)
+        if self.fails:
+            raise OSError("the disk is gone")
+
+    async def aclose(self):
+        pass
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_flush_lets_a_sink_settle_once_for_what_was_written(lane_of, record_of, fails):
+    sink = Settled(fails=fails)
+    lane = lane_of(sink)
+    assert lane.flush(5.0)
+    assert sink.settled == []
+    for number in range(2):
+        lane.put(record_of(number))
+        assert lane.flush(5.0)
+        assert lane.flush(5.0)
+    assert sink.settled == [1, 2]

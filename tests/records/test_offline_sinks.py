@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from ragaliq import ConfigurationError, RAGTestCase, evaluate
+from ragaliq.records import SinkError
+from ragaliq.records.sqlite import read_records
+from ragaliq.testing import ScriptedJudge
+
+
+@pytest.fixture
+def cases():
+    return [
+        RAGTestCase(id=f"case-{number}", query="q", context=["Alpha is one."], response="Alpha.")
+        for number in range(5)
+    ]
+
+
+def test_results_of_a_run_over_cases_are_stored(cases, tmp_path):
+    run = evaluate(cases, judge=ScriptedJudge(), sinks=[f"sqlite:///{tmp_path}/s.db"], pipeline="p")
+    records = list(read_records(tmp_path / "s.db", pipeline="p"))
+    assert {record.case_id for record in records} == {case.id for case in cases}
+    assert all(record.case is None and record.lag is None for record in records)
+    assert run.sinks["sqlite"].written == 5
+
+
+def test_a_second_run_over_the_same_cases_is_kept_beside_the_first(cases, tmp_path):
+    for _ in range(2):
+        evaluate(cases, judge=ScriptedJudge(), sinks=[f"sqlite:///{tmp_path}/s.db"])
+    assert len(list(read_records(tmp_path / "s.db"))) == 10
+
+
+def test_texts_are_stored_redacted_when_asked_for(cases, tmp_path):
+    evaluate(
+        cases,
+        judge=ScriptedJudge(),
+        sinks=[f"sqlite:///{tmp_path}/s.db"],
+        capture_content=True,
+        redact=lambda text, _: text.replace("Alpha", "■"),
+    )
+    record = next(read_records(tmp_path / "s.db"))
+    assert (record.case.response, record.case.context[0]) == ("■.", "■ is one.")
+
+
+def test_a_sink_that_fails_does_not_fail_the_run(cases, list_sink):
+    sink = list_sink(*[SinkError("no", kind="unauthorized", permanent=True)] * 9)
+    run = evaluate(cases, judge=ScriptedJudge(), sinks=[sink])
+    assert len(run) == 5
+    assert run.sinks["list"].failed == 5
+
+
+def test_more_cases_than_a_live_queue_holds_are_all_stored(cases, list_sink):
+    sink = list_sink()
+    many = [cases[0].model_copy(update={"id": str(number)}) for number in range(1100)]
+    run = evaluate(many, judge=ScriptedJudge(), evaluators=["relevance"], sinks=[sink])
+    assert run.sinks["list"].written == len(sink.kept) == 1100
+
+
+def test_what_is_no_sink_is_refused_before_anything_is_paid(cases):
+    judge = ScriptedJudge()
+    with pytest.raises(ConfigurationError, match="sink"):
+        evaluate(cases, judge=judge, sinks=["nowhere"])
+    assert judge.calls == []

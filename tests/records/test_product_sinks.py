@@ -1,0 +1,291 @@
+"""What the sinks for products send, and what becomes of it when the product is in trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import socket
+
+import pytest
+
+from ragaliq import ConfigurationError
+from ragaliq.core.results import Status
+from ragaliq.records import SinkError, SinkLimits
+from ragaliq.records.lane import SinkLane
+from ragaliq.records.langfuse import LangfuseSink
+from ragaliq.records.mlflow import MLflowSink
+from ragaliq.records.phoenix import PhoenixSink
+
+KEY = "sk-very-secret"
+PRODUCTS = ["Phoenix", "Langfuse", "MLflow"]
+
+
+def sink_for(product, url):
+    if product == "Phoenix":
+        return PhoenixSink(url, api_key=KEY)
+    if product == "Langfuse":
+        return LangfuseSink(url, public_key="pk", secret_key=KEY)
+    return MLflowSink(url, token=KEY)
+
+
+def send(sink, *records):
+    async def both():
+        try:
+            await sink.write(records)
+        finally:
+            await sink.aclose()
+
+    asyncio.run(both())
+
+
+def kept(receiver):
+    if hasattr(receiver, "traces"):
+        return [a for assessments in receiver.traces.values() for a in assessments]
+    return list(receiver.kept.values())
+
+
+@pytest.fixture(params=PRODUCTS)
+def product(request):
+    return request.param
+
+
+@pytest.fixture
+def receiver(receiver_of, product, record_of):
+    receiver = receiver_of(product)
+    if product == "MLflow":
+        for number in range(5):
+            receiver.traces[f"tr-{record_of(number).run.target.trace_id}"] = []
+    return receiver
+
+
+# --- what holds for all ---------------------------------------------------------------------
+
+
+def test_every_metric_of_every_record_arrives_once_however_often_it_is_sent(
+    product, receiver, record_of, result_of
+):
+    results = [result_of(), result_of(1.0, name="relevance")]
+    records = [record_of(number, results) for number in range(3)]
+    sink = sink_for(product, receiver.url)
+    send(sink, *records)
+    send(sink, *records)
+    assert len(kept(receiver)) == 6
+
+
+@pytest.mark.parametrize("failure_first", [True, False])
+def test_a_failure_never_takes_the_place_of_a_score_whichever_is_sent_first(
+    product, receiver, record_of, result_of, failure_first
+):
+    scored = record_of()
+    failed = record_of(results=[result_of(None, status=Status.JUDGE_ERROR, error_type="E")])
+    assert scored.evaluation_id == failed.evaluation_id
+    sink = sink_for(product, receiver.url)
+    for record in (failed, scored, failed) if failure_first else (scored, failed, scored):
+        send(sink, record)
+    assert [score for score in map(score_in, kept(receiver)) if score is not None] == [0.5]
+
+
+def score_in(entry):
+    value = (entry.get("result") or entry.get("feedback") or entry).get
+    found = value("score", value("value"))
+    return found if isinstance(found, float) else None
+
+
+def test_no_text_is_sent_without_content_capture(product, receiver, record_of, captured):
+    send(sink_for(product, receiver.url), record_of())
+    assert "zebra" not in str(receiver.requests).lower()
+    send(sink_for(product, receiver.url), record_of(1, content=captured))
+    assert "One zebra claim is wrong." in str(receiver.requests)
+
+
+def test_a_run_without_a_span_is_passed_over(product, receiver, record_of):
+    send(sink_for(product, receiver.url), record_of(target=None))
+    assert receiver.requests == []
+
+
+def test_the_key_is_sent_and_shown_nowhere(product, receiver, record_of):
+    sink = sink_for(product, receiver.url)
+    send(sink, record_of())
+    (_, _, headers, _), *_ = receiver.requests
+    expected = f"Bearer {KEY}"
+    if product == "Langfuse":
+        expected = f"Basic {base64.b64encode(f'pk:{KEY}'.encode()).decode()}"
+    assert headers["authorization"] == expected
+    assert KEY not in repr(sink)
+    receiver.faults = [receiver.Fault(401)]
+    with pytest.raises(SinkError) as caught:
+        send(sink, record_of())
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "permanent"),
+    [(500, False), (503, False), (429, False), (404, False), (401, True), (403, True)],
+)
+def test_what_passes_is_told_from_what_does_not(product, receiver, record_of, status, permanent):
+    receiver.faults = [receiver.Fault(status)]
+    with pytest.raises(SinkError) as caught:
+        send(sink_for(product, receiver.url), record_of())
+    assert (caught.value.kind, caught.value.permanent) == (f"http_{status}", permanent)
+    # What the server says may quote what it got.
+    assert "zebra" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["7", "Wed, 21 Oct 2099 07:28:00 GMT", "soon"])
+def test_the_wait_a_server_asks_for_is_passed_on(product, receiver, record_of, value):
+    receiver.faults = [receiver.Fault(429, {"retry-after": value})]
+    with pytest.raises(SinkError) as caught:
+        send(sink_for(product, receiver.url), record_of())
+    wait = caught.value.retry_after
+    assert wait == 7.0 if value == "7" else wait is None if value == "soon" else wait > 10_000
+
+
+def test_a_server_that_is_not_there_is_a_failure_that_may_pass(product, record_of):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    with pytest.raises(SinkError) as caught:
+        send(sink_for(product, url), record_of())
+    assert (caught.value.kind, caught.value.permanent) == ("unreachable", False)
+
+
+def test_faults_of_all_kinds_pass_and_leave_each_score_once(product, receiver, record_of):
+    fault = receiver.Fault
+    receiver.faults = [fault(500), fault(429, {"retry-after": "0"}), fault(), fault(503)]
+    limits = SinkLimits(timeout=2.0, backoff=0.001, max_backoff=0.01, attempts=6)
+    lane = SinkLane(sink_for(product, receiver.url), name="product", limits=limits)
+    for number in range(3):
+        lane.put(record_of(number))
+    assert lane.flush(60.0)
+    stats = lane.stats()
+    assert (stats.written, stats.failed) == (3, 0)
+    assert {"http_500", "http_429", "TimeoutError", "http_503"} == set(stats.errors)
+    assert len(kept(receiver)) == 3
+    assert lane.close(5.0)
+
+
+@pytest.mark.parametrize("address", ["localhost:6006", "ftp://host", "http://u:p@host"])
+def test_a_wrong_address_is_refused_when_the_sink_is_made(product, address):
+    with pytest.raises(ConfigurationError) as caught:
+        sink_for(product, address)
+    assert "u:p" not in str(caught.value)
+
+
+# --- one by one -----------------------------------------------------------------------------
+
+
+def test_phoenix_gets_the_score_its_label_and_facts(receiver_of, record_of):
+    receiver = receiver_of("Phoenix")
+    record = record_of()
+    send(PhoenixSink(f"{receiver.url}/v1/traces"), record)
+    (annotation,) = kept(receiver)
+    assert annotation.pop("metadata")["ragaliq.claims.contradicted"] == 1
+    assert annotation == {
+        "span_id": record.run.target.span_id,
+        "name": "faithfulness",
+        "annotator_kind": "CODE",
+        "identifier": record.metric_id("faithfulness"),
+        "result": {"score": 0.5, "label": "fail", "explanation": "1 of 2 claims supported"},
+    }
+
+
+def failed(result_of):
+    return result_of(None, status=Status.JUDGE_TIMEOUT, error_type="JudgeTimeoutError")
+
+
+def test_phoenix_gets_a_failure_as_a_label_without_a_score(receiver_of, record_of, result_of):
+    receiver = receiver_of("Phoenix")
+    send(PhoenixSink(receiver.url), record_of(results=[failed(result_of)]))
+    assert kept(receiver)[0]["result"] == {"label": "judge_timeout"}
+
+
+def test_langfuse_gets_a_score_on_the_observation(receiver_of, record_of):
+    receiver = receiver_of("Langfuse")
+    record = record_of()
+    send(LangfuseSink(receiver.url, public_key="pk", secret_key=KEY), record)
+    (score,) = kept(receiver)
+    assert score.pop("metadata")["ragaliq.run_id"] == "run-0"
+    assert score == {
+        "id": record.metric_id("faithfulness"),
+        "traceId": record.run.target.trace_id,
+        "observationId": record.run.target.span_id,
+        "name": "faithfulness",
+        "value": 0.5,
+        "dataType": "NUMERIC",
+        "comment": "1 of 2 claims supported",
+        "timestamp": "2023-11-14T22:13:20+00:00",
+    }
+
+
+def test_langfuse_gets_a_failure_as_a_category_of_another_name(receiver_of, record_of, result_of):
+    receiver = receiver_of("Langfuse")
+    sink = LangfuseSink(receiver.url, public_key="pk", secret_key=KEY)
+    send(sink, record_of(results=[failed(result_of)]))
+    (score,) = kept(receiver)
+    assert (score["name"], score["value"]) == ("faithfulness_status", "judge_timeout")
+    assert score["dataType"] == "CATEGORICAL"
+
+
+def test_a_langfuse_server_that_takes_no_lists_gets_one_score_at_a_time(receiver_of, record_of):
+    receiver = receiver_of("Langfuse", lists=False)
+    sink = LangfuseSink(receiver.url, public_key="pk", secret_key=KEY)
+    send(sink, record_of(1), record_of(2))
+    assert len(kept(receiver)) == 2
+
+
+def test_mlflow_gets_feedback_on_the_trace(receiver_of, record_of, result_of):
+    receiver = receiver_of("MLflow")
+    record = record_of(
+        results=[result_of(), failed(result_of).model_copy(update={"evaluator_name": "f"})]
+    )
+    receiver.traces[f"tr-{record.run.target.trace_id}"] = []
+    send(MLflowSink(receiver.url), record)
+    good, bad = kept(receiver)
+    assert good["metadata"]["ragaliq.metric_id"] == record.metric_id("faithfulness")
+    assert all(isinstance(value, str) for value in good["metadata"].values())
+    assert (good["assessment_name"], good["feedback"]) == ("faithfulness", {"value": 0.5})
+    assert good["source"] == {"source_type": "CODE", "source_id": "scripted"}
+    assert bad["feedback"] == {"value": None, "error": {"error_code": "JUDGE_TIMEOUT"}}
+
+
+def test_a_trace_mlflow_does_not_know_yet_is_tried_again_and_delays_no_other(
+    receiver_of, record_of
+):
+    receiver = receiver_of("MLflow")
+    records = [record_of(number) for number in range(3)]
+    receiver.traces = {f"tr-{record.run.target.trace_id}": [] for record in records[1:]}
+    with pytest.raises(SinkError) as caught:
+        send(MLflowSink(receiver.url), *records)
+    assert (caught.value.permanent, caught.value.undelivered) == (False, records[:1])
+    assert len(kept(receiver)) == 2
+
+
+@pytest.mark.parametrize("product", ["Phoenix", "Langfuse"])
+def test_one_record_that_is_refused_does_not_keep_the_others_out(
+    product, receiver_of, record_of, result_of
+):
+    receiver = receiver_of(product)
+    records = [record_of(1), record_of(2, [result_of(name="unwelcome")]), record_of(3)]
+    with pytest.raises(SinkError) as caught:
+        send(sink_for(product, receiver.url), *records)
+    assert (caught.value.permanent, caught.value.undelivered) == (True, records[1:2])
+    assert len(kept(receiver)) == 2
+
+
+def test_addresses_and_keys_come_from_each_products_own_variables(monkeypatch):
+    with pytest.raises(ConfigurationError, match="LANGFUSE_SECRET_KEY"):
+        LangfuseSink()
+    with pytest.raises(ConfigurationError, match="MLFLOW_TRACKING_URI"):
+        MLflowSink()
+    assert repr(PhoenixSink()) == "PhoenixSink('http://localhost:6006')"
+    for name, value in {
+        "PHOENIX_COLLECTOR_ENDPOINT": "http://phoenix:6006/",
+        "LANGFUSE_HOST": "https://langfuse.example",
+        "LANGFUSE_PUBLIC_KEY": "pk",
+        "LANGFUSE_SECRET_KEY": KEY,
+        "MLFLOW_TRACKING_URI": "http://mlflow:5000",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert repr(PhoenixSink()) == "PhoenixSink('http://phoenix:6006')"
+    assert repr(LangfuseSink()) == "LangfuseSink('https://langfuse.example')"
+    assert repr(MLflowSink()) == "MLflowSink('http://mlflow:5000')"

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ragaliq import Evaluation, EvaluationResult, RAGTestCase, RunInfo
+from ragaliq.core.results import Status
+from ragaliq.records import EvaluationRecord, evaluation_record
+from ragaliq.telemetry.content import ContentPolicy
+
+SECRETS = ("zebra", "flies", "striped")
+
+
+def test_without_content_capture_no_text_is_in_a_record(record_of, result_of):
+    failed = result_of(
+        None, name="relevance", status=Status.JUDGE_ERROR, error="zebra", error_type="E"
+    )
+    text = record_of(results=[result_of(), failed]).model_dump_json().lower()
+    assert [secret for secret in SECRETS if secret in text] == []
+
+
+def test_without_content_capture_verdicts_numbers_and_places_are_kept(record_of):
+    record = record_of()
+    assert record.case is None
+    (metric,) = record.results.values()
+    assert (metric.score, metric.passed, metric.status) == (0.5, False, "scored")
+    assert [claim.verdict for claim in metric.claims] == ["SUPPORTED", "CONTRADICTED"]
+    assert metric.claims[0].answer_span == (0, 21)
+    assert metric.claims[0].evidence_spans == ((0, 13, 27),)
+    assert record.usage.cost_usd == 0.001
+
+
+def test_with_content_capture_the_texts_are_kept(record_of, captured, case):
+    record = record_of(content=captured)
+    assert (record.case.query, record.case.response) == (case.query, case.response)
+    assert record.case.context_texts == case.context_texts
+    claim = record.results["faithfulness"].claims[0]
+    assert claim.claim == "The zebra is striped."
+    assert record.case.response[slice(*claim.answer_span)] == claim.claim
+    assert (claim.evidence, claim.reason) == ("striped animal", "The zebra chunk says so.")
+
+
+def test_signs_that_receivers_refuse_are_replaced_and_ranges_behind_them_hold(
+    run_of, result_of, captured
+):
+    chunk, answer = "A zebra is a striped animal.", "The zebra is striped. It flies."
+    case = RAGTestCase(
+        query="\0",
+        context=[chunk.replace(" ", "\0")],
+        response=answer.replace("zebra", "zebr\ud800"),
+    )
+    result = result_of().model_copy(update={"reasoning": "because\0"})
+    evaluation = Evaluation(case=case, results={"f": result}, run=run_of(pipeline="a\0b"))
+    record = evaluation_record(evaluation, content=captured)
+    text = record.model_dump_json()
+    assert "\\u0000" not in text
+    first, second = record.results["faithfulness"].claims
+    assert (first.answer_span, second.answer_span) == ((0, 21), (22, 31))
+    assert first.evidence_spans == ((0, 13, 27),)
+
+
+@pytest.mark.parametrize("on", [{"on_spans": True}, {"on_events": True}])
+def test_content_meant_for_one_signal_alone_does_not_reach_sinks(record_of, on):
+    assert record_of(content=ContentPolicy(**on)).case is None
+
+
+def test_the_redactor_sees_every_text_before_it_is_cut(case, result_of, captured):
+    seen = {}
+
+    def redact(text, kind):
+        seen.setdefault(kind, []).append(len(text))
+        return text.replace("secret", "■")
+
+    long = RAGTestCase(query="secret " * 9000, context=["c" * 50_000], response="r" * 50_000)
+    evaluation = Evaluation(
+        case=long, results={"faithfulness": result_of()}, run=RunInfo(run_id="r")
+    )
+    record = evaluation_record(
+        evaluation,
+        content=ContentPolicy(on_spans=True, on_events=True, redact=redact),
+    )
+    assert set(seen) == {"question", "answer", "chunk", "claim", "evidence", "explanation"}
+    assert max(seen["chunk"]) == 50_000
+    assert "secret" not in record.model_dump_json()
+    assert len(record.case.response) < 50_000
+
+
+def test_a_place_that_redaction_has_moved_is_left_out(record_of):
+    def redact(text, kind):
+        return text.replace("The zebra", "It") if kind == "answer" else text
+
+    content = ContentPolicy(on_spans=True, on_events=True, redact=redact)
+    claims = record_of(content=content).results["faithfulness"].claims
+    assert [claim.answer_span for claim in claims] == [None, None]
+    assert claims[0].evidence_spans == ((0, 13, 27),)
+
+
+def test_a_text_whose_redactor_fails_is_dropped(record_of):
+    def redact(text, kind):
+        raise ValueError(text)
+
+    record = record_of(content=ContentPolicy(on_spans=True, on_events=True, redact=redact))
+    text = record.model_dump_json().lower()
+    assert [secret for secret in SECRETS if secret in text] == []
+
+
+def test_the_same_job_gives_the_same_ids_and_another_run_or_judge_others(record_of, result_of):
+    first, again = record_of(), record_of()
+    assert first.evaluation_id == again.evaluation_id
+    assert first.metric_id("faithfulness") == again.metric_id("faithfulness")
+    other_judge = [result_of().model_copy(update={"judge": "claude"})]
+    others = [record_of(1), record_of(ended_at=5.0), record_of(results=other_judge)]
+    assert len({first.evaluation_id, *(other.evaluation_id for other in others)}) == 4
+
+
+def test_a_failure_and_an_undefined_score_have_no_score(record_of, result_of):
+    zero_for_failure = EvaluationResult(
+        evaluator_name="a", score=0.0, passed=False, status=Status.JUDGE_REFUSED
+    )
+    undefined = EvaluationResult(
+        evaluator_name="b", score=float("nan"), passed=False, status=Status.NO_CLAIMS
+    )
+    record = record_of(results=[zero_for_failure, undefined])
+    assert [(each.score, each.passed) for each in record.results.values()] == [(None, None)] * 2
+
+
+@pytest.mark.parametrize("content", [ContentPolicy(), ContentPolicy(on_spans=True, on_events=True)])
+def test_a_record_survives_json(record_of, content):
+    record = record_of(content=content)
+    text = record.model_dump_json()
+    assert EvaluationRecord.model_validate_json(text) == record
+    assert json.loads(text)["schema_version"] == 1
+
+
+def test_lone_surrogates_do_not_keep_a_record_from_being_written(result_of, captured):
+    case = RAGTestCase(id="\ud800", query="\ud800", context=["\udfff"], response="\ud800")
+    run = RunInfo(run_id="\ud800", pipeline="\ud800", session_id="\ud800")
+    evaluation = Evaluation(case=case, results={"faithfulness": result_of()}, run=run)
+    record = evaluation_record(evaluation, content=captured)
+    assert EvaluationRecord.model_validate_json(record.model_dump_json()) == record

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import stat
+from contextlib import closing
+
+import pytest
+
+from ragaliq import ConfigurationError, DatasetError
+from ragaliq.core.results import Status
+from ragaliq.records import SinkError
+from ragaliq.records.sqlite import SQLiteStore, read_records
+from ragaliq.storage.schema import _RECORDS, APPLICATION_ID, SCHEMA_VERSION
+
+
+def write(store, *records):
+    async def both():
+        try:
+            await store.write(records)
+        finally:
+            await store.aclose()
+
+    asyncio.run(both())
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store.db"
+
+
+def test_what_is_written_is_read_again(path, record_of):
+    records = [record_of(number) for number in range(3)]
+    write(SQLiteStore(f"sqlite:///{path}"), *records)
+    assert list(read_records(f"sqlite:///{path}")) == records
+
+
+def test_a_record_written_twice_is_there_once(path, record_of):
+    store = SQLiteStore(path)
+    write(store, record_of(), record_of())
+    write(store, record_of())
+    assert len(list(read_records(path))) == 1
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM metrics").fetchone() == (1,)
+
+
+def test_a_failure_never_replaces_a_score_but_a_score_replaces_a_failure(
+    path, record_of, result_of
+):
+    store = SQLiteStore(path)
+    failed = [result_of(None, status=Status.JUDGE_ERROR, error_type="JudgeAPIError")]
+    write(store, record_of(results=failed))
+    write(store, record_of())
+    write(store, record_of(results=failed))
+    (record,) = read_records(path)
+    assert record.results["faithfulness"].score == 0.5
+
+
+def test_the_same_run_id_at_another_time_is_another_run(path, record_of):
+    write(SQLiteStore(path), record_of(ended_at=1.0), record_of(ended_at=2.0))
+    assert len(list(read_records(path))) == 2
+
+
+def test_only_its_owner_may_read_the_store_and_what_sqlite_puts_beside_it(path, record_of):
+    store = SQLiteStore(path)
+    asyncio.run(store.write([record_of()]))
+    files = list(path.parent.iterdir())
+    assert {file.name for file in files} == {"store.db", "store.db-wal", "store.db-shm"}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    asyncio.run(store.aclose())
+
+
+def test_a_folder_that_is_not_there_is_made(tmp_path, record_of):
+    path = tmp_path / "some" / "where" / "store.db"
+    write(SQLiteStore(path), record_of())
+    assert len(list(read_records(path))) == 1
+
+
+def test_an_address_may_be_relative_to_where_the_process_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = SQLiteStore("sqlite:///data/live%20runs.db?max_age_days=30&max_rows=10")
+    assert store.path == tmp_path / "data" / "live runs.db"
+    assert SQLiteStore("sqlite:////srv/live.db").path.as_posix() == "/srv/live.db"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "sqlite://",
+        "sqlite://host/live.db",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "postgresql://user:secret@host/live",
+        "sqlite:///live.db?max_age=3",
+        "sqlite:///live.db?max_rows=many",
+        "sqlite:///live.db?max_rows=0",
+    ],
+)
+def test_a_wrong_address_is_refused_when_the_store_is_made(address):
+    with pytest.raises(ConfigurationError) as caught:
+        SQLiteStore(address)
+    assert "secret" not in str(caught.value)
+
+
+# --- limits ---------------------------------------------------------------------------------
+
+
+def test_the_oldest_records_beyond_the_limit_are_deleted(path, record_of):
+    write(SQLiteStore(path, max_rows=3), *(record_of(number) for number in range(8)))
+    assert [record.run.run_id for record in read_records(path)] == ["run-5", "run-6", "run-7"]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM metrics").fetchone() == (3,)
+
+
+def test_records_that_are_too_old_are_deleted(path, record_of):
+    import time
+
+    now = time.time()
+    records = [record_of(1, created_at=now - 3 * 86_400), record_of(2, created_at=now - 3600)]
+    write(SQLiteStore(path, max_age_days=2), *records)
+    assert [record.run.run_id for record in read_records(path)] == ["run-2"]
+
+
+def test_deleting_gives_the_space_back(path, record_of, captured):
+    write(SQLiteStore(path), *(record_of(number, content=captured) for number in range(500)))
+    before = path.stat().st_size
+    write(SQLiteStore(path, max_rows=10), record_of(9999))
+    assert path.stat().st_size < before / 2
+
+
+# --- older and newer forms ------------------------------------------------------------------
+
+
+def test_a_store_of_the_first_form_is_migrated_and_keeps_its_records(path, record_of):
+    write(SQLiteStore(path), record_of(1))
+    with closing(sqlite3.connect(path)) as new, closing(sqlite3.connect(f"{path}.v1")) as old:
+        old.executescript(_RECORDS)
+        for table in ("evaluations", "metrics", "records"):
+            rows = new.execute(f"SELECT * FROM {table}").fetchall()
+            old.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)
+        old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        old.execute("PRAGMA user_version = 1")
+        old.commit()
+    first_form = f"{path}.v1"
+    assert [record.run.run_id for record in read_records(first_form)] == ["run-1"]
+    write(SQLiteStore(first_form), record_of(2))
+    assert [record.run.run_id for record in read_records(first_form)] == ["run-1", "run-2"]
+    with closing(sqlite3.connect(first_form)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+        assert connection.execute("SELECT count(*) FROM state").fetchone() == (0,)
+
+
+def test_a_store_of_a_later_form_is_neither_written_nor_read(path, record_of):
+    write(SQLiteStore(path), record_of())
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    with pytest.raises(SinkError, match="update ragaliq") as caught:
+        write(SQLiteStore(path), record_of())
+    assert caught.value.permanent
+    with pytest.raises(DatasetError, match="update ragaliq"):
+        list(read_records(path))
+
+
+def test_a_record_of_a_later_form_is_refused_by_name(path, record_of):
+    write(SQLiteStore(path), record_of())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "UPDATE records SET record = replace(record, '_version\":1', '_version\":9')"
+        )
+    with pytest.raises(DatasetError, match="cannot read"):
+        list(read_records(path))
+
+
+def test_another_applications_database_is_left_alone(path, record_of):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE customers (name)")
+    with pytest.raises(SinkError, match="not a store of ragaliq"):
+        write(SQLiteStore(path), record_of())
+    with pytest.raises(DatasetError, match="not a store of ragaliq"):
+        list(read_records(path))
+
+
+# --- bad files ------------------------------------------------------------------------------
+
+
+def failure_of(store, record):
+    with pytest.raises(SinkError) as caught:
+        write(store, record)
+    return caught.value
+
+
+def test_a_file_that_is_no_database_is_a_permanent_failure_with_its_name(path, record_of):
+    path.write_text("This is a text about zebras, and longer than a header.\n" * 100)
+    error = failure_of(SQLiteStore(path), record_of())
+    assert (error.kind, error.permanent) == ("corrupt", True)
+    assert str(path) in str(error)
+    with pytest.raises(DatasetError, match="no database"):
+        list(read_records(path))
+
+
+def test_a_damaged_store_is_a_counted_failure(path, record_of, captured):
+    write(SQLiteStore(path), *(record_of(number, content=captured) for number in range(200)))
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    assert failure_of(SQLiteStore(path), record_of(9)).kind == "corrupt"
+
+
+def test_a_full_disk_is_a_failure_that_may_pass(path, record_of):
+    store = SQLiteStore(path)
+    asyncio.run(store.write([record_of(1)]))
+    # SQLite answers to its page limit exactly as it does to a full disk.
+    with store._connection.transaction() as connection:
+        connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(SinkError) as caught:
+        asyncio.run(store.write([record_of(number) for number in range(500)]))
+    assert (caught.value.kind, caught.value.permanent) == ("disk_full", False)
+    write(store, record_of(2))
+    assert len(list(read_records(path))) == 2
+
+
+def test_a_file_held_by_another_process_is_a_failure_that_may_pass(path, record_of):
+    write(SQLiteStore(path), record_of(1))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        error = failure_of(SQLiteStore(path, busy_timeout=0.01), record_of(2))
+    assert (error.kind, error.permanent) == ("locked", False)
+
+
+def test_a_folder_in_the_place_of_the_file_is_a_counted_failure(tmp_path, record_of):
+    assert failure_of(SQLiteStore(tmp_path), record_of()).kind == "cannot_open"
+
+
+def test_a_folder_that_cannot_be_made_is_a_counted_failure(tmp_path, record_of):
+    (tmp_path / "file").write_text("")
+    error = failure_of(SQLiteStore(tmp_path / "file" / "store.db"), record_of())
+    assert error.kind == "cannot_open"
+
+
+def test_a_missing_store_is_said_to_be_missing(path):
+    with pytest.raises(DatasetError, match="no such store"):
+        list(read_records(path))

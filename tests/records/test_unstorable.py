@@ -1,0 +1,94 @@
+"""A result with a value that nothing can store: it is counted, and keeps no other one out."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from ragaliq import ClaimDetail, RAGTestCase
+from ragaliq.core.results import Evaluation, JudgeUsage
+from ragaliq.records import SinkError, SinkLimits, SinkSet, evaluation_record
+from ragaliq.records.sqlite import SQLiteStore, read_records
+
+HALF_A_PAIR = "judge \ud800"
+
+
+@pytest.fixture
+def stored(tmp_path, case, run_of, result_of):
+    """Stores one result between two good ones; the counts, and the runs that are stored."""
+
+    def store(**fields):
+        sinks = SinkSet([SQLiteStore(tmp_path / "s.db")], limits=SinkLimits(backoff=0.01))
+        odd = result_of().model_copy(update=fields)
+        for number, result in enumerate((result_of(), odd, result_of())):
+            sinks.record(
+                Evaluation(case=case, results={"faithfulness": result}, run=run_of(number))
+            )
+        assert sinks.close(20.0)
+        records = list(read_records(tmp_path / "s.db"))
+        return sinks.stats()["sqlite"], sorted(record.run.run_id for record in records)
+
+    return store
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"judge": HALF_A_PAIR},
+        {"model": HALF_A_PAIR},
+        {"evaluator_name": HALF_A_PAIR},
+        {"calibration": HALF_A_PAIR},
+        {"claims": (ClaimDetail(claim="c", verdict=None, decided_by=HALF_A_PAIR),)},
+    ],
+)
+def test_half_a_surrogate_pair_in_a_name_becomes_another_sign(stored, fields):
+    stats, runs = stored(**fields)
+    assert (stats.written, runs) == (3, ["run-0", "run-1", "run-2"])
+
+
+def test_names_are_cut(record_of, result_of):
+    record = record_of(results=[result_of().model_copy(update={"judge": "j" * 10**6})])
+    assert len(record.results["faithfulness"].judge) < 1000
+
+
+def test_a_number_too_large_for_a_column_is_counted_and_the_others_are_stored(stored):
+    stats, runs = stored(usage=JudgeUsage(input_tokens=10**30))
+    assert (stats.written, stats.failed, stats.pending) == (2, 1, 0)
+    assert stats.errors == {"unstorable": 1}
+    assert runs == ["run-0", "run-2"]
+
+
+def test_a_threshold_that_no_reader_could_read_is_not_stored(stored):
+    stats, runs = stored(threshold=float("nan"))
+    assert (stats.written, stats.failed) == (2, 1)
+    assert runs == ["run-0", "run-2"]
+
+
+def test_what_no_json_can_hold_is_counted_and_the_others_are_stored(tmp_path, record_of):
+    odd = record_of(1)
+    odd = odd.model_copy(update={"case_id": HALF_A_PAIR})
+    store = SQLiteStore(tmp_path / "s.db")
+
+    async def write():
+        try:
+            await store.write([record_of(0), odd, record_of(2)])
+        finally:
+            await store.aclose()
+
+    with pytest.raises(SinkError, match="cannot") as refused:
+        asyncio.run(write())
+    assert refused.value.permanent
+    assert refused.value.undelivered == [odd]
+    assert len(list(read_records(tmp_path / "s.db"))) == 2
+
+
+def test_tags_pass_the_redactor_as_every_text_does(run_of, result_of, captured):
+    policy = replace(captured, redact=lambda text, kind: text.replace("Ms Zebra", "■"))
+    case = RAGTestCase(query="q", context=["c"], response="a", tags=["vip", "for Ms Zebra"])
+    evaluation = Evaluation(case=case, results={"f": result_of()}, run=run_of())
+    assert evaluation_record(evaluation, content=policy).case.tags == ["vip", "for ■"]
+
+    policy = replace(captured, redact=lambda text, kind: None)
+    assert evaluation_record(evaluation, content=policy).case.tags == []
