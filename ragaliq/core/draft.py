@@ -3,22 +3,51 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from sys import getsizeof
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.core.test_case import CaseSources, ContextChunk, RAGTestCase
 
-__all__ = ["CaseDraft", "Passage", "context_chunks"]
+__all__ = ["CaseDraft", "ContextFinder", "FoundContext", "Passage", "context_chunks"]
+
+_LONGEST_VALUE = 1_000
+_UNKNOWN = CaseSources()
 
 
 class Passage(NamedTuple):
-    """A retrieved text, the id it has where it came from, and the retriever's score."""
+    """A retrieved text, the id it has where it came from, the retriever's score, its metadata."""
 
     text: str
     id: str | None = None
     score: float | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+class FoundContext(NamedTuple):
+    """The context of an answer, and how it was found.
+
+    Attributes:
+        passages: In rank order.
+        source: Where it came from, such as `prompt`, `retriever` or `tool`.
+        missing: Why there is none.
+    """
+
+    passages: Sequence[Passage]
+    source: str = ""
+    missing: str = ""
+
+
+class ContextFinder(Protocol):
+    """Finds the context of an answer among what a run held; asked where there is time."""
+
+    @property
+    def size(self) -> int:
+        """Bytes its texts take, about."""
+
+    def find(self, question: str, answer: str) -> FoundContext:
+        """The context of this answer."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,26 +60,48 @@ class CaseDraft:
     Attributes:
         id: The run's id.
         query: The user's question.
-        passages: What was retrieved, in rank order; a text that is there twice counts once.
+        passages: What was retrieved, in rank order, where that is known; a text that is there twice
+            counts once. None leaves it to `finder`.
         response: The application's answer.
+        finder: Finds the passages, when they are first asked for.
         tags: Free labels of the run.
+        metadata: What the application says about the run: tenant, user, ...
+        sources: Where question and answer came from.
         had_errors: Whether something failed that a retry, a fallback or a model made up for.
     """
 
     id: str
     query: str
-    passages: Sequence[Passage]
+    passages: Sequence[Passage] | None = None
     response: str
+    finder: ContextFinder | None = None
     tags: Sequence[str] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    sources: CaseSources = _UNKNOWN
     had_errors: bool = False
 
     @property
     def size(self) -> int:
         """Bytes its texts take."""
         size = getsizeof(self.query) + getsizeof(self.response)
+        if self.passages is None:
+            return size + (0 if self.finder is None else self.finder.size)
         for passage in self.passages:  # on the request path: a generator would take twice as long
             size += getsizeof(passage.text)
         return size
+
+    @property
+    def context(self) -> Sequence[Passage]:
+        """The passages the answer was made from; found when first asked for, which takes time."""
+        if self.passages is None:
+            found = FoundContext(())
+            if self.finder is not None:
+                found, self.finder = self.finder.find(self.query, self.response), None
+            self.passages = found.passages
+            self.sources = self.sources.model_copy(
+                update={"context": found.source, "no_context": found.missing}
+            )
+        return self.passages
 
     def build(self) -> RAGTestCase:
         """The case.
@@ -58,12 +109,15 @@ class CaseDraft:
         Raises:
             pydantic.ValidationError: A field is of the wrong type; nothing is quoted.
         """
+        chunks = context_chunks(self.context)
         return RAGTestCase(
             id=self.id,
             query=self.query,
-            context=context_chunks(self.passages),
+            context=chunks,
             response=self.response,
             tags=list(self.tags),
+            metadata=plain(self.metadata),
+            sources=self.sources,
         )
 
 
@@ -75,6 +129,37 @@ def context_chunks(passages: Sequence[Passage]) -> list[str | ContextChunk]:
     # Pieces of one document often share its id, which then names none of them.
     holders = Counter(passage.id for passage in first.values())
     return [
-        ContextChunk(text=text, id=own_id if holders[own_id] == 1 else None, score=score)
-        for text, own_id, score in first.values()
+        ContextChunk(
+            text=text,
+            id=own_id if holders[own_id] == 1 else None,
+            score=score,
+            metadata=plain(metadata or {}),
+        )
+        for text, own_id, score, metadata in first.values()
     ]
+
+
+def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata as plain data: short texts, numbers and lists of them; the rest is left out.
+
+    Frameworks keep whole pages and vectors there, and objects that no queue carries.
+    """
+    kept = {str(key): _plain(value) for key, value in metadata.items()}
+    return {key: value for key, value in kept.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_VALUE else None
+    if isinstance(value, list | tuple):
+        items = [_plain(item) for item in value[:20]] if len(value) <= 20 else [None]
+        return None if None in items else items
+    if isinstance(value, Mapping):
+        return plain(value) or None
+    # Dates, paths, enumerations: what they are as text. An object's address says nothing.
+    text = "" if value is None else str(value)
+    if not text or (text.startswith("<") and " at 0x" in text):
+        return None
+    return text if len(text) <= _LONGEST_VALUE else None

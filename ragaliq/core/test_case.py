@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = ["ChunkId", "ContextChunk", "RAGTestCase"]
+__all__ = ["CaseSources", "ChunkId", "ContextChunk", "RAGTestCase"]
 
 ChunkId = int | str
 """A chunk's own id, or its position in the context where it has none."""
@@ -33,6 +33,28 @@ class ContextChunk(BaseModel):
     score: float | None = None
 
 
+class CaseSources(BaseModel):
+    """Where the parts of a captured case came from, so that a wrong guess does not look right.
+
+    Attributes:
+        question: Such as `input.messages`; empty where a caller gave it.
+        context: `prompt` where the text stands in the prompt of the model that answered; else the
+            step it was taken from: `given`, `retriever`, `tool`, `step`, `output`, `messages`,
+            `prompt_variable`; `application` where that said so itself.
+        answer: Such as `output.answer`.
+        no_context: Why there is no context: `nothing_retrieved`, `nothing_found`, `not_in_prompt`
+            (the model that answered was shown none of what was found), `only_replies` (it was shown
+            other models' words only).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str = ""
+    context: str = ""
+    answer: str = ""
+    no_context: str = ""
+
+
 class RAGTestCase(BaseModel):
     """One question answered by a RAG application, with the context the answer was made from.
 
@@ -46,6 +68,7 @@ class RAGTestCase(BaseModel):
         expected_facts: Facts a complete context covers, for metrics that need them.
         tags: Free labels.
         metadata: Anything else that should travel with the case.
+        sources: Where question, context and answer of a captured run came from.
 
     Raises:
         pydantic.ValidationError: On unknown fields, wrong types, or two chunks with one id. The
@@ -63,6 +86,7 @@ class RAGTestCase(BaseModel):
     expected_facts: list[str] = Field(default_factory=list)
     tags: list[str] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
+    sources: CaseSources = CaseSources()
 
     @model_validator(mode="after")
     def _chunk_ids_are_unique(self) -> RAGTestCase:

@@ -56,7 +56,8 @@ def imports_behind_the_door(source: str) -> list[str]:
     return [
         module
         for module in imported_modules(source)
-        if is_within(module, "ragaliq") and module not in {"ragaliq", "ragaliq.errors"}
+        if is_within(module, "ragaliq")
+        and module not in {"ragaliq", "ragaliq.errors", "ragaliq.capture"}
     ]
 
 

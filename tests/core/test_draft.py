@@ -12,7 +12,7 @@ from ragaliq import CaseDraft, Passage, RAGTestCase, context_chunks
 IDS = st.sampled_from(["x", "y", "0", "1", None])
 
 
-@given(st.lists(st.builds(Passage, st.text("ab ", min_size=1), IDS, st.none())))
+@given(st.lists(st.builds(Passage, st.text("ab ", min_size=1), IDS, st.none(), st.none())))
 def test_any_passages_make_a_valid_context_with_every_text_once_and_in_order(passages):
     case = RAGTestCase(query="q", context=context_chunks(passages), response="a")
 

@@ -38,5 +38,5 @@ def test_steps_that_end_at_the_same_time_lose_nothing(hasty):
         thread.start()
     for thread in threads:
         thread.join(60)
-    found = {text for text, _, _ in sources}
+    found = {passage.text for passage in sources}
     assert found == {f"Found by {1 + n}." for n in range(THREADS * STEPS)}

@@ -123,7 +123,7 @@ class Overrides:
         if isinstance(found, CaseDraft):
             # What a draft leaves empty is not said.
             facts.question, facts.answer = found.query or None, found.response or None
-            facts.passages = list(found.passages) or None
+            facts.passages = list(found.passages or ()) or None
         elif isinstance(found, Mapping):
             if unknown := sorted(str(key) for key in found if key not in _NAMES):
                 raise TypeError(f"extract may return question, contexts and answer, not {unknown}")

@@ -46,14 +46,14 @@ class FinishedRun:
     def contexts(self) -> list[str]:
         """The retrieved texts, in rank order."""
         if isinstance(self.case, CaseDraft):
-            return [passage.text for passage in self.case.passages]
+            return [passage.text for passage in self.case.context]
         return self.case.context_texts
 
     @property
     def scores(self) -> list[float]:
         """The retriever's scores, of the passages that have one."""
         if isinstance(self.case, CaseDraft):
-            scores = [passage.score for passage in self.case.passages]
+            scores = [passage.score for passage in self.case.context]
         else:
             chunks = [each for each in self.case.context if isinstance(each, ContextChunk)]
             scores = [chunk.score for chunk in chunks]

@@ -50,7 +50,7 @@ def facts_of(said: Mapping[str, Any] | CaseDraft | None) -> Facts:
         return Facts()
     if isinstance(said, CaseDraft):
         # What a draft leaves empty is not said.
-        return Facts(said.query or None, list(said.passages) or None, said.response or None)
+        return Facts(said.query or None, list(said.passages or ()) or None, said.response or None)
     if not isinstance(said, Mapping):
         raise TypeError(f"extract must return a mapping, not {type(said).__name__}")
     if unknown := sorted(str(key) for key in said if key not in _NAMES):

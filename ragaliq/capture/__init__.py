@@ -1,0 +1,49 @@
+"""Capture: from the events of an application's run to question, context and answer.
+
+The public door for those who translate a framework's events. A translator reads the framework's
+objects with a `Reader` of its own, tells a `RunLog` what happens, keeps its runs in a `RunRegistry`
+and hands a `ragaliq.CaseDraft` with the log as its `finder` to a monitor:
+
+    log = RunLog(root)
+    log.began(step, root); log.retrieved(step, passages)
+    log.asked(call, messages); log.replied(call, "Refunds take five days.")
+    CaseDraft(id="run-1", query=question, response=answer, finder=log)
+
+The context of an answer is what the model that wrote it was shown; see `ragaliq.capture.shown`.
+"""
+
+from ragaliq.capture.registry import FollowedRun, RunRegistry
+from ragaliq.capture.run import RunLog
+from ragaliq.capture.shown import Call, Candidate, shown
+from ragaliq.capture.texts import (
+    ANSWER_KEYS,
+    CONTEXT_KEYS,
+    QUESTION_KEYS,
+    Found,
+    Message,
+    Reader,
+    score_in,
+    text_blocks,
+)
+from ragaliq.core.draft import ContextFinder, FoundContext
+from ragaliq.core.test_case import CaseSources
+
+__all__ = [
+    "ANSWER_KEYS",
+    "CONTEXT_KEYS",
+    "QUESTION_KEYS",
+    "Call",
+    "Candidate",
+    "CaseSources",
+    "ContextFinder",
+    "FollowedRun",
+    "Found",
+    "FoundContext",
+    "Message",
+    "Reader",
+    "RunLog",
+    "RunRegistry",
+    "score_in",
+    "shown",
+    "text_blocks",
+]

@@ -1,0 +1,244 @@
+"""The runs in progress, bounded in number, age and bytes, for every way in which runs are followed.
+
+Frameworks deliver the events of one run from several threads, sometimes twice, sometimes never.
+Only opening and closing a run takes the lock; everything between is a dictionary access.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
+
+__all__ = ["FollowedRun", "RunRegistry"]
+
+_SWEEP_SECONDS = 5.0
+_SOONEST_SECONDS = 0.05
+_PAST_STEPS = 16_384
+
+
+class FollowedRun(Protocol):
+    """A run as the registry sees it.
+
+    Attributes:
+        key: The id of its first step.
+        started: When it began, in seconds of the registry's clock.
+        closed: Whether it is over; the registry sets it.
+    """
+
+    key: Hashable
+    started: float
+    closed: bool
+
+    @property
+    def steps(self) -> Collection[Hashable]:
+        """The ids of all its steps so far, its own among them."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of what it holds, about."""
+
+    def discard(self, reason: str) -> None:
+        """The run was given up: `evicted`, `expired` or what `give_up` was told."""
+
+
+R = TypeVar("R", bound=FollowedRun)
+
+
+class RunRegistry(Generic[R]):
+    """The runs in progress of one handler.
+
+    Args:
+        max_runs: Runs followed at the same time; beyond it the oldest is given up (`evicted`).
+        max_age: Seconds after which a run that never ended is given up (`expired`).
+        max_bytes: Bytes that all runs may hold; beyond it the oldest are given up (`evicted`) when
+            overdue ones are looked for, every few seconds.
+        sweep_later: Has this swept in so many seconds, or sooner, on another thread; False if it
+            cannot.
+        clock: Seconds, monotonic.
+
+    Attributes:
+        runs: The run that every step in progress belongs to. Every event asks, and asks the
+            dictionary itself.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_runs: int = 10_000,
+        max_age: float = 600.0,
+        max_bytes: int = 256 * 1024 * 1024,
+        sweep_later: Callable[[float, RunRegistry[R]], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_runs = max_runs
+        self._max_age = max_age
+        self._max_bytes = max_bytes
+        self._sweep_later = sweep_later
+        self._clock = clock
+        self._sweep_every = min(_SWEEP_SECONDS, max_age)
+        self.restart()
+        _REGISTRIES.add(self)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open(self, run: R) -> None:
+        """Follow a run, and give up the ones that are too old, too many or too large."""
+        with self._lock:
+            self._open[run.key] = self.runs[run.key] = run
+            is_due = run.started >= self._next_sweep or len(self._open) > self._max_runs
+            given_up = self._overdue(run.started) if is_due else ()
+        if not self._is_watched:  # after the run is in: a sweep in between would have missed it
+            self._watch(self._max_age)
+        for reason, old in given_up:
+            old.discard(reason)
+
+    def join(self, run: R, step: Hashable) -> None:
+        """Note a step of a run; the run's own `steps` must have it already."""
+        self.runs[step] = run
+        if run.closed:  # it ended in another thread just now
+            self.runs.pop(step, None)
+            self.ignore(step)
+
+    def close(self, run: R) -> bool:
+        """End following a run; whether this is the first time."""
+        with self._lock:
+            # Out of the open ones first, in one step: the garbage collector may come in between.
+            if run.closed or self._open.pop(run.key, None) is None:
+                return False
+            run.closed = True
+            steps = tuple(run.steps)  # a snapshot: steps may start in other threads
+            forget = self.runs.pop
+            for step in steps:
+                forget(step, None)
+            self._past.add(steps)
+            return True
+
+    def ignore(self, step: Hashable) -> None:
+        """Take nothing below this step for a run."""
+        with self._lock:
+            self._past.add((step,))
+
+    def is_ignored(self, step: Hashable | None) -> bool:
+        """Whether a step is below nothing that is followed: its run is over, or it was ignored."""
+        with self._lock:
+            return step in self._past
+
+    def open_runs(self) -> list[R]:
+        """The runs in progress, the oldest first."""
+        with self._lock:
+            return list(self._open.values())
+
+    def give_up(self, reason: str) -> None:
+        """End every run: no more events will come."""
+        with self._lock:
+            given_up = [run for run in list(self._open.values()) if self.close(run)]
+        for run in given_up:
+            run.discard(reason)
+
+    def sweep(self) -> None:
+        """Give up what is overdue, and come back when more will be; called by a timer."""
+        with self._lock:
+            self._next_sweep = -math.inf
+            given_up = self._overdue(self._clock())
+            oldest = next(iter(self._open.values()), None)
+            self._is_watched = False  # a run that starts from here on has to ask again
+        for reason, run in given_up:
+            run.discard(reason)
+        if oldest is not None:
+            left = self._max_age - (self._clock() - oldest.started)
+            self._watch(max(left, _SOONEST_SECONDS))
+
+    def restart(self) -> None:
+        """Forget everything, in a forked child: what was running runs in the parent."""
+        # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
+        # which may run on this thread while it holds the lock.
+        self._lock = threading.RLock()
+        self._open: OrderedDict[Hashable, R] = OrderedDict()
+        self.runs: dict[Hashable, R] = {}
+        self._past = _PastSteps()
+        self._next_sweep = self._clock() + self._sweep_every
+        self._is_watched = False
+
+    def _watch(self, delay: float) -> None:
+        # Runs that never end are given up when another one starts; in a process that has become
+        # idle, by the worker.
+        if self._sweep_later is not None:
+            self._is_watched = self._sweep_later(delay, self)
+
+    def _overdue(self, now: float) -> list[tuple[str, R]]:
+        given_up = []
+        is_sweep = now >= self._next_sweep
+        held = 0
+        if is_sweep:
+            self._next_sweep = now + self._sweep_every
+            held = sum(run.size for run in self._open.values())
+        while self._open:
+            oldest = next(iter(self._open.values()))
+            if len(self._open) > self._max_runs or held > self._max_bytes:
+                reason = "evicted"
+            elif is_sweep and now - oldest.started > self._max_age:
+                reason = "expired"
+            else:
+                break
+            held -= oldest.size
+            if self.close(oldest):
+                given_up.append((reason, oldest))
+        return given_up
+
+
+class _PastSteps:
+    """A bounded memory of steps that are over or ignored; under its owner's lock.
+
+    It remembers the latest `_PAST_STEPS` of them at least and about twice as many at most. Every
+    run inside a traced function asks, so asking must not take longer the more there is. Most
+    processes never ask: until the first question steps are only kept in line, which costs a request
+    less than putting each of them into a set.
+    """
+
+    def __init__(self) -> None:
+        self._unread: deque[Collection[Hashable]] | None = deque()
+        self._unread_steps = 0
+        self._latest: set[Hashable] = set()
+        self._before: set[Hashable] = set()
+
+    def __contains__(self, step: Hashable) -> bool:
+        if self._unread is not None:
+            # First: the garbage collector may end a run meanwhile, and it must not be added in
+            # vain.
+            unread, self._unread, self._unread_steps = self._unread, None, 0
+            self._latest.update(*unread)
+        return step in self._latest or step in self._before
+
+    def add(self, steps: Collection[Hashable]) -> None:
+        """Remember steps; `steps` is kept and must not change."""
+        unread = self._unread
+        if unread is not None:
+            unread.append(steps)
+            self._unread_steps += len(steps)
+            while self._unread_steps > _PAST_STEPS and (
+                self._unread_steps - len(unread[0]) >= _PAST_STEPS
+            ):
+                self._unread_steps -= len(unread.popleft())
+            return
+        self._latest.update(steps)
+        if len(self._latest) >= _PAST_STEPS:
+            self._latest, self._before = set(), self._latest
+
+
+_REGISTRIES: WeakSet[RunRegistry[Any]] = WeakSet()
+
+
+def _after_fork() -> None:
+    for registry in list(_REGISTRIES):
+        registry.restart()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

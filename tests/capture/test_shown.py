@@ -1,0 +1,257 @@
+"""The context of an answer is what the model that wrote it was shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ragaliq import Passage
+from ragaliq.capture import Message, RunLog
+
+QUESTION = "How long do refunds take?"
+ANSWER = "It takes five days until the money is there."
+REFUNDS = Passage("Refunds take five days after we got the parcel.", "r1", 0.9)
+CARDS = Passage("Refunds are paid to the card that was charged.", "r2")
+SHIPPING = Passage("Parcels leave the warehouse on Monday. Shipping is free above 50 euros.", "s1")
+
+
+def user(*texts):
+    return Message("user", tuple(texts))
+
+
+def system(*texts):
+    return Message("system", tuple(texts))
+
+
+def said(*texts):
+    return Message("assistant", tuple(texts))
+
+
+def tool(*texts):
+    return Message("tool", tuple(texts))
+
+
+class Run:
+    """A run told in a few words."""
+
+    def __init__(self):
+        self.log = RunLog("root")
+        self._steps = 0
+
+    def _step(self, parent="root"):
+        self._steps += 1
+        self.log.began(self._steps, parent)
+        return self._steps
+
+    def retrieve(self, *passages, parent="root"):
+        step = self._step(parent)
+        self.log.retrieving(step)
+        self.log.retrieved(step, passages)
+        return self
+
+    def tool(self, *texts):
+        self.log.told(self._step(), [Passage(text) for text in texts])
+        return self
+
+    def ask(self, *messages, reply=ANSWER, also=(), parent="root"):
+        step = self._step(parent)
+        self.log.asked(step, messages)
+        self.log.replied(step, reply, also)
+        return self
+
+    def find(self, answer=ANSWER, question=QUESTION):
+        return self.log.find(question, answer)
+
+    def context(self, answer=ANSWER):
+        return list(self.find(answer).passages)
+
+
+def prompt(*passages, question=QUESTION):
+    return user("Use this:\n" + "\n\n".join(p.text for p in passages) + f"\n\n{question}")
+
+
+def test_passages_that_stand_in_the_prompt_are_the_context_with_id_and_score():
+    found = Run().retrieve(REFUNDS, CARDS, SHIPPING).ask(prompt(CARDS, REFUNDS)).find()
+    assert (found.passages, found.source, found.missing) == ([CARDS, REFUNDS], "prompt", "")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        REFUNDS.text.replace(" ", "\n  "),
+        f"<doc>**{REFUNDS.text}**</doc>",
+        json.dumps({"text": f"Ä {REFUNDS.text}\n"}),
+        REFUNDS.text.upper(),
+    ],
+)
+def test_white_space_markup_and_escapes_make_no_difference(written):
+    assert Run().retrieve(REFUNDS).ask(user(written)).context() == [REFUNDS]
+
+
+def test_a_passage_that_was_cut_counts_as_far_as_it_was_shown():
+    run = Run().retrieve(SHIPPING).ask(user(SHIPPING.text[:40]), user(QUESTION))
+    assert run.context() == [SHIPPING._replace(text="Parcels leave the warehouse on Monday.")]
+    run = Run().retrieve(SHIPPING).ask(user("Known: Shipping is free above 50 euros."))
+    assert run.context() == [SHIPPING._replace(text="Shipping is free above 50 euros.")]
+
+
+def test_the_overlap_with_a_shown_piece_does_not_make_another_piece_shown():
+    other = Passage("Shipping is free above 50 euros. Returns are not.", "s2")
+    assert Run().retrieve(SHIPPING, other).ask(prompt(SHIPPING)).context() == [SHIPPING]
+
+
+def test_fields_written_out_one_by_one_are_found():
+    row = Passage(
+        "name: Refund desk, phone: 0731 5550, hours: nine to five on weekdays, floor: two, in: Ulm"
+    )
+    table = user("| hours | nine to five on weekdays |", "| phone | 0731 5550 |", "| floor | two |")
+    assert Run().retrieve(row).ask(table).find().missing == "not_in_prompt"
+    table = user("Refund desk, phone 0731 5550, hours nine to five on weekdays; floor two, in Ulm")
+    assert Run().retrieve(row).ask(table).context() == [row]
+
+
+def test_a_child_that_is_shown_within_its_parent_only_is_no_chunk_of_its_own():
+    parent = Passage(f"{REFUNDS.text} {CARDS.text}", "p")
+    run = Run().retrieve(REFUNDS).retrieve(parent).ask(prompt(parent))
+    assert run.context() == [parent]
+    run = Run().retrieve(REFUNDS).retrieve(parent).ask(prompt(parent, REFUNDS))
+    assert run.context() == [parent, REFUNDS]
+
+
+def test_a_graders_and_a_routers_prompt_do_not_count():
+    run = Run().ask(user("Which store?"), reply="refunds").retrieve(REFUNDS, SHIPPING)
+    run.ask(prompt(REFUNDS), reply="yes").ask(prompt(SHIPPING), reply="no")
+    run.ask(prompt(REFUNDS)).ask(prompt(REFUNDS, SHIPPING, question=ANSWER), reply="grounded: yes")
+    assert run.context() == [REFUNDS]
+
+
+def test_what_an_earlier_reply_in_the_prompt_was_made_from_counts_and_the_reply_does_not():
+    part = "From the first part: it takes five days."
+    run = Run().retrieve(REFUNDS, CARDS, SHIPPING).ask(prompt(REFUNDS), reply=part)
+    run.log.retrieved("late", [Passage(part)])
+    run.ask(user(f"So far: {part}", CARDS.text))
+    assert run.context() == [REFUNDS, CARDS]
+
+
+def test_several_replies_that_make_the_answer_up_count_each():
+    first, second = "Response 1: it takes five days.", "Response 2: it goes to the card."
+    run = Run().retrieve(REFUNDS, CARDS, SHIPPING)
+    run.ask(prompt(REFUNDS), reply=first).ask(prompt(CARDS), reply=second)
+    run.ask(prompt(SHIPPING), reply="Nothing is known about that, sorry to say.")
+    assert run.context(f"{first}\n------\n{second}") == [REFUNDS, CARDS]
+
+
+def test_a_structured_reply_is_the_answers_even_if_a_tool_call_holds_it():
+    run = (
+        Run()
+        .retrieve(REFUNDS, CARDS)
+        .ask(prompt(CARDS), reply="no")
+        .ask(prompt(REFUNDS), reply="", also=(ANSWER, "high"))
+    )
+    assert run.context() == [REFUNDS]
+    reply = json.dumps({"answer": ANSWER, "sources": [1]})
+    assert Run().retrieve(REFUNDS).ask(prompt(REFUNDS), reply=reply).context() == [REFUNDS]
+
+
+def test_an_answer_that_was_touched_up_is_still_the_models():
+    run = Run().retrieve(REFUNDS, CARDS).ask(prompt(REFUNDS)).ask(prompt(CARDS), reply="yes")
+    assert run.context("It takes five days [1] until the money is there [2], we think.") == [
+        REFUNDS
+    ]
+
+
+def test_this_turns_tool_messages_count_whole_where_no_passage_stands_in_them():
+    run = Run().retrieve(REFUNDS).ask(
+        user("Earlier?"), tool("Old news."), said("Earlier."), user(QUESTION),
+        tool(f"Found: {REFUNDS.text}"), tool("It is noon.", "It is hot."),
+    )  # fmt: skip
+    assert run.context() == [REFUNDS, Passage("It is noon."), Passage("It is hot.")]
+
+
+def test_a_tool_that_repeats_a_models_reply_leads_to_what_that_model_was_shown():
+    run = Run().retrieve(REFUNDS).ask(prompt(REFUNDS), reply="Five.")
+    run.tool("Five.").ask(user(QUESTION), tool("Five."))
+    assert run.context() == [REFUNDS]
+    run = Run().ask(user("Hm?"), reply="It takes five days, I think.")
+    run.tool("It takes five days, I think.").ask(
+        user(QUESTION), tool("It takes five days, I think.")
+    )
+    assert (run.context(), run.find().missing) == ([], "only_replies")
+
+
+def test_a_tool_that_gave_the_answer_itself_is_no_evidence_and_a_document_is():
+    assert Run().tool(ANSWER).ask(user(QUESTION), tool(ANSWER)).context() == []
+    document = Passage(ANSWER, "a1")
+    run = Run().retrieve(document).ask(user(QUESTION), tool(ANSWER))
+    assert run.context() == [document]
+
+
+def test_what_the_assistant_said_is_no_evidence():
+    run = Run().retrieve(REFUNDS).ask(user("a"), said(REFUNDS.text), user(QUESTION))
+    assert (run.context(), run.find().missing) == ([], "not_in_prompt")
+
+
+def test_models_below_a_retriever_answer_nobody():
+    run = Run()
+    run.log.began("retriever", "root")
+    run.log.retrieving("retriever")
+    run.ask(prompt(SHIPPING), reply=ANSWER, parent="retriever")
+    run.log.retrieved("retriever", [REFUNDS, SHIPPING])
+    assert run.ask(prompt(REFUNDS)).context() == [REFUNDS]
+
+
+def test_a_text_under_a_usual_key_counts_and_others_only_where_nothing_else_is():
+    web = "The web says that refunds are quick in most of the cases."
+    run = Run().retrieve(REFUNDS)
+    run.log.said("step", f"{REFUNDS.text} ", "context")
+    run.log.said("step", web, "docs")
+    run.log.said("step", f"{web} And more of that kind follows here.", "notes")
+    asked = system(REFUNDS.text, f"{web} And more of that kind follows here.")
+    assert run.ask(asked, user(QUESTION)).context() == [REFUNDS, Passage(web)]
+    run = Run()
+    run.log.said("step", web)
+    assert run.ask(system(web), user(QUESTION)).context() == [Passage(web)]
+
+
+def test_neither_the_question_nor_a_whole_prompt_is_context():
+    run = Run()
+    run.log.said("step", f"Please answer kindly: {QUESTION}")
+    run.log.said("step", QUESTION, "context")
+    assert (run.ask(user(f"Please answer kindly: {QUESTION}")).context(), run.find().missing) == (
+        [],
+        "not_in_prompt",
+    )
+
+
+def test_why_there_is_no_context():
+    assert Run().ask(user(QUESTION)).find().missing == "nothing_retrieved"
+    assert Run().retrieve().ask(user(QUESTION)).find().missing == "nothing_found"
+    assert Run().retrieve(REFUNDS).ask(user(QUESTION)).find().missing == "not_in_prompt"
+    assert Run().find().missing == "nothing_retrieved"
+
+
+def test_languages_without_spaces_between_words():
+    passage = Passage("返金は商品が届いてから五日以内に行われます。", "j")
+    run = (
+        Run()
+        .retrieve(passage)
+        .ask(user(f"資料{passage.text}に基づいて答えて"), reply="五日以内です。")
+    )
+    assert run.context("五日以内です。") == [passage]
+
+
+def test_without_a_prompt_the_inputs_of_the_step_that_answered_decide_then_what_was_fetched():
+    run = Run().retrieve(REFUNDS, CARDS)
+    assert run.find() == ([REFUNDS, CARDS], "retriever", "")
+    run.log.began("generate", "root")
+    run.log.given("generate", {"documents": [CARDS]})
+    run.log.said("generate", ANSWER, "generation")
+    assert run.find() == ([CARDS], "given", "")
+
+
+def test_passages_handed_to_an_answering_step_count_where_its_prompt_shows_nothing_known():
+    run = Run().retrieve(REFUNDS, CARDS)
+    run.log.answering("synthesize", [CARDS])
+    assert run.ask(user("Rückerstattungen gehen auf die Karte.")).find() == ([CARDS], "given", "")
+    assert Run().retrieve(REFUNDS).ask(prompt(REFUNDS)).find().source == "prompt"
