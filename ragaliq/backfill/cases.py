@@ -10,9 +10,8 @@ from ragaliq.backfill.arrow import UNREADABLE
 from ragaliq.backfill.columns import Place
 from ragaliq.backfill.tables import Table
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.datasets.fields import is_absent
-from ragaliq.datasets.row import Row, RowError
-from ragaliq.datasets.rows_to_cases import case_of
+from ragaliq.datasets.cases import case_of, is_absent
+from ragaliq.datasets.rows import Row, RowError
 
 __all__ = ["BadRow", "cases_of"]
 

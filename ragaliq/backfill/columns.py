@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ragaliq.datasets.fields import FIELDS, plain_name, recognised, require_known
+from ragaliq.datasets.cases import FIELDS, plain_name, recognised, require_known
 from ragaliq.errors import ConfigurationError, DatasetError
 
 __all__ = ["Place", "find_columns"]

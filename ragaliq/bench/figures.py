@@ -1,32 +1,50 @@
-"""How good a judge is on labelled claims, each figure with its interval.
+"""How good a judge is on labelled claims, each figure with its interval; which of two is better.
 
-What the figures are and where they come from is on the documentation page "Measuring a judge".
+The documentation page "Measuring a judge" says what the figures are and where they come from.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ragaliq.bench.judged import JudgedClaim
+from ragaliq.bench.judging import JudgedClaim
 from ragaliq.core.results import JudgeUsage
+from ragaliq.errors import DatasetError
+from ragaliq.judges.base import LLMJudge
 from ragaliq.statistics import (
     Estimate,
+    McNemar,
     ReliabilityBin,
     RiskPoint,
     auroc,
     cohen_kappa,
     confusion,
     expected_calibration_error,
+    mcnemar,
+    paired_difference,
     percentile_interval,
     reliability_table,
     risk_coverage,
     wilson,
 )
 
-__all__ = ["JudgeFigures", "balanced_accuracy", "judge_figures", "ranking"]
+__all__ = [
+    "BENCH_VERSION",
+    "JudgeBench",
+    "JudgeComparison",
+    "JudgeFigures",
+    "bench_of",
+    "compare_benches",
+    "judge_figures",
+]
+
 
 Rows = Sequence[JudgedClaim]
 
@@ -130,12 +148,11 @@ def _estimate(rows: Rows, statistic: Callable[[Rows], float | None], seed: int) 
     if value is None:
         return None
     clusters = [row.cluster for row in rows]
-    resamples = max(_LEAST_RESAMPLES, min(_MOST_RESAMPLES, _RESAMPLED_ROWS // len(rows)))
     method, contexts = "percentile_bootstrap", len(set(clusters))
     low, high = value, value
     if contexts > 1:
         low, high = percentile_interval(
-            rows, statistic, clusters=clusters, resamples=resamples, seed=seed
+            rows, statistic, clusters=clusters, resamples=_resamples(len(rows)), seed=seed
         )
     if low == high and 0.0 <= value <= 1.0:
         supported = sum(row.is_supported for row in rows)
@@ -144,6 +161,10 @@ def _estimate(rows: Rows, statistic: Callable[[Rows], float | None], seed: int) 
     return Estimate(
         value=value, low=low, high=high, method=method, n=len(rows), effective_n=contexts
     )
+
+
+def _resamples(rows: int) -> int:
+    return max(_LEAST_RESAMPLES, min(_MOST_RESAMPLES, _RESAMPLED_ROWS // rows))
 
 
 def _support(rows: Rows) -> list[float]:
@@ -215,3 +236,213 @@ def _curve(rows: Rows) -> tuple[RiskPoint, ...]:
     points = risk_coverage(sure, [float(row.is_right) for row in rows])
     step = max(1, -(-len(points) // _CURVE_POINTS))
     return (*points[: len(points) - 1 : step], points[-1])
+
+
+# A bench: the figures with the decisions behind them.
+
+BENCH_VERSION = 1
+
+
+class JudgeBench(BaseModel):
+    """Figures over all claims and group by group, with the decisions behind them; no text.
+
+    Attributes:
+        schema_version: Of this form.
+        data: Name of the file of labelled claims.
+        judge: Name of the judge.
+        model: Its model, when it has one.
+        fingerprint: Of its parameters or prompts.
+        calibration: Id of its calibration; `uncalibrated` where its confidence is no probability.
+        created: The day it was made (UTC, ISO 8601).
+        overall: Figures over all claims.
+        groups: Figures of each group, where there are several.
+        judged: The decisions.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    schema_version: int = Field(default=BENCH_VERSION, ge=1, le=BENCH_VERSION)
+    data: str
+    judge: str
+    model: str | None = None
+    fingerprint: str
+    calibration: str
+    created: str
+    overall: JudgeFigures
+    groups: dict[str, JudgeFigures] = Field(default_factory=dict)
+    judged: tuple[JudgedClaim, ...]
+
+    @property
+    def title(self) -> str:
+        """The judge in words."""
+        name = f"{self.judge} ({self.model})" if self.model else self.judge
+        return f"{name}, {self.calibration}"
+
+    def save(self, path: str | Path) -> None:
+        """Write the bench as JSON.
+
+        Raises:
+            DatasetError: The file cannot be written.
+        """
+        try:
+            Path(path).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise DatasetError(f"{path}: {error.strerror or error}") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a bench that `save` wrote.
+
+        Raises:
+            DatasetError: The file is missing or no bench.
+        """
+        try:
+            return cls.model_validate_json(Path(path).read_bytes())
+        except OSError as error:
+            raise DatasetError(f"{path}: {error.strerror or error}") from None
+        except ValidationError as error:
+            place = ".".join(str(part) for part in error.errors()[0]["loc"]) or "it"
+            raise DatasetError(
+                f"{path} is no bench of a judge ({place} is not as ragaliq writes it); make one "
+                "with `ragaliq judge bench DATA --out bench.json`"
+            ) from None
+
+
+def bench_of(
+    judged: Sequence[JudgedClaim], judge: LLMJudge, *, data: str, seed: int = 0
+) -> JudgeBench:
+    """Compute the figures of what a judge decided.
+
+    Args:
+        judged: The decisions, in any order.
+        judge: Who decided.
+        data: Name of the file of labelled claims.
+        seed: Of the resampling.
+
+    Raises:
+        DatasetError: There are no decisions.
+    """
+    if not judged:
+        raise DatasetError(f"{data}: no claim was judged")
+    rows = sorted(judged, key=lambda row: row.id)
+    names = sorted({row.group for row in rows})
+    groups = {
+        name or "(none)": judge_figures([row for row in rows if row.group == name], seed=seed)
+        for name in names
+    }
+    return JudgeBench(
+        data=data,
+        judge=judge.name,
+        model=judge.model,
+        fingerprint=judge.fingerprint(),
+        calibration=judge.calibration,
+        created=datetime.now(UTC).date().isoformat(),
+        overall=judge_figures(rows, seed=seed),
+        groups=groups if len(groups) > 1 else {},
+        judged=tuple(rows),
+    )
+
+
+# Two judges on the same claims.
+
+Pair = tuple[JudgedClaim, JudgedClaim]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeComparison:
+    """The second judge against the first, over the claims that both decided.
+
+    Attributes:
+        pairs: Number of those claims.
+        left_out: Claims that only one has, or on which one failed.
+        mcnemar: Whether one is right more often.
+        accuracy: Difference of the shares that are right, second minus first.
+        balanced_accuracy: Difference of the balanced accuracies; None with one kind of label.
+        auroc: Difference of the AUROCs; None with one kind of label.
+    """
+
+    pairs: int
+    left_out: int
+    mcnemar: McNemar
+    accuracy: Estimate
+    balanced_accuracy: Estimate | None
+    auroc: Estimate | None
+
+
+def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> JudgeComparison:
+    """Compare claim by claim, so that what makes a claim hard for both cancels out.
+
+    Raises:
+        DatasetError: The benches share no claim that both decided, or their labels differ.
+    """
+    one, other = _decided(first), _decided(second)
+    pairs = [(one[key], other[key]) for key in sorted(one.keys() & other.keys())]
+    if not pairs:
+        raise DatasetError("the two benches share no claim that both judges decided")
+    for a, b in pairs:
+        if (a.is_supported, a.cluster) != (b.is_supported, b.cluster):
+            raise DatasetError(
+                f"claim {a.id!r} has another label or context in the other bench; compare benches "
+                "over the same data"
+            )
+    right = _right(pairs)
+    everything = {row.id for row in first.judged} | {row.id for row in second.judged}
+    return JudgeComparison(
+        pairs=len(pairs),
+        left_out=len(everything) - len(pairs),
+        mcnemar=mcnemar(*right),
+        accuracy=_accuracy_difference(pairs, seed),
+        balanced_accuracy=_difference(pairs, balanced_accuracy, seed),
+        auroc=_difference(pairs, ranking, seed),
+    )
+
+
+def _decided(bench: JudgeBench) -> dict[str, JudgedClaim]:
+    return {row.id: row for row in bench.judged if row.failure is None}
+
+
+def _right(pairs: Sequence[Pair]) -> list[list[float]]:
+    return [[float(row.is_right) for row in side] for side in zip(*pairs, strict=True)]
+
+
+def _accuracy_difference(pairs: Sequence[Pair], seed: int) -> Estimate:
+    if len({a.cluster for a, _ in pairs}) < len(pairs):
+        # Claims over one context are not independent: taken one by one they promise too much.
+        found = _difference(pairs, _accuracy, seed)
+        if found is not None and found.low < found.high:
+            return found
+    return paired_difference(*_right(pairs), seed=seed).difference
+
+
+def _accuracy(rows: Sequence[JudgedClaim]) -> float:
+    return sum(row.is_right for row in rows) / len(rows)
+
+
+def _difference(
+    pairs: Sequence[Pair], figure: Callable[[Sequence[JudgedClaim]], float | None], seed: int
+) -> Estimate | None:
+    def difference(some: Sequence[Pair]) -> float | None:
+        first, second = figure([a for a, _ in some]), figure([b for _, b in some])
+        return None if first is None or second is None else second - first
+
+    value = difference(pairs)
+    clusters = [a.cluster for a, _ in pairs]
+    contexts = len(set(clusters))
+    if value is None or contexts < 2:
+        return None
+    # Both judges are resampled together: drawn apart, the interval would be far too wide.
+    low, high = percentile_interval(
+        pairs,
+        difference,
+        clusters=clusters,
+        resamples=_resamples(len(pairs)),
+        seed=seed,
+    )
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        method="paired_percentile_bootstrap",
+        n=len(pairs),
+        effective_n=contexts,
+    )

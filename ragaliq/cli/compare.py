@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.datasets.row import is_place
+from ragaliq.datasets.rows import is_place
 from ragaliq.errors import DatasetError
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.summary import joint_score

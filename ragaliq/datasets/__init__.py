@@ -1,7 +1,6 @@
 """Cases from files: tables under the names other tools give fields, and traces."""
 
-from ragaliq.datasets.case_reader import CaseReader, SkippedRow
-from ragaliq.datasets.fields import FIELDS
+from ragaliq.datasets.cases import FIELDS, CaseReader, SkippedRow
 from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
 from ragaliq.datasets.opening import read_cases
 from ragaliq.datasets.trace_reader import TraceReader

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ragaliq.core.results import Verdict
-from ragaliq.datasets.fields import FIELDS
-from ragaliq.datasets.formats import Format, format_of, rows_of
-from ragaliq.datasets.row import Row, RowError, fault
-from ragaliq.datasets.values import as_chunks, as_text
+from ragaliq.datasets.cases import FIELDS, as_chunks, as_text
+from ragaliq.datasets.rows import Format, Row, RowError, fault, format_of, rows_of
 from ragaliq.errors import DatasetError
 
 __all__ = ["LABEL_FIELDS", "LabelledClaim", "read_labelled_claims"]

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from ragaliq.datasets.case_reader import CaseReader, OnError
-from ragaliq.datasets.fields import require_known
-from ragaliq.datasets.formats import Format, format_of
+from ragaliq.datasets.cases import CaseReader, OnError, require_known
+from ragaliq.datasets.rows import Format, format_of
 from ragaliq.datasets.trace_reader import TraceReader
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.traces.files import holds_traces

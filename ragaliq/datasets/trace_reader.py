@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.datasets.case_reader import CaseReader, OnError
-from ragaliq.datasets.row import fault
+from ragaliq.datasets.cases import CaseReader, OnError
+from ragaliq.datasets.rows import fault
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.traces import AttributeNames, TracedCase, TraceSpan, cases_of_trace
 from ragaliq.traces.files import SpanProblem, TraceGroups, spans_in

@@ -109,7 +109,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
 
 
 def test_a_huge_line_is_refused_and_the_next_one_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("ragaliq.datasets.formats.json_lines.MAX_LINE_BYTES", 100)
+    monkeypatch.setattr("ragaliq.datasets.rows.MAX_LINE_BYTES", 100)
     path = tmp_path / "huge.jsonl"
     path.write_bytes(b'{"query": "' + b"x" * 1000 + b'"}\n' + GOOD + b"\n")
     reader = read_cases(path, on_error="skip")

@@ -135,9 +135,7 @@ def peak_of(path, expected):
 
 @pytest.mark.parametrize("ending", ["json", "yaml"])
 def test_a_small_archive_of_a_huge_document_takes_little_memory(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr(
-        f"ragaliq.datasets.formats.{ending}_document.MAX_{ending.upper()}_BYTES", 1_000_000
-    )
+    monkeypatch.setattr(f"ragaliq.datasets.rows.MAX_{ending.upper()}_BYTES", 1_000_000)
     path = tmp_path / f"bomb.{ending}.gz"
     path.write_bytes(gzip.compress(b" " * 50_000_000, compresslevel=1))
 
@@ -145,7 +143,7 @@ def test_a_small_archive_of_a_huge_document_takes_little_memory(tmp_path, monkey
 
 
 def test_a_quote_that_is_never_closed_takes_little_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("ragaliq.datasets.formats.csv_table.MAX_LINE_BYTES", 1_000_000)
+    monkeypatch.setattr("ragaliq.datasets.rows.MAX_LINE_BYTES", 1_000_000)
     path = tmp_path / "open.csv"
     path.write_bytes(HEADER + b'1,"secret,x\n' + b"2,a,b\n" * 5_000_000)
 

@@ -1,0 +1,503 @@
+"""Rows as cases: which field is which, values as texts and chunks, and the reader of a file."""
+
+from __future__ import annotations
+
+import ast
+import io
+import itertools
+import json
+import math
+import re
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.datasets.rows import Format, Row, RowError, fault, format_of, rows_of
+from ragaliq.errors import ConfigurationError, DatasetError
+
+__all__ = [
+    "FIELDS",
+    "CaseReader",
+    "OnError",
+    "SkippedRow",
+    "as_chunks",
+    "as_mapping",
+    "as_text",
+    "as_texts",
+    "case_of",
+    "is_absent",
+    "plain_name",
+    "recognised",
+    "require_known",
+]
+
+
+# Fields, by the names that the usual tools give them.
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "id": ("id", "case_id", "example_id", "sample_id"),
+    "name": ("name", "title"),
+    "query": ("query", "question", "user_input", "input", "prompt"),
+    "context": (
+        "retrieved_contexts",
+        "retrieval_context",
+        "contexts",
+        "context",
+        "retrieved_context",
+        "documents",
+        "source_documents",
+        "docs",
+        "chunks",
+        "passages",
+    ),
+    "response": ("response", "answer", "actual_output", "output", "prediction", "generated_answer"),
+    "expected_answer": (
+        "expected_answer",
+        "ground_truth",
+        "reference",
+        "expected_output",
+        "reference_answer",
+        "ground_truths",
+    ),
+    "expected_facts": ("expected_facts", "facts"),
+    "tags": ("tags",),
+    "metadata": ("metadata",),
+}
+"""Each field of a case with the names it goes by: ragaliq's own, RAGAS's, DeepEval's, LangSmith's.
+
+Where two names of the context are in one row, the first of this list is what was retrieved: other
+tools keep an ideal context beside it.
+"""
+
+# LangSmith exports an example as nested inputs and outputs.
+_NESTED = ("inputs", "outputs", "reference_outputs", "reference")
+_NESTED_AS_EXPECTED = ("reference_outputs", "reference")
+_FIELD_OF = {alias: field for field, aliases in FIELDS.items() for alias in aliases}
+
+
+def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> None:
+    """Check a user's own names.
+
+    Args:
+        fields: Field to the name it has.
+        argument: What the user knows them as, for the message.
+
+    Raises:
+        ConfigurationError: One is for a field that cases do not have.
+    """
+    for field in fields:
+        if field not in FIELDS:
+            raise ConfigurationError(
+                f"{argument}: a case has no field {field!r}; it has {', '.join(FIELDS)}"
+            )
+
+
+def recognised(name: str) -> str | None:
+    """The field a name stands for."""
+    return _FIELD_OF.get(plain_name(name))
+
+
+def sort_fields(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A row's values by the case's field, and those of no field.
+
+    Args:
+        row: The row.
+        own_names: Field to the name it has in this file; wins over what is recognised.
+
+    Raises:
+        RowError: Two columns claim one field.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    rest: dict[str, Any] = {}
+    owned = {name: field for field, name in own_names.items()}
+    for path, name, value in _values(row.data):
+        field = owned.get(path) or owned.get(name) or _field(path, name, own_names)
+        if field is None or is_absent(value):
+            rest.update({} if is_absent(value) else {path: value})
+        else:
+            found.setdefault(field, {})[path] = value
+    return {field: _only(row, field, values) for field, values in found.items()}, rest
+
+
+def names_in(row: Row) -> Iterator[str]:
+    """Every name by which a user may speak of a value of the row."""
+    for path, name, _ in _values(row.data):
+        yield path
+        yield name
+
+
+def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Every value with its path and its plain name, nested ones included."""
+    for key, value in data.items():
+        name = str(key).strip()
+        if name in _NESTED and isinstance(value, Mapping):
+            for inner, nested in value.items():
+                yield f"{name}.{inner}", str(inner).strip(), nested
+        else:
+            yield name, name, value
+
+
+def _field(path: str, name: str, own_names: Mapping[str, str]) -> str | None:
+    field = recognised(name)
+    if field == "response" and path.startswith(tuple(f"{n}." for n in _NESTED_AS_EXPECTED)):
+        field = "expected_answer"
+    # A user who says where a field is means that it is nowhere else.
+    return None if field in own_names else field
+
+
+def _only(row: Row, field: str, values: dict[str, Any]) -> Any:
+    if len(values) == 1:
+        return next(iter(values.values()))
+    if field == "context":
+        return values[min(values, key=lambda path: FIELDS["context"].index(plain_name(path)))]
+    if field == "id":
+        # A LangSmith experiment names the run and the example: only that is the same next time.
+        return values[max(values, key=lambda path: FIELDS["id"].index(plain_name(path)))]
+    if all(value == next(iter(values.values())) for value in values.values()):
+        return next(iter(values.values()))
+    names = " and ".join(repr(path) for path in values)
+    raise fault(
+        row.where,
+        f"{names} both look like the {field}",
+        f"say which with fields={{{field!r}: ...}}",
+    )
+
+
+def plain_name(path: str) -> str:
+    """A column's name as `FIELDS` would write it."""
+    return path.rpartition(".")[2].lower().replace(" ", "_").replace("-", "_")
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a row holds nothing there: no value, an empty text, or NaN.
+
+    pandas writes NaN, which is no JSON, for what is not there.
+    """
+    # A value may be an array, which `==` would compare item by item.
+    return (
+        value is None
+        or (isinstance(value, str) and not value)
+        or (isinstance(value, float) and math.isnan(value))
+    )
+
+
+# Values: texts, lists of texts, chunks.
+
+_TEXT_KEYS = ("text", "page_content", "content", "chunk", "passage")
+_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
+_QUOTES_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
+_SCORE_KEYS = ("score", "similarity", "relevance_score")
+
+
+def as_text(value: Any, *, where: str, field: str) -> str:
+    """A text; numbers are written out, and a list of one text is that text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise fault(where, f"field {field!r} must be a text, not {value}")
+    if isinstance(value, bool | int | float):
+        try:
+            return str(value)
+        except ValueError:  # YAML has hexadecimal numbers, which may be longer than Python writes
+            raise fault(where, f"field {field!r} is a number of too many digits") from None
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        return value[0]
+    raise fault(where, f"field {field!r} must be a text, not {_kind(value)}")
+
+
+def as_texts(value: Any, *, where: str, field: str) -> list[str]:
+    """A list of texts; from a table's cell, also written as JSON or as Python writes lists."""
+    items = _items(value)
+    return [as_text(item, where=where, field=f"{field}[{i}]") for i, item in enumerate(items)]
+
+
+def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
+    """Context chunks, from texts or from objects with a text, an id, a score, metadata."""
+    held = value.tolist() if hasattr(value, "tolist") else value
+    # 42 or true is a mistake in the file: as a text, it would be a context that supports nothing.
+    if not isinstance(held, str | Mapping | list | tuple):
+        raise fault(where, f"field 'context' must be a text or a list of them, not {_kind(held)}")
+    return [_chunk(item, where=where, field=f"context[{i}]") for i, item in enumerate(_items(held))]
+
+
+def as_mapping(value: Any, *, where: str, field: str) -> dict[str, Any]:
+    """A JSON object; from a table's cell, also written as text."""
+    if isinstance(value, str):
+        value = _written(value)
+    if isinstance(value, Mapping):
+        return {str(key): held for key, held in value.items()}
+    raise fault(where, f"field {field!r} must be an object, not {_kind(value)}")
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        written = _written(value)
+        return written if isinstance(written, list) else [value]
+    if isinstance(value, list | tuple):
+        return list(value)
+    if hasattr(value, "tolist"):  # arrays, as tables hold them
+        held = value.tolist()
+        return held if isinstance(held, list) else [held]
+    return [value]
+
+
+def _written(text: str) -> Any:
+    """What a cell holds that was written as JSON or with Python's `str`; else the text itself."""
+    stripped = text.strip()
+    if not stripped.startswith(("[", "{")):
+        return text
+    for read in (json.loads, _as_python):
+        try:
+            return read(stripped)
+        except (ValueError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
+            continue
+    return text
+
+
+def _as_python(text: str) -> Any:
+    """What Python's `str` wrote, also of a numpy array.
+
+    Such an array has no commas, and Python's grammar would make one text of all its texts.
+    """
+    if not _QUOTES_WITHOUT_COMMA.search(text):
+        return ast.literal_eval(text)
+    pieces = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    skipped = (tokenize.NL, tokenize.NEWLINE)
+    pieces = [piece for piece in pieces if piece.type not in skipped]
+    spaced = [
+        "," + piece.string if before.type == piece.type == tokenize.STRING else piece.string
+        for before, piece in itertools.pairwise(pieces)
+    ]
+    return ast.literal_eval(pieces[0].string + " ".join(spaced))
+
+
+def _chunk(item: Any, *, where: str, field: str) -> str | ContextChunk:
+    if not isinstance(item, Mapping):
+        return as_text(item, where=where, field=field)
+    text = next((item[key] for key in _TEXT_KEYS if isinstance(item.get(key), str)), None)
+    if text is None:
+        raise fault(where, f"{field} has no text", f"name it one of {', '.join(_TEXT_KEYS)}")
+    metadata = item.get("metadata")
+    return ContextChunk(
+        text=text,
+        id=_identifier(next((item[k] for k in _ID_KEYS if item.get(k) is not None), None)),
+        score=_number(next((item[k] for k in _SCORE_KEYS if item.get(k) is not None), None)),
+        metadata=dict(metadata) if isinstance(metadata, Mapping) else {},
+    )
+
+
+def _identifier(value: Any) -> int | str | None:
+    if value is None or (isinstance(value, int | str) and not isinstance(value, bool)):
+        return value
+    return str(value)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, Mapping):
+        return "an object"
+    return "a list" if isinstance(value, list | tuple) else f"of type {type(value).__name__}"
+
+
+# A row as a case, or the reason why it is none.
+
+# Stores keep that much: two longer ids could become one there.
+_MAX_ID = 128
+
+
+def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
+    """Make a case of a row. What belongs to no field goes into the case's metadata.
+
+    A row without an id is named after its place, so that the same file gives the same ids.
+
+    Raises:
+        RowError: A field is missing or wrong; the message names it and quotes no text.
+    """
+    values, rest = sort_fields(row, own_names)
+    where = row.where
+    for needed in ("query", "response"):
+        if needed not in values:
+            raise fault(where, f"no {needed} was found", _advice(needed, row))
+    case_id = as_text(values.get("id", where), where=where, field="id")
+    if len(case_id) > _MAX_ID:
+        raise fault(where, f"its id is longer than {_MAX_ID} characters")
+    try:
+        return RAGTestCase(
+            id=case_id,
+            name=as_text(values.get("name", ""), where=where, field="name"),
+            query=as_text(values["query"], where=where, field="query"),
+            context=as_chunks(values.get("context", []), where=where),
+            response=as_text(values["response"], where=where, field="response"),
+            tags=as_texts(values.get("tags", []), where=where, field="tags"),
+            metadata=_metadata(values, rest, where),
+            **_expected(values, where),
+        )
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(str(part) for part in problem["loc"]) or "the row"
+        raise fault(where, f"{place}: {problem['msg']}") from None
+
+
+def _expected(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    facts = as_texts(values.get("expected_facts", []), where=where, field="expected_facts")
+    answer = values.get("expected_answer")
+    # A list of reference answers is a list of what should have been said.
+    if isinstance(answer, list) and len(answer) != 1:
+        facts += as_texts(answer, where=where, field="expected_answer")
+        answer = None
+    if answer is not None:
+        answer = as_text(answer, where=where, field="expected_answer")
+    return {"expected_answer": answer, "expected_facts": facts}
+
+
+def _metadata(values: Mapping[str, Any], rest: dict[str, Any], where: str) -> dict[str, Any]:
+    held = values.get("metadata")
+    own = as_mapping(held, where=where, field="metadata") if held is not None else {}
+    return rest | own
+
+
+def _advice(field: str, row: Row) -> str:
+    known = ", ".join(FIELDS[field])
+    advice = (
+        f"name it one of {known}, or say what it is called with fields={{{field!r}: ...}} "
+        f"(on the command line --field {field}=...)"
+    )
+    # A table without a header would be quoted here: names are shown where some are known.
+    if any(recognised(str(name)) for name in row.data):
+        present = ", ".join(repr(str(name)[:40]) for name in list(row.data)[:12])
+        return f"the row has {present}; {advice}"
+    return f"none of its {len(row.data)} columns has a known name; {advice}"
+
+
+# The cases of a file.
+
+OnError = Literal["raise", "skip"]
+
+_REMEMBERED = 100
+_SHOWN = 12
+_NAME = 40
+
+
+@dataclass(frozen=True)
+class SkippedRow:
+    """A row that was left out: where it is and what is wrong, without any of its text."""
+
+    where: str
+    problem: str
+
+
+class CaseReader:
+    """The cases of a file; can be read several times, each time from the start.
+
+    Attributes:
+        path: The file.
+        skipped: Rows left out by the last reading; with `on_error="skip"` only.
+        skipped_rows: The first 100 of them.
+        columns: The names in the rows of the last reading, the first 100 there are.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        file_format: Format | None,
+        fields: Mapping[str, str],
+        on_error: OnError,
+    ) -> None:
+        self.path = path
+        self.skipped = 0
+        self.skipped_rows: list[SkippedRow] = []
+        self.columns: dict[str, None] = {}
+        self._format = file_format
+        self._fields = dict(fields)
+        self._on_error = on_error
+
+    def __iter__(self) -> Iterator[RAGTestCase]:
+        self.skipped, self.skipped_rows, self.columns = 0, [], {}
+        seen: dict[bytes, str] = {}
+        unseen = set(self._fields.values())
+        empty = True
+        for row in self._rows():
+            empty = False
+            if isinstance(row, Row):
+                self._note_columns(row, unseen)
+            case = self._case(row, seen)
+            if case is not None:
+                yield case
+        if empty:
+            raise DatasetError(f"{self.path}: there are no rows in it")
+        for field, name in self._fields.items():
+            if name in unseen:
+                raise DatasetError(
+                    f"{self.path}: no row has {name!r}, which was named as the {field}; "
+                    f"the rows have {self.named_columns}"
+                )
+
+    @property
+    def named_columns(self) -> str:
+        """The columns for a message, a dozen at most."""
+        # A table without a header would be quoted: names are shown where some are known.
+        if not any(recognised(name) for name in self.columns):
+            return f"{len(self.columns)} columns, none under a known name"
+        shown = ", ".join(repr(name) for name in list(self.columns)[:_SHOWN])
+        more = len(self.columns) - _SHOWN
+        return f"{shown} and {more} more" if more > 0 else shown
+
+    def _note_columns(self, row: Row, unseen: set[str]) -> None:
+        """Remember what columns there are, and cross off those the user spoke of."""
+        if unseen:
+            unseen.difference_update(names_in(row))
+        # Two rows with the same keys are the rule; rows may have any keys, though.
+        if row.data.keys() - self.columns.keys() and len(self.columns) < _REMEMBERED:
+            names = (str(name)[:_NAME] for name in row.data)
+            self.columns.update(dict.fromkeys(itertools.islice(names, _REMEMBERED)))
+
+    def _rows(self) -> Iterator[Row | RowError]:
+        try:
+            yield from rows_of(self.path, self._format or format_of(self.path))
+        except DatasetError as error:
+            raise DatasetError(f"{self.path}: {error}") from None
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+
+    def _case(self, row: Row | RowError, seen: dict[bytes, str]) -> RAGTestCase | None:
+        try:
+            if isinstance(row, RowError):
+                raise row
+            case = case_of(row, self._fields)
+            self._require_new(case.id, row.where, seen)
+        except RowError as error:
+            if self._on_error == "raise":
+                raise DatasetError(f"{self.path}, {error}") from None
+            self._skip(error)
+            return None
+        return case
+
+    @staticmethod
+    def _require_new(case_id: str, where: str, seen: dict[bytes, str]) -> None:
+        # Eight bytes an id and not the id itself: a file may have many millions of them.
+        key = blake2b(case_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        if key in seen:
+            raise fault(where, f"its id is also that of {seen[key]}", "give each case its own id")
+        seen[key] = where
+
+    def _skip(self, error: RowError) -> None:
+        self.skipped += 1
+        if len(self.skipped_rows) < _REMEMBERED:
+            where, _, problem = str(error).partition(": ")
+            self.skipped_rows.append(SkippedRow(where, problem))
