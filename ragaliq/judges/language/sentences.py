@@ -217,13 +217,14 @@ def _rejoin(text: str, start: int, sentences: Iterable[str]) -> list[Span]:
 
 def _give_back(text: str, spans: list[Span], start: int, end: int) -> None:
     """Add a sentence to others, and what of it belongs to the last one to that."""
+    # Only what is added is looked at: a sentence that grows by many small parts is long.
     if marker := _CITATIONS.match(text, start, end):
         start = marker.end()
-        spans[-1] = _strip(text, spans[-1].start, start)
+        spans[-1] = Span(spans[-1].start, start)
     if _SAYS.search(text, start, end):
         spans.append(_strip(text, start, end))
-    elif text[start:end].strip():  # a closing quotation mark, the end of emphasis
-        spans[-1] = _strip(text, spans[-1].start, end)
+    elif rest := text[start:end].rstrip():  # a closing quotation mark, the end of emphasis
+        spans[-1] = Span(spans[-1].start, start + len(rest))
 
 
 def _strip(text: str, start: int, end: int) -> Span:

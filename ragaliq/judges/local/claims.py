@@ -28,9 +28,9 @@ class Block(NamedTuple):
 
 
 _LINE = re.compile(r"[^\n\r]+|\r\n|\n|\r")
-_FENCE = re.compile(r"\s{0,3}(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)")
-# A line of a sentence, and none of code, after a fence that is never closed.
-_SENTENCE = re.compile(r"[^{}=;<>\\`]*[^\W\d_][^{}=;<>\\`]*[.!?。！？।]['\")*_]*")
+_FENCE = re.compile(r"\s{0,3}(?P<marks>`{3,}+|~{3,}+)(?P<info>[^`]*)")
+_OF_CODE = re.compile(r"[{}=;<>\\`]")
+_LETTER = re.compile(r"[^\W\d_]")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
 # "**Summary**" heads what follows; "**It grew.**" is a sentence.
 _BOLD_LINE = re.compile(r"(?:\*\*|__)[^*_]{0,119}[^*_.!?。！？](?:\*\*|__)\s*:?")
@@ -78,8 +78,15 @@ def _outside_code(text: str) -> Iterator[re.Match[str] | None]:
             elif _closes(content, fence):
                 fence = ""
             yield None
-        elif not fence or (not ends and _SENTENCE.fullmatch(content.strip())):
+        elif not fence or (not ends and _is_sentence(content.strip())):
             yield line
+
+
+def _is_sentence(line: str) -> bool:
+    """Whether a line reads as a sentence and not as code, after a fence that is never closed."""
+    said = line.rstrip("'\")*_")
+    ends = said.endswith((".", "!", "?", "。", "！", "？", "।"))
+    return ends and _LETTER.search(said) is not None and _OF_CODE.search(line) is None
 
 
 def _fence(content: str) -> str:
@@ -129,10 +136,14 @@ def _joins(content: str, block: Block, pending: Block) -> bool:
 
 _LINK = re.compile(r"https?://\S+|www\.\S+|!?\[[^\]]{0,200}\]\([^)]{0,500}\)")
 _CITATION = re.compile(r"\[\^?[\w\s,;–-]{1,20}\]|【[^】]{1,40}】")
-_POINTER = re.compile(
-    r"\W*(?:see|source|read more|more|link|visit|siehe|quelle|voir|ver|fuente)?\W*"
+_WORD = re.compile(r"\w+")
+_POINTERS = frozenset(
+    ["", "read more", *"see source more link visit siehe quelle voir ver fuente".split()]
 )
-_SOURCES = re.compile(r"\W*(?:sources?|references?|citations?|quellen?|références?|fuentes?)\W*")
+_SOURCES = frozenset(
+    "source sources reference references citation citations quelle quellen référence références "
+    "fuente fuentes".split()
+)
 _ITEM = re.compile(r"\d{1,2}[.)]\s+(?=[^\W\d_])")
 _SAYS = re.compile(r"[^\W_]")
 _LEADS_IN = re.compile(r"[:：]\W*$")
@@ -174,9 +185,10 @@ def _without_number(answer: str, span: Span, language: str) -> Span:
 def _is_claim(answer: str, span: Span) -> bool:
     sentence = answer[span.start : span.end]
     said = _CITATION.sub("", _LINK.sub("", sentence)).lower()
-    if not _SAYS.search(said) or _LEADS_IN.search(sentence[-8:]) or _SOURCES.fullmatch(said):
+    if not _SAYS.search(said) or _LEADS_IN.search(sentence[-8:]):
         return False
-    if _LINK.search(sentence) and _POINTER.fullmatch(said):
+    words = " ".join(_WORD.findall(said))
+    if words in _SOURCES or (words in _POINTERS and _LINK.search(sentence)):
         return False
     return not (is_question(sentence) or is_small_talk(sentence) or declines(sentence))
 
