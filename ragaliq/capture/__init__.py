@@ -22,6 +22,7 @@ from ragaliq.capture.texts import (
     Found,
     Message,
     Reader,
+    models_words,
     score_in,
     text_blocks,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Reader",
     "RunLog",
     "RunRegistry",
+    "models_words",
     "score_in",
     "shown",
     "text_blocks",

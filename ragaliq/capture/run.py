@@ -155,8 +155,8 @@ class RunLog:
 
     @property
     def has_retrieved(self) -> bool:
-        """Whether a retriever or a tool was asked, with whatever success."""
-        return any(event[0] in {"retrieved", "retrieving", "told"} for event in self._events)
+        """Whether documents were looked for, or a tool was asked, with whatever success."""
+        return any(event[0] in _SEARCHES for event in self._events)
 
     def find(self, question: str, answer: str) -> FoundContext:
         """The context of an answer, each text once, in rank order."""
@@ -234,6 +234,7 @@ class RunLog:
         return []
 
 
+_SEARCHES = frozenset({"retrieved", "retrieving", "reranked", "told", "answering", "named"})
 _STEPS = frozenset({"given", "retrieved", "reranked", "told", "failed"})
 
 

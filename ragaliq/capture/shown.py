@@ -221,17 +221,18 @@ class _Finding:
         return [best[2]] if best is not None and best[0] >= _ANSWERED else []
 
     def _parts(self, replies: Sequence[tuple[list[str], Call]]) -> list[Call]:
-        """Several replies that stand in the answer; of equal ones the last."""
+        """Several replies that stand in the answer; of equal ones as many as stand there."""
         answer, telling = f" {self._answer} ", min(_TELLING, len(self._answer) // 2)
-        parts: dict[str, Call] = {}
+        parts: dict[str, list[Call]] = {}
         for texts, call in replies:
             text = texts[0]
             if len(text) >= telling and text and f" {text} " in answer:
-                parts[text] = call
+                parts.setdefault(text, []).append(call)
         return [
             call
-            for text, call in parts.items()
+            for text, calls in parts.items()
             if not any(text != other and f" {text} " in f" {other} " for other in parts)
+            for call in calls[-_count(text, self._answer) :]
         ]
 
     def _said(self, call: Call) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ __all__ = [
     "Message",
     "Reader",
     "Role",
+    "models_words",
     "score_in",
     "text_blocks",
 ]
@@ -72,6 +74,9 @@ _NO_QUESTIONS = frozenset(
     "feedback".split()
 )
 _DEPTH = 5
+_EMPTY_RESPONSE = "Empty Response"
+_LABEL = re.compile(r"Response \d+: ")
+_DASHES = re.compile(r"\n-{5,}\n")
 
 Role = str
 """`user`, `assistant`, `tool` or `system`."""
@@ -131,6 +136,22 @@ def text_blocks(content: Any) -> tuple[str, ...]:
         if isinstance(text, str):
             texts.append(text)
     return tuple(texts)
+
+
+def models_words(answer: str) -> str:
+    """An answer without what LlamaIndex puts around a model's words, or in their place.
+
+    `Accumulate` labels replies and puts dashes between them; where there was nothing to ask a
+    model about, synthesizers return "Empty Response".
+    """
+    if answer == _EMPTY_RESPONSE:
+        return ""
+    if not answer.startswith("Response 1: "):
+        return answer
+    parts = [_LABEL.sub("", part, count=1) for part in _DASHES.split(answer) if _LABEL.match(part)]
+    if len(parts) < len(_DASHES.split(answer)):
+        return answer  # a model's own dashes
+    return "\n\n".join(part for part in parts if part.strip() and part != _EMPTY_RESPONSE)
 
 
 def score_in(metadata: Mapping[str, Any] | None) -> float | None:

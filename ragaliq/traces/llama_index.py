@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ragaliq.capture import models_words
 from ragaliq.core.draft import Passage
 from ragaliq.traces.chain import Found, walk
 from ragaliq.traces.content import content_of
@@ -40,7 +41,8 @@ def found_in(steps: Sequence[Step]) -> Found:
         question, answer = workflow_question(steps), workflow_answer(steps)
     else:
         question, answer = question_of(root.inputs), _answer(root)
-    return Found(question=question or "", answer=answer or "", passages=_Reading(steps).context())
+    said = models_words(answer or "")
+    return Found(question=question or "", answer=said, passages=_Reading(steps).context())
 
 
 def _answer(root: Step) -> str | None:

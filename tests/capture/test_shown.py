@@ -142,6 +142,16 @@ def test_several_replies_that_make_the_answer_up_count_each():
     assert run.context(f"{first}\n------\n{second}") == [REFUNDS, CARDS]
 
 
+def test_equal_replies_count_as_often_as_they_stand_in_the_answer():
+    run = Run().retrieve(REFUNDS, CARDS)
+    for passage in (REFUNDS, CARDS, REFUNDS):
+        run.ask(user(passage.text), reply="That is in the policy.")
+    once = run.log.find(QUESTION, "All in all: That is in the policy. No more.")
+    twice = run.log.find(QUESTION, "That is in the policy.\n\nThat is in the policy.")
+    assert [passage.id for passage in once.passages] == ["r1"]
+    assert sorted(passage.id for passage in twice.passages) == ["r1", "r2"]
+
+
 def test_a_structured_reply_is_the_answers_even_if_a_tool_call_holds_it():
     run = (
         Run()

@@ -216,8 +216,9 @@ def handler(monitor):
     gc.collect()
     assert attached.errors == 0
     assert (attached.runs_in_progress, monitor.open) == (0, 0)
-    assert not attached._runs.frames
-    assert not attached._runs._by_stream
+    assert not attached._runs.runs
+    assert not attached._ignored
+    assert not attached._awaited
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, h
         assert monitor.only == (QUESTION, docs, FINAL)
 
 
-async def test_an_agent_without_retrieval_is_no_rag(monitor, handler):
+async def test_an_agent_with_other_tools_is_judged_by_what_they_said(monitor, handler):
     def add(one: int, two: int) -> int:
         return one + two
 
@@ -124,7 +124,7 @@ async def test_an_agent_without_retrieval_is_no_rag(monitor, handler):
     agent = FunctionAgent(tools=[tool], llm=calling("add", one=1, two=2))
     await agent.run(user_msg="What is 1 + 2?", memory=memory())
 
-    assert monitor.outcomes == {"not_rag": 1}
+    assert monitor.only == ("What is 1 + 2?", ["3"], FINAL)
 
 
 async def test_reading_an_agents_events_changes_nothing(query_tool, monitor, handler, docs):

@@ -130,4 +130,4 @@ def test_attaching_in_the_middle_of_a_run_does_no_harm(
     engine(retriever=retriever_class(find)).query(QUESTION)
 
     assert monitor.begun == []
-    assert not attach(monitor)._runs.frames
+    assert not attach(monitor)._runs.runs

@@ -132,7 +132,7 @@ def test_a_forked_child_starts_without_the_parents_runs(engine, monitor, handler
     child = os.fork()
     if child == 0:
         try:
-            clean = handler.runs_in_progress == 0 and not handler._runs.frames
+            clean = handler.runs_in_progress == 0 and not handler._runs.runs
             engine().query("In the child?")
             os._exit(0 if clean and len(monitor.cases) == 1 else 1)
         finally:

@@ -14,26 +14,9 @@ from llama_index.core.retrievers import BaseRetriever, RecursiveRetriever
 from llama_index.core.schema import IndexNode, NodeWithScore
 
 from llama_index.evaluation.ragaliq import RagaliqSpanHandler, attach
-from llama_index.evaluation.ragaliq.run_state import Run, RunRegistry
 from ragaliq import suppress
 
 QUESTION = "How long do refunds take?"
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
-class Ticket:
-    def __init__(self):
-        self.reasons = []
-
-    def discard(self, reason):
-        self.reasons.append(reason)
 
 
 def test_a_retriever_that_fails_leaves_an_errored_run(engine, retriever_class, monitor, handler):
@@ -171,7 +154,7 @@ def test_an_unsampled_run_is_not_captured_in_parts(
     Outer().query(QUESTION)
 
     assert (len(monitor.begun), monitor.sampled_out, monitor.cases) == (1, 1, [])
-    assert not handler._runs.frames
+    assert (handler._runs.runs, handler._ignored) == ({}, {})
 
 
 def test_a_session_is_named_with_instrument_tags(engine, monitor, handler):
@@ -202,31 +185,7 @@ def test_a_mistake_of_our_own_costs_the_run_and_is_logged_once_without_text(
     assert record.name == "ragaliq.llama_index"
     assert "RuntimeError" in record.getMessage()
     assert "secret" not in caplog.text
-    assert (handler.runs_in_progress, handler._runs.frames) == (0, {})
-
-
-def test_runs_that_are_too_old_are_given_up_at_the_next_start():
-    clock = Clock()
-    runs = RunRegistry(max_runs=10, max_age=600.0, clock=clock)
-    old, young, new = (Run(name, Ticket(), is_workflow=False) for name in ("old", "young", "new"))
-    runs.open(old)
-    clock.now = 300.0
-    runs.open(young)
-    clock.now = 601.0
-    runs.open(new)
-
-    assert old.ticket.reasons == ["expired"]
-    assert (runs.claim(old), runs.claim(young), runs.claim(new)) == (False, True, True)
-
-
-def test_runs_that_are_too_many_push_out_the_oldest():
-    runs = RunRegistry(max_runs=2, max_age=600.0, clock=Clock())
-    first, second, third = (Run(name, Ticket(), is_workflow=False) for name in "abc")
-    for run in (first, second, third):
-        runs.open(run)
-
-    assert [run.ticket.reasons for run in (first, second, third)] == [["evicted"], [], []]
-    assert len(runs) == 2
+    assert (handler.runs_in_progress, handler._runs.runs) == (0, {})
 
 
 def test_spans_below_a_run_that_was_given_up_are_not_taken_for_runs(engine, monitor, dispatcher):
@@ -251,15 +210,6 @@ def test_spans_below_a_run_that_was_given_up_are_not_taken_for_runs(engine, moni
 class FakeCall:
     def __init__(self):
         self.arguments = {"str_or_query_bundle": "Another?"}
-
-
-def test_spans_that_never_end_do_not_pile_up():
-    runs = RunRegistry(max_runs=1, max_age=600.0)
-    for number in range(1000):
-        runs.remember(str(number), None)
-
-    assert len(runs.frames) == 100
-    assert "999" in runs.frames
 
 
 def test_llama_indexs_shutdown_ends_the_runs_in_progress(engine, monitor, dispatcher):

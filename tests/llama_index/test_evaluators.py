@@ -239,7 +239,7 @@ def test_a_structured_answer_is_judged_as_json(nodes, judge):
     response = PydanticResponse(Refund(days=5), source_nodes=nodes(*CONTEXTS))
     result = RelevancyEvaluator(judge).evaluate_response(QUESTION, response)
 
-    assert (result.response, result.score) == ('{"days":5}', 0.9)
+    assert (result.response, result.score) == ('{"days": 5}', 0.9)
 
 
 async def test_a_response_that_cannot_be_read_makes_an_invalid_result(nodes, judge):
@@ -321,15 +321,13 @@ async def test_what_is_no_text_makes_an_invalid_result_that_says_so(given, wrong
 
 def graded(prompt):
     assert "Refunds take five days." in prompt
-    verdict = {"claim_id": "c1", "reason": "r", "evidence": "", "chunk_ids": [0], "confidence": 0.9}
-    return json.dumps(
-        {
-            "claims": [SUPPORTED],
-            "verdicts": [{**verdict, "verdict": "SUPPORTED"}],
-            "score": 0.75,
-            "reasoning": "to the point",
-        }
-    )
+    form = prompt.rsplit("\n\n", 1)[1]
+    if '"verdicts"' in form:
+        verdict = {"claim_id": "c1", "reason": "r", "evidence": "", "chunk_ids": [0]}
+        return json.dumps({"verdicts": [{**verdict, "verdict": "SUPPORTED", "confidence": 0.9}]})
+    if '"claims"' in form:
+        return json.dumps({"claims": [SUPPORTED]})
+    return json.dumps({"score": 0.75, "reasoning": "to the point"})
 
 
 @pytest.mark.parametrize("as_argument", ["judge", "llm"])

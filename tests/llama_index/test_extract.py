@@ -61,12 +61,12 @@ def test_nodes_without_text_are_left_out(nodes):
     ids=type,
 )
 def test_a_question_may_be_a_string_a_bundle_or_a_message(question):
-    assert question_of_call(called(question)) == "Why?"
-    assert question_of_call(called(str_or_query_bundle=question)) == "Why?"
+    assert question_of_call(called(question)).text == "Why?"
+    assert question_of_call(called(str_or_query_bundle=question)).text == "Why?"
 
 
 def test_something_else_is_no_question():
-    assert question_of_call(called(17)) == ""
+    assert question_of_call(called(17)).text == ""
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_something_else_is_no_question():
     ],
 )
 def test_a_workflows_question_is_in_its_start_event(event, question):
-    assert question_of_run(started(event)) == question
+    assert question_of_run(started(event)).text == question
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_a_workflows_question_is_in_its_start_event(event, question):
         ("five", "five"),
         (Response("five"), "five"),
         (Response(None), ""),
-        (PydanticResponse(Verdict(days=5)), '{"days":5}'),
+        (PydanticResponse(Verdict(days=5)), '{"days": 5}'),
         (PydanticResponse(None), ""),
         (ChatResponse(message=ChatMessage("five")), "five"),
         (CompletionResponse(text="five"), "five"),
         (ChatMessage([ImageBlock(url="http://127.0.0.1/x.png"), TextBlock(text="five")]), "five"),
-        (Verdict(days=5), '{"days":5}'),
+        (Verdict(days=5), '{"days": 5}'),
         (StopEvent(result="five"), "five"),
         (StopEvent(result=Response("five")), "five"),
         (StopEvent(result={"answer": "five", "cost": 1}), "five"),

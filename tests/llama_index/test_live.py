@@ -47,8 +47,13 @@ async def test_sync_async_and_streamed_answers_are_all_scored(live, results, eng
     assert live.stats().outcomes == {"evaluated": 4}
 
 
-def test_an_empty_retrieval_is_counted_as_having_no_context(live, results, engine, retriever_class):
-    engine(retriever=retriever_class(lambda question: [])).query(QUESTION)
+def test_an_empty_retrieval_is_counted_as_having_no_context(live, results, llm, retriever_class):
+    class Talkative(CustomQueryEngine):
+        def custom_query(self, query_str):
+            retriever_class(lambda question: []).retrieve(query_str)
+            return llm.complete(query_str).text
+
+    Talkative().query(QUESTION)
     assert live.flush(timeout=10.0)
 
     assert results[0].results["faithfulness"].status is Status.NO_CONTEXT

@@ -100,12 +100,25 @@ def test_every_response_mode_gives_the_documents(engine, monitor, handler, docs,
     assert monitor.only[:2] == (QUESTION, docs)
 
 
-def test_an_empty_retrieval_is_submitted_with_an_empty_context(
+def test_what_is_said_where_nothing_was_found_is_no_answer(
     engine, retriever_class, monitor, handler
 ):
     engine(retriever=retriever_class(lambda question: [])).query(QUESTION)
 
-    assert monitor.only == (QUESTION, [], "Empty Response")
+    assert monitor.outcomes == {"no_answer": 1}
+
+
+def test_an_answer_for_which_nothing_was_found_has_an_empty_context(
+    llm, retriever_class, monitor, handler
+):
+    class Talkative(CustomQueryEngine):
+        def custom_query(self, query_str):
+            retriever_class(lambda question: []).retrieve(query_str)
+            return llm.complete(query_str).text
+
+    Talkative().query(QUESTION)
+
+    assert monitor.only == (QUESTION, [], ANSWER)
 
 
 def test_a_structured_answer_is_submitted_as_json(engine, scripted_llm, monitor, handler):
@@ -115,7 +128,7 @@ def test_a_structured_answer_is_submitted_as_json(engine, scripted_llm, monitor,
     structured = scripted_llm(reply=lambda prompt: '{"days": 5}').as_structured_llm(Refund)
     engine(llm=structured).query(QUESTION)
 
-    assert monitor.only[2] == '{"days":5}'
+    assert monitor.only[2] == '{"days": 5}'
 
 
 def test_citations_give_the_numbered_sources_the_model_saw(retriever, llm, monitor, handler, docs):

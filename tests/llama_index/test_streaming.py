@@ -22,6 +22,7 @@ class Ending:
 
     def __init__(self):
         self.told = []
+        self.run = None
 
     def complete(self, answer):
         self.told.append(("complete", answer))

@@ -31,8 +31,8 @@ def unwatched(monitor):
     handler = attach(monitor)
     yield handler
     assert (handler.runs_in_progress, monitor.open) == (0, 0)
-    assert not handler._runs.frames
-    assert not handler._runs._by_stream
+    assert not handler._runs.runs
+    assert not handler._awaited
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def broken(monkeypatch):
     def fail(*args):
         raise RuntimeError("secret text")
 
-    monkeypatch.setattr("llama_index.evaluation.ragaliq.finish._missing", fail)
+    monkeypatch.setattr("llama_index.evaluation.ragaliq.span_handler._missing", fail)
 
 
 def answering(response, retriever):
@@ -61,7 +61,7 @@ def test_an_answer_with_sources_that_cannot_be_read(retriever, monitor, unwatche
 
 def test_an_answer_that_is_an_object_where_a_text_should_be(retriever, monitor, handler, docs):
     answering(Response(Structured(days=5)), retriever).query(QUESTION)
-    assert monitor.only == (QUESTION, docs, '{"days":5}')
+    assert monitor.only == (QUESTION, docs, '{"days": 5}')
 
 
 def test_an_answer_that_is_a_number_where_a_text_should_be(retriever, monitor, handler):
@@ -89,7 +89,7 @@ def test_a_chat_that_is_written_likewise(retriever, llm, monitor, unwatched, mon
     def fail(*args):
         raise RuntimeError("secret text")
 
-    monkeypatch.setattr("llama_index.evaluation.ragaliq.finish.context_of", fail)
+    monkeypatch.setattr("llama_index.evaluation.ragaliq.span_handler.sources_of", fail)
     memory = ChatMemoryBuffer.from_defaults(token_limit=10_000)
     chat = ContextChatEngine.from_defaults(retriever, llm=llm, memory=memory).stream_chat(QUESTION)
     assert "".join(chat.response_gen) == ANSWER

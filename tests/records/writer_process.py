@@ -11,9 +11,8 @@ import sys
 import time
 
 from ragaliq import Evaluation, EvaluationResult, RAGTestCase, RunInfo
-from ragaliq.errors import SinkError
-from ragaliq.records import evaluation_record
-from ragaliq.records.store import SQLiteStore
+from ragaliq.records import SinkError, evaluation_record
+from ragaliq.records.sqlite import SQLiteStore
 from ragaliq.telemetry.content import ContentPolicy
 
 

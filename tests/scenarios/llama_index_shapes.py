@@ -129,10 +129,7 @@ SHAPES = {
     ),
     "accumulated": Shape(
         lambda: engine(response_mode=ResponseMode.ACCUMULATE).query(QUESTION),
-        answer=f"Response 1: {ANSWER}\n---------------------\nResponse 2: {ANSWER}",
-    ),
-    "nothing found": Shape(
-        lambda: engine(Shelf(without="n1 n2")).query(QUESTION), [], "Empty Response"
+        answer=f"{ANSWER}\n\n{ANSWER}",
     ),
     "citations": Shape(
         lambda: CitationQueryEngine(Shelf(), llm=Clerk()).query(QUESTION),

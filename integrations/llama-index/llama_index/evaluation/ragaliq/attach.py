@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextlib import suppress as undo_if_possible
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 # The documented name, though LlamaIndex has it in no `__all__`.
@@ -12,8 +14,7 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 
 import ragaliq
 from llama_index.evaluation.ragaliq.judge import judge_of
-from llama_index.evaluation.ragaliq.overrides import Extract
-from llama_index.evaluation.ragaliq.reach import Reach, handler_around
+from llama_index.evaluation.ragaliq.reading import Extract
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 from ragaliq import ConfigurationError
 
@@ -36,6 +37,18 @@ class _Settings(NamedTuple):
 
 _LOCK = threading.Lock()
 _ATTACHED: dict[int, _Settings] = {}
+# The handlers of the blocks around the current context.
+_AROUND: ContextVar[tuple[RagaliqSpanHandler, ...]] = ContextVar("ragaliq_around", default=())
+
+
+class _Tagged:
+    """Covers what is started under certain instrument tags, with these values."""
+
+    def __init__(self, tags: Mapping[str, Any]) -> None:
+        self._tags = tags
+
+    def __call__(self, tags: Mapping[str, Any]) -> bool:
+        return all(tags.get(name) == value for name, value in self._tags.items())
 
 
 def attach(
@@ -88,12 +101,12 @@ def attach(
             monitor or _built(given),
             pipeline=pipeline,
             extract=extract,
-            reach=Reach(tags=tags) if tags else None,
+            covers=_Tagged(tags) if tags else None,
         )
         if existing is not None:
             _remove(existing.handler)
         _ATTACHED[id(handler)] = _Settings(handler, *wanted, tags)
-        get_dispatcher().add_span_handler(handler)
+        handler.listen()
         return handler
 
 
@@ -133,18 +146,22 @@ def attached(
     if listening is not None:
         yield listening
         return
-    reach = Reach(is_block=True)
+
+    def covers(_tags: Mapping[str, Any]) -> bool:
+        return any(each is handler for each in _AROUND.get())
+
     handler = RagaliqSpanHandler(
-        monitor or _built(given), pipeline=pipeline, extract=extract, reach=reach
+        monitor or _built(given), pipeline=pipeline, extract=extract, covers=covers
     )
-    with _LOCK:
-        get_dispatcher().add_span_handler(handler)
+    handler.listen()
+    token = _AROUND.set((*_AROUND.get(), handler))
     try:
-        with reach.entered(handler):
-            yield handler
+        yield handler
     finally:
-        with _LOCK:
-            _take_off(handler)
+        # Left in another context than it was entered in, the value went with that context.
+        with undo_if_possible(ValueError):
+            _AROUND.reset(token)
+        handler.stop_listening()
         handler.close_open()
 
 
@@ -158,13 +175,17 @@ def detach(handler: RagaliqSpanHandler | None = None) -> None:
     """
     with _LOCK:
         for each in get_dispatcher().span_handlers:
-            if isinstance(each, RagaliqSpanHandler) and (handler is None or each is handler):
+            # Not the ones of guards, which come and go with their calls.
+            if type(each) is RagaliqSpanHandler and (handler is None or each is handler):
                 _remove(each)
 
 
 def _listening_already(monitor: Monitor, pipeline: str) -> RagaliqSpanHandler | None:
     whole = _find(monitor, pipeline, {})
-    return whole.handler if whole is not None else handler_around(monitor)
+    if whole is not None:
+        return whole.handler
+    around = [handler for handler in _AROUND.get() if handler.monitor is monitor]
+    return around[-1] if around else None
 
 
 def _given(monitor: Monitor | None, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,13 +220,6 @@ def _is_listening(handler: RagaliqSpanHandler) -> bool:
 
 
 def _remove(handler: RagaliqSpanHandler) -> None:
-    _take_off(handler)
+    handler.stop_listening()
     _ATTACHED.pop(id(handler), None)
     handler.close()
-
-
-def _take_off(handler: RagaliqSpanHandler) -> None:
-    dispatcher = get_dispatcher()
-    # A new list: another thread may be walking the old one, and would skip somebody's handler.
-    # By identity: LlamaIndex's handlers compare equal when their fields do.
-    dispatcher.span_handlers = [each for each in dispatcher.span_handlers if each is not handler]

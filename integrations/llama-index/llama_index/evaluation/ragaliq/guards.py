@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from collections.abc import AsyncGenerator, Generator, Sequence
-from typing import Any
+import threading
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -40,8 +42,7 @@ from llama_index.evaluation.ragaliq.reading import (
     read_answer,
     sources_of,
 )
-from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
-from llama_index.evaluation.ragaliq.target import openinference_target
+from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler, openinference_target
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardRejected, GuardResult
 
 __all__ = ["GuardedChatEngine", "GuardedQueryEngine"]
@@ -94,28 +95,34 @@ class GuardedQueryEngine(BaseQueryEngine):
         return {"engine": self._engine}
 
     def _query(self, query_bundle: QueryBundle) -> Any:
+        if self.guard.is_off:
+            return self._engine.query(query_bundle)
         attempts = _Attempts(self.guard, query_bundle.query_str, pipeline=self._pipeline)
-        response = self._engine.query(query_bundle)
-        while not self.guard.is_off:
-            answer = read_answer(response)
+        query = query_bundle
+        while True:
+            with attempts.watched():
+                response = self._engine.query(query)
+                answer = read_answer(response)
             case = attempts.case(answer, response)
             result = None if case is None else self.guard.check(case, **attempts.origin)
             if not attempts.retries(result):
                 return attempts.outgoing(response, answer)[0]
-            response = self._engine.query(_with_feedback(query_bundle, attempts.feedback))
-        return response
+            query = _with_feedback(query_bundle, attempts.feedback)
 
     async def _aquery(self, query_bundle: QueryBundle) -> Any:
+        if self.guard.is_off:
+            return await self._engine.aquery(query_bundle)
         attempts = _Attempts(self.guard, query_bundle.query_str, pipeline=self._pipeline)
-        response = await self._engine.aquery(query_bundle)
-        while not self.guard.is_off:
-            answer = await aread_answer(response)
+        query = query_bundle
+        while True:
+            with attempts.watched():
+                response = await self._engine.aquery(query)
+                answer = await aread_answer(response)
             case = attempts.case(answer, response)
             result = None if case is None else await self.guard.acheck(case, **attempts.origin)
             if not attempts.retries(result):
                 return attempts.outgoing(response, answer)[0]
-            response = await self._engine.aquery(_with_feedback(query_bundle, attempts.feedback))
-        return response
+            query = _with_feedback(query_bundle, attempts.feedback)
 
 
 class GuardedChatEngine(BaseChatEngine):
@@ -192,15 +199,17 @@ class GuardedChatEngine(BaseChatEngine):
             return chat(message, history)
         before = list(self.chat_history if history is None else history)
         attempts = _Attempts(self.guard, message, pipeline=self._pipeline)
-        response = chat(message, history)
+        asked = message
         try:
             while True:
-                answer = _read(response)
+                with attempts.watched():
+                    response = chat(asked, history)
+                    answer = read_answer(response)
                 case = attempts.case(answer, response)
                 result = None if case is None else self.guard.check(case, **attempts.origin)
                 if not attempts.retries(result):
                     break
-                response = chat(f"{message}\n\n{attempts.feedback}", list(before))
+                asked, history = f"{message}\n\n{attempts.feedback}", list(before)
         except GuardRejected:
             self._remember(before)
             raise
@@ -214,15 +223,17 @@ class GuardedChatEngine(BaseChatEngine):
             return await chat(message, history)
         before = list(self.chat_history if history is None else history)
         attempts = _Attempts(self.guard, message, pipeline=self._pipeline)
-        response = await chat(message, history)
+        asked = message
         try:
             while True:
-                answer = await _aread(response)
+                with attempts.watched():
+                    response = await chat(asked, history)
+                    answer = await aread_answer(response)
                 case = attempts.case(answer, response)
                 result = None if case is None else await self.guard.acheck(case, **attempts.origin)
                 if not attempts.retries(result):
                     break
-                response = await chat(f"{message}\n\n{attempts.feedback}", list(before))
+                asked, history = f"{message}\n\n{attempts.feedback}", list(before)
         except GuardRejected:
             await self._aremember(before)
             raise
@@ -262,15 +273,33 @@ class _Attempts:
         self._pipeline = pipeline
         self._result: GuardResult | None = None
         self._step = "pass"
+        self._seen: list[CaseDraft] = []
         self.made = 0
         self.feedback = ""
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """See what the model is shown in the block, as an attached handler does."""
+        self._seen.clear()
+        token = _WATCHED.set(self._seen)
+        _WATCHER.listen()
+        try:
+            yield
+        finally:
+            _WATCHER.stop_listening()
+            _WATCHED.reset(token)
 
     def case(self, answer: str, response: Any) -> CaseDraft | None:
         """What there is to check of an attempt."""
         if not answer.strip():
             return None
+        case_id = uuid4().hex
+        if self._seen:
+            last = self._seen.pop()
+            return dataclasses.replace(last, id=case_id, query=self._question, response=answer)
+        # Nothing was retrieved as far as can be seen: what the response itself names counts.
         passages = passages_of(sources_of(response))
-        return CaseDraft(id=uuid4().hex, query=self._question, passages=passages, response=answer)
+        return CaseDraft(id=case_id, query=self._question, passages=passages, response=answer)
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -318,6 +347,70 @@ class _Attempts:
         return _streaming_again(response, text), text
 
 
+_WATCHED: ContextVar[list[CaseDraft] | None] = ContextVar("ragaliq_guarded", default=None)
+
+
+class _Seen(NamedTuple):
+    """A run inside a guard, as a monitor's hold on it: its case goes to the guard."""
+
+    cases: list[CaseDraft]
+
+    def submit(self, case: CaseDraft, **run: Any) -> bool:
+        self.cases.append(case)
+        return True
+
+    def discard(self, reason: str) -> None:
+        pass
+
+    def withdraw(self) -> None:
+        pass
+
+
+class _SeeingMonitor:
+    """A monitor that evaluates nothing."""
+
+    def begin(self, run_id: str, **run: Any) -> _Seen | None:
+        watched = _WATCHED.get()
+        return None if watched is None else _Seen(watched)
+
+    def sweep_later(self, delay: float, sweepable: object) -> bool:
+        return False
+
+
+class _Watcher(RagaliqSpanHandler):
+    """Listens while a guarded call is in progress, anywhere in the process."""
+
+    if TYPE_CHECKING:
+        _lock: threading.Lock
+        _calls: int
+
+    def __init__(self) -> None:
+        super().__init__(
+            _SeeingMonitor(),  # type: ignore[arg-type]
+            covers=lambda _tags: _WATCHED.get() is not None,
+        )
+        vars(self).update(_lock=threading.Lock(), _calls=0)
+
+    def listen(self) -> None:
+        """A guarded call begins."""
+        with self._lock:
+            vars(self)["_calls"] += 1
+            super().listen()
+
+    def stop_listening(self) -> None:
+        """A guarded call has ended."""
+        with self._lock:
+            vars(self)["_calls"] -= 1
+            if not self._calls:
+                super().stop_listening()
+
+    def scored_by_guard(self, span_id: str, answer: str) -> None:
+        """Nothing: the guard around it has to judge what it makes of the answer."""
+
+
+_WATCHER = _Watcher()
+
+
 def _guard_of(guard: Guard | None, options: dict[str, Any]) -> Guard:
     """The guard given, or one made from `options`.
 
@@ -345,20 +438,6 @@ def _conversation(before: Sequence[ChatMessage], message: str, answer: str) -> _
         ChatMessage(role=MessageRole.USER, content=message),
         ChatMessage(role=MessageRole.ASSISTANT, content=answer),
     ]
-
-
-def _read(response: Any) -> str:
-    if isinstance(response, StreamingAgentChatResponse):
-        return "".join(response.response_gen)
-    return str(response.response)
-
-
-async def _aread(response: Any) -> str:
-    if not isinstance(response, StreamingAgentChatResponse):
-        return str(response.response)
-    if response.achat_stream is None and response.chat_stream is not None:
-        return await asyncio.to_thread(_read, response)
-    return "".join([piece async for piece in response.async_response_gen()])
 
 
 def _replaced(response: Any, content: Any) -> Any:

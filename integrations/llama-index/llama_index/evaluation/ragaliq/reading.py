@@ -7,11 +7,11 @@ application may change or drop after the event that showed them.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import BoundArguments
-from types import UnionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from llama_index.core.agent.workflow.workflow_events import AgentOutput
 from llama_index.core.async_utils import asyncio_run
@@ -20,6 +20,8 @@ from llama_index.core.base.llms.types import (
     ChatResponse,
     CompletionResponse,
     MessageRole,
+    TextBlock,
+    ToolCallBlock,
 )
 from llama_index.core.base.response.schema import (
     AsyncStreamingResponse,
@@ -27,36 +29,83 @@ from llama_index.core.base.response.schema import (
     Response,
     StreamingResponse,
 )
-from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgentChatResponse
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.workflow import Event, StopEvent
 
-from ragaliq import Passage
+from ragaliq import CaseDraft, ConfigurationError, Passage
+from ragaliq.capture import ANSWER_KEYS, Found, Message, Reader, models_words
 
 __all__ = [
+    "Extract",
+    "Facts",
+    "LlamaIndexReader",
     "answer_of",
     "aread_answer",
+    "facts_of",
     "inputs_of",
     "labels_of",
+    "named_sources",
     "output_of",
     "passages_of",
     "payload_of",
+    "prompt_of",
     "question_of_call",
     "question_of_run",
     "read_answer",
+    "reply_of",
+    "require_function",
     "sources_of",
     "text_of",
 ]
 
-_QUESTION_KEYS = ("user_msg", "query", "question", "query_str", "input", "message", "q", "prompt")
-_ANSWER_KEYS = ("answer", "response", "result", "output", "text")
-_WITH_SOURCES = (
+_RESPONSES = (
     Response,
     PydanticResponse,
     StreamingResponse,
     AsyncStreamingResponse,
+    AgentChatResponse,
+    StreamingAgentChatResponse,
 )
+_SOURCE_KEYS = ("sources", "source_nodes", "nodes", "citations")
+
+
+class LlamaIndexReader(Reader):
+    """Knows LlamaIndex's messages, nodes, responses and events."""
+
+    def message(self, value: Any) -> Message | None:
+        """A `ChatMessage`, and what the base class knows."""
+        if not isinstance(value, ChatMessage):
+            return super().message(value)
+        texts = tuple(block.text for block in value.blocks if isinstance(block, TextBlock))
+        is_call = any(isinstance(block, ToolCallBlock) for block in value.blocks)
+        is_call = is_call or bool(value.additional_kwargs.get("tool_calls"))
+        return Message(_ROLES.get(value.role, "assistant"), texts, is_call)
+
+    def passage(self, value: Any) -> Passage | None:
+        """A node, as the model sees it."""
+        if isinstance(value, NodeWithScore | BaseNode):
+            return next(iter(passages_of([value])), None)
+        return super().passage(value)
+
+    def fields(self, value: Any) -> Mapping[Any, Any] | None:
+        """The fields of an event, also those made up on the spot, and what the base class knows."""
+        if isinstance(value, QueryBundle):
+            return {"query_str": value.query_str}
+        return _fields_of(value) if isinstance(value, Event) else super().fields(value)
+
+
+_ROLES = {
+    MessageRole.USER: "user",
+    MessageRole.TOOL: "tool",
+    MessageRole.FUNCTION: "tool",
+    MessageRole.SYSTEM: "system",
+    MessageRole.DEVELOPER: "system",
+}
+_READER = LlamaIndexReader()
+
+
+# Nodes
 
 
 def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
@@ -66,8 +115,97 @@ def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
         # The synthesizers put metadata before the text: claims made from it are in the context.
         text = node.get_content(metadata_mode=MetadataMode.LLM)
         if text.strip():
-            passages.append(Passage(text, node.node_id, getattr(node, "score", None)))
+            metadata = node.metadata
+            if "sql_query" in metadata and "col_keys" in metadata:
+                text = _rows(text, metadata)
+            passages.append(Passage(text, node.node_id, getattr(node, "score", None), metadata))
     return passages
+
+
+def _rows(text: str, metadata: Mapping[str, Any]) -> str:
+    """Rows of a database, in a line: bare values say nothing without columns and query."""
+    columns, rows = metadata["col_keys"], metadata.get("result")
+    if isinstance(rows, Sequence) and not isinstance(rows, str) and columns:
+        named = (
+            ", ".join(f"{column}: {value}" for column, value in zip(columns, row, strict=False))
+            for row in rows
+        )
+        text = "; ".join(named)
+    return f"{text} (rows of: {' '.join(metadata['sql_query'].split())})"
+
+
+def sources_of(payload: Any) -> list[NodeWithScore]:
+    """The nodes a response says it was made from, also those its tools returned."""
+    if isinstance(payload, AgentChatResponse | StreamingAgentChatResponse):
+        # LlamaIndex fills in the nodes of its tools' answers, unless they are asynchronous streams.
+        inner = (sources_of(output.raw_output) for output in payload.sources)
+        return list(payload.source_nodes) or [node for nodes in inner for node in nodes]
+    if isinstance(payload, _RESPONSES):
+        return list(payload.source_nodes or ())
+    if not isinstance(payload, AgentOutput):
+        return []
+    nodes: list[NodeWithScore] = []
+    for call in payload.tool_calls:
+        output = getattr(getattr(call, "tool_output", None), "raw_output", None)
+        if isinstance(output, list):
+            nodes += [node for node in output if isinstance(node, NodeWithScore)]
+        else:
+            nodes += sources_of(output)
+    return nodes
+
+
+def named_sources(result: Any) -> list[Passage] | None:
+    """What a workflow of the application's own names as its sources; None if it names none."""
+    output = output_of(result)
+    fields = None if isinstance(output, (*_RESPONSES, AgentOutput)) else _READER.fields(output)
+    if fields is None:
+        return None
+    for key in _SOURCE_KEYS:
+        found = _READER.listed(fields[key]) if key in fields else None
+        if found:
+            return found
+    return _READER.context(fields)
+
+
+# Questions
+
+
+def text_of(value: Any) -> str:
+    """The text of whatever a question is given as; empty if it has none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, QueryBundle):
+        return value.query_str
+    if isinstance(value, ChatMessage):
+        return value.content or ""
+    return ""
+
+
+def question_of_call(bound_args: BoundArguments) -> Found:
+    """What was asked in a call of `query` or `chat`: the first argument, by whatever name."""
+    name, value = next(iter(bound_args.arguments.items()), ("", None))
+    return Found(text_of(value), f"input.{name}")
+
+
+def question_of_run(bound_args: BoundArguments) -> Found:
+    """What was asked in a workflow's start event; empty for a run that resumes another."""
+    start = bound_args.arguments.get("start_event")
+    fields = _fields_of(start) if start is not None else bound_args.arguments.get("kwargs") or {}
+    history = fields.get("chat_history")
+    for key in ("user_msg", "q", "prompt"):
+        if text := text_of(fields.get(key)):
+            return Found(text, f"input.{key}")
+    given = {**fields, "messages": history} if history else fields
+    return _READER.question(given) or Found("", "")
+
+
+def inputs_of(bound_args: BoundArguments) -> dict[str, Any]:
+    """What a run was called with, by name: of a workflow the fields of its start event."""
+    given = bound_args.arguments
+    start = given.get("start_event")
+    if isinstance(start, Event):
+        return _fields_of(start)
+    return {**{k: v for k, v in given.items() if k != "kwargs"}, **(given.get("kwargs") or {})}
 
 
 def labels_of(tags: Mapping[str, Any]) -> tuple[str, ...]:
@@ -86,42 +224,54 @@ def labels_of(tags: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def text_of(value: Any) -> str:
-    """The text of whatever a question is given as; empty if it has none."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, QueryBundle):
-        return value.query_str
-    if isinstance(value, ChatMessage):
-        return value.content or ""
-    return ""
+# Calls of models
 
 
-def question_of_call(bound_args: BoundArguments) -> str:
-    """What was asked in a call of `query` or `chat`: the first argument, by whatever name."""
-    return text_of(next(iter(bound_args.arguments.values()), None))
-
-
-def question_of_run(bound_args: BoundArguments) -> str:
-    """What was asked in a workflow's start event; empty for a run that resumes another."""
-    start = bound_args.arguments.get("start_event")
-    fields = _fields_of(start) if start is not None else bound_args.arguments.get("kwargs") or {}
-    for key in _QUESTION_KEYS:
-        if text := text_of(fields.get(key)):
-            return text
-    for message in reversed(fields.get("chat_history") or ()):
-        if isinstance(message, ChatMessage) and message.role == MessageRole.USER:
-            return text_of(message)
-    return _only_text(fields)
-
-
-def inputs_of(bound_args: BoundArguments) -> dict[str, Any]:
-    """What a run was called with, by name: of a workflow the fields of its start event."""
+def prompt_of(bound_args: BoundArguments) -> list[Message]:
+    """What a model was asked in a call of `chat` or `complete`."""
     given = bound_args.arguments
-    start = given.get("start_event")
-    if isinstance(start, Event):
-        return _fields_of(start)
-    return {**{k: v for k, v in given.items() if k != "kwargs"}, **(given.get("kwargs") or {})}
+    messages = given.get("messages")
+    if messages is None:
+        args, kwargs = given.get("args") or (None,), given.get("kwargs") or {}
+        prompt = given.get("prompt", kwargs.get("prompt", args[0]))
+        return [Message("user", (prompt,))] if isinstance(prompt, str) else []
+    read = (_READER.message(message) for message in messages)
+    return [message for message in read if message is not None]
+
+
+def reply_of(response: Any) -> tuple[str, list[str]] | None:
+    """What a model replied, and the texts in the arguments of its tool calls; None for a stream."""
+    if isinstance(response, CompletionResponse):
+        return response.text, []
+    if not isinstance(response, ChatResponse):
+        return None
+    message = response.message
+    arguments: list[Any] = [
+        block.tool_kwargs for block in message.blocks if isinstance(block, ToolCallBlock)
+    ]
+    arguments += message.additional_kwargs.get("tool_calls") or ()
+    return message.content or "", [text for given in arguments for text in _texts_in(given)]
+
+
+def _texts_in(value: Any, depth: int = 5) -> list[str]:
+    """The texts inside a tool call's arguments, in whatever form a provider's client keeps them."""
+    if isinstance(value, str):
+        if value[:1] in "{[":
+            try:
+                return _texts_in(json.loads(value), depth - 1) if depth else []
+            except ValueError:
+                pass
+        return [value]
+    if not depth:
+        return []
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    elif not isinstance(value, list | tuple):
+        value = list(getattr(value, "__dict__", {}).values())
+    return [text for item in value for text in _texts_in(item, depth - 1)]
+
+
+# Answers
 
 
 def output_of(result: Any) -> Any:
@@ -134,41 +284,23 @@ def payload_of(result: Any) -> Any:
     if isinstance(result, StopEvent):
         return payload_of(_fields_of(result) if result.result is None else result.result)
     if isinstance(result, Mapping):
-        for key in _ANSWER_KEYS:
+        for key in ANSWER_KEYS:
             if result.get(key) is not None:
                 return payload_of(result[key])
-        return _only_text(result)
+        texts = [value for value in result.values() if isinstance(value, str)]
+        return texts[0] if len(texts) == 1 else ""
     return result
 
 
 def answer_of(payload: Any) -> str:
-    """The answer as text; structured answers as JSON; empty if there is none."""
+    """The text that a person reads, also of a structured answer; empty if there is none."""
     for kind, read in _ANSWERS:
         if isinstance(payload, kind):
-            text = read(payload)
+            held = read(payload)
             # Response classes do not look at what they are given: it may be another response.
-            return text if isinstance(text, str) else answer_of(text)
-    return ""
-
-
-def sources_of(payload: Any) -> list[NodeWithScore]:
-    """The nodes a response says it was made from, also those its tools returned."""
-    if isinstance(payload, AgentChatResponse | StreamingAgentChatResponse):
-        # LlamaIndex fills in the nodes of its tools' answers, unless they are asynchronous streams.
-        inner = (sources_of(output.raw_output) for output in payload.sources)
-        return list(payload.source_nodes) or [node for nodes in inner for node in nodes]
-    if isinstance(payload, _WITH_SOURCES):
-        return list(payload.source_nodes or ())
-    if not isinstance(payload, AgentOutput):
-        return []
-    nodes: list[NodeWithScore] = []
-    for call in payload.tool_calls:
-        output = getattr(getattr(call, "tool_output", None), "raw_output", None)
-        if isinstance(output, list):
-            nodes += [node for node in output if isinstance(node, NodeWithScore)]
-        else:
-            nodes += sources_of(output)
-    return nodes
+            return models_words(held) if isinstance(held, str) else answer_of(held)
+    found = None if isinstance(payload, list | tuple) else _READER.answer_text(payload)
+    return "" if found is None else found.text
 
 
 def read_answer(response: Any) -> str:
@@ -177,6 +309,8 @@ def read_answer(response: Any) -> str:
         return answer_of(asyncio_run(response.get_response()))
     if isinstance(response, StreamingResponse):
         return answer_of(response.get_response())
+    if isinstance(response, StreamingAgentChatResponse):
+        return "".join(response.response_gen)
     return answer_of(response) or _text_like_a_responses(response)
 
 
@@ -186,6 +320,10 @@ async def aread_answer(response: Any) -> str:
         return answer_of(await response.get_response())
     if isinstance(response, StreamingResponse):
         return answer_of(await asyncio.to_thread(response.get_response))
+    if isinstance(response, StreamingAgentChatResponse):
+        if response.achat_stream is None and response.chat_stream is not None:
+            return await asyncio.to_thread(read_answer, response)
+        return "".join([piece async for piece in response.async_response_gen()])
     return answer_of(response) or _text_like_a_responses(response)
 
 
@@ -201,34 +339,81 @@ def _fields_of(event: Any) -> dict[str, Any]:
     return {**declared, **event.to_dict()} if isinstance(event, Event) else declared
 
 
-def _only_text(fields: Mapping[str, Any]) -> str:
-    texts = [value for value in fields.values() if isinstance(value, str)]
-    return texts[0] if len(texts) == 1 else ""
-
-
-def _as_json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str) if value else ""
-    except (TypeError, ValueError):  # keys that are no texts, or an object that holds itself
-        return str(value)
-
-
-def _model_as_json(made: BaseModel) -> str:
-    try:
-        return made.model_dump_json()
-    except (TypeError, ValueError):  # a field that holds what JSON does not know, an array perhaps
-        return _as_json(vars(made))
-
-
 # In this order: some of the classes are pydantic models as well.
-_ANSWERS: tuple[tuple[type | UnionType, Callable[[Any], Any]], ...] = (
-    (str, str),
-    (PydanticResponse, lambda made: made.response),
-    (StreamingResponse | AsyncStreamingResponse, lambda made: made.response_txt),
-    (Response | AgentChatResponse | StreamingAgentChatResponse, lambda made: made.response),
-    (AgentOutput, lambda made: text_of(made.response) or _as_json(made.structured_response)),
+_ANSWERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
+    (str, lambda text: text),
+    ((StreamingResponse, AsyncStreamingResponse), lambda made: made.response_txt),
+    (
+        (PydanticResponse, Response, AgentChatResponse, StreamingAgentChatResponse),
+        lambda made: made.response,
+    ),
+    (AgentOutput, lambda made: text_of(made.response) or made.structured_response),
     (ChatResponse, lambda made: text_of(made.message)),
     (CompletionResponse, lambda made: made.text),
     (ChatMessage, text_of),
-    (BaseModel, _model_as_json),
 )
+
+
+# What the application itself says about its runs, where guessing fails
+
+Extract = Callable[[Mapping[str, Any], Any], Mapping[str, Any] | CaseDraft | None]
+"""Takes a run's inputs and outputs; gives any of `question`, `contexts` and `answer`."""
+
+_NAMES = ("question", "contexts", "answer")
+
+
+class Facts(NamedTuple):
+    """What the application said of a run; None for what it left to be guessed."""
+
+    question: str | None = None
+    context: list[Passage] | None = None
+    answer: str | None = None
+
+
+def require_function(extract: Extract | None) -> None:
+    """Refuse what cannot be called with a run's inputs and outputs.
+
+    Raises:
+        ConfigurationError: It is no plain function.
+    """
+    if extract is not None and (not callable(extract) or inspect.iscoroutinefunction(extract)):
+        raise ConfigurationError(
+            "extract must be a plain function of a run's inputs and outputs, "
+            f"got {type(extract).__name__}"
+        )
+
+
+def facts_of(said: Mapping[str, Any] | CaseDraft | None) -> Facts:
+    """Read what the application's function returned.
+
+    Raises:
+        TypeError: It is of the wrong kind.
+    """
+    if said is None:
+        return Facts()
+    if isinstance(said, CaseDraft):
+        # What a draft leaves empty is not said.
+        return Facts(said.query or None, list(said.passages or ()) or None, said.response or None)
+    if not isinstance(said, Mapping):
+        raise TypeError(f"extract must return a mapping, not {type(said).__name__}")
+    if unknown := sorted(str(key) for key in said if key not in _NAMES):
+        raise TypeError(f"extract may return question, contexts and answer, not {unknown}")
+    contexts = said.get("contexts")
+    return Facts(
+        question=text_of(said.get("question")) or None,
+        context=None if contexts is None else _given_passages(contexts),
+        answer=answer_of(said.get("answer")) or None,
+    )
+
+
+def _given_passages(contexts: Any) -> list[Passage]:
+    items: Iterable[Any] = [contexts] if isinstance(contexts, str) else contexts
+    passages: list[Passage] = []
+    for item in items:
+        if isinstance(item, str):
+            passages.append(Passage(item))
+        elif isinstance(item, NodeWithScore | BaseNode):
+            passages += passages_of([item])
+        else:
+            raise TypeError(f"contexts must be texts or nodes, not {type(item).__name__}")
+    return passages

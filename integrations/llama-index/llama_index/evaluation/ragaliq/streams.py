@@ -9,15 +9,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
-from typing import Protocol, TypeVar
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["StreamListener", "afollow", "failure_reason", "follow", "is_failure"]
+from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
+from llama_index.core.chat_engine.types import StreamingAgentChatResponse
+
+__all__ = [
+    "READING",
+    "StreamListener",
+    "afollow",
+    "failure_reason",
+    "follow",
+    "follow_response",
+    "is_failure",
+]
 
 T = TypeVar("T")
 
+READING: ContextVar[object | None] = ContextVar("ragaliq_reading", default=None)
+"""Whose stream is being read: the model may be asked only then, in a span without a parent."""
+
 
 class StreamListener(Protocol):
-    """Told once how a stream ended; must not raise."""
+    """Notified once of how a stream ended; must not raise."""
+
+    @property
+    def run(self) -> object:
+        """Whose answer is being streamed."""
 
     def complete(self, answer: str) -> None:
         """The stream was read to its end."""
@@ -38,6 +57,23 @@ def failure_reason(error: BaseException | None) -> str:
     return "cancelled" if is_stopped else "errored"
 
 
+def follow_response(response: Any, listener: StreamListener) -> bool:
+    """Follow the stream of a response object; False if it streams nothing (any more)."""
+    if isinstance(response, StreamingResponse) and response.response_txt is None:
+        response.response_gen = follow(response.response_gen, listener, text=str)
+        return True
+    if isinstance(response, AsyncStreamingResponse) and response.response_txt is None:
+        response.response_gen = afollow(response.response_gen, listener, text=str)
+        return True
+    if not isinstance(response, StreamingAgentChatResponse):
+        return False
+    if response.chat_stream is not None:
+        response.chat_stream = follow(response.chat_stream, listener, text=_delta)
+    if response.achat_stream is not None:
+        response.achat_stream = afollow(response.achat_stream, listener, text=_delta)
+    return True
+
+
 def follow(
     items: Iterable[T], listener: StreamListener, *, text: Callable[[T], str]
 ) -> Generator[T, None, None]:
@@ -45,12 +81,20 @@ def follow(
 
     Args:
         items: The stream.
-        listener: Told how it ends.
+        listener: Notified of how it ends.
         text: What an item adds to the answer.
     """
     read: list[str] = []
+    iterator = iter(items)
     try:
-        for item in items:
+        while True:
+            token = READING.set(listener.run)
+            try:
+                item = next(iterator)
+            except StopIteration:
+                break
+            finally:
+                READING.reset(token)
             read.append(text(item))
             yield item
     except GeneratorExit:
@@ -67,8 +111,16 @@ async def afollow(
 ) -> AsyncGenerator[T]:
     """`follow` for an asynchronous stream."""
     read: list[str] = []
+    iterator = aiter(items)
     try:
-        async for item in items:
+        while True:
+            token = READING.set(listener.run)
+            try:
+                item = await anext(iterator)
+            except StopAsyncIteration:
+                break
+            finally:
+                READING.reset(token)
             read.append(text(item))
             yield item
     except GeneratorExit:
@@ -81,3 +133,7 @@ async def afollow(
         listener.broken(failure_reason(error))
         raise
     listener.complete("".join(read))
+
+
+def _delta(response: Any) -> str:
+    return response.delta or ""
