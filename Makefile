@@ -22,12 +22,20 @@ PEERS := .venv-peers
 # Only for `make test-backends`: real products, each in an environment of its own. They want
 # Python 3.12, where there is one that works.
 BACKENDS := .venv-backends
+# Only for `make test-newest`: the newest Python here that the classifiers name. pyenv's are found
+# where they lie, for its shims answer only for the version that is switched on.
+NEWEST := .venv-newest
+NEWEST_PYTHON ?= $(shell for version in 3.13 3.12 3.11; do \
+	for python in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
+		$$python -c '' 2>/dev/null && echo $$python && exit; done; done)
 PYTHON312 ?= $(shell for python in python3.12 $(PYTHON); do \
 	$$python -c '' 2>/dev/null && echo $$python && break; done)
 # Only for `make test-entailment`: torch with what it brings takes gigabytes.
 ENTAILMENT := .venv-entailment
 # Only for `make test-backfill`: Ray and Spark are large. Spark needs Java 17 or later.
 BACKFILL := .venv-backfill
+# Only for `make test-langgraph-server`: LangGraph's development server, always its newest release.
+LANGGRAPH := .venv-langgraph
 PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's own environment may stand in for what is installed in .venv.
@@ -53,6 +61,10 @@ demo-llama-index: $(READY) ## The same for a LlamaIndex application
 .PHONY: test
 test: $(READY) ## Run the tests
 	@$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+.PHONY: test-newest
+test-newest: ## Run the tests on the newest Python here, in an environment of its own
+	@$(MAKE) --no-print-directory VENV=$(NEWEST) PYTHON='$(NEWEST_PYTHON)' test
 
 .PHONY: test-fleet
 test-fleet: $(READY) redis ## Run the tests of several processes on a real Redis, killed again and again (minutes)
@@ -105,6 +117,10 @@ test-backfill: $(BACKFILL)/.ready ## Try score_batch on real Ray and Spark (inst
 	@command -v java >/dev/null || { \
 		echo "ragaliq: Spark needs Java 17 or later (Debian's package openjdk-17-jre-headless)" >&2; exit 1; }
 	@$(BACKFILL)/bin/python -m pytest tests/backfill -m backfill $(ARGS)
+
+.PHONY: test-langgraph-server
+test-langgraph-server: $(LANGGRAPH)/.ready ## Score graphs in LangGraph's development server, which forbids blocking calls (installs it once)
+	@$(LANGGRAPH)/bin/python -m pytest tests/applications/langgraph_server -m langgraph_server $(ARGS)
 
 .PHONY: cascade-curves
 cascade-curves: $(READY) ## Print a cascade's accuracy against its cost on labelled claims: make cascade-curves DATA=folder
@@ -168,7 +184,7 @@ build: $(READY) ## Build wheels and source archives into dist/
 
 .PHONY: clean
 clean: ## Remove .venv and everything that was built
-	@rm -rf $(VENV) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(ENTAILMENT) $(BACKENDS) $(BACKFILL) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(NEWEST) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(ENTAILMENT) $(BACKENDS) $(BACKFILL) $(LANGGRAPH) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \
@@ -249,4 +265,13 @@ $(BACKFILL)/.ready: pyproject.toml constraints.txt
 		-c constraints.txt --upgrade pip
 	@$(BACKFILL)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
 		-c constraints.txt --group backfill -e '.[parquet]'
+	@touch $@
+
+# Without the pins: the newest server is what people install.
+$(LANGGRAPH)/.ready: pyproject.toml integrations/langchain/pyproject.toml
+	@echo "Installing into $(LANGGRAPH) (once; about a minute) ..." >&2
+	@test -x $(LANGGRAPH)/bin/python || $(PYTHON) -m venv $(LANGGRAPH)
+	@$(LANGGRAPH)/bin/python -m pip --disable-pip-version-check --no-input install -qq --upgrade pip
+	@$(LANGGRAPH)/bin/python -m pip --disable-pip-version-check --no-input install -qq --upgrade \
+		--group langgraph-server -e . -e integrations/langchain
 	@touch $@
