@@ -51,7 +51,7 @@ async def test_an_attempt_in_the_answer_moves_no_verdict_and_is_not_supported(at
 
     graded = await LocalJudge().grade_statements("When was it built?", answers[place], CHUNKS)
 
-    found = {item.statement: item.verdict for item in graded.statements}
+    found = {item.statement: item.verdict for item in graded.verdicts}
     assert {claim: found.pop(claim, None) for claim in CLAIMS} == CLAIMS
     assert set(found.values()) <= {"NOT_ENOUGH_INFO", "CONTRADICTED"}
 
@@ -65,7 +65,7 @@ async def test_an_attempt_in_the_same_line_makes_no_false_claim_a_supported_one(
 
     # Without a full stop at its end an attempt runs into the claim that follows.
     held = {
-        claim: {item.verdict for item in graded.statements if claim[:-1] in item.statement}
+        claim: {item.verdict for item in graded.verdicts if claim[:-1] in item.statement}
         for claim in CLAIMS
     }
     for claim, verdict in CLAIMS.items():
