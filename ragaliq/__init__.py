@@ -24,6 +24,7 @@ from ragaliq.errors import (
     NotEvaluated,
     RagaliqError,
     RateLimitedError,
+    SinkError,
     StoreError,
 )
 
@@ -93,11 +94,18 @@ if TYPE_CHECKING:
         suppress,
     )
     from ragaliq.live.tracing.processor import RagaliqSpanProcessor
-    from ragaliq.records import EvaluationRecord, Sink, SinkError, SinkLimits, SinkStats
+    from ragaliq.records import (
+        EvaluationRecord,
+        MetricSummary,
+        Sink,
+        SinkLimits,
+        SinkStats,
+        Summary,
+    )
     from ragaliq.records.langfuse import LangfuseSink
     from ragaliq.records.mlflow import MLflowSink
     from ragaliq.records.phoenix import PhoenixSink
-    from ragaliq.records.sqlite import SQLiteStore, read_records
+    from ragaliq.records.store import SQLiteStore, read_records
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
     from ragaliq.telemetry.options import TelemetryOptions
     from ragaliq.telemetry.target import current_span_target, span_target
@@ -157,6 +165,7 @@ __all__ = [
     "LangfuseSink",
     "LocalJudge",
     "MLflowSink",
+    "MetricSummary",
     "Monitor",
     "MonitorStats",
     "NotEvaluated",
@@ -187,6 +196,7 @@ __all__ = [
     "SpanTarget",
     "Status",
     "StoreError",
+    "Summary",
     "TelemetryOptions",
     "Verdict",
     "WorkerSettings",
@@ -245,11 +255,11 @@ _NAMES = {
     ),
     "ragaliq.live.tracing.processor": "RagaliqSpanProcessor",
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
-    "ragaliq.records": "EvaluationRecord Sink SinkError SinkLimits SinkStats",
+    "ragaliq.records": "EvaluationRecord MetricSummary Sink SinkLimits SinkStats Summary",
     "ragaliq.records.langfuse": "LangfuseSink",
     "ragaliq.records.mlflow": "MLflowSink",
     "ragaliq.records.phoenix": "PhoenixSink",
-    "ragaliq.records.sqlite": "SQLiteStore read_records",
+    "ragaliq.records.store": "SQLiteStore read_records",
     "ragaliq.telemetry.options": "TelemetryOptions",
     "ragaliq.telemetry.target": "current_span_target span_target",
     "ragaliq.worker_tier.executor": "CeleryExecutor",

@@ -9,7 +9,15 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
-__all__ = ["working_folder"]
+__all__ = ["suppress_instrumentation_key", "working_folder"]
+
+
+def suppress_instrumentation_key() -> str:
+    """The key in OpenTelemetry's context that keeps instrumentations from tracing a call."""
+    # Named at run time: `core` imports this module, and no OpenTelemetry.
+    context = import_module("opentelemetry.context")
+    key = getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation")
+    return str(key)
 
 
 def working_folder() -> str:

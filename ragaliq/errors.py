@@ -4,6 +4,7 @@
     ├── ConfigurationError     a setting, argument or environment variable is wrong
     ├── DatasetError           a file or row to evaluate cannot be read
     ├── BudgetExceeded         a spend or rate limit stops the evaluation
+    ├── SinkError              a sink did not store results
     ├── StoreError             a file in which ragaliq keeps its state cannot be used
     ├── NotEvaluated           a run that somebody waits for will have no result
     │   └── EvaluationTimeout  its result is not there in time
@@ -26,8 +27,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ragaliq.core.results import JudgeUsage
     from ragaliq.guards.outcome import GuardResult
+    from ragaliq.records.record import EvaluationRecord
 
 __all__ = [
     "BudgetExceeded",
@@ -45,6 +49,7 @@ __all__ = [
     "NotEvaluated",
     "RagaliqError",
     "RateLimitedError",
+    "SinkError",
     "StoreError",
 ]
 
@@ -105,6 +110,33 @@ class GuardRejected(RagaliqError):
     def __init__(self, result: GuardResult) -> None:
         super().__init__(f"the guard stopped the answer: {result.reason}")
         self.result = result
+
+
+class SinkError(RagaliqError):
+    """A sink did not store records.
+
+    Args:
+        message: What happened; never a key, never text that was judged.
+        kind: A word for counting and for metrics, such as `timeout` or `http_500`.
+        permanent: Trying again cannot help.
+        retry_after: Seconds the receiver asks to wait.
+        undelivered: The records concerned; all that were given when None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "error",
+        permanent: bool = False,
+        retry_after: float | None = None,
+        undelivered: Sequence[EvaluationRecord] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.permanent = permanent
+        self.retry_after = retry_after
+        self.undelivered = undelivered
 
 
 class JudgeError(RagaliqError):

@@ -19,9 +19,7 @@ from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.records.base import SinkStats
-from ragaliq.records.offline import offline_sinks
-from ragaliq.records.resolve import SinkSpec
+from ragaliq.records.sinks import SinkSpec, SinkStats, offline_sinks
 from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.streaming import score_stream
 from ragaliq.telemetry.content import Redactor

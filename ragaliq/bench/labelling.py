@@ -13,7 +13,7 @@ from ragaliq.core.results import Verdict
 from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
 from ragaliq.errors import DatasetError
 from ragaliq.records import EvaluationRecord
-from ragaliq.records.record_file import read_record_file
+from ragaliq.records.results_file import read_results_file
 from ragaliq.statistics import Estimate, cohen_kappa
 
 __all__ = ["LabelAgreement", "LabelFile", "UnlabelledClaim", "claims_to_label", "compare_labels"]
@@ -48,7 +48,7 @@ def claims_to_label(results: str | Path) -> list[UnlabelledClaim]:
     """
     found: dict[str, UnlabelledClaim] = {}
     without_text = 0
-    for record in read_record_file(results):
+    for record in read_results_file(results):
         claims = list(_claims(record))
         without_text += not claims and any(result.claims for result in record.results.values())
         found.update((claim.id, claim) for claim in claims)

@@ -14,7 +14,7 @@ from ragaliq.cli.console import errors, output, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.datasets.rows import is_place
 from ragaliq.errors import DatasetError
-from ragaliq.records.record_file import read_record_file
+from ragaliq.records.results_file import read_results_file
 from ragaliq.records.summary import joint_score
 from ragaliq.statistics import paired_difference
 
@@ -48,7 +48,7 @@ class _Results:
         self.path = path
         cases: dict[str, _Case] = {}
         scores: dict[str, dict[str, list[float]]] = {}
-        for record in read_record_file(path):
+        for record in read_results_file(path):
             case = record.observation
             question = record.case.query if record.case else None
             cases.setdefault(case, _Case(case, question, record.input_digest))

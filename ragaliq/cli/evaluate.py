@@ -42,7 +42,7 @@ from ragaliq.core.evaluator import Evaluator
 from ragaliq.datasets import CaseReader
 from ragaliq.errors import ConfigurationError
 from ragaliq.records import EvaluationRecord, Summary
-from ragaliq.records.record_file import RecordFile
+from ragaliq.records.results_file import ResultsFile
 
 __all__ = ["evaluate"]
 
@@ -164,7 +164,7 @@ def _processes(judgings: int) -> int:
 
 async def _run(
     work: AsyncIterator[EvaluationRecord],
-    file: RecordFile | None,
+    file: ResultsFile | None,
     summary: Summary,
     progress: RunProgress,
 ) -> None:

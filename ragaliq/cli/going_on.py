@@ -16,7 +16,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.judges.base import long_digest_of
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.record import run_id_of
-from ragaliq.records.record_file import RecordFile, read_record_file
+from ragaliq.records.results_file import ResultsFile, read_results_file
 from ragaliq.telemetry.content import sendable
 
 __all__ = ["Wanted", "case_digest", "input_digest"]
@@ -59,7 +59,7 @@ class Wanted:
     def __contains__(self, record: EvaluationRecord) -> bool:
         return record.run.run_id in self._judgings
 
-    def sort_out(self, file: RecordFile) -> None:
+    def sort_out(self, file: ResultsFile) -> None:
         """Leave in a results file what is still true of a case, under the id the case has now.
 
         Results of cases that are gone stay in the file: they were paid for, and the cases may come
@@ -68,7 +68,7 @@ class Wanted:
         Raises:
             DatasetError: A line is broken, or the file cannot be written.
         """
-        stale, current = self._compare(read_record_file(file.path))
+        stale, current = self._compare(read_results_file(file.path))
         moves = self._moves(stale, current)
         replaced = {run_id for run_id in stale if run_id in self._judgings} - moves.keys()
 

@@ -12,7 +12,7 @@ from ragaliq.cli.output_files import Named, is_same_file, require_writable
 from ragaliq.cli.outputs import Results, Writer, writer_for
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord, Summary
-from ragaliq.records.record_file import RecordFile, read_record_file, read_settings
+from ragaliq.records.results_file import ResultsFile, read_results_file, read_settings
 
 __all__ = ["Outputs"]
 
@@ -68,7 +68,7 @@ class Outputs:
         done: set[str],
         wanted: Wanted | None,
         retry_failed: bool,
-    ) -> RecordFile | None:
+    ) -> ResultsFile | None:
         """The results file, with what is in it taken into `summary` and `done`.
 
         Args:
@@ -84,10 +84,10 @@ class Outputs:
         if self.journal is None:
             return None
         # Only who holds the file may read what is left to do: another run might be doing it.
-        file = RecordFile(self.journal, settings=settings)
+        file = ResultsFile(self.journal, settings=settings)
         try:
             if retry_failed:
-                file.leave_out(_is_failure)
+                file.drop(_is_failure)
             if wanted is not None:
                 wanted.sort_out(file)
             self._wanted = wanted
@@ -118,7 +118,7 @@ class Outputs:
                     raise DatasetError(f"{path}: {error.strerror or error}") from None
 
     def _results(self, journal: Path) -> Iterator[EvaluationRecord]:
-        for record in read_record_file(journal):
+        for record in read_results_file(journal):
             if self._wanted is None or record in self._wanted:
                 yield record
 

@@ -12,7 +12,7 @@ from ragaliq.cli.console import output, plain
 from ragaliq.cli.exit_codes import ExitCode
 from ragaliq.cli.output_files import require_writable
 from ragaliq.errors import ConfigurationError
-from ragaliq.storage.location import parse_location
+from ragaliq.records.sqlite_file import parse_location
 
 __all__ = ["report"]
 

@@ -19,12 +19,12 @@ from ragaliq.live.handle import Handle
 from ragaliq.live.job import Framework, Submission
 from ragaliq.live.receipt import Receipt
 from ragaliq.live.sampling.choice import Choice
-from ragaliq.records.sink_set import in_turn
+from ragaliq.records.sinks import in_turn
 from ragaliq.telemetry.target import current_span_target
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
-    from ragaliq.records.sink_set import SinkSet
+    from ragaliq.records.sinks import SinkSet
     from ragaliq.telemetry.emitter import Emitter
 
 __all__ = ["DirectEvaluation", "RunDetails"]

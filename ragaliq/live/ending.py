@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ragaliq.live.direct import DirectEvaluation
 from ragaliq.live.stats import MonitorStats
 from ragaliq.live.sweeps import Sweepable
-from ragaliq.records.sink_set import in_turn
+from ragaliq.records.sinks import in_turn
 
 if TYPE_CHECKING:
     from ragaliq.live.sampling import Sampler

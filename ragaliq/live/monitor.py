@@ -30,8 +30,7 @@ from ragaliq.live.reporting import ResultCallback
 from ragaliq.live.sampling import Sampler, Sampling
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import chosen_judge, read_settings, require_choice, require_positive
-from ragaliq.records.resolve import SinkSpec
-from ragaliq.records.sink_set import SinkSet
+from ragaliq.records.sinks import SinkSet, SinkSpec
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emitter import Emitter
 from ragaliq.telemetry.options import TelemetryOptions

@@ -18,7 +18,7 @@ from ragaliq.live.complaints import Complaints
 from ragaliq.live.job import Job, Submission
 from ragaliq.live.limits.protection import Judging, Protection
 from ragaliq.live.stats import Outcome, Tally
-from ragaliq.records.sink_set import SinkSet
+from ragaliq.records.sinks import SinkSet
 from ragaliq.telemetry.emitter import Emitter
 
 __all__ = ["LiveScorer"]

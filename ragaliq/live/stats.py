@@ -13,7 +13,7 @@ from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.live.limits.breaker import BreakerState
 from ragaliq.live.limits.budget import BudgetLine
 from ragaliq.live.limits.fleet import StorageState
-from ragaliq.records.base import SinkStats
+from ragaliq.records.sinks import SinkStats
 
 __all__ = ["MonitorStats", "Outcome", "Tally"]
 

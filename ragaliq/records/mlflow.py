@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
-from ragaliq.records.delivery import deliver_each, entry_id, metric_facts
-from ragaliq.records.http import SinkClient, endpoint_of
+from ragaliq.records.http import SinkClient, deliver_each, endpoint_of, entry_id, metric_facts
 from ragaliq.records.record import EvaluationRecord
 
 __all__ = ["MLflowSink"]

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
-from ragaliq.records.base import SinkError
-from ragaliq.records.delivery import deliver_each, entry_id, metric_facts
-from ragaliq.records.http import SinkClient, endpoint_of
+from ragaliq.errors import SinkError
+from ragaliq.records.http import SinkClient, deliver_each, endpoint_of, entry_id, metric_facts
 from ragaliq.records.record import EvaluationRecord
 
 __all__ = ["PhoenixSink"]

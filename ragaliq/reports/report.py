@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from ragaliq._version import __version__
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord
-from ragaliq.records.record_file import read_record_file
-from ragaliq.records.sqlite import read_records
+from ragaliq.records.results_file import read_results_file
+from ragaliq.records.store import Moment, read_records, seconds_of
 from ragaliq.reports.contents import Contents, contents_of
 from ragaliq.reports.gathering import Gathering
 
@@ -32,9 +32,6 @@ __all__ = ["ReportSummary", "content_security_policy", "write_report"]
 
 Source = str | os.PathLike[str] | Iterable[EvaluationRecord]
 """`sqlite:///path`, the path of a store or of a results file, or the records themselves."""
-
-Moment = float | datetime
-"""Unix time in seconds, or a datetime with a time zone."""
 
 _SQLITE_START = b"SQLite format 3\x00"
 
@@ -166,12 +163,12 @@ def _records_of(
         ConfigurationError: A time has no time zone.
         DatasetError: There is no such file, or it is neither a store nor a results file.
     """
-    first, end = _seconds(since), _seconds(until)
+    first, end = seconds_of(since), seconds_of(until)
     if isinstance(source, (str, os.PathLike)):
         if _is_store(source):
             yield from read_records(source, since=first, until=end, pipeline=pipeline)
             return
-        source = read_record_file(os.fspath(source))
+        source = read_results_file(os.fspath(source))
     for record in source:
         if pipeline is not None and record.run.pipeline != pipeline:
             continue
@@ -190,14 +187,6 @@ def _is_store(source: str | os.PathLike[str]) -> bool:
             return file.read(len(_SQLITE_START)) == _SQLITE_START
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror or error}") from None
-
-
-def _seconds(moment: Moment | None) -> float | None:
-    if not isinstance(moment, datetime):
-        return moment
-    if moment.tzinfo is None:
-        raise ConfigurationError("a time without a time zone is ambiguous; give one with its zone")
-    return moment.timestamp()
 
 
 # --- the page ---------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, detach, set_value
+from opentelemetry.context import attach, detach, set_value
 
+from ragaliq._private import suppress_instrumentation_key
 from ragaliq.core.sync import LoopThread
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.handing_over import JobExecutor, JobRefusedError
@@ -88,7 +89,7 @@ class CeleryExecutor(JobExecutor):
         if len(json.dumps(message)) > self._max_job_bytes:
             raise JobRefusedError("too_large")
         # What the application has instrumented must not take this for a part of itself.
-        token = attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, value=True))
+        token = attach(set_value(suppress_instrumentation_key(), value=True))
         try:
             self._publisher.publish(message, queue=self._queue)
         finally:

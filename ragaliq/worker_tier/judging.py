@@ -19,7 +19,7 @@ from ragaliq.live.limits.protection import Protection
 from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import chosen_judge, read_settings
 from ragaliq.records.record import evaluation_id
-from ragaliq.records.sink_set import SinkSet
+from ragaliq.records.sinks import SinkSet
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emitter import Emitter
 from ragaliq.worker_tier.settings import WorkerSettings

@@ -13,7 +13,7 @@ from ragaliq.live.limits.breaker import CircuitBreaker
 from ragaliq.live.limits.budget import Budget
 from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.settings import require_kind, require_positive
-from ragaliq.records.resolve import SinkSpec
+from ragaliq.records.sinks import SinkSpec
 from ragaliq.telemetry.content import Redactor
 from ragaliq.telemetry.options import TelemetryOptions
 

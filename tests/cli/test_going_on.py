@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from ragaliq.records.record_file import RecordFile, read_settings
+from ragaliq.records.results_file import ResultsFile, read_settings
 from ragaliq.testing import MessagesServer
 from ragaliq.testing.replies import Reply
 
@@ -34,7 +34,7 @@ def claude(ragaliq):
 def test_a_file_that_another_run_writes_is_refused_and_not_touched(ragaliq, write_cases, tmp_path):
     cases, results = write_cases(GOOD, GOOD), tmp_path / "results.jsonl"
     ragaliq("evaluate", cases, "--out", results, *FAITHFULNESS)
-    with RecordFile(results, settings=read_settings(results)):
+    with ResultsFile(results, settings=read_settings(results)):
         before = results.read_bytes()
 
         done = ragaliq("evaluate", cases, "--out", results, "--resume", *FAITHFULNESS)

@@ -10,7 +10,8 @@ import pytest
 
 from ragaliq import ClaimDetail, Evaluation, EvaluationResult, RAGTestCase, RunInfo, SpanTarget
 from ragaliq.core.results import EvidenceSpan, JudgeUsage, Status
-from ragaliq.records import SinkError, evaluation_record
+from ragaliq.errors import SinkError
+from ragaliq.records import evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
 
 QUERY = "Zebra question?"

@@ -6,8 +6,9 @@ import threading
 import pytest
 
 from ragaliq import is_suppressed
-from ragaliq.records import SinkError, SinkLimits
-from ragaliq.records.lane import SinkLane
+from ragaliq.errors import SinkError
+from ragaliq.records import SinkLimits
+from ragaliq.records.sinks import SinkLane
 
 FAST = {"backoff": 0.001, "max_backoff": 0.01, "timeout": 5.0}
 

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from ragaliq import ConfigurationError, Monitor
-from ragaliq.records import SinkError
-from ragaliq.records.sqlite import read_records
+from ragaliq.errors import SinkError
+from ragaliq.records.store import read_records
 from ragaliq.testing import ScriptedJudge
 
 
@@ -93,12 +93,12 @@ def test_closing_counts_what_a_hanging_sink_left(monitor_of, case, list_sink):
 
 
 def test_an_unreadable_case_is_counted_by_every_sink(monitor_of, case, list_sink, monkeypatch):
-    from ragaliq.records import sink_set
+    from ragaliq.records import sinks
 
     def broken(*_, **__):
         raise ValueError("zebra")
 
-    monkeypatch.setattr(sink_set, "evaluation_record", broken)
+    monkeypatch.setattr(sinks, "evaluation_record", broken)
     monitor = monitor_of(list_sink())
     monitor.submit(case)
     assert monitor.flush(10.0)
@@ -131,6 +131,6 @@ def test_one_sink_cannot_be_given_twice(list_sink):
 def test_a_monitor_without_a_store_does_not_load_sqlite():
     code = (
         "import sys, ragaliq; ragaliq.Monitor(); "
-        "assert 'ragaliq.records.sqlite.store' not in sys.modules"
+        "assert 'ragaliq.records.store.store' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import ConfigurationError, RAGTestCase, evaluate
-from ragaliq.records import SinkError
-from ragaliq.records.sqlite import read_records
+from ragaliq.errors import SinkError
+from ragaliq.records.store import read_records
 from ragaliq.testing import ScriptedJudge
 
 

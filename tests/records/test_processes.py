@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq.records.sqlite import read_records
+from ragaliq.records.store import read_records
 
 WRITER = Path(__file__).with_name("writer_process.py")
 

@@ -10,11 +10,12 @@ import pytest
 
 from ragaliq import ConfigurationError
 from ragaliq.core.results import Status
-from ragaliq.records import SinkError, SinkLimits
-from ragaliq.records.lane import SinkLane
+from ragaliq.errors import SinkError
+from ragaliq.records import SinkLimits
 from ragaliq.records.langfuse import LangfuseSink
 from ragaliq.records.mlflow import MLflowSink
 from ragaliq.records.phoenix import PhoenixSink
+from ragaliq.records.sinks import SinkLane
 
 KEY = "sk-very-secret"
 PRODUCTS = ["Phoenix", "Langfuse", "MLflow"]

@@ -8,7 +8,7 @@ import pytest
 
 from ragaliq import ConfigurationError
 from ragaliq.core.results import Status
-from ragaliq.records.sqlite import SQLiteStore, read_records
+from ragaliq.records.store import SQLiteStore, read_records
 
 START = 1_700_000_000.0
 SCORES = [0.1, 0.9, 0.5, None, 1.0, 0.9]

@@ -9,9 +9,9 @@ import pytest
 
 from ragaliq import ConfigurationError, DatasetError
 from ragaliq.core.results import Status
-from ragaliq.records import SinkError
-from ragaliq.records.sqlite import SQLiteStore, read_records
-from ragaliq.storage.schema import _RECORDS, APPLICATION_ID, SCHEMA_VERSION
+from ragaliq.errors import SinkError
+from ragaliq.records.sqlite_file import SCHEMA_VERSION
+from ragaliq.records.store import SQLiteStore, read_records
 
 
 def write(store, *records):
@@ -129,26 +129,7 @@ def test_deleting_gives_the_space_back(path, record_of, captured):
     assert path.stat().st_size < before / 2
 
 
-# --- older and newer forms ------------------------------------------------------------------
-
-
-def test_a_store_of_the_first_form_is_migrated_and_keeps_its_records(path, record_of):
-    write(SQLiteStore(path), record_of(1))
-    with closing(sqlite3.connect(path)) as new, closing(sqlite3.connect(f"{path}.v1")) as old:
-        old.executescript(_RECORDS)
-        for table in ("evaluations", "metrics", "records"):
-            rows = new.execute(f"SELECT * FROM {table}").fetchall()
-            old.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)
-        old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        old.execute("PRAGMA user_version = 1")
-        old.commit()
-    first_form = f"{path}.v1"
-    assert [record.run.run_id for record in read_records(first_form)] == ["run-1"]
-    write(SQLiteStore(first_form), record_of(2))
-    assert [record.run.run_id for record in read_records(first_form)] == ["run-1", "run-2"]
-    with closing(sqlite3.connect(first_form)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-        assert connection.execute("SELECT count(*) FROM state").fetchone() == (0,)
+# --- newer forms ------------------------------------------------------------------
 
 
 def test_a_store_of_a_later_form_is_neither_written_nor_read(path, record_of):
@@ -195,7 +176,7 @@ def test_a_file_that_is_no_database_is_a_permanent_failure_with_its_name(path, r
     error = failure_of(SQLiteStore(path), record_of())
     assert (error.kind, error.permanent) == ("corrupt", True)
     assert str(path) in str(error)
-    with pytest.raises(DatasetError, match="no database"):
+    with pytest.raises(DatasetError, match="not a database"):
         list(read_records(path))
 
 
@@ -239,5 +220,5 @@ def test_a_folder_that_cannot_be_made_is_a_counted_failure(tmp_path, record_of):
 
 
 def test_a_missing_store_is_said_to_be_missing(path):
-    with pytest.raises(DatasetError, match="no such store"):
+    with pytest.raises(DatasetError, match="there is no store"):
         list(read_records(path))

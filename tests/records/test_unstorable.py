@@ -9,8 +9,9 @@ import pytest
 
 from ragaliq import ClaimDetail, RAGTestCase
 from ragaliq.core.results import Evaluation, JudgeUsage
-from ragaliq.records import SinkError, SinkLimits, SinkSet, evaluation_record
-from ragaliq.records.sqlite import SQLiteStore, read_records
+from ragaliq.errors import SinkError
+from ragaliq.records import SinkLimits, SinkSet, evaluation_record
+from ragaliq.records.store import SQLiteStore, read_records
 
 HALF_A_PAIR = "judge \ud800"
 

@@ -11,8 +11,9 @@ import sys
 import time
 
 from ragaliq import Evaluation, EvaluationResult, RAGTestCase, RunInfo
-from ragaliq.records import SinkError, evaluation_record
-from ragaliq.records.sqlite import SQLiteStore
+from ragaliq.errors import SinkError
+from ragaliq.records import evaluation_record
+from ragaliq.records.store import SQLiteStore
 from ragaliq.telemetry.content import ContentPolicy
 
 

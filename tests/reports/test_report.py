@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.records.sqlite import SQLiteStore
+from ragaliq.records.store import SQLiteStore
 from ragaliq.reports import write_report
 
 LIMIT = 15_000_000

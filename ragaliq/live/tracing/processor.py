@@ -12,6 +12,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext
 
+from ragaliq._private import suppress_instrumentation_key
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.lifecycle import watch_process
@@ -36,7 +37,7 @@ __all__ = ["RagaliqSpanProcessor"]
 logger = logging.getLogger(__name__)
 
 # What says that instrumentations are to leave something out. The API has no public name for it.
-_SUPPRESSED = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation")
+_SUPPRESSED = suppress_instrumentation_key()
 _NO_NAMES = AttributeNames()
 
 

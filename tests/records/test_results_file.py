@@ -11,7 +11,7 @@ from ragaliq import RAGTestCase, RunInfo
 from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.errors import DatasetError
 from ragaliq.records import evaluation_record
-from ragaliq.records.record_file import RecordFile, read_record_file
+from ragaliq.records.results_file import ResultsFile, read_results_file
 from ragaliq.telemetry.content import ContentPolicy
 
 SETTINGS = {"judge": "local", "metrics": {"faithfulness": 0.7}}
@@ -29,60 +29,60 @@ def record(name):
 def test_what_is_appended_is_read_again(tmp_path):
     path = tmp_path / "deep" / "results.jsonl"
     written = [record("one"), record("two")]
-    with RecordFile(path, settings=SETTINGS) as file:
+    with ResultsFile(path, settings=SETTINGS) as file:
         for each in written:
             file.append(each)
 
-    assert list(read_record_file(path)) == written
+    assert list(read_results_file(path)) == written
 
 
 def test_a_result_is_in_the_file_before_the_file_is_closed(tmp_path):
     path = tmp_path / "results.jsonl"
-    file = RecordFile(path, settings=SETTINGS)
+    file = ResultsFile(path, settings=SETTINGS)
     file.append(record("one"))
 
-    assert len(list(read_record_file(path))) == 1
+    assert len(list(read_results_file(path))) == 1
     file.close()
 
 
 @pytest.mark.parametrize("cut", [1, 10, 300])
 def test_a_line_that_was_cut_short_is_dropped_when_the_file_is_continued(tmp_path, cut):
     path = tmp_path / "results.jsonl"
-    with RecordFile(path, settings=SETTINGS) as file:
+    with ResultsFile(path, settings=SETTINGS) as file:
         file.append(record("one"))
         file.append(record("two"))
     path.write_bytes(path.read_bytes()[:-cut])
 
-    assert [each.case_id for each in read_record_file(path)] == ["one"]
-    with RecordFile(path, settings=SETTINGS) as file:
+    assert [each.case_id for each in read_results_file(path)] == ["one"]
+    with ResultsFile(path, settings=SETTINGS) as file:
         file.append(record("three"))
-    assert [each.case_id for each in read_record_file(path)] == ["one", "three"]
+    assert [each.case_id for each in read_results_file(path)] == ["one", "three"]
 
 
 def test_other_settings_are_refused_by_name(tmp_path):
     path = tmp_path / "results.jsonl"
-    RecordFile(path, settings=SETTINGS).close()
+    ResultsFile(path, settings=SETTINGS).close()
 
     with pytest.raises(DatasetError, match="judge was 'local' and is now 'claude'"):
-        RecordFile(path, settings=SETTINGS | {"judge": "claude"})
+        ResultsFile(path, settings=SETTINGS | {"judge": "claude"})
 
 
 def test_a_broken_line_is_named_without_its_text(tmp_path):
     path = tmp_path / "results.jsonl"
-    RecordFile(path, settings=SETTINGS).close()
+    ResultsFile(path, settings=SETTINGS).close()
     with path.open("a") as file:
         file.write('{"case_id": "secret"}\n')
 
     with pytest.raises(DatasetError, match="line 2: ") as refused:
-        list(read_record_file(path))
+        list(read_results_file(path))
     assert "secret" not in str(refused.value)
 
 
 def test_a_file_that_cannot_be_written_is_a_clear_error(tmp_path):
     with pytest.raises(DatasetError, match="Is a directory"):
-        RecordFile(tmp_path, settings=SETTINGS)
+        ResultsFile(tmp_path, settings=SETTINGS)
     with pytest.raises(DatasetError, match="No such file"):
-        list(read_record_file(tmp_path / "nowhere"))
+        list(read_results_file(tmp_path / "nowhere"))
 
 
 @contextmanager
@@ -98,27 +98,27 @@ def room_for(size):
 
 def test_a_full_disk_leaves_whole_lines_and_the_next_result_one_of_its_own(tmp_path):
     path = tmp_path / "results.jsonl"
-    with RecordFile(path, settings=SETTINGS) as file:
+    with ResultsFile(path, settings=SETTINGS) as file:
         file.append(record("one"))
         with room_for(path.stat().st_size + 100), pytest.raises(DatasetError, match="too large"):
             file.append(record("two"))
         assert path.read_bytes().endswith(b"\n")
         file.append(record("three"))
 
-    assert [each.case_id for each in read_record_file(path)] == ["one", "three"]
+    assert [each.case_id for each in read_results_file(path)] == ["one", "three"]
 
 
 def test_a_file_has_one_writer_at_a_time(tmp_path):
     path = tmp_path / "results.jsonl"
-    with RecordFile(path, settings=SETTINGS) as file:
+    with ResultsFile(path, settings=SETTINGS) as file:
         file.append(record("one"))
         with pytest.raises(DatasetError, match="another run is writing"):
-            RecordFile(path, settings=SETTINGS)
+            ResultsFile(path, settings=SETTINGS)
         # What was taken out is gone from a new file, which is held as the old one was.
-        assert file.leave_out(lambda each: each.case_id == "one") == 1
+        assert file.drop(lambda each: each.case_id == "one") == 1
         with pytest.raises(DatasetError, match="another run is writing"):
-            RecordFile(path, settings=SETTINGS)
+            ResultsFile(path, settings=SETTINGS)
         file.append(record("two"))
 
-    assert [each.case_id for each in read_record_file(path)] == ["two"]
+    assert [each.case_id for each in read_results_file(path)] == ["two"]
     assert [each.name for each in tmp_path.iterdir()] == ["results.jsonl"]

@@ -2,7 +2,7 @@
 
 The first line says how the results were made, so that work is only continued under the same
 settings. A line that a sudden end cut short is the last one, and is dropped when the file is
-opened again.
+opened again. One process at a time writes it, until it is closed or the process has ended.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from pydantic import ValidationError
 
 from ragaliq.errors import DatasetError
 from ragaliq.records.record import EvaluationRecord
-from ragaliq.storage.file_lock import lock
 
-__all__ = ["RecordFile", "read_record_file", "read_settings"]
+__all__ = ["ResultsFile", "read_results_file", "read_settings"]
 
 _HEADER = "ragaliq_results"
 _VERSION = 1
 
 
-class RecordFile:
+class ResultsFile:
     """A results file that is being written, by one process at a time; a context manager.
 
     Args:
@@ -34,7 +33,7 @@ class RecordFile:
         settings: How the results are made: JSON values by name.
 
     Raises:
-        DatasetError: The file is no results file, was made under other settings, cannot be
+        DatasetError: The file is not a results file, was made under other settings, cannot be
             written, or another run is writing it.
     """
 
@@ -68,7 +67,7 @@ class RecordFile:
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
-    def leave_out(self, is_unwanted: Callable[[EvaluationRecord], bool]) -> int:
+    def drop(self, is_unwanted: Callable[[EvaluationRecord], bool]) -> int:
         """Take results out of the file; see `rewrite`."""
         return self.rewrite(lambda record: None if is_unwanted(record) else record)
 
@@ -85,14 +84,14 @@ class RecordFile:
         Raises:
             DatasetError: A line is broken, or the file cannot be written.
         """
-        altered = sum(change(record) is not record for record in read_record_file(self.path))
+        altered = sum(change(record) is not record for record in read_results_file(self.path))
         if not altered:
             return 0
         beside = self.path.with_name(f".{self.path.name}.new")
         try:
             beside.unlink(missing_ok=True)
-            kept = RecordFile(beside, settings=self._settings)
-            for record in read_record_file(self.path):
+            kept = ResultsFile(beside, settings=self._settings)
+            for record in read_results_file(self.path):
                 if (changed := change(record)) is not None:
                     kept.append(changed)
             os.fsync(kept._file.fileno())
@@ -124,7 +123,7 @@ class RecordFile:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         file: BinaryIO = os.fdopen(descriptor, "r+b", buffering=0)
         try:
-            lock(file, self.path)
+            _lock(file, self.path)
             self._begin(file)
         except BaseException:
             file.close()
@@ -162,18 +161,18 @@ def read_settings(path: str | Path) -> dict[str, Any]:
     """How the results of a file were made.
 
     Raises:
-        DatasetError: It is no results file.
+        DatasetError: It is not a results file.
     """
     with Path(path).open("rb") as file:
         return _settings_of(file.readline(), Path(path))
 
 
-def read_record_file(path: str | Path) -> Iterator[EvaluationRecord]:
+def read_results_file(path: str | Path) -> Iterator[EvaluationRecord]:
     """The results of a file, in the order they were written, in bounded memory.
 
     Raises:
-        DatasetError: The file cannot be read, is no results file, or a line of it is broken. A
-            last line that was cut short by a sudden end is passed over.
+        DatasetError: The file cannot be read, is not a results file, or a line of it is broken. A
+            last line that was cut short by a sudden end is skipped.
     """
     path = Path(path)
     try:
@@ -192,12 +191,12 @@ def _settings_of(line: bytes, path: Path) -> dict[str, Any]:
         version, settings = header[_HEADER], header["settings"]
     except (ValueError, TypeError, KeyError):
         raise DatasetError(
-            f"{path} is no results file of ragaliq (its first line does not say so)"
+            f"{path} is not a results file of ragaliq (its first line does not say so)"
         ) from None
     if version != _VERSION:
         raise DatasetError(f"{path} was written by a later ragaliq; update ragaliq to read it")
     if not isinstance(settings, dict):
-        raise DatasetError(f"{path}, line 1: the settings are no object")
+        raise DatasetError(f"{path}, line 1: the settings are not an object")
     return settings
 
 
@@ -227,3 +226,29 @@ def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
         f"{name} was {found.get(name)!r} and is now {wanted.get(name)!r}" for name in changed
     )
     return f"its results were made under other settings ({details}); write to another file"
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Hold the file as long as it is open.
+
+    Where the system or the file system knows no locks, nothing is held.
+
+    Args:
+        file: Open for writing.
+        path: Its name, for the error.
+
+    Raises:
+        DatasetError: Another process holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DatasetError(
+            f"{path}: another run is writing to it; wait for its end, or write to another file"
+        ) from None
+    except OSError:
+        return

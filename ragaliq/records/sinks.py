@@ -1,4 +1,8 @@
-"""The way to one sink: a bounded queue, and a thread that writes, waits and tries again."""
+"""Sinks: where records go besides OpenTelemetry, and how they get there.
+
+Each sink has a bounded queue and a thread of its own that writes, waits and retries: a slow one
+delays neither requests, nor judging, nor other sinks.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,311 @@ import asyncio
 import contextlib
 import heapq
 import logging
+import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
-from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, set_value
+from opentelemetry.context import attach, set_value
 
+from ragaliq._private import suppress_instrumentation_key
 from ragaliq.core.backoff import spread
 from ragaliq.core.concurrency import is_being_cancelled
+from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread
-from ragaliq.records.base import Settling, Sink, SinkError, SinkLimits, SinkStats
-from ragaliq.records.record import EvaluationRecord
+from ragaliq.errors import ConfigurationError, SinkError
+from ragaliq.records.record import EvaluationRecord, evaluation_record
+from ragaliq.telemetry.content import ContentPolicy, Redactor
 
-__all__ = ["ErrorHook", "SinkLane"]
+__all__ = [
+    "ErrorHook",
+    "Sink",
+    "SinkLane",
+    "SinkLimits",
+    "SinkSet",
+    "SinkSpec",
+    "SinkStats",
+    "in_turn",
+    "offline_sinks",
+]
 
 logger = logging.getLogger(__name__)
 
 _SETTLING = 0.25  # seconds for it at least
+_OFFLINE_CLOSE = 60.0  # seconds to wait for sinks when everything is evaluated
 
 ErrorHook = Callable[[str, str], object]
 """Called with the sink's name and the kind of each failed attempt."""
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """A place where records go. One method does the work; a class of your own will do.
+
+    `write` is called on a thread that serves this sink alone, never twice at the same time, and
+    again for records it did not deliver: writing the same record twice must leave one.
+    """
+
+    @property
+    def name(self) -> str:
+        """Names the sink in counts and logs."""
+        ...
+
+    async def write(self, records: Sequence[EvaluationRecord]) -> None:
+        """Store the records.
+
+        Raises:
+            SinkError: Some or all were not stored, and whether trying again can help. Any other
+                exception counts as one that may pass.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections; the sink may be used again afterwards."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A sink that can tell what it has: a job that comes again is then not judged again."""
+
+    async def holds(self, evaluation_id: str) -> bool:
+        """Whether a record with this id is stored."""
+        ...
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """A sink with something to do when nothing is left to be written: the process may end now."""
+
+    async def settle(self) -> None:
+        """Bring what was written to its last place; more may be written later."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkLimits:
+    """How long and how often a sink is tried.
+
+    Attributes:
+        max_queue: Records that may wait; further ones are dropped and counted.
+        max_characters: Characters their texts may have; further records are dropped and counted.
+        max_batch: Records handed over at once.
+        timeout: Seconds one `write` may take.
+        attempts: Times a record is tried.
+        backoff: Seconds before the second attempt; doubled for each further one.
+        max_backoff: Most seconds between two attempts, whatever the receiver asks for.
+    """
+
+    max_queue: int = 1000
+    max_characters: int = 32_000_000
+    max_batch: int = 100
+    timeout: float = 10.0
+    attempts: int = 5
+    backoff: float = 0.5
+    max_backoff: float = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkStats:
+    """Counts of one sink: `records == written + failed + dropped + pending` always holds.
+
+    Attributes:
+        records: Records meant for the sink.
+        written: Records it stored.
+        failed: Records given up after the last attempt, or refused for good.
+        dropped: Records that found the queue full, or were left over at the end.
+        pending: Records that wait or are being written.
+        errors: Failed attempts by kind.
+    """
+
+    records: int = 0
+    written: int = 0
+    failed: int = 0
+    dropped: int = 0
+    pending: int = 0
+    errors: Mapping[str, int] = field(default_factory=dict)
+
+
+# --- all sinks of a monitor or a run --------------------------------------------------------------
+
+
+class SinkSet:
+    """Hands records to sinks, each on a thread of its own that starts with the first record.
+
+    Args:
+        sinks: Where records go.
+        content: Whether texts may be kept.
+        limits: How long and how often each is tried.
+        on_error: Told of each failed attempt: the sink's name and the kind of failure.
+
+    Raises:
+        ConfigurationError: A spec names no sink.
+    """
+
+    def __init__(
+        self,
+        sinks: Iterable[SinkSpec],
+        *,
+        content: ContentPolicy | None = None,
+        limits: SinkLimits | None = None,
+        on_error: ErrorHook | None = None,
+    ) -> None:
+        self._content = content or ContentPolicy()
+        self._limits = limits or SinkLimits()
+        self._on_error = on_error
+        self._sinks = tuple(_named(resolve_sinks(sinks)))
+        self._lanes = self._new_lanes()
+
+    def _new_lanes(self) -> tuple[SinkLane, ...]:
+        return tuple(
+            SinkLane(sink, name=name, limits=self._limits, on_error=self._on_error)
+            for name, sink in self._sinks
+        )
+
+    def record(self, evaluation: Evaluation) -> None:
+        """Have an evaluation stored; never blocks on a sink and never raises."""
+        self.store(evaluation)
+
+    def store(self, evaluation: Evaluation) -> list[Future[str]]:
+        """`record`, for callers that wait for what becomes of it.
+
+        Returns:
+            One for each sink: will be `written`, `failed` or `dropped`.
+        """
+        if not self._lanes:
+            return []
+        try:
+            record = evaluation_record(evaluation, content=self._content)
+        except Exception as error:  # noqa: BLE001 - the evaluation itself is fine
+            for lane in self._lanes:
+                lane.refuse("unrecordable")
+            unrecordable: Future[str] = Future()
+            unrecordable.set_result("failed")
+            # The message may quote what could not be recorded.
+            logger.debug("a result could not be recorded: %s", type(error).__name__)
+            return [unrecordable]
+        return [lane.put(record) for lane in self._lanes]
+
+    async def holds(self, evaluation_id: str) -> bool:
+        """Whether a sink that can tell says that it has the record already; never raises."""
+        for _, sink in self._sinks:
+            if isinstance(sink, Remembering):
+                try:
+                    if await sink.holds(evaluation_id):
+                        return True
+                except Exception as error:  # noqa: BLE001 - then it is not known to be there
+                    logger.debug("a sink could not be asked: %s", type(error).__name__)
+        return False
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until everything is stored; False if `timeout` seconds were not enough."""
+        return in_turn(timeout, *(lane.flush for lane in self._lanes))
+
+    def close(self, timeout: float) -> bool:
+        """Store what is pending within `timeout` seconds, then drop and count what is left."""
+        return in_turn(timeout, *(lane.close for lane in self._lanes))
+
+    def stats(self) -> dict[str, SinkStats]:
+        """Counts by sink."""
+        return {lane.name: lane.stats() for lane in self._lanes}
+
+    def restart_after_fork(self) -> None:
+        """In a forked child: start anew; what waits in the parent is stored by the parent."""
+        self._lanes = self._new_lanes()
+
+
+@contextlib.asynccontextmanager
+async def offline_sinks(
+    sinks: Iterable[SinkSpec],
+    *,
+    capture_content: bool | None,
+    redact: Redactor | None,
+    cases: int,
+) -> AsyncIterator[SinkSet]:
+    """The sinks of a run over cases; at its end, however it comes, what is pending is stored.
+
+    Raises:
+        ConfigurationError: A spec names no sink, or the environment asks for nonsense.
+    """
+    content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
+    # Room for all: nobody's request waits here, so there is no reason to drop anything.
+    limits = SinkLimits(max_queue=max(cases, SinkLimits().max_queue), max_characters=sys.maxsize)
+    opened = SinkSet(sinks, content=content, limits=limits)
+    try:
+        yield opened
+    finally:
+        await asyncio.to_thread(opened.close, _OFFLINE_CLOSE)
+
+
+def in_turn(timeout: float, *steps: Callable[[float], bool], at_least: float = 0.0) -> bool:
+    """Give each step what the ones before it left of `timeout` seconds; whether all succeeded.
+
+    Args:
+        timeout: Seconds for all of them.
+        steps: Called with the seconds they may take.
+        at_least: Seconds that each step but the first gets in any case.
+    """
+    deadline = time.monotonic() + timeout
+    done = [step(timeout) for step in steps[:1]]
+    # Every one gets its chance, also after one that failed.
+    done += [step(max(at_least, deadline - time.monotonic())) for step in steps[1:]]
+    return all(done)
+
+
+def _named(sinks: Iterable[Sink]) -> Iterator[tuple[str, Sink]]:
+    seen: Counter[str] = Counter()
+    for sink in sinks:
+        seen[sink.name] += 1
+        yield (f"{sink.name}-{seen[sink.name]}" if seen[sink.name] > 1 else sink.name), sink
+
+
+SinkSpec = str | Sink
+"""What may be given as a sink."""
+
+
+def resolve_sinks(specs: Iterable[SinkSpec]) -> tuple[Sink, ...]:
+    """The sinks in order; one address stands for itself alone.
+
+    Raises:
+        ConfigurationError: A spec names no sink, or the same object is given twice.
+    """
+    if isinstance(specs, str):
+        specs = [specs]
+    sinks: list[Sink] = []
+    for spec in specs:
+        sink = _resolve(spec)
+        if any(sink is other for other in sinks):
+            raise ConfigurationError(f"sinks: the sink {sink.name} is given twice")
+        sinks.append(sink)
+    return tuple(sinks)
+
+
+def _resolve(spec: object) -> Sink:
+    if isinstance(spec, str) and not spec.startswith("sqlite:"):
+        raise ConfigurationError(
+            "sinks: a sink that is named by a string has the form 'sqlite:///path'"
+        )
+    if isinstance(spec, str):
+        # Loaded for those who use it: sqlite3 is not needed by `import ragaliq`.
+        from ragaliq.records.store import SQLiteStore
+
+        return SQLiteStore(spec)
+    if isinstance(spec, type) or not isinstance(spec, Sink):
+        what = spec.__name__ if isinstance(spec, type) else type(spec).__name__
+        raise ConfigurationError(
+            f"sinks: {what} is not a sink; give 'sqlite:///path', or an object with name, "
+            "write(records) and aclose()"
+        )
+    return spec
+
+
+# --- the way to one sink --------------------------------------------------------------------------
 
 
 @dataclass(order=True, slots=True)
@@ -189,7 +474,7 @@ class SinkLane:
     async def _drain(self) -> None:
         assert self._wake is not None  # noqa: S101 - set by the one caller
         # What the application has instrumented must not take this for a part of itself.
-        attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, value=True))
+        attach(set_value(suppress_instrumentation_key(), value=True))
         with suppress():
             while True:
                 self._wake.clear()

@@ -1,0 +1,402 @@
+"""A SQLite file: where it is, its tables, the connection that writes it, and what can be wrong."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from ragaliq._private import working_folder
+from ragaliq.errors import ConfigurationError, DatasetError, StoreError
+
+__all__ = [
+    "APPLICATION_ID",
+    "SCHEMA_VERSION",
+    "Location",
+    "WriterConnection",
+    "parse_location",
+    "parse_options",
+    "require_readable",
+    "store_error",
+    "words_for",
+]
+
+Location = str | os.PathLike[str]
+"""A path, or an address that starts with `sqlite:///`."""
+
+_SCHEME = "sqlite:"
+_FORMS = "sqlite:///relative/path or sqlite:////absolute/path"
+
+
+def parse_location(location: Location) -> Path:
+    """The store's absolute path; a change of the working directory later does not move it.
+
+    Raises:
+        ConfigurationError: It is no such address.
+    """
+    if not isinstance(location, str) or "://" not in location:
+        path = os.fspath(location)
+    else:
+        parts = urlsplit(location)
+        if parts.scheme != "sqlite" or parts.netloc or not parts.path.startswith("/"):
+            # The address may hold a password: not repeated.
+            raise ConfigurationError(f"a store's address has the form {_FORMS}")
+        path = unquote(parts.path[1:])
+    if not path or path == ":memory:" or "\0" in path:
+        raise ConfigurationError(f"a store is a file: give {_FORMS}")
+    return Path(working_folder(), path)
+
+
+def parse_options(location: Location, *known: str) -> dict[str, float]:
+    """The numbers after `?`, such as `sqlite:///live.db?max_age_days=30`.
+
+    Args:
+        location: The address.
+        *known: The names of the options there are.
+
+    Raises:
+        ConfigurationError: An option has another name, or no number.
+    """
+    if not isinstance(location, str) or "://" not in location:
+        return {}
+    options: dict[str, float] = {}
+    for name, value in parse_qsl(urlsplit(location).query, keep_blank_values=True):
+        if name not in known:
+            raise ConfigurationError(f"a store's address knows {', '.join(known)}, not {name!r}")
+        try:
+            options[name] = float(value)
+        except ValueError:
+            raise ConfigurationError(f"{name} must be a number, got {value!r}") from None
+    return options
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+SCHEMA_VERSION = 1
+"""The form of the tables, kept in `PRAGMA user_version`."""
+
+APPLICATION_ID = 0x52474C51
+"""Marks the file as a store of ragaliq (`PRAGMA application_id`); the letters RGLQ."""
+
+# evaluations and metrics hold what is asked for often, in short rows that are quick to go
+# through; the whole record is kept beside them, as JSON.
+_TABLES = """
+CREATE TABLE evaluations (
+    evaluation_id TEXT PRIMARY KEY,
+    run_id TEXT NOT NULL,
+    case_id TEXT NOT NULL,
+    pipeline TEXT NOT NULL,
+    framework TEXT NOT NULL,
+    trace_id TEXT,
+    span_id TEXT,
+    session_id TEXT,
+    sampling_probability REAL NOT NULL,
+    created_at REAL NOT NULL,
+    measured INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    cost_usd REAL
+) WITHOUT ROWID;
+CREATE INDEX evaluations_by_time ON evaluations (created_at);
+CREATE INDEX evaluations_by_pipeline ON evaluations (pipeline, created_at);
+CREATE TABLE metrics (
+    evaluation_id TEXT NOT NULL REFERENCES evaluations ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    metric_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    score REAL,
+    passed INTEGER,
+    higher_is_better INTEGER NOT NULL,
+    judge TEXT NOT NULL,
+    model TEXT,
+    supported INTEGER NOT NULL,
+    contradicted INTEGER NOT NULL,
+    not_enough_info INTEGER NOT NULL,
+    unverified INTEGER NOT NULL,
+    weight REAL NOT NULL,
+    PRIMARY KEY (evaluation_id, name)
+) WITHOUT ROWID;
+CREATE INDEX metrics_by_score ON metrics (name, score);
+CREATE TABLE records (
+    evaluation_id TEXT PRIMARY KEY REFERENCES evaluations ON DELETE CASCADE,
+    record TEXT NOT NULL
+);
+"""
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables of a new store; does nothing to one that has them.
+
+    Raises:
+        DatasetError: The file is something else, or was written by a later version.
+    """
+    if _version(connection) == SCHEMA_VERSION:
+        return
+    # Several processes may open a new file at the same time: one makes them, the others wait here.
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _version(connection) != SCHEMA_VERSION:
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def require_readable(connection: sqlite3.Connection) -> int:
+    """The form of a store that is only read.
+
+    Raises:
+        DatasetError: It is not a store, or of a later version.
+    """
+    version = _version(connection)
+    if version == 0:
+        raise DatasetError("the file is empty: nothing has been stored in it yet")
+    return version
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    mark = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+    if tables and mark != APPLICATION_ID:
+        raise DatasetError("the file is a database, but not a store of ragaliq; name another file")
+    if version > SCHEMA_VERSION:
+        raise DatasetError(
+            f"the store has form {version}, and this version of ragaliq knows forms up to "
+            f"{SCHEMA_VERSION}; update ragaliq"
+        )
+    return version
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+# Seconds a fork may be held up by a write in progress.
+_FORK_PATIENCE = 1.0
+_WAL_LIMIT = 16 * 1024 * 1024
+
+
+class WriterConnection:
+    """One connection for writing: opened on first use, closed around a fork, never shared.
+
+    SQLite keeps the locks of a process in memory, which a forked child inherits: with a connection
+    open at that moment, the child would believe in locks it does not hold. So it is closed before
+    a fork and opened again by whoever writes next.
+
+    Args:
+        path: The file; made, readable by its owner alone, where there is none.
+        busy_timeout: Seconds to wait for another process that writes.
+    """
+
+    def __init__(self, path: Path, *, busy_timeout: float) -> None:
+        self._path, self._busy_timeout = path, busy_timeout
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._held_for_fork = False
+        self._inherited = False
+        _LIVING.add(self)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All of the block is stored, or nothing.
+
+        Raises:
+            sqlite3.Error: What went wrong; the next transaction opens the file again.
+            OSError: The file cannot be made.
+            DatasetError: The file is something else.
+            StoreError: The store cannot be used in this process.
+        """
+        with self.reading() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for looking something up; raises as `transaction` does."""
+        with self._lock:
+            if self._inherited:
+                raise StoreError(
+                    "the process was forked in the middle of a write; make a new store in it",
+                    kind="forked",
+                    permanent=True,
+                )
+            try:
+                yield self._connection or self._open()
+            except BaseException:
+                # Closing undoes what was begun, and a file that was replaced is found again.
+                self._close()
+                raise
+
+    def empty_log(self) -> None:
+        """Move what is in the write-ahead log into the file, and empty the log.
+
+        Until then it holds texts that were deleted. Where another connection reads or writes at the
+        moment, it stays for the next time.
+        """
+        with self._lock:
+            connection = self._connection
+            if connection is None or self._inherited:
+                return
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                connection.execute(f"PRAGMA busy_timeout = {int(self._busy_timeout * 1000)}")
+
+    def close(self) -> None:
+        """Close; the next transaction opens again."""
+        with self._lock:
+            self._close()
+
+    def _open(self) -> sqlite3.Connection:
+        is_new = _create(self._path)
+        connection = sqlite3.connect(
+            self._path,
+            timeout=self._busy_timeout,
+            isolation_level=None,
+            check_same_thread=False,  # one thread at a time, by the lock
+        )
+        # Kept before it is set up, so that it is closed if that fails.
+        self._connection = connection
+        if is_new:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA journal_mode = WAL")
+        # A killed process loses nothing it committed; a power failure may cost the last commits.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        # What is deleted is overwritten: it may be what people asked and were told.
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
+        _make_tables(connection)
+        return connection
+
+    def __del__(self) -> None:
+        # A store that is dropped without `aclose` must not leave its file open until some garbage
+        # collection: Python 3.13 warns of that.
+        self._close()
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    # --- around a fork ------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Wait for a write in progress, and close."""
+        self._held_for_fork = self._lock.acquire(timeout=_FORK_PATIENCE)
+        if self._held_for_fork:
+            self._close()
+
+    def after_fork_in_parent(self) -> None:
+        """Let writes continue."""
+        if self._held_for_fork:
+            self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Use a connection of its own, or give up where the parent was in the middle of a write."""
+        if not self._held_for_fork:
+            self._inherited = True
+            # Kept for good: even closing it would disturb the parent's.
+            _INHERITED.append(self._connection)
+            self._connection = None
+        self._lock = threading.Lock()
+
+
+_LIVING: weakref.WeakSet[WriterConnection] = weakref.WeakSet()
+_INHERITED: list[sqlite3.Connection | None] = []
+
+
+def _create(path: Path) -> bool:
+    """Make the file, unless it is there; whether it was made.
+
+    It may hold what people asked and were told: nobody else may read it, nor the files SQLite puts
+    beside it, which get its permissions.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return path.stat().st_size == 0
+    return True
+
+
+def _before_fork() -> None:
+    for connection in list(_LIVING):
+        connection.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for connection in list(_LIVING):
+        connection.after_fork_in_parent()
+
+
+def _after_fork_in_child() -> None:
+    for connection in list(_LIVING):
+        connection.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
+
+
+# --- what can be wrong, in words for people and kinds for counting --------------------------------
+
+
+class _Failure(NamedTuple):
+    kind: str
+    words: str
+
+
+_FAILURES = {
+    "SQLITE_FULL": _Failure("disk_full", "the disk is full"),
+    "SQLITE_BUSY": _Failure("locked", "another process holds the file"),
+    "SQLITE_LOCKED": _Failure("locked", "another process holds the file"),
+    "SQLITE_READONLY": _Failure("read_only", "the file may not be written"),
+    "SQLITE_PERM": _Failure("read_only", "the file may not be written"),
+    "SQLITE_CANTOPEN": _Failure("cannot_open", "the file cannot be opened"),
+    "SQLITE_CORRUPT": _Failure("corrupt", "the file is damaged; move it away"),
+    "SQLITE_NOTADB": _Failure("corrupt", "the file is not a database; name another one"),
+    "SQLITE_IOERR": _Failure("io_error", "the file could not be read or written"),
+}
+
+
+_PERMANENT = {"corrupt", "not_a_store", "read_only"}
+
+
+def store_error(error: Exception, path: Path) -> StoreError:
+    """The failure in words; names the file and nothing that is in it."""
+    if isinstance(error, StoreError):
+        return error
+    kind, words = _failure(error)
+    return StoreError(f"{path}: {words}", kind=kind, permanent=kind in _PERMANENT)
+
+
+def words_for(error: Exception) -> str:
+    """What is wrong, in words."""
+    return _failure(error).words
+
+
+def _failure(error: Exception) -> _Failure:
+    if isinstance(error, DatasetError):
+        return _Failure("not_a_store", str(error))
+    if isinstance(error, OSError):
+        why = error.strerror or type(error).__name__
+        return _Failure("cannot_open", f"the file cannot be made: {why}")
+    name = str(getattr(error, "sqlite_errorname", ""))
+    # Extended codes add a part to the name, such as SQLITE_READONLY_DIRECTORY.
+    known = _FAILURES.get("_".join(name.split("_")[:2]))
+    return known or _Failure("sqlite_error", f"SQLite failed ({name or type(error).__name__})")

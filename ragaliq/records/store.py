@@ -1,0 +1,389 @@
+"""The embedded store: one SQLite file, several processes, nothing to install; and its reader."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from ragaliq.core.results import Verdict
+from ragaliq.core.sync import WorkThread
+from ragaliq.errors import ConfigurationError, DatasetError, SinkError, StoreError
+from ragaliq.records.record import EvaluationRecord
+from ragaliq.records.sqlite_file import (
+    Location,
+    WriterConnection,
+    parse_location,
+    parse_options,
+    require_readable,
+    store_error,
+    words_for,
+)
+
+__all__ = ["Moment", "SQLiteStore", "read_records", "seconds_of"]
+
+logger = logging.getLogger(__name__)
+
+_DAY = 86_400.0
+# Records between two looks at what is too old or too much.
+_PRUNE_EVERY = 500
+_PAGES_GIVEN_BACK = 2000
+
+_HOLDS = "SELECT 1 FROM evaluations WHERE evaluation_id = ?"
+_TOO_OLD = "DELETE FROM evaluations WHERE created_at < ?"
+_TOO_MANY = """
+DELETE FROM evaluations WHERE evaluation_id IN (
+    SELECT evaluation_id FROM evaluations ORDER BY created_at DESC LIMIT -1 OFFSET ?
+)
+"""
+
+
+class SQLiteStore:
+    """A sink that keeps records in one SQLite file.
+
+    Writing happens on one thread of its own, a batch at a time. Several processes may write to one
+    file. A record whose id is there already replaces it, unless that would put a failure in the
+    place of a score.
+
+    Args:
+        location: `sqlite:///relative/path`, `sqlite:////absolute/path`, or a path. An address may
+            end in `?max_age_days=30&max_rows=100000`.
+        max_age_days: Records older than this are deleted; None keeps them.
+        max_rows: The oldest records beyond this number are deleted; None keeps them.
+        busy_timeout: Seconds to wait for another process that writes.
+
+    Raises:
+        ConfigurationError: The address or a limit is wrong. The file itself is opened by the first
+            write, and what is wrong with it is a counted failure.
+    """
+
+    name: Final = "sqlite"
+
+    def __init__(
+        self,
+        location: Location,
+        *,
+        max_age_days: float | None = None,
+        max_rows: int | None = 1_000_000,
+        busy_timeout: float = 5.0,
+    ) -> None:
+        options = parse_options(location, "max_age_days", "max_rows")
+        self.path = parse_location(location)
+        self._max_age_days = options.get("max_age_days", max_age_days)
+        self._max_rows = int(options["max_rows"]) if "max_rows" in options else max_rows
+        for limit, value in (("max_age_days", self._max_age_days), ("max_rows", self._max_rows)):
+            if value is not None and not value > 0:
+                raise ConfigurationError(f"SQLiteStore: {limit} must be positive, got {value}")
+        self._connection = WriterConnection(self.path, busy_timeout=busy_timeout)
+        self._thread = WorkThread("ragaliq-sqlite")
+        self._unpruned = _PRUNE_EVERY  # so that the first write looks
+
+    def __repr__(self) -> str:
+        return f"SQLiteStore({str(self.path)!r})"
+
+    async def write(self, records: Sequence[EvaluationRecord]) -> None:
+        """Store the records, all or none; but one that SQLite cannot hold keeps out no other.
+
+        Raises:
+            SinkError: They were not stored, or some cannot be.
+        """
+        await self._thread.run(self._write, records)
+
+    async def holds(self, evaluation_id: str) -> bool:
+        """Whether a record with this id is stored.
+
+        Raises:
+            sqlite3.Error: The file cannot be read.
+        """
+        return await self._thread.run(self._holds, evaluation_id)
+
+    async def settle(self) -> None:
+        """Move what is in the write-ahead log into the file, so that it may be copied alone."""
+        await self._thread.run(self._connection.empty_log)
+
+    async def aclose(self) -> None:
+        """Close the file; the next write opens it again."""
+        await self._thread.run(self._connection.close)
+        self._thread.stop(timeout=0.0)
+
+    # --- on the writer thread -----------------------------------------------------------------
+
+    def _write(self, records: Sequence[EvaluationRecord]) -> None:
+        texts = [_text_of(record) for record in records]  # before the file is locked
+        try:
+            with self._connection.transaction() as connection:
+                unfit = [
+                    record
+                    for record, text in zip(records, texts, strict=True)
+                    if text is None or not _stored(connection, record, text)
+                ]
+                self._prune(connection, len(records))
+        except (sqlite3.Error, OSError, DatasetError, StoreError) as error:
+            failed = store_error(error, self.path)
+            raise SinkError(str(failed), kind=failed.kind, permanent=failed.permanent) from error
+        if unfit:
+            raise SinkError(
+                f"{self.path}: a record holds what SQLite cannot",
+                kind="unstorable",
+                permanent=True,
+                undelivered=unfit,
+            )
+
+    def _holds(self, evaluation_id: str) -> bool:
+        with self._connection.reading() as connection:
+            return connection.execute(_HOLDS, (evaluation_id,)).fetchone() is not None
+
+    def _prune(self, connection: sqlite3.Connection, added: int) -> None:
+        self._unpruned += added
+        if self._unpruned < _PRUNE_EVERY:
+            return
+        deleted = 0
+        if self._max_age_days is not None:
+            oldest = time.time() - self._max_age_days * _DAY
+            deleted += connection.execute(_TOO_OLD, (oldest,)).rowcount
+        if self._max_rows is not None:
+            deleted += connection.execute(_TOO_MANY, (self._max_rows,)).rowcount
+        self._unpruned = 0
+        if deleted:
+            _give_back(connection)
+            logger.info("the store deleted %d records beyond its limits", deleted)
+
+
+def _text_of(record: EvaluationRecord) -> str | None:
+    try:
+        return record.model_dump_json()
+    except ValueError:  # half a surrogate pair, such as in a judge's name
+        return None
+
+
+def _stored(connection: sqlite3.Connection, record: EvaluationRecord, text: str) -> bool:
+    """Store a record; False, and nothing of it is stored, where a value does not fit a column."""
+    connection.execute("SAVEPOINT record")
+    try:
+        _upsert(connection, record, text)
+    except (ValueError, OverflowError, sqlite3.IntegrityError):
+        connection.execute("ROLLBACK TO record")
+        return False
+    connection.execute("RELEASE record")  # not after a full disk, which ends the transaction
+    return True
+
+
+def _give_back(connection: sqlite3.Connection) -> None:
+    """Return freed pages to the file system, a bounded number at a time."""
+    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    for _ in range(min(free, _PAGES_GIVEN_BACK)):
+        # Each call frees one page, whatever number is given: its rows have no columns, at which
+        # Python stops.
+        connection.execute("PRAGMA incremental_vacuum(1)")
+
+
+# --- a record as rows -----------------------------------------------------------------------------
+
+# A job that is delivered twice replaces its record, but a failure never replaces a score.
+_UPSERT = """
+INSERT INTO evaluations VALUES (
+    :evaluation_id, :run_id, :case_id, :pipeline, :framework, :trace_id, :span_id, :session_id,
+    :sampling_probability, :created_at, :measured, :tokens, :cost_usd
+)
+ON CONFLICT (evaluation_id) DO UPDATE SET
+    created_at = excluded.created_at, measured = excluded.measured, tokens = excluded.tokens,
+    cost_usd = excluded.cost_usd
+WHERE excluded.measured >= evaluations.measured
+"""
+_KEEP_RECORD = """
+INSERT INTO records VALUES (?, ?)
+ON CONFLICT (evaluation_id) DO UPDATE SET record = excluded.record
+"""
+_VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", None)
+_DELETE_METRICS = "DELETE FROM metrics WHERE evaluation_id = ?"
+_INSERT_METRIC = f"INSERT INTO metrics VALUES ({', '.join('?' * 14)})"  # noqa: S608 - no input
+
+
+def _upsert(connection: sqlite3.Connection, record: EvaluationRecord, text: str) -> None:
+    """Store a record, of which `text` is the JSON form; replaces the one with its id."""
+    if connection.execute(_UPSERT, _columns(record)).rowcount == 0:
+        return
+    connection.execute(_KEEP_RECORD, (record.evaluation_id, text))
+    connection.execute(_DELETE_METRICS, (record.evaluation_id,))
+    connection.executemany(_INSERT_METRIC, _metric_rows(record))
+
+
+def _columns(record: EvaluationRecord) -> dict[str, object]:
+    run, usage = record.run, record.usage
+    return {
+        "evaluation_id": record.evaluation_id,
+        "run_id": run.run_id,
+        "case_id": record.case_id,
+        "pipeline": run.pipeline,
+        "framework": run.framework,
+        "trace_id": run.target.trace_id if run.target else None,
+        "span_id": run.target.span_id if run.target else None,
+        "session_id": run.session_id,
+        "sampling_probability": run.sampling_probability,
+        "created_at": record.created_at,
+        "measured": sum(result.is_measured for result in record.results.values()),
+        "tokens": usage.total_tokens,
+        "cost_usd": usage.cost_usd,
+    }
+
+
+def _metric_rows(record: EvaluationRecord) -> Iterable[tuple[object, ...]]:
+    for name, result in record.results.items():
+        counts = Counter(claim.verdict for claim in result.claims)
+        yield (
+            record.evaluation_id,
+            name,
+            record.metric_id(name),
+            result.status.value,
+            result.score,
+            result.passed,
+            result.higher_is_better,
+            result.judge,
+            result.model,
+            *(
+                counts[verdict]
+                for verdict in ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", None)
+            ),
+            record.run.weight(name),
+        )
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+Moment = float | datetime
+"""Unix time in seconds, or a datetime with a time zone."""
+
+
+def read_records(
+    location: Location,
+    *,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    pipeline: str | None = None,
+    metric: str | None = None,
+    status: str | None = None,
+    verdict: Verdict | None = None,
+    newest_first: bool = False,
+    limit: int | None = None,
+) -> Iterator[EvaluationRecord]:
+    """Records of a store in the order of time, read as they are asked for.
+
+    Args:
+        location: `sqlite:///path` or a path.
+        since: Evaluated then or later.
+        until: Evaluated before then.
+        pipeline: Of this pipeline; the empty string is that of runs without a name.
+        metric: With this metric, whatever its status.
+        status: With a metric (or the named one) that ended so.
+        verdict: With a claim (of the named metric, or of any) that got this verdict.
+        newest_first: The other way round.
+        limit: At most so many.
+
+    Raises:
+        ConfigurationError: A time has no time zone.
+        DatasetError: The file is missing, or is not a store that this version can read.
+    """
+    chosen = {
+        "e.created_at >= :since": ("since", seconds_of(since)),
+        "e.created_at < :until": ("until", seconds_of(until)),
+        "e.pipeline = :pipeline": ("pipeline", pipeline),
+        "m.name = :metric": ("metric", metric),
+        "m.status = :status": ("status", status),
+        f"m.{str(verdict).lower()} > 0": ("verdict", verdict),
+    }
+    conditions = [text for text, (_, value) in chosen.items() if value is not None]
+    condition, values = " AND ".join(conditions) or "1", dict(chosen.values())
+    with _open_store(location) as connection:
+        order = "DESC" if newest_first else "ASC"
+        rows = connection.execute(
+            # All parts of the statement are spelled out here; values are bound.
+            f"""
+            SELECT r.record FROM evaluations e JOIN records r USING (evaluation_id)
+            WHERE EXISTS (
+                SELECT 1 FROM metrics m WHERE m.evaluation_id = e.evaluation_id AND {condition}
+            )
+            ORDER BY e.created_at {order}, e.evaluation_id LIMIT :limit
+            """,  # noqa: S608
+            {**values, "limit": -1 if limit is None else limit},
+        )
+        for (text,) in rows:
+            yield _stored_record(text)
+
+
+def _stored_record(text: str) -> EvaluationRecord:
+    """The record again.
+
+    Raises:
+        DatasetError: It was written by a later version, or by something else.
+    """
+    try:
+        return EvaluationRecord.model_validate_json(text)
+    except ValidationError as error:
+        # The message of pydantic's own error would be about fields, not about what to do.
+        raise DatasetError(
+            f"the store holds a record this version cannot read ({error.error_count()} wrong "
+            "fields); update ragaliq"
+        ) from None
+
+
+@contextmanager
+def _open_store(location: Location) -> Iterator[sqlite3.Connection]:
+    """A connection that can only read.
+
+    Raises:
+        DatasetError: The file is missing, or is not a store that this version can read.
+    """
+    path = parse_location(location)
+    if not path.is_file():
+        raise DatasetError(f"{path}: there is no store here")
+    try:
+        with closing(_connect(path)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise DatasetError(f"{path}: {words_for(error)}") from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        return _checked(path, "mode=ro")
+    except sqlite3.OperationalError:
+        # On a read-only medium SQLite cannot make the file it coordinates processes with; without
+        # a journal to be read, nobody can be writing there either.
+        journal = path.with_name(f"{path.name}-wal")
+        if journal.exists() and journal.stat().st_size:
+            raise
+        return _checked(path, "mode=ro&immutable=1")
+
+
+def _checked(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, isolation_level=None)
+    try:
+        require_readable(connection)
+    except DatasetError as error:
+        connection.close()
+        raise DatasetError(f"{path}: {error}") from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def seconds_of(moment: Moment | None) -> float | None:
+    """The moment as Unix time.
+
+    Raises:
+        ConfigurationError: It has no time zone.
+    """
+    if not isinstance(moment, datetime):
+        return moment
+    if moment.tzinfo is None:
+        raise ConfigurationError("a time without a time zone is ambiguous; give one with its zone")
+    return moment.timestamp()

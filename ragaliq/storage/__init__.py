@@ -1,1 +1,0 @@
-"""Files that outlive the process: the SQLite store and what else must survive a restart."""
