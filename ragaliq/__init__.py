@@ -107,8 +107,7 @@ if TYPE_CHECKING:
     from ragaliq.records.phoenix import PhoenixSink
     from ragaliq.records.store import SQLiteStore, read_records
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
-    from ragaliq.telemetry.options import TelemetryOptions
-    from ragaliq.telemetry.target import current_span_target, span_target
+    from ragaliq.telemetry.emit import TelemetryOptions, current_span_target, span_target
     from ragaliq.worker_tier.executor import CeleryExecutor
     from ragaliq.worker_tier.settings import WorkerSettings
 
@@ -260,8 +259,7 @@ _NAMES = {
     "ragaliq.records.mlflow": "MLflowSink",
     "ragaliq.records.phoenix": "PhoenixSink",
     "ragaliq.records.store": "SQLiteStore read_records",
-    "ragaliq.telemetry.options": "TelemetryOptions",
-    "ragaliq.telemetry.target": "current_span_target span_target",
+    "ragaliq.telemetry.emit": "TelemetryOptions current_span_target span_target",
     "ragaliq.worker_tier.executor": "CeleryExecutor",
     "ragaliq.worker_tier.settings": "WorkerSettings",
 }

@@ -18,7 +18,7 @@ from ragaliq.live.settings import (
 )
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy
-from ragaliq.telemetry.options import TelemetryOptions
+from ragaliq.telemetry.emit import TelemetryOptions
 from ragaliq.worker_tier.broker import ENV_BROKER_URL, broker_url
 
 __all__ = ["environment_problems", "known_variables"]

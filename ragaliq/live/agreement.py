@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from ragaliq.judges.base import LLMJudge
-from ragaliq.telemetry.recorder import MetricsRecorder
+from ragaliq.telemetry.metrics import MetricsRecorder
 
 __all__ = ["AgreementWatch"]
 

@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 from opentelemetry import _logs, metrics, trace
 
-from ragaliq.telemetry.options import TelemetryOptions
+from ragaliq.telemetry.emit import TelemetryOptions
 
 __all__ = ["Capture", "flush_providers", "providers_in_use"]
 

@@ -20,12 +20,12 @@ from ragaliq.live.job import Framework, Submission
 from ragaliq.live.receipt import Receipt
 from ragaliq.live.sampling.choice import Choice
 from ragaliq.records.sinks import in_turn
-from ragaliq.telemetry.target import current_span_target
+from ragaliq.telemetry.emit import current_span_target
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
     from ragaliq.records.sinks import SinkSet
-    from ragaliq.telemetry.emitter import Emitter
+    from ragaliq.telemetry.emit import Emitter
 
 __all__ = ["DirectEvaluation", "RunDetails"]
 

@@ -32,9 +32,7 @@ from ragaliq.live.scoring import LiveScorer
 from ragaliq.live.settings import chosen_judge, read_settings, require_choice, require_positive
 from ragaliq.records.sinks import SinkSet, SinkSpec
 from ragaliq.telemetry.content import ContentPolicy, Redactor
-from ragaliq.telemetry.emitter import Emitter
-from ragaliq.telemetry.options import TelemetryOptions
-from ragaliq.telemetry.target import current_span_target
+from ragaliq.telemetry.emit import Emitter, TelemetryOptions, current_span_target
 
 __all__ = ["Monitor"]
 

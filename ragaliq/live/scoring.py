@@ -19,7 +19,7 @@ from ragaliq.live.job import Job, Submission
 from ragaliq.live.limits.protection import Judging, Protection
 from ragaliq.live.stats import Outcome, Tally
 from ragaliq.records.sinks import SinkSet
-from ragaliq.telemetry.emitter import Emitter
+from ragaliq.telemetry.emit import Emitter
 
 __all__ = ["LiveScorer"]
 

@@ -7,9 +7,7 @@ none; nothing here does so behind the application's back.
 from typing import TYPE_CHECKING, Any
 
 from ragaliq.telemetry.content import ContentPolicy
-from ragaliq.telemetry.emission import Emission
-from ragaliq.telemetry.emitter import Emitter
-from ragaliq.telemetry.options import TelemetryOptions
+from ragaliq.telemetry.emit import Emission, Emitter, TelemetryOptions
 
 if TYPE_CHECKING:
     from ragaliq.telemetry.setup import TelemetrySetup, configure

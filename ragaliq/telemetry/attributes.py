@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from opentelemetry.util.types import AttributeValue
 
@@ -13,10 +14,10 @@ from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.run import RunInfo
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy, identifier, sendable
-from ragaliq.telemetry.options import ClaimDetailLevel
 
 __all__ = [
     "Attributes",
+    "ClaimDetailLevel",
     "claim_arrays",
     "claim_attributes",
     "distinct_claims",
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 Attributes = dict[str, AttributeValue]
+
+ClaimDetailLevel = Literal["spans", "arrays", "none"]
+"""How much is said about each claim: a span, an entry in arrays on the metric's span, nothing."""
 
 
 def is_failure(result: EvaluationResult) -> bool:
@@ -165,7 +169,7 @@ def metric_attributes(
         names.EVALUATION_LABEL: label(result),
         names.EVALUATION_EXPLANATION: explanation(result, content, captured=captured),
         names.PASSED: None if score(result) is None else result.passed,
-        names.REQUEST_MODEL: identifier(result.model) if result.model else None,
+        names.JUDGE_MODEL: identifier(result.model) if result.model else None,
         names.ERROR_TYPE: _error_type(result),
     }
     attributes.update({name: value for name, value in optional.items() if value is not None})

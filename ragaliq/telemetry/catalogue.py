@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from ragaliq.telemetry import names
-from ragaliq.telemetry.described import Attribute, AttributeType, Metric
 
 __all__ = [
     "CLAIM_SPAN",
@@ -15,8 +17,53 @@ __all__ = [
     "METRIC_SPAN",
     "ROOT_SPAN",
     "Attribute",
+    "AttributeType",
+    "Instrument",
     "Metric",
 ]
+
+AttributeType = Literal["string", "double", "int", "boolean", "string[]", "double[]"]
+Instrument = Literal[
+    "histogram", "counter", "gauge", "observable counter", "observable up-down counter"
+]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute of a span or event.
+
+    Attributes:
+        name: The name on the wire; `<i>` stands for a number.
+        type: Its type.
+        meaning: For the documentation.
+        content: Whether it is emitted only with content capture.
+    """
+
+    name: str
+    type: AttributeType
+    meaning: str
+    content: bool = False
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric.
+
+    Attributes:
+        name: The name on the wire.
+        instrument: The kind of instrument.
+        unit: In UCUM.
+        description: For the documentation and on the wire.
+        attributes: Names of its attributes.
+        boundaries: A histogram's advised bucket boundaries.
+    """
+
+    name: str
+    instrument: Instrument
+    unit: str
+    description: str
+    attributes: tuple[str, ...] = ()
+    boundaries: tuple[float, ...] = ()
 
 
 def _evaluations(field: str, kind: AttributeType, meaning: str) -> Attribute:
@@ -30,6 +77,9 @@ _CALIBRATION = Attribute(
     "string",
     "the [calibration](calibration.md) that makes the judge's confidence a probability, or "
     "`uncalibrated`",
+)
+_PIPELINE = Attribute(
+    names.PIPELINE_NAME, "string", "the application's name for the chain, when given"
 )
 _RESPONSE_ID = Attribute(names.RESPONSE_ID, "string", "the evaluated answer's id, when known")
 
@@ -46,7 +96,7 @@ ROOT_SPAN = (
     Attribute(names.TARGET_SPAN_ID, "string", "the evaluated span, when one was found"),
     Attribute(names.TARGET_RUN_ID, "string", "the framework's id of the run"),
     Attribute(names.TARGET_SOURCE, "string", "how the span was found, else `none`"),
-    Attribute(names.PIPELINE_NAME, "string", "the application's name for the chain, when given"),
+    _PIPELINE,
     Attribute(names.FRAMEWORK, "string", "`langchain` or `llama_index`, when known"),
     Attribute(
         names.SAMPLING_PROBABILITY, "double", "the chance the run had: see [sampling](sampling.md)"
@@ -69,7 +119,7 @@ _RESULT = (
         "string",
         "such as `3 of 5 claims supported`; the judge's words only with content",
     ),
-    Attribute(names.REQUEST_MODEL, "string", "the judge's model, when it has one"),
+    Attribute(names.JUDGE_MODEL, "string", "the judge's model, when it has one"),
     Attribute(names.STATUS, "string", "the [status](concepts.md#statuses)"),
     Attribute(names.EVALUATOR_TYPE, "string", "`llm`, or `code` for a judge without a model"),
     Attribute(names.EVALUATOR_ID, "string", "the judge"),
@@ -96,7 +146,7 @@ _RESULT = (
     Attribute(
         names.SAMPLING_PROBABILITY,
         "double",
-        "the chance the metric had of being evaluated, where metrics are sampled each on its own",
+        "the chance the metric had of being evaluated; on its span where that is not the run's",
     ),
 )
 
@@ -112,6 +162,7 @@ METRIC_SPAN = (
 
 EVENT = (
     *_RESULT,
+    _PIPELINE,
     Attribute(names.EVALUATION_TRACE_ID, "string", "the evaluation's own trace, if recorded"),
     Attribute(names.EVALUATION_SPAN_ID, "string", "the metric's span, if recorded"),
     _RESPONSE_ID,
@@ -146,7 +197,7 @@ CLAIM_SPAN = (
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _WHAT = (names.EVALUATION_NAME, names.EVALUATOR_ID, names.PIPELINE_NAME)
-_JUDGE = (names.EVALUATOR_ID, names.REQUEST_MODEL, names.PIPELINE_NAME)
+_JUDGE = (names.EVALUATOR_ID, names.JUDGE_MODEL, names.PIPELINE_NAME)
 
 METRICS = (
     Metric(

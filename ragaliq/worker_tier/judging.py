@@ -21,7 +21,7 @@ from ragaliq.live.settings import chosen_judge, read_settings
 from ragaliq.records.record import evaluation_id
 from ragaliq.records.sinks import SinkSet
 from ragaliq.telemetry.content import ContentPolicy
-from ragaliq.telemetry.emitter import Emitter
+from ragaliq.telemetry.emit import Emitter
 from ragaliq.worker_tier.settings import WorkerSettings
 
 __all__ = ["JobJudge", "JobOutcome", "NotDoneError"]

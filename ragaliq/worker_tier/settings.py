@@ -15,7 +15,7 @@ from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.settings import require_kind, require_positive
 from ragaliq.records.sinks import SinkSpec
 from ragaliq.telemetry.content import Redactor
-from ragaliq.telemetry.options import TelemetryOptions
+from ragaliq.telemetry.emit import TelemetryOptions
 
 __all__ = ["WorkerSettings"]
 

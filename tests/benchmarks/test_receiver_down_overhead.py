@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from interleaved import compare
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 
@@ -23,7 +26,6 @@ from receivers import receiver  # noqa: E402
 
 from langchain_ragaliq import RagaliqCallbackHandler  # noqa: E402
 from ragaliq import Monitor, TelemetryOptions  # noqa: E402
-from ragaliq.telemetry import otlp  # noqa: E402
 from ragaliq.telemetry.setup import TelemetrySetup  # noqa: E402
 from ragaliq.testing import ScriptedJudge  # noqa: E402
 
@@ -39,9 +41,11 @@ class Application:
     def __init__(self, url):
         self.setup = TelemetrySetup(
             Resource.create({}),
-            span_exporter=otlp.spans(url),
-            log_exporter=otlp.logs(url),
-            metric_reader=PeriodicExportingMetricReader(otlp.metrics(url), 1000),
+            span_exporter=OTLPSpanExporter(f"{url}/v1/traces"),
+            log_exporter=OTLPLogExporter(f"{url}/v1/logs"),
+            metric_reader=PeriodicExportingMetricReader(
+                OTLPMetricExporter(f"{url}/v1/metrics"), 1000
+            ),
             exit_timeout=0.1,
         )
         self.monitor = Monitor(

@@ -17,7 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ragaliq import Status, list_evaluators
 from ragaliq.core.results import Verdict
-from ragaliq.telemetry import instruments, names
+from ragaliq.telemetry import metrics as instruments
+from ragaliq.telemetry import names
 from ragaliq.telemetry.catalogue import METRICS
 
 # Attributes whose values are a closed list.

@@ -21,7 +21,7 @@ from ragaliq import (
     RAGTestCase,
 )
 from ragaliq.live.limits.breaker import Circuit
-from ragaliq.telemetry.options import TelemetryOptions
+from ragaliq.telemetry.emit import TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 
 

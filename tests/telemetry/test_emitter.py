@@ -99,7 +99,7 @@ def test_a_metric_span_is_a_child_with_its_own_attributes(emit):
     assert pop("gen_ai.evaluation.score.value") == 0.5
     assert pop("gen_ai.evaluation.score.label") == "fail"
     assert pop("gen_ai.evaluation.explanation") == "1 of 3 claims supported"
-    assert pop("gen_ai.request.model") == "claude-x"
+    assert pop("ragaliq.judge.model") == "claude-x"
     assert pop("ragaliq.status") == "partial"
     assert pop("ragaliq.evaluator.type") == "llm"
     assert pop("ragaliq.evaluator.id") == "claude"

@@ -17,9 +17,8 @@ from ragaliq import (
     TelemetryOptions,
 )
 from ragaliq.telemetry import Emitter, names
-from ragaliq.telemetry.cardinality import BoundedValues
 from ragaliq.telemetry.catalogue import METRICS
-from ragaliq.telemetry.recorder import MetricsRecorder
+from ragaliq.telemetry.metrics import BoundedValues, MetricsRecorder
 from ragaliq.testing import ScriptedJudge
 
 SECRET = "Zanzibar"
@@ -87,7 +86,7 @@ def test_tokens_and_money_are_counted_also_for_failures(emit, results):
     usage = JudgeUsage(input_tokens=7, output_tokens=3, cache_read_tokens=2, cost_usd=0.25)
     failed = results["relevance"].model_copy(update={"usage": usage})
     measured = emit(results={"relevance": failed})
-    judge = {"REQUEST_MODEL": "claude-x", **SHARED}
+    judge = {"JUDGE_MODEL": "claude-x", **SHARED}
     assert points(measured["ragaliq.judge.tokens"]) == {
         key(TOKEN_TYPE="input", **judge): 7,
         key(TOKEN_TYPE="output", **judge): 3,

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 from applications import LangChainApp, number_of, question
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
@@ -16,7 +18,6 @@ from receivers import receiver
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import Monitor, TelemetryOptions
-from ragaliq.telemetry import otlp
 from ragaliq.telemetry.setup import TelemetrySetup
 from ragaliq.testing import ScriptedJudge
 
@@ -41,8 +42,8 @@ def setup(url, monkeypatch):
     monkeypatch.setattr(logging.getLogger("opentelemetry"), "propagate", False)
     setup = TelemetrySetup(
         Resource.create({}),
-        span_exporter=otlp.spans(url),
-        log_exporter=otlp.logs(url),
+        span_exporter=OTLPSpanExporter(f"{url}/v1/traces"),
+        log_exporter=OTLPLogExporter(f"{url}/v1/logs"),
         metric_reader=InMemoryMetricReader(),
         exit_timeout=0.1,
     )

@@ -14,7 +14,7 @@ from ragaliq import Monitor, RAGTestCase
 from ragaliq.live.queue import RunQueue
 from ragaliq.live.stats import Outcome, Tally
 from ragaliq.live.worker import Worker
-from ragaliq.telemetry.run_readings import RunReadings
+from ragaliq.telemetry.metrics import RunReadings
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ragaliq.telemetry.emitter import Emitter
+from ragaliq.telemetry import names
+from ragaliq.telemetry.emit import Emitter
 
 
 def emit(sdk, run, results):
@@ -30,3 +31,17 @@ def test_without_chances_of_their_own_metrics_tell_none(sdk, run, results):
     spans = emit(sdk, run, results)
     assert "ragaliq.sampling.rules" not in spans["evaluation support"]
     assert "ragaliq.sampling.probability" not in spans["evaluation relevance"]
+
+
+def test_an_event_says_the_runs_chance_and_pipeline_by_itself(sdk, run, results):
+    emit(sdk, run.model_copy(update={"sampling_probability": 0.25}), results)
+    for event in sdk.events():
+        assert event.attributes["ragaliq.sampling.probability"] == 0.25
+        assert event.attributes["ragaliq.pipeline.name"] == run.pipeline
+
+
+def test_each_signal_says_by_which_version_of_the_conventions_it_is_named(sdk, run, results):
+    with Emitter(options=sdk.options).evaluation(run) as emission:
+        emission.record(results)
+    scopes = {span.instrumentation_scope for span in sdk.spans()}
+    assert {scope.schema_url for scope in scopes} == {names.SCHEMA_URL}

@@ -11,7 +11,7 @@ from ragaliq.live.monitor import Monitor
 from ragaliq.live.open_run import OpenRun
 from ragaliq.live.tracing.copied import trace_span
 from ragaliq.live.tracing.unit import Unit
-from ragaliq.telemetry.target import target_context
+from ragaliq.telemetry.emit import target_context
 from ragaliq.traces import AttributeNames, TracedCase, cases_of_trace
 from ragaliq.traces.conventions import step_of
 from ragaliq.traces.step import Kind

@@ -1,21 +1,112 @@
-"""Metrics of what was evaluated, recorded in the target's context so that exemplars point at it."""
+"""Metrics: instruments made from the catalogue, what is recorded, what is read when collected."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import threading
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import Protocol
 
 from opentelemetry import metrics
 from opentelemetry.context import Context
 
+from ragaliq._version import __version__
 from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.core.run import RunInfo
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import Attributes, distinct_claims, label, score, verdict
-from ragaliq.telemetry.cardinality import BoundedValues
-from ragaliq.telemetry.instruments import counter, gauge, histogram, meter
+from ragaliq.telemetry.catalogue import METRICS
+from ragaliq.telemetry.content import identifier
 
-__all__ = ["MetricsRecorder"]
+__all__ = [
+    "BoundedValues",
+    "Counts",
+    "MetricsRecorder",
+    "Queue",
+    "RunReadings",
+    "counter",
+    "histogram",
+    "meter",
+    "observe_count",
+    "observe_size",
+    "run_readings",
+]
+
+Readings = Callable[[metrics.CallbackOptions], Iterable[metrics.Observation]]
+
+_METRICS = {metric.name: metric for metric in METRICS}
+
+
+def meter(provider: metrics.MeterProvider | None) -> metrics.Meter:
+    """Ragaliq's meter of a provider, or of the process's own."""
+    return metrics.get_meter(names.SCOPE, __version__, provider, names.SCHEMA_URL)
+
+
+def counter(meter: metrics.Meter, name: str) -> metrics.Counter:
+    """The counter with this name."""
+    metric = _METRICS[name]
+    return meter.create_counter(name, unit=metric.unit, description=metric.description)
+
+
+def gauge(meter: metrics.Meter, name: str) -> metrics._Gauge:
+    """The gauge with this name."""
+    metric = _METRICS[name]
+    return meter.create_gauge(name, unit=metric.unit, description=metric.description)
+
+
+def histogram(meter: metrics.Meter, name: str) -> metrics.Histogram:
+    """The histogram with this name, its boundaries advised; a view of the application's wins."""
+    metric = _METRICS[name]
+    return meter.create_histogram(
+        name,
+        unit=metric.unit,
+        description=metric.description,
+        explicit_bucket_boundaries_advisory=metric.boundaries,
+    )
+
+
+def observe_count(meter: metrics.Meter, name: str, readings: Readings) -> None:
+    """Have a growing count read whenever metrics are collected."""
+    metric = _METRICS[name]
+    meter.create_observable_counter(
+        name, [readings], unit=metric.unit, description=metric.description
+    )
+
+
+def observe_size(meter: metrics.Meter, name: str, readings: Readings) -> None:
+    """Have a size read whenever metrics are collected."""
+    metric = _METRICS[name]
+    meter.create_observable_up_down_counter(
+        name, [readings], unit=metric.unit, description=metric.description
+    )
+
+
+class BoundedValues:
+    """Lets the first values of each attribute through and says `_OTHER` for the rest.
+
+    Without a lock, which a fork could leave held for good: threads that meet here may together let
+    a value too many through.
+
+    Args:
+        limit: Values each attribute may take.
+    """
+
+    def __init__(self, limit: int = names.MAX_METRIC_VALUES) -> None:
+        self._limit = limit
+        self._seen: dict[str, set[str]] = {}
+
+    def value(self, attribute: str, value: str) -> str:
+        """`value`, or what stands for it."""
+        value = identifier(value)
+        seen = self._seen.setdefault(attribute, set())
+        if value not in seen:
+            if len(seen) >= self._limit:
+                return names.OTHER
+            seen.add(value)
+        return value
 
 
 class MetricsRecorder:
@@ -76,7 +167,7 @@ class MetricsRecorder:
             attributes = self._bounded(
                 {
                     names.EVALUATOR_ID: result.judge,
-                    names.REQUEST_MODEL: result.model or "",
+                    names.JUDGE_MODEL: result.model or "",
                     names.PIPELINE_NAME: run.pipeline,
                 }
             )
@@ -193,3 +284,108 @@ def _tokens(usage: JudgeUsage) -> dict[str, int]:
         "cache_write": usage.cache_write_tokens,
         "unsplit": usage.unsplit_tokens,
     }
+
+
+class _Snapshot(Protocol):
+    @property
+    def outcomes(self) -> Mapping[str, int]: ...
+
+
+class Counts(Protocol):
+    """Counts of runs by outcome, which only grow."""
+
+    def snapshot(self) -> _Snapshot:
+        """The counts now."""
+        ...
+
+
+class Queue(Protocol):
+    """Where runs wait."""
+
+    @property
+    def size(self) -> int:
+        """Runs waiting."""
+        ...
+
+
+class RunReadings:
+    """The sums over all monitors that report to one meter provider.
+
+    An instrument is made once a provider: the SDK ignores the callbacks of a second one.
+
+    Args:
+        provider: The meter provider; the process's own when None.
+    """
+
+    def __init__(self, provider: metrics.MeterProvider | None) -> None:
+        self._start_afresh()
+        own = meter(provider)
+        observe_count(own, names.METRIC_RUNS, self._read_outcomes)
+        observe_size(own, names.METRIC_QUEUE_SIZE, self._read_sizes)
+
+    def watch(self, queue: Queue, counts: Counts) -> None:
+        """Report a monitor's queue for as long as it lives, and its counts for good."""
+        if self._pid != os.getpid():
+            self._start_afresh()
+        with self._lock:
+            self._keep_ended()  # here too, for applications that never collect metrics
+            self._counts[id(counts)] = counts
+            self._queues.add(queue)
+        # The collector runs the callback at any moment, on any thread: an append needs no lock.
+        weakref.finalize(queue, self._ended.append, id(counts)).atexit = False
+
+    def _start_afresh(self) -> None:
+        # In a forked child the counts are the parent's, which may have held the lock at the fork.
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._counts: dict[int, Counts] = {}
+        self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
+        self._ended: deque[int] = deque()
+        self._kept: Counter[str] = Counter()
+
+    def _read_outcomes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
+        if self._pid != os.getpid():
+            self._start_afresh()
+        with self._lock:
+            self._keep_ended()
+            # From zero on: a count that begins with its first event shows no increase by it, and
+            # an alert on the first dropped runs would never fire.
+            total = Counter(dict.fromkeys(names.RUN_OUTCOMES, 0))
+            total.update(self._kept)
+            for counts in list(self._counts.values()):
+                total.update(counts.snapshot().outcomes)
+        for outcome, runs in total.items():
+            yield metrics.Observation(runs, {names.RUN_OUTCOME: outcome})
+
+    def _keep_ended(self) -> None:
+        # A count must not shrink because its monitor is gone.
+        while self._ended:
+            self._kept.update(self._counts.pop(self._ended.popleft()).snapshot().outcomes)
+
+    def _read_sizes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
+        if self._pid != os.getpid():
+            self._start_afresh()
+        with self._lock:
+            queues = list(self._queues)
+        yield metrics.Observation(sum(queue.size for queue in queues))
+
+
+_LOCK = threading.Lock()
+_OF_PROCESS: list[RunReadings] = []
+_OF_PROVIDER: weakref.WeakKeyDictionary[metrics.MeterProvider, RunReadings] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def run_readings(provider: metrics.MeterProvider | None) -> RunReadings:
+    """The readings of a meter provider, one for all its monitors."""
+    with _LOCK:
+        # The process's own provider may be set later; until then the API hands out a stand-in.
+        if provider is None or provider is metrics.get_meter_provider():
+            if not _OF_PROCESS:
+                _OF_PROCESS.append(RunReadings(None))
+            return _OF_PROCESS[0]
+        readings = _OF_PROVIDER.get(provider)
+        if readings is None:
+            readings = _OF_PROVIDER[provider] = RunReadings(provider)
+        return readings
