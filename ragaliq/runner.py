@@ -23,7 +23,7 @@ from ragaliq.records.sinks import SinkSpec, SinkStats, offline_sinks
 from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.streaming import score_stream
 from ragaliq.telemetry.content import Redactor
-from ragaliq.traces.origin import run_of
+from ragaliq.traces.cases import run_of
 
 __all__ = ["EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
 

@@ -7,6 +7,7 @@ prompt of the model that answered (`shown`), and only where no prompt is to be s
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -299,6 +300,9 @@ class Sources:
         self._parents = parents
         self._held: dict[Step, tuple[str, Sequence[Passage]]] = {}
         self._given: dict[Step, Mapping[Any, Sequence[Passage]]] = {}
+        # A trace may have very many: by the steps around them, and by what they hold.
+        self._within: defaultdict[Step, set[Step]] = defaultdict(set)
+        self._holders: defaultdict[_Known | None, set[Step]] = defaultdict(set)
 
     def __bool__(self) -> bool:
         return bool(self._held)
@@ -345,7 +349,7 @@ class Sources:
     def reranked(self, step: Step, passages: Sequence[Passage], given: Sequence[Passage]) -> None:
         """A reranker ended: what it let through replaces what it chose from."""
         self._drop(self._offered_in(set(_known_as(given))))
-        self._held[step] = ("retriever", passages)
+        self._put(step, "retriever", passages)
 
     def told(self, step: Step, passages: Sequence[Passage]) -> None:
         """A step gave passages on, which count unless it fetched documents: those count then."""
@@ -354,7 +358,7 @@ class Sources:
     def failed(self, step: Step) -> None:
         """A step failed: a retry or a fallback answers without what was fetched inside it."""
         self._given.pop(step, None)
-        self._drop(self._inside(step))
+        self._drop(self._within.get(step, ()))
 
     def _returned_state(
         self,
@@ -372,35 +376,45 @@ class Sources:
             if now != before and offered.issuperset(_known_as(now)):
                 # No new documents under the same key: a grader or a reranker chose among them.
                 self._drop(self._offered_in(offered))
-                self._held[step] = ("step", now)
+                self._put(step, "step", now)
         self._hold(step, "step", fetched)
 
     def _hold(self, step: Step, kind: str, passages: Sequence[Passage]) -> None:
-        if passages and not self._inside(step):
-            self._held[step] = (kind, passages)
+        if passages and not self._within.get(step):
+            self._put(step, kind, passages)
 
     def _replace(
         self, step: Step, kind: str, passages: Sequence[Passage], *, inside: Step | None
     ) -> None:
-        if self._held:
-            self._drop(self._inside(inside))
-        self._held[step] = (kind, passages)
+        self._drop(self._within.get(inside, ()))
+        self._put(step, kind, passages)
 
-    def _offered_in(self, offered: set[tuple[str, str | None]]) -> list[Step]:
-        return [
-            source
-            for source, (_, held) in self._held.items()
-            if offered.issuperset(_known_as(held))
-        ]
+    def _put(self, step: Step, kind: str, passages: Sequence[Passage]) -> None:
+        self._drop([step])
+        self._held[step] = (kind, passages)
+        for around in _around(step, self._parents):
+            self._within[around].add(step)
+        for known in _known_as(passages) or (None,):
+            self._holders[known].add(step)
+
+    def _offered_in(self, offered: set[_Known]) -> list[Step]:
+        """The sources all of whose documents are among these; so are those that found none."""
+        some = set().union(*(self._holders.get(known, ()) for known in (None, *offered)))
+        return [each for each in some if offered.issuperset(_known_as(self._held[each][1]))]
 
     def _drop(self, sources: Iterable[Step]) -> None:
         for source in list(sources):
-            self._held.pop(source, None)
+            if source in self._held:
+                for known in _known_as(self._held.pop(source)[1]) or (None,):
+                    self._holders[known].discard(source)
+                for around in _around(source, self._parents):
+                    self._within[around].discard(source)
 
-    def _inside(self, step: Step | None) -> list[Step]:
-        return [source for source in self._held if step in _around(source, self._parents)]
+
+_Known = tuple[str, str | None]
+"""What tells a document from others: its text and its id."""
 
 
-def _known_as(passages: Iterable[Passage]) -> list[tuple[str, str | None]]:
+def _known_as(passages: Iterable[Passage]) -> list[_Known]:
     # Without the score, which a reranker changes on the same documents.
     return [passage[:2] for passage in passages]

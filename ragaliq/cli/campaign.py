@@ -18,7 +18,7 @@ from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.records.record import run_id_of
 from ragaliq.streaming import score_stream
 from ragaliq.telemetry.content import ContentPolicy
-from ragaliq.traces.origin import run_of
+from ragaliq.traces.cases import run_of
 
 __all__ = ["Campaign"]
 

@@ -8,7 +8,7 @@ from ragaliq.cli.console import errors, plain
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.evaluators.metrics import RelevanceEvaluator
-from ragaliq.traces.reasons import REASONS
+from ragaliq.traces.cases import REASONS
 
 __all__ = ["show_bad_rows", "show_left_out", "show_no_context"]
 

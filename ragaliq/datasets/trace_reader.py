@@ -13,9 +13,8 @@ from ragaliq.datasets.cases import CaseReader, OnError
 from ragaliq.datasets.rows import fault
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.traces import AttributeNames, TracedCase, TraceSpan, cases_of_trace
+from ragaliq.traces.cases import REASONS, case_of
 from ragaliq.traces.files import SpanProblem, TraceGroups, spans_in
-from ragaliq.traces.origin import case_of
-from ragaliq.traces.reasons import REASONS
 
 __all__ = ["TraceReader"]
 
@@ -27,7 +26,7 @@ class TraceReader(CaseReader):
 
     Attributes:
         traces: Traces read by the last reading.
-        left_out: Runs that give no case, by reason (`ragaliq.traces.reasons`), in the last reading.
+        left_out: Runs that give no case, by reason (`ragaliq.traces.cases`), in the last reading.
         late_spans: Spans that came when their trace had been given out to keep memory bounded.
     """
 

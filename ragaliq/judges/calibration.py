@@ -18,6 +18,7 @@ from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
     ClaimVerdict,
+    GradedStatements,
     JudgeResult,
     LLMJudge,
     VerdictsResult,
@@ -113,11 +114,11 @@ class CalibratedJudge(BatchingJudge):
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
-    ) -> VerdictsResult:
+    ) -> GradedStatements:
         """Find the answer's claims and decide them by their calibrated probabilities."""
         reply = await self.judge.grade_statements(query, response, context)
-        statements = [self._calibrated(statement, context) for statement in reply.verdicts]
-        return reply.model_copy(update={"verdicts": statements})
+        statements = [self._calibrated(statement, context) for statement in reply.statements]
+        return reply.model_copy(update={"statements": statements})
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """As the judge does; not calibrated."""

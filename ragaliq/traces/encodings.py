@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ragaliq.traces.names import KIND, LLAMA_INDEX_SCOPE
+from ragaliq.traces.conventions import KIND, LLAMA_INDEX_SCOPE
 from ragaliq.traces.span import SpanEvent, SpanLink, TraceSpan
 
 if TYPE_CHECKING:

@@ -1,116 +1,157 @@
-"""What a traced LlamaIndex query, chat or workflow amounts to, by the rules of ragaliq's handler.
+"""A traced LlamaIndex query, chat or workflow.
 
-OpenInference writes LlamaIndex's own spans, one a method; their names tell what they are.
+OpenInference writes LlamaIndex's own spans, one a method; their names say what they are. Nodes are
+shown by id and score only, outside of retrievers; a workflow's span shows the event it began with
+only by name, and the one it ended with only in part.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragaliq.capture import models_words
+from ragaliq.capture.run import RunLog
+from ragaliq.capture.texts import Found
 from ragaliq.core.draft import Passage
-from ragaliq.traces.chain import Found, walk
-from ragaliq.traces.content import content_of
-from ragaliq.traces.documents import number
-from ragaliq.traces.llama_methods import (
-    ENGINES,
-    RERANK,
-    RETRIEVE,
-    SYNTHESIZE,
-    WORKFLOW,
-    WRITE,
-    method_of,
-)
-from ragaliq.traces.llama_workflow import workflow_answer, workflow_question
-from ragaliq.traces.names import PROMPT_VARIABLES
-from ragaliq.traces.shapes import answer_of, question_of
-from ragaliq.traces.step import Kind, Step
+from ragaliq.traces.conventions import PROMPT_VARIABLES, Kind, Step
+from ragaliq.traces.messages import READER, decoded, number
+from ragaliq.traces.tree import ENGINES, WORKFLOW, method_of, walk
 
-__all__ = ["found_in"]
+__all__ = ["answer_of", "is_rag", "is_streamed", "is_workflow", "log_of", "question_of"]
 
+_STREAMED = frozenset({"stream_chat", "astream_chat"})
+_RETRIEVE = frozenset({"retrieve", "aretrieve"})
+_RERANK = frozenset({"_postprocess_nodes", "postprocess_nodes"})
+_SYNTHESIZE = frozenset({"synthesize", "asynthesize"})
+_WRITE = frozenset({"get_response", "aget_response"})
 _NODE = re.compile(r"<NodeWithScore\(node=\w+\(id_=(?P<id>.*)\), score=(?P<score>[^()]*)\)>")
 _RESPONSE_KEYS = {"source_nodes", "sources", "metadata", "response_gen", "response_txt"}
+_RESULT = "StopEvent(result="
+_SHOWN = 40
+"""So many characters of an answer tell that it is the one shown in part."""
 
 
-def found_in(steps: Sequence[Step]) -> Found:
-    """What the steps of one run say."""
-    root = steps[0]
-    if method_of(root) == WORKFLOW:
-        question, answer = workflow_question(steps), workflow_answer(steps)
-    else:
-        question, answer = question_of(root.inputs), _answer(root)
-    said = models_words(answer or "")
-    return Found(question=question or "", answer=said, passages=_Reading(steps).context())
+def is_workflow(root: Step) -> bool:
+    """Whether a run is a workflow's."""
+    return method_of(root) == WORKFLOW
 
 
-def _answer(root: Step) -> str | None:
+def is_streamed(root: Step) -> bool:
+    """Whether a run's answer was handed out piece by piece, and is therefore not on its span."""
     outputs = root.outputs
+    has_stream = isinstance(outputs, dict) and bool({"response_gen", "response_txt"} & set(outputs))
+    return has_stream or method_of(root) in _STREAMED
+
+
+def is_rag(steps: Sequence[Step]) -> bool:
+    """Whether something wrote an answer from documents, if only from none."""
+    return any(method_of(step) in _SYNTHESIZE for step in steps)
+
+
+# --- question and answer --------------------------------------------------------------------------
+
+
+def question_of(steps: Sequence[Step]) -> Found | None:
+    """What the user asked; of a workflow, what its first model, engine or retriever was asked."""
+    if not is_workflow(steps[0]):
+        return READER.question(steps[0].inputs)
+    outermost = list(_outermost(steps))
+    for step in outermost:
+        if step.kind is Kind.LLM and step.asked:
+            return Found(step.asked, "prompt.user")
+    found = (READER.question(s.inputs) for s in outermost if s.kind is not Kind.LLM)
+    return next((each for each in found if each is not None), None)
+
+
+def answer_of(steps: Sequence[Step]) -> Found | None:
+    """What the run answered; None where a stream did, whose text no span has."""
+    found = _answer_of(steps)
+    return found and found._replace(text=models_words(found.text))
+
+
+def _answer_of(steps: Sequence[Step]) -> Found | None:
+    root = steps[0]
+    outputs = root.outputs
+    if is_workflow(root):
+        answer = _workflow_answer(steps)
+        return None if answer is None else Found(answer, "output.result")
     if isinstance(outputs, Mapping) and "response" not in outputs:
         if _RESPONSE_KEYS & set(outputs):
-            return None  # a stream, whose text its span does not have
-        return root.span.text("output.value")  # a structured answer, as its JSON
-    return answer_of(outputs)
+            return None
+        return Found(root.span.text("output.value"), "output")  # a structured answer, as its JSON
+    return READER.answer(outputs)
 
 
-class _Scope:
-    """What one engine of a run has found; see the handler's class of this name."""
+def _workflow_answer(steps: Sequence[Step]) -> str | None:
+    shown = steps[0].outputs
+    if not isinstance(shown, str):
+        found = READER.answer(shown)
+        return found.text if found is not None else None
+    if not shown.startswith(_RESULT):
+        return None
+    try:
+        result = ast.literal_eval(shown.removeprefix(_RESULT).removesuffix(")"))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        result = None
+    if isinstance(result, str):
+        return result
+    said = [(step.span.end_ns, answer) for step in steps[1:] for answer in _said(step)]
+    fitting = [each for each in said if repr(each[1])[1:-1][:_SHOWN] in shown]
+    return max(fitting, default=(0, None), key=lambda each: each[0])[1]
 
-    def __init__(self, *, is_workflow: bool) -> None:
-        self.is_workflow = is_workflow
-        self.inner: list[list[Passage]] = []
-        self.synthesized: list[list[Passage]] = []
-        self.reranked: list[list[Passage]] = []
-        self.retrieved: list[list[Passage]] = []
 
-    def context(self, named: list[Passage]) -> list[Passage] | None:
-        found = self.reranked[-1:] or self.retrieved
-        if self.inner:
-            is_beside = self.is_workflow and not self.synthesized
-            return _flat(self.inner + (found if is_beside else []))
-        if self.synthesized:
-            return _flat(self.synthesized)
-        if named or not found:
-            return named or None
-        return _flat(found)
+def _outermost(steps: Sequence[Step]) -> Iterator[Step]:
+    """Models, engines and retrievers that are in no engine or retriever themselves."""
+    beyond = 0
+    for step in steps[1:]:
+        is_inner = method_of(step) in ENGINES | _RETRIEVE
+        if step.index > beyond and (is_inner or step.kind is Kind.LLM):
+            beyond = step.last if is_inner else beyond
+            yield step
+
+
+def _said(step: Step) -> list[str]:
+    if step.kind is Kind.LLM:
+        return [step.reply] if step.reply else []
+    found = READER.answer(step.outputs) if method_of(step) in ENGINES else None
+    return [found.text] if found else []
+
+
+# --- context --------------------------------------------------------------------------------------
+
+
+def log_of(steps: Sequence[Step]) -> RunLog:
+    """A run's steps as the events that a handler would have seen."""
+    return _Reading(steps).log
 
 
 class _Reading:
     """Follows a run's steps, and knows every node it met."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        self._steps = steps
+        self.log = RunLog(steps[0].index)
         self._known: dict[str, Passage] = {}
+        self._found: list[Passage] = []
         self._sources: list[Any] = [None]
-
-    def context(self) -> list[Passage] | None:
-        """What the run answered from; None if nothing was retrieved at all."""
-        scopes: list[_Scope] = []
-        owners: list[Step] = []
-        result: list[Passage] | None = None
-        for step, _, is_end in walk(self._steps):
+        beyond = -1  # what goes on inside a retriever or a reranker is its own business
+        for step, parent, is_end in walk(steps):
             self._note_sources(step, is_end=is_end)
-            part = method_of(step) if step.kind is not Kind.NONE else None
-            is_engine = part in ENGINES or part == WORKFLOW or step is self._steps[0]
-            if is_end and owners and owners[-1] is step:
-                owners.pop()
-                if is_engine:
-                    scope = scopes.pop()
-                    result = scope.context(self._named(step))
-                    if scopes and result is not None and not step.span.is_error:
-                        scopes[-1].inner.append(result)
-                elif not step.span.is_error:
-                    self._found(step, part or "", scopes[-1])
-            elif not is_end and not self._is_inside_part(owners):
-                if is_engine:
-                    scopes.append(_Scope(is_workflow=part == WORKFLOW))
-                    owners.append(step)
-                elif part in RETRIEVE or part in RERANK or step.kind is Kind.RERANKER:
-                    owners.append(step)
-                elif part in SYNTHESIZE:
-                    scopes[-1].synthesized.append(self._synthesized(step, scopes[-1]))
-        return result
+            is_inside = step.index <= beyond
+            if not is_end:
+                if parent is not None:
+                    self.log.began(step.index, parent.index)
+                if not is_inside:
+                    beyond = step.last if self._began(step) else beyond
+            elif step.kind is Kind.LLM:
+                if step.reply is not None and not step.span.is_error:
+                    self.log.replied(step.index, step.reply, step.also)
+            elif step.span.is_error:
+                self.log.failed(step.index)
+            elif not is_inside or step.last == beyond:
+                self._ended(step)
 
     def _note_sources(self, step: Step, *, is_end: bool) -> None:
         """Keep what the innermost response around a step says it was made from."""
@@ -121,18 +162,34 @@ class _Reading:
             is_response = isinstance(outputs, Mapping) and "source_nodes" in outputs
             self._sources.append(outputs["source_nodes"] if is_response else self._sources[-1])
 
-    @staticmethod
-    def _is_inside_part(owners: Sequence[Step]) -> bool:
-        # What goes on inside a retriever or a reranker is its own business.
-        return bool(owners) and method_of(owners[-1]) in (RETRIEVE | RERANK)
+    def _began(self, step: Step) -> bool:
+        """Take a step that began; whether what is inside it is its own business."""
+        part = method_of(step)
+        if step.kind is Kind.LLM:
+            self.log.asked(step.index, step.messages)
+        elif part in _RETRIEVE:
+            self.log.retrieving(step.index)
+            return True
+        elif part in _RERANK or step.kind is Kind.RERANKER:
+            return True
+        elif part in _SYNTHESIZE:
+            self.log.answering(step.index, self._synthesized(step))
+        return False
 
-    def _found(self, step: Step, part: str, scope: _Scope) -> None:
-        if part in RETRIEVE:
+    def _ended(self, step: Step) -> None:
+        part = method_of(step)
+        if part in _RETRIEVE:
             texts = {passage.id: passage for passage in step.passages or ()}
             self._known |= {key: held for key, held in texts.items() if key is not None}
-            scope.retrieved.append(self._nodes(step.outputs) or step.passages or [])
-        else:
-            scope.reranked.append(self._nodes(step.outputs) or step.passages or [])
+            found = self._nodes(step.outputs) or step.passages or []
+            self._found += found
+            self.log.retrieved(step.index, found)
+        elif part in _RERANK or step.kind is Kind.RERANKER:
+            kept = self._nodes(step.outputs) or step.passages or []
+            self.log.reranked(step.index, kept, self._found)
+            self._found = list(kept)
+        elif part in ENGINES and (named := self._named(step)) and step.index == 0:
+            self.log.named(named)
 
     def _named(self, step: Step) -> list[Passage]:
         """The nodes that a response says it was made from."""
@@ -148,17 +205,16 @@ class _Reading:
             if known is not None and known.text.strip()
         ]
 
-    def _synthesized(self, step: Step, scope: _Scope) -> list[Passage]:
+    def _synthesized(self, step: Step) -> list[Passage]:
         """What an answer was written from: the texts a synthesizer was given, metadata included."""
         texts = _texts_given(step)
         listed = _shown(self._sources[-1])
-        found = _flat(scope.reranked[-1:] or scope.retrieved)
         if texts is None:
-            return _as_prompted(step, self._nodes(self._sources[-1]) or found)
+            return _as_prompted(step, self._nodes(self._sources[-1]) or self._found)
         if len(listed) >= len(texts):  # in the order of the texts, followed by further sources
             owners: list[Passage | None] = list(listed[: len(texts)])
         else:
-            owners = _owners(texts, found)
+            owners = _owners(texts, self._found)
         return [
             Passage(text) if owner is None else owner._replace(text=text)
             for text, owner in zip(texts, owners, strict=True)
@@ -189,7 +245,7 @@ def _owners(texts: Sequence[str], found: Sequence[Passage]) -> list[Passage | No
 
 def _texts_given(step: Step) -> list[str] | None:
     for child in step.children:
-        if method_of(child) in WRITE and isinstance(child.inputs, Mapping):
+        if method_of(child) in _WRITE and isinstance(child.inputs, Mapping):
             texts = child.inputs.get("text_chunks")
             if isinstance(texts, list):
                 return [text for text in texts if isinstance(text, str)]
@@ -221,7 +277,7 @@ def _prompted(step: Step) -> list[str]:
     while todo:
         each = todo.pop()
         todo += each.children
-        held = content_of(each.span.attributes.get(PROMPT_VARIABLES), is_json=True).value
+        held = decoded(each.span.attributes.get(PROMPT_VARIABLES))
         variables = held if each.kind is Kind.LLM and isinstance(held, Mapping) else {}
         found += [
             value
@@ -229,7 +285,3 @@ def _prompted(step: Step) -> list[str]:
             if name.startswith("context") and isinstance(value, str)
         ]
     return found
-
-
-def _flat(findings: Iterable[list[Passage]]) -> list[Passage]:
-    return [piece for pieces in findings for piece in pieces]

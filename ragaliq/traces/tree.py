@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragaliq.traces.conventions import step_of
-from ragaliq.traces.llama_methods import is_plumbing, is_skipped
-from ragaliq.traces.names import LLAMA_INDEX_SCOPE
+from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE, Kind, Step, step_of
 from ragaliq.traces.span import TraceSpan
-from ragaliq.traces.step import Kind, Step
 
-__all__ = ["Forest", "forest_of"]
+__all__ = ["ENGINES", "WORKFLOW", "Forest", "forest_of", "is_plumbing", "method_of", "walk"]
 
 _LOOSE = {Kind.RETRIEVER, Kind.RERANKER, Kind.LLM, Kind.TOOL, Kind.PROMPT}
 _SOURCES = {Kind.RETRIEVER, Kind.RERANKER, Kind.TOOL}
+
+
+# LlamaIndex's spans are one a method, named after it; these are of whole runs.
+ENGINES = frozenset({"query", "aquery", "chat", "achat", "stream_chat", "astream_chat"})
+WORKFLOW = "run"
+_EVALUATE = frozenset({"evaluate", "aevaluate", "evaluate_response", "aevaluate_response"})
+# What the classes of LangChain's own evaluators end in; their answers are grades.
+_GRADING = "EvalChain"
+
+
+def method_of(step: Step) -> str | None:
+    """The method of LlamaIndex's that a span is of; None for models, and for anybody else's."""
+    is_part = step.span.scope == LLAMA_INDEX_SCOPE and step.kind is not Kind.LLM
+    return step.span.name.rpartition(".")[2] if is_part else None
+
+
+def is_plumbing(step: Step) -> bool:
+    """Whether a span of LlamaIndex begins no run of its own, though those below it may."""
+    method = method_of(step)
+    return method is not None and method not in ENGINES and method != WORKFLOW
+
+
+def is_skipped(step: Step) -> bool:
+    """Whether a span with all below it is somebody's evaluation."""
+    if step.kind is Kind.EVALUATOR or method_of(step) in _EVALUATE:
+        return True
+    return step.kind is Kind.CHAIN and step.span.name.endswith(_GRADING)
+
+
+def walk(steps: Sequence[Step]) -> Iterator[tuple[Step, Step | None, bool]]:
+    """Every step with the one around it, once as it begins and once as it ends (True)."""
+    around: list[Step] = []
+    for step in steps:
+        while around and step.index > around[-1].last:
+            ended = around.pop()
+            yield ended, around[-1] if around else None, True
+        yield step, around[-1] if around else None, False
+        around.append(step)
+    while around:
+        ended = around.pop()
+        yield ended, around[-1] if around else None, True
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from rag_parts import (
     retrieval_chain,
 )
 
-TEXT = "Refunds take five days. äöü \u2028"
+TEXT = "Money is back in five days. äöü \u2028"
 ASK = {"messages": [("user", QUESTION)]}
 
 
@@ -63,7 +63,7 @@ class Library(BaseRetriever):
         return [
             Document(page_content=TEXT, id="d1"),
             Document(page_content="Shops open at nine.", id="d2", metadata={"score": 0.25}),
-            Document(page_content=TEXT, id="d3"),
+            Document(page_content=TEXT, id="d1"),
         ]
 
 
@@ -153,7 +153,7 @@ def blocks(query: str) -> list:
 @tool(response_format="content_and_artifact")
 def kept(query: str):
     """Looks things up."""
-    return "2 documents", documents()
+    return joined(documents()), documents()
 
 
 @tool
@@ -326,10 +326,14 @@ SHAPES = {
     ),
     "a plain tool": Shape(lambda: agent(clock, calls=[ULM]), ASK, [NOON]),
     "a tool that returns blocks": Shape(
-        lambda: agent(blocks, calls=[calling("blocks", query="r")]), ASK
+        lambda: agent(blocks, calls=[calling("blocks", query="r")], reply="Five days."),
+        ASK,
+        answer="Five days.",
     ),
     "a tool that keeps its documents": Shape(
-        lambda: agent(kept, calls=[calling("kept", query="r")]), ASK
+        lambda: agent(kept, calls=[calling("kept", query="r")], reply="Five days."),
+        ASK,
+        answer="Five days.",
     ),
     "a retriever and a plain tool": Shape(
         lambda: agent(search(), clock, calls=[calling("search", query="r"), ULM]),

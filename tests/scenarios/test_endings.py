@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from rag_parts import PROMPT, QUESTION, BrokenRetriever, joined, model, rag_chain
 
 from ragaliq.datasets import read_cases
-from ragaliq.traces.origin import run_of
+from ragaliq.traces.cases import run_of
 
 # OpenInference reads messages and settings in the old way.
 pytestmark = [

@@ -95,11 +95,15 @@ def test_a_tool_s_result_is_context():
     assert triple(only([root, tool, chat(root)]))[1] == ["Five days."]
 
 
-def test_a_tool_s_result_that_is_an_object_is_context_as_json():
-    root, result = agent(), {"text": "Five days."}
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [({"text": "Five days."}, "Five days."), ({"days": 5}, '{"days": 5}')],
+)
+def test_of_a_tool_s_result_the_texts_are_context(result, text):
+    root = agent()
     held = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.result": result}
     tool = span(parent=root, at=(10, 20), attributes=held)
-    assert triple(only([root, tool, chat(root)]))[1] == [json.dumps(result)]
+    assert triple(only([root, tool, chat(root)]))[1] == [text]
 
 
 @pytest.mark.parametrize("found", [[{"id": "d0", "score": 1.0}], "hidden"])

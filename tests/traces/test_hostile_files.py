@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ragaliq.errors import DatasetError
 from ragaliq.traces import SpanEvent, TraceSpan, cases_of_trace
+from ragaliq.traces.cases import REASONS
 from ragaliq.traces.files import spans_in
-from ragaliq.traces.reasons import REASONS
 
 SAME_FOLDER = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -18,7 +18,7 @@ from hand_written import (
 )
 
 from ragaliq.traces import SpanEvent, cases_of_trace
-from ragaliq.traces.reasons import REASONS
+from ragaliq.traces.cases import REASONS
 
 
 def in_question(root, *others):
@@ -51,7 +51,8 @@ def test_a_failed_step_does_not_spoil_a_run():
 
 
 def test_a_run_without_question_or_answer():
-    assert in_question(chain(None)) == "no_question"
+    root = chain(None)
+    assert reason([root, retriever(root, query=None)]) == "no_question"
     assert in_question(chain(QUESTION, {"state": 1})) == "no_answer"
 
 
@@ -64,7 +65,8 @@ def test_no_retrieval_is_no_rag():
     ("question", "answer"), [("__REDACTED__", ANSWER), (QUESTION, "__REDACTED__")]
 )
 def test_hidden_questions_and_answers(question, answer):
-    assert in_question(chain(question, answer)) == "content_hidden"
+    root = chain(question, answer)
+    assert reason([root, retriever(root, query=None)]) == "content_hidden"
 
 
 def test_hidden_documents():

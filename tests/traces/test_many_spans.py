@@ -6,7 +6,7 @@ import pytest
 from hand_written import ANSWER, QUESTION, chain, io, model, only, retriever, span
 
 from ragaliq.traces import cases_of_trace
-from ragaliq.traces.names import LLAMA_INDEX_SCOPE
+from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE
 
 MANY = 2_000
 
@@ -46,7 +46,7 @@ def syntheses(many=MANY):
 
 
 def test_syntheses():
-    assert only(syntheses()).draft.passages == ()
+    assert list(only(syntheses()).draft.passages) == []
 
 
 def requests_inside_each_other(many=MANY):

@@ -146,12 +146,12 @@ def test_a_run_without_any_documents_has_been_asked_in_vain():
 
 def test_an_answer_that_goes_on_after_the_run_s_end_was_broken_off():
     root = chain(answer="Refunds ")
-    assert reason([root, retriever(root), model(root, at=(30, 150))]) == "truncated"
+    assert reason([root, retriever(root), model(root, at=(30, 9_000_000))]) == "truncated"
 
 
 def test_a_model_that_was_given_up_for_a_faster_one_does_not_spoil_the_answer():
     root = chain()
-    slow = model(root, "Too late.", at=(30, 150))
+    slow = model(root, "Too late.", at=(30, 9_000_000))
     assert triple(only([root, retriever(root), slow, model(root)]))[2] == ANSWER
 
 
@@ -163,14 +163,40 @@ def test_the_application_s_own_attributes_go_before_everything():
     assert triple(found) == ("Asked?", ["One.", "Two."], "Said.")
 
 
-def test_an_object_that_a_tool_returned_is_its_json():
-    root = chain()
-    tool = span("TOOL", parent=root, at=(10, 20), attributes=io(answer={"text": TEXTS[0]}))
-    assert triple(only([root, tool, model(root)])) == (
-        QUESTION,
-        [json.dumps({"text": TEXTS[0]})],
-        ANSWER,
-    )
+HIT = {"_id": "d0", "_score": 0.5, "_source": {"text": TEXTS[0]}}
+
+
+@pytest.mark.parametrize(
+    ("returned", "texts"),
+    [
+        ({"text": TEXTS[0]}, TEXTS[:1]),
+        ({"days": 5}, [json.dumps({"days": 5})]),
+        (json.dumps(TEXTS[0]), TEXTS[:1]),
+        (TEXTS, TEXTS),
+        ({"result": "\n".join(TEXTS)}, ["\n".join(TEXTS)]),
+        ({"name": "f", "response": {"result": TEXTS[0]}}, TEXTS[:1]),
+        ({"type": "text", "value": TEXTS[0]}, TEXTS[:1]),
+        ({"content": [{"type": "text", "text": text} for text in TEXTS], "isError": False}, TEXTS),
+        ([{"page_content": text, "metadata": {}} for text in TEXTS], TEXTS),
+        ({"retrievalResults": [{"content": {"text": t}, "score": 0.5} for t in TEXTS]}, TEXTS),
+        ({"results": [{"file_id": "f", "score": 0.5, "text": text} for text in TEXTS]}, TEXTS),
+        ({"data": [{"file_id": "f", "content": [{"type": "text", "text": TEXTS[0]}]}]}, TEXTS[:1]),
+        ({"took": 1, "hits": {"total": {"value": 1}, "hits": [HIT]}}, TEXTS[:1]),
+        ({"nodes": 1, "documents": [{"node": {"id_": "n", "text": TEXTS[0]}}]}, TEXTS[:1]),
+    ],
+)
+def test_what_a_tool_returned_is_read(returned, texts):
+    root = chain(answer="Within a week.")
+    tool = span("TOOL", parent=root, at=(10, 20), attributes=io(answer=returned))
+    found = triple(only([root, tool, model(root, "Within a week.")]))
+    assert found == (QUESTION, texts, "Within a week.")
+
+
+def test_hits_keep_ids_and_scores():
+    root = chain(answer="Within a week.")
+    tool = span("TOOL", parent=root, at=(10, 20), attributes=io(answer={"hits": {"hits": [HIT]}}))
+    (passage,) = only([root, tool]).draft.passages
+    assert (passage.id, passage.score) == ("d0", 0.5)
 
 
 def test_what_begins_after_a_run_is_over_is_no_part_of_it():
@@ -193,3 +219,29 @@ def test_session_and_pipeline():
     root = span("CHAIN", name="support", attributes=io(QUESTION, ANSWER) | {"session.id": "s1"})
     found = only([root, retriever(root)])
     assert (found.pipeline, found.session_id) == ("support", "s1")
+
+
+def test_clocks_that_differ_by_a_tenth_of_a_millisecond():
+    root = chain(None)
+    spans = [root, retriever(root), model(root, at=(30, 125_000))]
+    assert triple(only(spans)) == (QUESTION, TEXTS, ANSWER)
+
+
+@pytest.mark.parametrize("key", ["session_id", "model", "system_prompt"])
+def test_a_lone_text_in_the_input_is_not_taken_for_the_question(key):
+    root = chain({key: "You are kind."})
+    assert triple(only([root, retriever(root), model(root)]))[0] == QUESTION
+
+
+def test_names_of_files_do_not_replace_the_texts():
+    root = chain(answer={"answer": ANSWER, "documents": ["handbook.pdf", "faq.md"]})
+    for spans in ([root, retriever(root)], [root, retriever(root), model(root)]):
+        assert triple(only(spans))[1] == TEXTS
+
+
+def test_what_a_tool_says_that_hands_the_answer_on_is_not_context():
+    root = chain(answer="Within a week.")
+    search = span("TOOL", parent=root, at=(10, 20), attributes=io("r", TEXTS[1]))
+    final = span("TOOL", parent=root, at=(50, 60), attributes=io("r", "Within a week."))
+    assert triple(only([root, search, model(root, "Within a week."), final]))[1] == TEXTS[1:]
+    assert triple(only([root, search, final]))[1] == TEXTS[1:]

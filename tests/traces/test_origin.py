@@ -8,7 +8,7 @@ from hand_written import QUESTION, chain, only, retriever
 from ragaliq import RAGTestCase, evaluate
 from ragaliq.testing import ScriptedJudge
 from ragaliq.traces import TracedCase
-from ragaliq.traces.origin import case_of, run_of
+from ragaliq.traces.cases import case_of, run_of
 
 TARGET = {"trace_id": "a" * 32, "span_id": "b" * 16}
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from ragaliq.datasets import read_cases
-from ragaliq.errors import DatasetError
 
 RECORDINGS = Path(__file__).parent / "recordings"
 QUESTION = "How long do refunds take?"
@@ -37,25 +36,9 @@ CONTEXTS = {
     "tl-plain": THREE,
     "vercel5oi-generate": JOINED,
 }
-WRONG = {
-    "adk-oi",
-    "anthropic-gen",
-    "crew-oi",
-    "haystack-oi",
-    "oitracer-sources",
-    "pydai-native",
-    "smol-oi",
-    "tl-plain",
-    "vercel5oi-generate",
-}
 
 
-def named(name):
-    marks = [pytest.mark.xfail(strict=True, raises=(AssertionError, DatasetError))]
-    return pytest.param(name, marks=marks if name in WRONG else ())
-
-
-@pytest.mark.parametrize("name", [named(name) for name in CONTEXTS])
+@pytest.mark.parametrize("name", CONTEXTS)
 def test_question_context_and_answer(name):
     cases = list(read_cases(RECORDINGS / f"{name}.otlp.json.gz"))
     found = [(case.query, tuple(case.context_texts), case.response) for case in cases]

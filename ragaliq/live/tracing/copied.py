@@ -13,10 +13,10 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
 from ragaliq.live.tracing.recognition import MARKS, Part, part_of, scope_of
-from ragaliq.traces import names
-from ragaliq.traces.llama_methods import is_plumbing
+from ragaliq.traces import conventions as names
+from ragaliq.traces.conventions import Kind, Step
 from ragaliq.traces.span import SpanEvent, TraceSpan
-from ragaliq.traces.step import Kind, Step
+from ragaliq.traces.tree import is_plumbing
 
 __all__ = ["Copied", "begins_run", "copied", "trace_span"]
 

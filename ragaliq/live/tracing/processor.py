@@ -30,7 +30,8 @@ from ragaliq.live.tracing.recognition import (
 )
 from ragaliq.live.tracing.unit import Unit
 from ragaliq.live.tracing.upkeep import Upkeep
-from ragaliq.traces import AttributeNames, names
+from ragaliq.traces import AttributeNames
+from ragaliq.traces import conventions as names
 
 __all__ = ["RagaliqSpanProcessor"]
 
@@ -106,7 +107,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             bounds=Bounds(max_traces, max_spans, max_bytes, max_age),
         )
         own = (attribute_names.question, attribute_names.answer, attribute_names.contexts)
-        self._wanted = [n for n in (names.SESSION, names.GENAI_CONVERSATION, *own) if n]
+        self._wanted = [n for n in (*names.SESSIONS, *own) if n]
         self._is_off = not monitor.is_enabled
         watch_process(self)
 

@@ -13,8 +13,7 @@ from ragaliq.live.tracing.copied import trace_span
 from ragaliq.live.tracing.unit import Unit
 from ragaliq.telemetry.emit import target_context
 from ragaliq.traces import AttributeNames, TracedCase, cases_of_trace
-from ragaliq.traces.conventions import step_of
-from ragaliq.traces.step import Kind
+from ragaliq.traces.conventions import Kind, step_of
 
 __all__ = ["UnitReader"]
 

@@ -12,9 +12,8 @@ from enum import Enum
 from opentelemetry.sdk.trace import ReadableSpan
 
 from ragaliq.live.job import Framework
-from ragaliq.traces import names
-from ragaliq.traces.genai import OPERATIONS
-from ragaliq.traces.step import Kind
+from ragaliq.traces import conventions as names
+from ragaliq.traces.conventions import OPERATIONS, Kind
 
 __all__ = ["MARKS", "Part", "Recognition", "framework_of", "part_of", "scope_of"]
 

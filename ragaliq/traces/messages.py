@@ -1,0 +1,389 @@
+"""Messages, documents and results of tools in the forms in which traces hold them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ragaliq.capture.texts import QUESTION_KEYS, Found, Message, Reader, score_in
+from ragaliq.core.draft import Passage
+
+__all__ = ["READER", "SpanReader", "arguments_of", "decoded", "identifier", "number", "results_of"]
+
+_ROLES = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "model": "assistant",
+    "bot": "assistant",
+    "chatbot": "assistant",
+    "chat": "assistant",
+    "tool-call": "assistant",
+    "tool_call": "assistant",
+    "tool": "tool",
+    "tool-response": "tool",
+    "tool_response": "tool",
+    "function": "tool",
+    "system": "system",
+    "developer": "system",
+}
+_FEEDBACK = "feedback"
+# How LangChain tells a model that its structured answer has been taken.
+_FRAMEWORK_SAYS = "Returning structured response:"
+_CONTENT_KEYS = ("page_content", "pageContent")
+# What resumes a LangGraph run is an answer to a question of the run's own.
+_COMMAND = {"graph", "update", "resume", "goto"}
+# What other frameworks call them: CrewAI, smolagents, Haystack, the AI SDK, OpenAI's agents.
+_MORE_QUESTION_KEYS = ("task", "prompt", "new_message", "user_prompt", "user_message", "topic")
+_MORE_ANSWER_KEYS = ("raw", "final_output", "completion", "output_message")
+_MOST_NESTED = 12
+_DEPTH = 3
+
+
+class SpanReader(Reader):
+    """Reads the values of spans: plain data, in any provider's or framework's form."""
+
+    def message(self, value: Any) -> Message | None:
+        """A message; None if it is not one.
+
+        What only carries results of tools is a tool's, whoever's name it is in.
+        """
+        if isinstance(value, list):
+            # Python's tuples are JSON's lists: only one that begins with a role is a message.
+            role = _role(value[0]) if len(value) == 2 and isinstance(value[0], str) else None
+            return None if role is None else Message(role, tuple(_Blocks(value[1]).texts))
+        if not isinstance(value, Mapping):
+            return None
+        if value.get("type") == "function_call_output":  # OpenAI's Responses
+            return Message("tool", _results([value.get("output")]))
+        fields = _fields(value)
+        role = _role(fields.get("role") or fields.get("type"))
+        has_content = any(n in fields for n in ("content", "parts", "contents", "tool_calls"))
+        if role is None or not has_content:
+            return None
+        parts = fields.get("parts", fields.get("content"))
+        blocks = _Blocks(parts if parts is not None else fields.get("contents"))
+        texts = tuple(blocks.texts)
+        if role == "tool":
+            texts = _results(blocks.results or blocks.texts)
+        elif blocks.results and not any(text.strip() for text in texts):
+            role, texts = "tool", _results(blocks.results)
+        if self._is_the_framework_s(fields, role, texts):
+            role = "system"
+        is_call = bool(fields.get("tool_calls")) or bool(blocks.calls)
+        return Message(role, texts, is_call, fields.get("artifact"))
+
+    @staticmethod
+    def _is_the_framework_s(fields: Mapping[str, Any], role: str, texts: Sequence[str]) -> bool:
+        """Whether a message only looks like the user's or a tool's."""
+        if role == "tool":
+            is_said = any(text.startswith(_FRAMEWORK_SAYS) for text in texts)
+            return is_said or fields.get("status") == "error"
+        extra = fields.get("additional_kwargs")
+        return role == "user" and isinstance(extra, Mapping) and extra.get("ragaliq") == _FEEDBACK
+
+    def passage(self, value: Any) -> Passage | None:
+        """A document as LangChain and LlamaIndex write it, in Python and in JavaScript."""
+        if not isinstance(value, Mapping):
+            return None
+        node = value.get("node")
+        if isinstance(node, Mapping) and isinstance(node.get("text"), str):
+            own_id = identifier(node.get("id_", node.get("id")))
+            return Passage(node["text"], own_id, number(value.get("score")))
+        kwargs = value.get("kwargs")
+        fields: Mapping[str, Any] = value
+        if isinstance(kwargs, Mapping) and value.get("type") == "constructor":
+            fields = kwargs
+        for key in _CONTENT_KEYS:
+            text = fields.get(key)
+            if isinstance(text, str):
+                metadata = fields.get("metadata")
+                metadata = metadata if isinstance(metadata, Mapping) else None
+                score = score_in(metadata)
+                score = score_in(fields) if score is None else score
+                return Passage(text, identifier(fields.get("id")), score, metadata or None)
+        return None
+
+    def fields(self, value: Any) -> Mapping[Any, Any] | None:
+        """The members of an object."""
+        if not isinstance(value, Mapping) or set(value) == _COMMAND:
+            return None
+        return value
+
+    def named_question(self, value: Any, where: str = "input", depth: int = 0) -> Found | None:
+        """The question in what an application was called with, where something says that it is one.
+
+        A lone text may be anything: the name of a model, a session, a system prompt.
+        """
+        fields = self.fields(value)
+        if fields is None or self.message(value) is not None or depth > _DEPTH:
+            return self.question(value, where) if depth == 0 or fields is not None else None
+        for key in (*QUESTION_KEYS, *_MORE_QUESTION_KEYS):
+            found = self.question(fields[key], f"{where}.{key}") if key in fields else None
+            if found:
+                return found
+        if self.messages(fields):
+            return self.question(fields, where)
+        inner = ((k, v) for k, v in fields.items() if isinstance(v, Mapping))
+        found_inside = (self.named_question(v, f"{where}.{k}", depth + 1) for k, v in inner)
+        return next((each for each in found_inside if each), None)
+
+    def answer(self, value: Any, where: str = "output") -> Found | None:
+        """The text a person reads in what an application returned, or None."""
+        found = super().answer(value, where)
+        if found is None and isinstance(value, Mapping):
+            keys = (key for key in _MORE_ANSWER_KEYS if value.get(key))
+            texts = (self.answer_text(value[key], f"{where}.{key}") for key in keys)
+            found = next((each for each in texts if each), None)
+        return found
+
+    def messages(self, value: Any) -> Sequence[Any] | None:
+        """The conversation that a value is or holds; Google calls it contents."""
+        if isinstance(value, Mapping) and "messages" not in value:
+            value = value.get("contents")
+        return super().messages(value)
+
+    def conversation(self, value: Any) -> list[Message]:
+        """The messages of a conversation, read; those of unknown form are left out."""
+        read = (self.message(each) for each in self.messages(value) or ())
+        return [message for message in read if message is not None]
+
+    def told(self, value: Any) -> list[Passage]:
+        """What a tool said: its documents if it kept them, else its texts, decoded."""
+        if isinstance(value, Message):
+            return super().told(value)
+        message = self.message(value)
+        if message is None:
+            return results_of(value)
+        return super().told(message if message.role == "tool" else message._replace(role="tool"))
+
+
+def _fields(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a message, however it is wrapped."""
+    for name in ("data", "kwargs", "message"):
+        inner = value.get(name)
+        if isinstance(inner, Mapping) and ("content" in inner or "role" in inner):
+            return {"type": value.get("type"), **inner}
+    content = value.get("content")
+    if isinstance(content, Mapping) and "parts" in content:  # Google's candidates and events
+        return content
+    return value
+
+
+def _role(named: object) -> str | None:
+    if not isinstance(named, str):
+        return None
+    return _ROLES.get(named.lower().removesuffix("chunk").removesuffix("message"))
+
+
+class _Blocks:
+    """A message's content: texts, calls of tools, and what tools returned.
+
+    Each provider has its own blocks: `{"type": "text"}` (OpenAI, Anthropic, OpenTelemetry), or the
+    kind as a key (`{"text": ...}`, `{"functionResponse": ...}`; Google, Amazon).
+    """
+
+    def __init__(self, content: Any) -> None:
+        self.texts: list[str] = []
+        self.calls: list[Any] = []
+        self.results: list[Any] = []
+        if isinstance(content, str):
+            self.texts.append(content)
+        elif isinstance(content, Mapping):
+            content = [content]
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, str):
+                self.texts.append(block)
+            elif isinstance(block, Mapping):
+                self._take(block)
+
+    def _take(self, block: Mapping[str, Any]) -> None:
+        kind = block.get("type")
+        plain = kind.replace("-", "_") if isinstance(kind, str) else kind
+        if not isinstance(plain, str | None):
+            return
+        if plain in _RESULT_TYPES:
+            held = [block[key] for key in _RESULT_KEYS if block.get(key) is not None]
+            self.results += held[:1]
+        elif plain in _CALL_TYPES:
+            self.calls.append(block)
+        elif plain in _TEXT_TYPES:
+            text = block.get("text", block.get("content"))
+            if isinstance(text, str):
+                self.texts.append(text)
+            elif plain is None:
+                self._take_named(block)
+
+    def _take_named(self, block: Mapping[str, Any]) -> None:
+        for key, held in block.items():
+            name = str(key).replace("_", "").lower()
+            if name in {"functionresponse", "toolresult"} and isinstance(held, Mapping):
+                self.results.append(held.get("response", held.get("content")))
+            elif name in {"functioncall", "tooluse"}:
+                self.calls.append(held)
+
+
+_TEXT_TYPES = {None, "text", "input_text", "output_text"}
+_CALL_TYPES = {"tool_call", "tool_use", "function_call"}
+_RESULT_TYPES = {"tool_call_response", "tool_result", "function_response", "function_call_output"}
+_RESULT_KEYS = ("response", "result", "output", "content")
+_ARGUMENTS = ("arguments", "args", "input")
+
+
+def arguments_of(value: Any, *, depth: int = 0) -> Iterator[str]:
+    """The texts in the arguments of the tools that a model's message calls."""
+    if depth > _MOST_NESTED:
+        return
+    if isinstance(value, list):
+        for each in value:
+            yield from arguments_of(each, depth=depth + 1)
+    elif isinstance(value, Mapping):
+        for name, held in value.items():
+            if name in _ARGUMENTS:
+                yield from _strings(decoded(held), depth)
+            elif isinstance(held, Mapping | list):
+                yield from arguments_of(held, depth=depth + 1)
+
+
+def _strings(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list) and depth <= _MOST_NESTED:
+        if isinstance(value, Mapping):
+            # An object as such may be the answer: a structured one.
+            yield json.dumps(value, ensure_ascii=False)
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(each, depth + 1)
+
+
+# --- what tools return ----------------------------------------------------------------------------
+
+# Where tools and stores keep lists of hits, or one text, in what they return.
+_WRAPPERS = (
+    *("result", "results", "output", "response", "value", "data", "hits", "documents", "docs"),
+    *("items", "matches", "chunks", "passages", "retrievalResults", "structuredContent"),
+    *("contexts", "search_results", "points", "objects", "records"),
+)
+_TEXT_KEYS = ("page_content", "pageContent", "text", "content", "snippet", "body", "passage")
+_HIT_TEXTS = (*_TEXT_KEYS, "chunk", "document")
+_HIT_INNER = ("document", "node", "_source", "payload", "content", "fields", "properties", "chunk")
+_HIT_IDS = ("id", "_id", "id_", "file_id", "doc_id", "document_id", "chunk_id", "node_id")
+_HIT_SCORES = ("score", "_score", "relevance_score", "similarity")
+
+
+def decoded(text: Any) -> Any:
+    """What a text stands for that is JSON of an object, a list or a text; else the text."""
+    if isinstance(text, str) and text.lstrip()[:1] in {"{", "[", '"'}:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def results_of(value: Any, depth: int = 0) -> list[Passage]:
+    """What a tool returned, as passages: one a hit, or its text.
+
+    JSON is read: a model that is shown it understands its texts and not its escapes. Objects of
+    unknown shape stay the JSON that they are written as.
+    """
+    read = decoded(value)
+    if isinstance(read, str):
+        return [Passage(read)] if read.strip() else []
+    if not isinstance(read, Mapping | list) or not read:
+        return []
+    found = list(_hits(read, depth))
+    if found:
+        return found
+    return [Passage(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))]
+
+
+def _results(values: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(passage.text for held in values for passage in results_of(held))
+
+
+def hit(item: Any) -> Passage | None:
+    """One found text in an object, with the id and the score beside it; None if there is none."""
+    if not isinstance(item, Mapping):
+        return None
+    document = READER.passage(item)
+    if document is not None:
+        return document
+    text = _text_in(item, 0)
+    if text is None:
+        return None
+    around = (item, *(item[key] for key in _HIT_INNER if isinstance(item.get(key), Mapping)))
+    ids = (identifier(each.get(key)) for each in around for key in _HIT_IDS)
+    scores = (number(each.get(key)) for each in around for key in _HIT_SCORES)
+    return Passage(
+        text,
+        next((own for own in ids if own is not None), None),
+        next((score for score in scores if score is not None), None),
+    )
+
+
+def _hits(value: Any, depth: int) -> Iterator[Passage]:
+    value = decoded(value)
+    if isinstance(value, str):
+        if value.strip():
+            yield Passage(value)
+    elif depth > _MOST_NESTED:
+        return
+    elif isinstance(value, list):
+        for item in value:
+            yield from _hits(item, depth + 1)
+    elif isinstance(value, Mapping):
+        message = READER.message(value)
+        if message is not None:
+            yield from READER.told(message._replace(role="tool"))
+            return
+        for key in _WRAPPERS:
+            # `value` beside a type is a text of the AI SDK's; alone it may be anything's.
+            is_wrapper = value.get(key) and (key != "value" or "type" in value)
+            found = list(_hits(value[key], depth + 1)) if is_wrapper else []
+            if found:
+                yield from found
+                return
+        content = value.get("content")
+        if isinstance(content, list) and not any(key in value for key in _HIT_IDS):
+            yield from _hits(content, depth + 1)  # MCP: a result of several texts
+            return
+        found_here = hit(value)
+        if found_here is not None and found_here.text.strip():
+            yield found_here
+
+
+def _text_in(item: Mapping[str, Any], depth: int) -> str | None:
+    for key in _HIT_TEXTS:
+        if isinstance(item.get(key), str):
+            return str(item[key])
+    for key in _HIT_INNER:
+        inner = item.get(key)
+        found = _text_in(inner, depth + 1) if isinstance(inner, Mapping) and depth < 3 else None
+        if found is None and key == "content" and "type" not in item:
+            found = "".join(_Blocks(inner).texts) or None if isinstance(inner, list) else None
+        if found is not None:
+            return found
+    return None
+
+
+def identifier(value: Any) -> str | None:
+    """A document's own id as a text, whatever a store makes it of; None if it has none."""
+    if value is None or value == "" or isinstance(value, bool | float):
+        return None
+    return str(value) if isinstance(value, str | int) else None
+
+
+def number(value: Any) -> float | None:
+    """A score; None for what is not a number."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+READER = SpanReader()
