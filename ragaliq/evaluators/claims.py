@@ -170,8 +170,8 @@ def _nothing_to_check_against(claims: Sequence[str]) -> Decided:
 
 async def _single_pass(case: RAGTestCase, judge: BatchingJudge, verifier: Verifier) -> _Asked:
     graded = await paid(judge.grade_statements(case.query, case.response, case.context_texts))
-    claims = [statement.statement for statement in graded.statements]
-    decided = Decided(verdicts=dict(enumerate(graded.statements)))
+    claims = [statement.statement for statement in graded.verdicts]
+    decided = Decided(verdicts=dict(enumerate(graded.verdicts)))
     decided = decided.with_chunks(range(len(case.context_texts)))
     decided = await verifier.look_again(claims, decided)
     return _Asked(claims=claims, decided=decided, evidence=verifier.evidence)
@@ -334,7 +334,7 @@ class Decided:
         verdicts: dict[int, ClaimVerdict] = {}
         disputed: set[int] = set()
         for verdict in reply.verdicts:
-            index = verdict.claim_index
+            index = verdict.index
             if index is None or not 0 <= index < len(positions):
                 continue
             earlier = verdicts.setdefault(positions[index], verdict)

@@ -21,14 +21,11 @@ __all__ = [
     "BatchingJudge",
     "ClaimVerdict",
     "ClaimsResult",
-    "GradedStatements",
     "JudgeAPIError",
     "JudgeError",
     "JudgeResponseError",
     "JudgeResult",
     "LLMJudge",
-    "NumberedVerdict",
-    "StatementVerdict",
     "VerdictsResult",
     "digest_of",
     "long_digest_of",
@@ -69,6 +66,9 @@ class ClaimVerdict(_Reply):
         decided_by: The judge that decided, where several take part; else empty.
         calibration: Id of the calibration that makes the confidence a probability; `uncalibrated`
             where it is none.
+        index: 0-based position of the claim among those that were asked about or found; None where
+            one claim was asked about, or the reply names a claim that was not.
+        statement: The claim itself, able to stand alone, where the judge found it.
 
     Raises:
         JudgeResponseError: On any other verdict.
@@ -81,6 +81,8 @@ class ClaimVerdict(_Reply):
     reason: str = ""
     decided_by: str = ""
     calibration: str = UNCALIBRATED
+    index: int | None = None
+    statement: str = ""
 
     @field_validator("verdict", mode="before")
     @classmethod
@@ -95,39 +97,13 @@ class ClaimVerdict(_Reply):
         return verdict
 
 
-class NumberedVerdict(ClaimVerdict):
-    """A verdict that names the claim it is about.
-
-    Attributes:
-        claim_index: 0-based position in the claims that were asked; None when the reply named a
-            claim that was not asked.
-    """
-
-    claim_index: int | None
-
-
 class VerdictsResult(_Reply):
-    """Verdicts for several claims, as the reply gave them: some may be missing or double."""
+    """Verdicts on several claims, asked about or found by the judge itself, as the reply gave them.
 
-    verdicts: list[NumberedVerdict]
-
-
-class StatementVerdict(ClaimVerdict):
-    """A statement the judge found in the answer, with its verdict.
-
-    Attributes:
-        index: 0-based position of the statement among those found.
-        statement: Its text, able to stand alone.
+    Of claims that were asked about some verdicts may be missing, and some may be there twice.
     """
 
-    index: int
-    statement: str
-
-
-class GradedStatements(_Reply):
-    """Statements found and graded in one pass, in the answer's order."""
-
-    statements: list[StatementVerdict]
+    verdicts: list[ClaimVerdict]
 
 
 class JudgeResult(_Reply):
@@ -222,7 +198,7 @@ class BatchingJudge(LLMJudge):
     @abstractmethod
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
-    ) -> GradedStatements:
+    ) -> VerdictsResult:
         """Find and decide the answer's statements in one call."""
 
 

@@ -18,7 +18,6 @@ from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
     ClaimVerdict,
-    GradedStatements,
     JudgeResult,
     LLMJudge,
     VerdictsResult,
@@ -114,11 +113,11 @@ class CalibratedJudge(BatchingJudge):
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
-    ) -> GradedStatements:
+    ) -> VerdictsResult:
         """Find the answer's claims and decide them by their calibrated probabilities."""
         reply = await self.judge.grade_statements(query, response, context)
-        statements = [self._calibrated(statement, context) for statement in reply.statements]
-        return reply.model_copy(update={"statements": statements})
+        statements = [self._calibrated(statement, context) for statement in reply.verdicts]
+        return reply.model_copy(update={"verdicts": statements})
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """As the judge does; not calibrated."""

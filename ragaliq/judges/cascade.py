@@ -19,11 +19,8 @@ from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
     ClaimVerdict,
-    GradedStatements,
     JudgeResult,
     LLMJudge,
-    NumberedVerdict,
-    StatementVerdict,
     VerdictsResult,
     digest_of,
 )
@@ -40,7 +37,6 @@ logger = logging.getLogger(__name__)
 Stage = Literal["first", "last"]
 
 _COUNTED_ELSEWHERE = JudgeUsage()
-_DECISION = set(ClaimVerdict.model_fields) - {"usage", "tokens_used"}
 
 
 class CascadeJudge(BatchingJudge):
@@ -168,8 +164,9 @@ class CascadeJudge(BatchingJudge):
         reply = await self.verify_claims([claim], context)
         if not reply.verdicts:
             raise JudgeResponseError(f"{self.name} gave no verdict", usage=reply.usage)
-        fields = reply.verdicts[0].model_dump(include=_DECISION)
-        return ClaimVerdict(**fields, usage=reply.usage, tokens_used=reply.tokens_used)
+        return reply.verdicts[0].model_copy(
+            update={"index": None, "usage": reply.usage, "tokens_used": reply.tokens_used}
+        )
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims: one call of the first judge, at most one of the next.
@@ -193,7 +190,7 @@ class CascadeJudge(BatchingJudge):
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
-    ) -> GradedStatements:
+    ) -> VerdictsResult:
         """Find the answer's claims and decide them.
 
         Raises:
@@ -213,15 +210,10 @@ class CascadeJudge(BatchingJudge):
                 usage=usage,
             )
         statements = [
-            StatementVerdict(
-                index=i,
-                statement=claim,
-                **verdict.model_dump(include=_DECISION),
-                usage=_COUNTED_ELSEWHERE,
-            )
+            verdict.model_copy(update={"index": i, "statement": claim})
             for i, (claim, verdict) in enumerate(zip(found.claims, reply.verdicts, strict=True))
         ]
-        return GradedStatements(statements=statements, usage=usage, tokens_used=usage.total_tokens)
+        return VerdictsResult(verdicts=statements, usage=usage, tokens_used=usage.total_tokens)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """As the judge does that scores relevance."""
@@ -274,9 +266,10 @@ def _by(name: str, verdict: ClaimVerdict) -> ClaimVerdict:
     return verdict.model_copy(update={"decided_by": verdict.decided_by or name})
 
 
-def _numbered(position: int, verdict: ClaimVerdict) -> NumberedVerdict:
-    fields = verdict.model_dump(include=_DECISION)
-    return NumberedVerdict(claim_index=position, **fields, usage=_COUNTED_ELSEWHERE)
+def _numbered(position: int, verdict: ClaimVerdict) -> ClaimVerdict:
+    return verdict.model_copy(
+        update={"index": position, "usage": _COUNTED_ELSEWHERE, "tokens_used": 0}
+    )
 
 
 # --- Routing ----------------------------------------------------------------------------------
@@ -662,7 +655,7 @@ def _undisputed(reply: VerdictsResult, asked: int) -> dict[int, ClaimVerdict]:
     found: dict[int, ClaimVerdict] = {}
     disputed: set[int] = set()
     for verdict in reply.verdicts:
-        index = verdict.claim_index
+        index = verdict.index
         if index is None or not 0 <= index < asked:
             continue
         if found.setdefault(index, verdict).verdict != verdict.verdict:

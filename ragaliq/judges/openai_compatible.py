@@ -224,7 +224,7 @@ class _LooseClaims(_Loose):
 
 def _verdicts(text: str, expected: int) -> list[dict[str, Any]]:
     return [
-        {"claim_id": claim_id(verdict.index), **reply_fields(verdict)}
+        {"claim_id": claim_id(verdict.index or 0), **reply_fields(verdict)}
         for verdict in parse_verdicts(text, expected)
     ]
 

@@ -15,9 +15,7 @@ from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
     ClaimVerdict,
-    GradedStatements,
     JudgeResult,
-    NumberedVerdict,
     VerdictsResult,
     digest_of,
 )
@@ -116,9 +114,10 @@ class PromptedJudge(BatchingJudge):
         result = await self.verify_claims([claim], context)
         usage = result.spent()
         for verdict in result.verdicts:
-            if verdict.claim_index == 0:
-                fields = verdict.model_dump(exclude={"claim_index", "tokens_used", "usage"})
-                return ClaimVerdict(**fields, tokens_used=usage.total_tokens, usage=usage)
+            if verdict.index == 0:
+                return verdict.model_copy(
+                    update={"index": None, "tokens_used": usage.total_tokens, "usage": usage}
+                )
         raise JudgeResponseError("the judge's reply holds no verdict for the claim", usage=usage)
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
@@ -137,10 +136,10 @@ class PromptedJudge(BatchingJudge):
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
-    ) -> GradedStatements:
+    ) -> VerdictsResult:
         """Find and decide the answer's statements in one call."""
         if not response.strip():
-            return GradedStatements(statements=[], usage=_NOTHING_SPENT)
+            return VerdictsResult(verdicts=[], usage=_NOTHING_SPENT)
         prompt = self.prompts.render(
             "grade_statements",
             question=delimit("question", query),
@@ -151,8 +150,8 @@ class PromptedJudge(BatchingJudge):
         prompt = RenderedPrompt(prompt.name, prompt.system, shared="", request=prompt.text)
         reply, usage = await self.ask(prompt, GradedReply)
         statements = [item for item in reply.statements if item.statement.strip()]
-        return GradedStatements(
-            statements=[
+        return VerdictsResult(
+            verdicts=[
                 statement_verdict(item, index, len(context))
                 for index, item in enumerate(statements)
             ],
@@ -183,7 +182,7 @@ class PromptedJudge(BatchingJudge):
         found = await self.extract_claims(response)
         result = await self.verify_claims(found.claims, context)
         usage = found.spent() + result.spent()
-        decided = {item.claim_index: item.verdict for item in reversed(result.verdicts)}
+        decided = {item.index: item.verdict for item in reversed(result.verdicts)}
         total = len(found.claims)
         if any(index not in decided for index in range(total)):
             raise JudgeResponseError("the judge left a claim without a verdict", usage=usage)
@@ -213,8 +212,8 @@ def _undecided(claims: int) -> VerdictsResult:
     """What an empty context says about any claim, without asking."""
     return VerdictsResult(
         verdicts=[
-            NumberedVerdict(
-                claim_index=index,
+            ClaimVerdict(
+                index=index,
                 verdict="NOT_ENOUGH_INFO",
                 reason="The context is empty.",
                 usage=_NOTHING_SPENT,

@@ -16,7 +16,6 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
-    GradedStatements,
     JudgeResult,
     VerdictsResult,
 )
@@ -82,21 +81,21 @@ class Rehearsal(PromptedJudge):
         """Rehearse the verification."""
         decided = await self._stand_in.verify_claims(claims, context)
         replies = [
-            ClaimReply(claim_id=claim_id(verdict.claim_index), **reply_fields(verdict))
+            ClaimReply(claim_id=claim_id(verdict.index), **reply_fields(verdict))
             for verdict in decided.verdicts
-            if verdict.claim_index is not None
+            if verdict.index is not None
         ]
         self._reply.set(VerdictsReply(verdicts=replies))
         return await super().verify_claims(claims, context)
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
-    ) -> GradedStatements:
+    ) -> VerdictsResult:
         """Rehearse grading in one pass."""
         graded = await self._stand_in.grade_statements(query, response, context)
         replies = [
             StatementReply(statement=item.statement, **reply_fields(item))
-            for item in graded.statements
+            for item in graded.verdicts
         ]
         self._reply.set(GradedReply(statements=replies))
         return await super().grade_statements(query, response, context)

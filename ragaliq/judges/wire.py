@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragaliq.core.results import JudgeUsage, Verdict
-from ragaliq.judges.base import ClaimVerdict, NumberedVerdict, StatementVerdict
+from ragaliq.judges.base import ClaimVerdict
 
 __all__ = [
     "ClaimReply",
@@ -95,7 +95,7 @@ def claim_id(index: int) -> str:
     return f"c{index + 1}"
 
 
-def numbered_verdict(reply: ClaimReply, claims: int, chunks: int) -> NumberedVerdict:
+def numbered_verdict(reply: ClaimReply, claims: int, chunks: int) -> ClaimVerdict:
     """The verdict for the claim the reply names.
 
     Args:
@@ -105,14 +105,12 @@ def numbered_verdict(reply: ClaimReply, claims: int, chunks: int) -> NumberedVer
     """
     match = _CLAIM_ID.fullmatch(reply.claim_id.strip())
     index = int(match.group(1)) - 1 if match else -1
-    return NumberedVerdict(
-        claim_index=index if 0 <= index < claims else None, **_decision(reply, chunks)
-    )
+    return ClaimVerdict(index=index if 0 <= index < claims else None, **_decision(reply, chunks))
 
 
-def statement_verdict(reply: StatementReply, index: int, chunks: int) -> StatementVerdict:
+def statement_verdict(reply: StatementReply, index: int, chunks: int) -> ClaimVerdict:
     """The verdict for a statement the judge found itself."""
-    return StatementVerdict(index=index, statement=reply.statement, **_decision(reply, chunks))
+    return ClaimVerdict(index=index, statement=reply.statement, **_decision(reply, chunks))
 
 
 def reply_fields(verdict: ClaimVerdict) -> dict[str, Any]:

@@ -95,7 +95,7 @@ async def _verdicts(prompt: PromptReader, judge: LLMJudge) -> str:
     decided: Iterable[tuple[int | None, ClaimVerdict]]
     if isinstance(judge, BatchingJudge):
         verdicts = (await judge.verify_claims(claims, context)).verdicts
-        decided = ((verdict.claim_index, verdict) for verdict in verdicts)
+        decided = ((verdict.index, verdict) for verdict in verdicts)
     else:
         decided = enumerate([await judge.verify_claim(claim, context) for claim in claims])
     items = [
@@ -111,7 +111,7 @@ async def _graded(prompt: PromptReader, judge: LLMJudge) -> str:
     graded: list[tuple[str, ClaimVerdict]]
     if isinstance(judge, BatchingJudge):
         found = await judge.grade_statements(question, response, context)
-        graded = [(item.statement, item) for item in found.statements]
+        graded = [(item.statement, item) for item in found.verdicts]
     else:
         claims = (await judge.extract_claims(response)).claims
         graded = [(claim, await judge.verify_claim(claim, context)) for claim in claims]

@@ -14,11 +14,8 @@ from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
     ClaimVerdict,
-    GradedStatements,
     JudgeResult,
     LLMJudge,
-    NumberedVerdict,
-    StatementVerdict,
     VerdictsResult,
 )
 from ragaliq.testing.wording import sentences, shared_words, verdict_by_wording
@@ -132,7 +129,7 @@ class PlainScriptedJudge(LLMJudge):
         if isinstance(scripted, str):
             scripted = ClaimVerdict(verdict=scripted)
         verdict = scripted or verdict_by_wording(claim, context)
-        return verdict.model_dump(exclude={"tokens_used", "usage"})
+        return verdict.model_dump(exclude={"index", "statement", "tokens_used", "usage"})
 
     def _scripted(self, claim: str, context: Sequence[str]) -> VerdictScript | None:
         script = self._verdicts
@@ -160,18 +157,18 @@ class ScriptedJudge(PlainScriptedJudge, BatchingJudge):
         """The scripted verdicts, one for each claim."""
         await self._called("verify_claims", claims=claims, context=context)
         verdicts = [
-            NumberedVerdict(claim_index=index, usage=JudgeUsage(), **self._decision(claim, context))
+            ClaimVerdict(index=index, usage=JudgeUsage(), **self._decision(claim, context))
             for index, claim in enumerate(claims)
         ]
         return VerdictsResult(verdicts=verdicts, **self._spent)
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
-    ) -> GradedStatements:
+    ) -> VerdictsResult:
         """The scripted claims with their scripted verdicts."""
         await self._called("grade_statements", query=query, response=response, context=context)
         statements = [
-            StatementVerdict(
+            ClaimVerdict(
                 index=index,
                 statement=claim,
                 usage=JudgeUsage(),
@@ -179,7 +176,7 @@ class ScriptedJudge(PlainScriptedJudge, BatchingJudge):
             )
             for index, claim in enumerate(self._claims_of(query, response))
         ]
-        return GradedStatements(statements=statements, **self._spent)
+        return VerdictsResult(verdicts=statements, **self._spent)
 
 
 def _per_call(script: FailureScript) -> Iterator[BaseException | None]:

@@ -14,7 +14,7 @@ from ragaliq import (
     RAGTestCase,
     ScoringPolicy,
 )
-from ragaliq.judges import GradedStatements, StatementVerdict
+from ragaliq.judges import ClaimVerdict, VerdictsResult
 from ragaliq.testing import MessagesServer, ScriptedJudge
 
 CASE = RAGTestCase(
@@ -36,11 +36,11 @@ class Grading(ScriptedJudge):
         self.statements = list(statements)
 
     async def grade_statements(self, query, response, context):
-        return GradedStatements(statements=self.statements)
+        return VerdictsResult(verdicts=self.statements)
 
 
 def graded(index, statement, verdict="SUPPORTED", chunks=()):
-    return StatementVerdict(
+    return ClaimVerdict(
         index=index, statement=statement, verdict=verdict, supporting_chunk_ids=list(chunks)
     )
 

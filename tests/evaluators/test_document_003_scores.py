@@ -11,7 +11,7 @@ from ragaliq import (
     RAGTestCase,
     ScoringPolicy,
 )
-from ragaliq.judges.base import NumberedVerdict, VerdictsResult
+from ragaliq.judges.base import ClaimVerdict, VerdictsResult
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="One. Two. Three. Four.")
@@ -26,7 +26,7 @@ class Replying(ScriptedJudge):
     async def verify_claims(self, claims, context):
         return VerdictsResult(
             verdicts=[
-                NumberedVerdict(claim_index=i if i < len(claims) else None, verdict=verdict)
+                ClaimVerdict(index=i if i < len(claims) else None, verdict=verdict)
                 for i, verdict in enumerate(self.verdicts)
             ]
         )

@@ -12,7 +12,7 @@ from ragaliq import FaithfulnessEvaluator, RAGTestCase
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import JudgeResponseError
 from ragaliq.evaluators.claims import Decided
-from ragaliq.judges.base import BatchingJudge, ClaimsResult, NumberedVerdict, VerdictsResult
+from ragaliq.judges.base import BatchingJudge, ClaimsResult, ClaimVerdict, VerdictsResult
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["A. B. C."], response="A. B. C.")
@@ -20,7 +20,7 @@ CLAIMS = ["A", "B", "C"]
 
 
 def verdict(index, value="SUPPORTED"):
-    return NumberedVerdict(claim_index=index, verdict=value)
+    return ClaimVerdict(index=index, verdict=value)
 
 
 class Replying(ScriptedJudge):

@@ -7,9 +7,6 @@ import pytest
 from ragaliq import FaithfulnessEvaluator, JudgeAPIError, RAGTestCase
 from ragaliq.judges.base import (
     ClaimVerdict,
-    GradedStatements,
-    NumberedVerdict,
-    StatementVerdict,
     VerdictsResult,
 )
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
@@ -22,7 +19,7 @@ CASE = RAGTestCase(
 
 
 def verdict(index, evidence, value="SUPPORTED"):
-    return NumberedVerdict(claim_index=index, verdict=value, evidence=evidence, confidence=0.8)
+    return ClaimVerdict(index=index, verdict=value, evidence=evidence, confidence=0.8)
 
 
 class Quoting(ScriptedJudge):
@@ -89,14 +86,14 @@ async def test_a_quote_with_another_number_is_not_there():
 async def test_in_a_single_pass_chunks_that_do_not_exist_are_left_out():
     class Miscounting(ScriptedJudge):
         async def grade_statements(self, query, response, context):
-            statement = StatementVerdict(
+            statement = ClaimVerdict(
                 index=0,
                 statement="It folds.",
                 verdict="SUPPORTED",
                 evidence="It folds flat",
                 supporting_chunk_ids=[2, -1, 1],
             )
-            return GradedStatements(statements=[statement])
+            return VerdictsResult(verdicts=[statement])
 
     result = await FaithfulnessEvaluator(strategy="single_pass").evaluate(CASE, Miscounting())
     assert result.claims[0].supporting_chunk_ids == (1,)

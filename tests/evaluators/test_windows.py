@@ -13,7 +13,7 @@ from ragaliq import (
     ScoringPolicy,
 )
 from ragaliq.evaluators.claims import split_context, split_text
-from ragaliq.judges.base import ClaimsResult, NumberedVerdict, VerdictsResult
+from ragaliq.judges.base import ClaimsResult, ClaimVerdict, VerdictsResult
 from ragaliq.testing import ScriptedJudge
 
 
@@ -65,16 +65,14 @@ class Narrow(ScriptedJudge):
     def _verdict(self, index, claim, context):
         for position, text in enumerate(context):
             if claim in text:
-                return NumberedVerdict(
-                    claim_index=index,
+                return ClaimVerdict(
+                    index=index,
                     verdict="SUPPORTED",
                     evidence=claim,
                     supporting_chunk_ids=[position],
                 )
         against = bool(self.contradicts) and any(self.contradicts in text for text in context)
-        return NumberedVerdict(
-            claim_index=index, verdict="CONTRADICTED" if against else "NOT_ENOUGH_INFO"
-        )
+        return ClaimVerdict(index=index, verdict="CONTRADICTED" if against else "NOT_ENOUGH_INFO")
 
 
 CONTEXT = ["a" * 25, "b" * 25, "Paris is the capital."]
@@ -150,7 +148,7 @@ async def test_where_the_parts_leave_every_claim_open_there_is_no_score(evaluato
 
         async def verify_claims(self, claims, context):
             mine = "One." if "a" in context[0] else "Two."
-            verdicts = [NumberedVerdict(claim_index=i, verdict="NOT_ENOUGH_INFO") for i in range(2)]
+            verdicts = [ClaimVerdict(index=i, verdict="NOT_ENOUGH_INFO") for i in range(2)]
             wanted = [v for v, claim in zip(verdicts, claims, strict=False) if claim == mine]
             return VerdictsResult(verdicts=wanted)
 

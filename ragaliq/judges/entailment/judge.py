@@ -14,10 +14,7 @@ from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
     ClaimVerdict,
-    GradedStatements,
     JudgeResult,
-    NumberedVerdict,
-    StatementVerdict,
     VerdictsResult,
     digest_of,
 )
@@ -114,7 +111,7 @@ class EntailmentJudge(BatchingJudge):
         """Decide all claims; one that is too long for the model has no verdict."""
         decisions = await self._decide(claims, context)
         verdicts = [
-            NumberedVerdict(claim_index=index, **decision._asdict(), usage=_FREE)
+            ClaimVerdict(index=index, **decision._asdict(), usage=_FREE)
             for index, decision in enumerate(decisions)
             if decision is not None
         ]
@@ -122,18 +119,18 @@ class EntailmentJudge(BatchingJudge):
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
-    ) -> GradedStatements:
+    ) -> VerdictsResult:
         """Find the answer's claims and decide them."""
         claims = (await self.extract_statements(query, response)).claims
         decisions = await self._decide(claims, context)
         if None in decisions:
             raise _too_long(decisions.count(None), len(claims))
         statements = [
-            StatementVerdict(index=index, statement=claim, **decision._asdict(), usage=_FREE)
+            ClaimVerdict(index=index, statement=claim, **decision._asdict(), usage=_FREE)
             for index, (claim, decision) in enumerate(zip(claims, decisions, strict=True))
             if decision is not None
         ]
-        return GradedStatements(statements=statements, usage=_FREE)
+        return VerdictsResult(verdicts=statements, usage=_FREE)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """Score by wording how well the answer addresses the question."""

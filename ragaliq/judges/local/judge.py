@@ -10,10 +10,7 @@ from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
     ClaimVerdict,
-    GradedStatements,
     JudgeResult,
-    NumberedVerdict,
-    StatementVerdict,
     VerdictsResult,
     digest_of,
 )
@@ -105,31 +102,31 @@ class LocalJudge(BatchingJudge):
         """Decide all claims; the context is read once."""
         verifier = Verifier(context, await parameters_off_loop())
         verdicts = [
-            NumberedVerdict(claim_index=index, **verifier.decide(claim)._asdict(), usage=_FREE)
+            ClaimVerdict(index=index, **verifier.decide(claim)._asdict(), usage=_FREE)
             for index, claim in enumerate(claims)
         ]
         return VerdictsResult(verdicts=verdicts, usage=_FREE)
 
     async def grade_statements(
         self,
-        query: str,  # noqa: ARG002 - as above
+        query: str,  # noqa: ARG002 - wording is compared, so the question resolves nothing
         response: str,
         context: Sequence[str],
-    ) -> GradedStatements:
+    ) -> VerdictsResult:
         """Find the answer's claims and decide them."""
         verifier = Verifier(context, await parameters_off_loop())
         found = (response[start:end] for start, end in find_claims(response))
         statements = [
-            StatementVerdict(
+            ClaimVerdict(
                 index=index, statement=claim, **verifier.decide(claim)._asdict(), usage=_FREE
             )
             for index, claim in enumerate(found)
         ]
-        return GradedStatements(statements=statements, usage=_FREE)
+        return VerdictsResult(verdicts=statements, usage=_FREE)
 
     async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
         """The share of the answer's claims the context supports; 1.0 where it makes none."""
-        graded = (await self.grade_statements("", response, context)).statements
+        graded = (await self.grade_statements("", response, context)).verdicts
         supported = sum(statement.verdict == "SUPPORTED" for statement in graded)
         return JudgeResult(
             score=supported / len(graded) if graded else 1.0,

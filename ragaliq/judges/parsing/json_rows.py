@@ -26,8 +26,7 @@ _STATEMENT_KEYS = "statement claim sentence assertion text".split()
 _REASON_KEYS = "reason reasoning explanation rationale justification analysis".split()
 _EVIDENCE_KEYS = "evidence quote".split()
 _NUMBER_KEYS = (
-    "claim_id statement_id claim_index statement_index claim_number statement_number index id "
-    "number"
+    "claim_id statement_id index statement_index claim_number statement_number index id number"
 ).split()
 _CHUNK_KEYS = "supporting_chunk_ids chunk_ids".split()
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ragaliq.errors import JudgeRefusalError, JudgeResponseError
-from ragaliq.judges.base import StatementVerdict
+from ragaliq.judges.base import ClaimVerdict
 from ragaliq.judges.language.refusals import REFUSALS, plain
 from ragaliq.judges.parsing.json_reader import (
     JsonObject,
@@ -40,7 +40,7 @@ _MARGIN = 40  # characters a list may be indented
 _LINE_END = re.compile(r"[^\S\n]*+(?:\n|\Z)")
 
 
-def parse_verdicts(reply: str, expected: int) -> list[StatementVerdict]:
+def parse_verdicts(reply: str, expected: int) -> list[ClaimVerdict]:
     """Read the verdicts out of a judge's reply, in whatever form it gave them.
 
     Read are RAGAS's JSON (`[{"statement", "reason", "verdict": 0 or 1}]`, wrapped, fenced, cut off
@@ -82,7 +82,7 @@ def parse_verdicts(reply: str, expected: int) -> list[StatementVerdict]:
     )
 
 
-def _from_text(text: str, expected: int) -> list[StatementVerdict]:
+def _from_text(text: str, expected: int) -> list[ClaimVerdict]:
     for groups in _text_groups(text, expected):
         if verdicts := settle([group for group in groups if group], expected):
             return verdicts

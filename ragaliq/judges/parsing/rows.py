@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import JudgeResponseError
-from ragaliq.judges.base import StatementVerdict
+from ragaliq.judges.base import ClaimVerdict
 
 __all__ = ["Group", "Row", "decided", "settle", "settle_values"]
 
@@ -45,7 +45,7 @@ Group: TypeAlias = Sequence[Row]
 """Rows that belong together, in the order of the reply."""
 
 
-def settle(groups: Sequence[Group], expected: int) -> list[StatementVerdict]:
+def settle(groups: Sequence[Group], expected: int) -> list[ClaimVerdict]:
     """The verdicts of the group that answers, by the position of their statement.
 
     A later group that is as good replaces an earlier one: models draft before they decide. Groups
@@ -68,7 +68,7 @@ def settle(groups: Sequence[Group], expected: int) -> list[StatementVerdict]:
     return _by_position(chosen, expected)
 
 
-def settle_values(groups: Sequence[Group], expected: int) -> list[StatementVerdict]:
+def settle_values(groups: Sequence[Group], expected: int) -> list[ClaimVerdict]:
     """The verdicts of groups that were read from JSON.
 
     A judge that quotes what it judges may repeat an answer that somebody forged: where several
@@ -119,8 +119,8 @@ def _undamaged(group: Group) -> Group:
     return group[:damaged]
 
 
-def _by_position(group: Group, expected: int) -> list[StatementVerdict]:
-    found: dict[int, StatementVerdict] = {}
+def _by_position(group: Group, expected: int) -> list[ClaimVerdict]:
+    found: dict[int, ClaimVerdict] = {}
     disputed: set[int] = set()
     for position, row in zip(_positions(group, expected), group, strict=True):
         if row.verdict is None:
@@ -146,8 +146,8 @@ def _positions(group: Group, expected: int) -> Sequence[int]:
     return [number - first for number in numbers]
 
 
-def _statement(row: Row, verdict: Verdict, index: int) -> StatementVerdict:
-    return StatementVerdict(
+def _statement(row: Row, verdict: Verdict, index: int) -> ClaimVerdict:
+    return ClaimVerdict(
         index=index,
         statement=row.statement,
         verdict=verdict,

@@ -40,14 +40,14 @@ async def test_confidence_becomes_the_probability_of_the_verdict():
         assert after.confidence == pytest.approx(wanted, abs=1e-4)
         assert after.calibration == calibration.id
         assert before.calibration == "uncalibrated"
-        assert after.claim_index == before.claim_index
+        assert after.index == before.index
         assert after.evidence == before.evidence
 
 
 async def test_every_way_of_asking_gives_the_same_verdicts():
     judge = CalibratedJudge(LocalJudge(), calibration_with(0.5))
     together = (await judge.verify_claims(CLAIMS, CONTEXT)).verdicts
-    graded = (await judge.grade_statements("", " ".join(CLAIMS), CONTEXT)).statements
+    graded = (await judge.grade_statements("", " ".join(CLAIMS), CONTEXT)).verdicts
     for claim, verdict, statement in zip(CLAIMS, together, graded, strict=True):
         alone = await judge.verify_claim(claim, CONTEXT)
         assert alone.verdict == verdict.verdict == statement.verdict

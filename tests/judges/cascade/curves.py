@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.judges.base import ClaimVerdict, NumberedVerdict, VerdictsResult
+from ragaliq.judges.base import ClaimVerdict, VerdictsResult
 from ragaliq.judges.calibration import (
     CalibratedJudge,
     Calibration,
@@ -152,9 +152,9 @@ class _Replay(LocalJudge):
         claims: Sequence[str],
         context: Sequence[str],
     ) -> VerdictsResult:
-        fields = (self._rows[int(claim)].verdict.model_dump() for claim in claims)
+        found = (self._rows[int(claim)].verdict for claim in claims)
         return VerdictsResult(
-            verdicts=[NumberedVerdict(claim_index=i, **each) for i, each in enumerate(fields)],
+            verdicts=[each.model_copy(update={"index": i}) for i, each in enumerate(found)],
             usage=JudgeUsage(),
         )
 
@@ -172,9 +172,7 @@ class _Second(_Replay):
         claims: Sequence[str],
         context: Sequence[str],
     ) -> VerdictsResult:
-        verdicts = [
-            NumberedVerdict(claim_index=i, verdict="NOT_ENOUGH_INFO") for i in range(len(claims))
-        ]
+        verdicts = [ClaimVerdict(index=i, verdict="NOT_ENOUGH_INFO") for i in range(len(claims))]
         return VerdictsResult(verdicts=verdicts, usage=JudgeUsage())
 
 

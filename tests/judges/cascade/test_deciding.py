@@ -22,7 +22,7 @@ CONTEXT = ["A context."]
 
 
 def deciders(reply):
-    return {verdict.claim_index: verdict.decided_by for verdict in reply.verdicts}
+    return {verdict.index: verdict.decided_by for verdict in reply.verdicts}
 
 
 async def test_without_a_calibration_the_next_judge_decides_everything(
@@ -41,10 +41,10 @@ async def test_with_one_the_least_certain_go_on_in_one_call(
 ):
     judge = CascadeJudge(screen, better, escalate=0.4, audit=0.0, calibration=calibration)
     reply = await judge.verify_claims(claims, CONTEXT)
-    assert [v.claim_index for v in reply.verdicts] == list(range(len(claims)))
+    assert [v.index for v in reply.verdicts] == list(range(len(claims)))
     (batch,) = asked(better)
     assert len(batch) == pytest.approx(0.4 * len(claims), abs=3)
-    kept = {v.claim_index for v in reply.verdicts if v.decided_by == "screen"}
+    kept = {v.index for v in reply.verdicts if v.decided_by == "screen"}
     sure = {claims.index(claim) for claim in claims if claim not in batch}
     assert kept == sure
     distance = [abs(float(claim.split()[-1]) - 0.5) for claim in claims]
@@ -60,7 +60,7 @@ async def test_accepted_verdicts_are_the_screens_with_a_calibrated_confidence(
     accepted = [verdict for verdict in reply.verdicts if verdict.decided_by == "screen"]
     assert accepted
     for verdict in accepted:
-        own = alone.verdicts[verdict.claim_index]
+        own = alone.verdicts[verdict.index]
         assert (verdict.verdict, verdict.confidence) == (own.verdict, own.confidence)
         assert verdict.calibration == calibration.id
     escalated = [verdict for verdict in reply.verdicts if verdict.decided_by == "better"]
@@ -159,8 +159,8 @@ async def test_one_pass_is_extraction_and_verification(screen, better):
     graded = await CascadeJudge(LocalJudge(), better).grade_statements(
         "How heavy?", "It weighs 3 kg. It is red.", CONTEXT
     )
-    assert [s.statement for s in graded.statements] == ["It weighs 3 kg.", "It is red."]
-    assert {s.decided_by for s in graded.statements} == {"better"}
+    assert [s.statement for s in graded.verdicts] == ["It weighs 3 kg.", "It is red."]
+    assert {s.decided_by for s in graded.verdicts} == {"better"}
     assert graded.usage.requests == 1
 
 

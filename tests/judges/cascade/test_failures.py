@@ -31,7 +31,7 @@ class Forgetful(ScriptedJudge):
 
     async def verify_claims(self, claims, context):
         reply = await super().verify_claims(claims, context)
-        kept = [v for v in reply.verdicts if claims[v.claim_index] != "claim 0.5"]
+        kept = [v for v in reply.verdicts if claims[v.index] != "claim 0.5"]
         return reply.model_copy(update={"verdicts": kept})
 
 
@@ -126,4 +126,4 @@ async def test_two_different_verdicts_for_one_claim_are_none(screen, better):
             return reply.model_copy(update={"verdicts": [*reply.verdicts, other]})
 
     reply = await CascadeJudge(screen, Torn(verdicts="SUPPORTED")).verify_claims(CLAIMS, CONTEXT)
-    assert [verdict.claim_index for verdict in reply.verdicts] == [1, 2]
+    assert [verdict.index for verdict in reply.verdicts] == [1, 2]

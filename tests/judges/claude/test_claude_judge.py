@@ -83,12 +83,12 @@ async def test_all_claims_are_decided_in_one_call(server, judge):
     result = await judge.verify_claims(["The Eiffel Tower is in Paris.", "It weighs 5 t."], CONTEXT)
 
     first, second = result.verdicts
-    assert (first.claim_index, first.verdict) == (0, "SUPPORTED")
+    assert (first.index, first.verdict) == (0, "SUPPORTED")
     assert first.supporting_chunk_ids == [1]
     assert first.evidence in CONTEXT[1]
     assert first.confidence == 0.9
     assert first.reason
-    assert (second.claim_index, second.verdict) == (1, "NOT_ENOUGH_INFO")
+    assert (second.index, second.verdict) == (1, "NOT_ENOUGH_INFO")
     assert len(server.requests) == 1
 
 
@@ -103,7 +103,7 @@ async def test_one_claim_is_decided(judge):
 async def test_statements_are_found_and_graded_in_one_call(server, judge):
     result = await judge.grade_statements(QUERY, ANSWER, CONTEXT)
 
-    assert [(item.index, item.statement, item.verdict) for item in result.statements] == [
+    assert [(item.index, item.statement, item.verdict) for item in result.verdicts] == [
         (0, "The Eiffel Tower is in Paris.", "SUPPORTED"),
         (1, "It was finished in 1889.", "NOT_ENOUGH_INFO"),
     ]
@@ -157,7 +157,7 @@ async def test_an_empty_context_supports_nothing_and_costs_nothing(server, judge
     batch = await judge.verify_claims(["One.", "Two."], context)
     single = await judge.verify_claim("One.", context)
 
-    assert [(item.claim_index, item.verdict) for item in batch.verdicts] == [
+    assert [(item.index, item.verdict) for item in batch.verdicts] == [
         (0, "NOT_ENOUGH_INFO"),
         (1, "NOT_ENOUGH_INFO"),
     ]
@@ -169,7 +169,7 @@ async def test_an_empty_context_supports_nothing_and_costs_nothing(server, judge
 async def test_without_claims_or_an_answer_nothing_is_asked(server, judge):
     assert (await judge.verify_claims([], CONTEXT)).verdicts == []
     assert (await judge.extract_statements(QUERY, " \n")).claims == []
-    assert (await judge.grade_statements(QUERY, "", CONTEXT)).statements == []
+    assert (await judge.grade_statements(QUERY, "", CONTEXT)).verdicts == []
     assert server.requests == []
 
 
@@ -178,7 +178,7 @@ async def test_verdicts_are_matched_by_the_claim_they_name(judge_at):
     with replying({"verdicts": reply}) as server:
         result = await judge_at(server).verify_claims(["a", "b", "c"], CONTEXT)
 
-    assert [item.claim_index for item in result.verdicts] == [2, 0, 1]
+    assert [item.index for item in result.verdicts] == [2, 0, 1]
 
 
 @pytest.mark.parametrize("name", ["c4", "c0", "c-1", "", "claim one", "c1x", "c99999999999999999"])
@@ -186,7 +186,7 @@ async def test_a_verdict_for_a_claim_nobody_asked_about_has_no_index(judge_at, n
     with replying({"verdicts": [verdict(claim_id=name)]}) as server:
         result = await judge_at(server).verify_claims(["a", "b", "c"], CONTEXT)
 
-    assert [item.claim_index for item in result.verdicts] == [None]
+    assert [item.index for item in result.verdicts] == [None]
 
 
 async def test_chunk_ids_that_do_not_exist_are_dropped(judge_at):

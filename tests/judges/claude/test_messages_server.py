@@ -142,7 +142,7 @@ async def test_a_plain_judge_can_stand_behind_the_server(judge_at):
 
     assert found.claims == ["a", "b"]
     assert [item.verdict for item in checked.verdicts] == ["CONTRADICTED", "NOT_ENOUGH_INFO"]
-    assert [item.verdict for item in graded.statements] == ["CONTRADICTED", "NOT_ENOUGH_INFO"]
+    assert [item.verdict for item in graded.verdicts] == ["CONTRADICTED", "NOT_ENOUGH_INFO"]
     assert scored.score == 0.3
 
 

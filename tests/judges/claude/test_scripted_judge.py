@@ -40,7 +40,7 @@ async def test_claims_verdicts_and_scores_can_be_fixed():
 
     graded = await judge.grade_statements("q", "r", ["c"])
 
-    assert [(item.statement, item.verdict) for item in graded.statements] == [
+    assert [(item.statement, item.verdict) for item in graded.verdicts] == [
         ("a", "CONTRADICTED"),
         ("b", "CONTRADICTED"),
     ]
@@ -69,7 +69,7 @@ async def test_a_verdict_can_be_given_in_full_for_one_claim():
 
     result = await judge.verify_claims(["b", "a"], ["c"])
 
-    assert [(item.claim_index, item.verdict) for item in result.verdicts] == [
+    assert [(item.index, item.verdict) for item in result.verdicts] == [
         (0, "CONTRADICTED"),
         (1, "SUPPORTED"),
     ]

@@ -59,7 +59,7 @@ async def test_a_claim_that_leaves_no_room_has_no_verdict():
     judge = EntailmentJudge(contains, max_tokens=40)
     claims = ["Ada won.", "word " * 30]
     reply = await judge.verify_claims(claims, CHUNKS)
-    assert [verdict.claim_index for verdict in reply.verdicts] == [0]
+    assert [verdict.index for verdict in reply.verdicts] == [0]
     with pytest.raises(JudgeResponseError, match="1 of 1 claims"):
         await judge.verify_claim(claims[1], CHUNKS)
     with pytest.raises(JudgeResponseError, match="1 of 2 claims"):

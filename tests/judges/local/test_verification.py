@@ -118,16 +118,16 @@ async def test_the_same_text_in_two_chunks_names_both(judge):
 async def test_one_call_decides_all_claims_as_single_calls_do(judge):
     claims = [claim for claim, *_ in [*SUPPORTED, *CONTRADICTED, *UNKNOWN]]
     batch = await judge.verify_claims(claims, CONTEXT)
-    assert [verdict.claim_index for verdict in batch.verdicts] == list(range(len(claims)))
+    assert [verdict.index for verdict in batch.verdicts] == list(range(len(claims)))
     for claim, verdict in zip(claims, batch.verdicts, strict=True):
         alone = await judge.verify_claim(claim, CONTEXT)
-        assert verdict.model_dump(exclude={"claim_index"}) == alone.model_dump()
+        assert verdict.model_dump(exclude={"index"}) == alone.model_dump(exclude={"index"})
 
 
 async def test_grading_finds_and_decides_the_statements_of_an_answer(judge):
     answer = "Sure! Paris is the capital of France. It has 900 museums. Anything else?"
     graded = await judge.grade_statements("What is the capital?", answer, CONTEXT)
-    assert [(s.index, s.statement, s.verdict) for s in graded.statements] == [
+    assert [(s.index, s.statement, s.verdict) for s in graded.verdicts] == [
         (0, "Paris is the capital of France.", "SUPPORTED"),
         (1, "It has 900 museums.", "NOT_ENOUGH_INFO"),
     ]

@@ -50,7 +50,7 @@ async def test_a_sloppy_reply_gives_the_verdicts(judge_at, way):
         result = await judge.verify_claims(CLAIMS, CONTEXT)
         await judge.aclose()
 
-    verdicts = {item.claim_index: item.verdict for item in result.verdicts}
+    verdicts = {item.index: item.verdict for item in result.verdicts}
     assert verdicts == {0: "SUPPORTED", 1: "NOT_ENOUGH_INFO"}
     assert result.spent().requests == 1
 

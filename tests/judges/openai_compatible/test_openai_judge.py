@@ -25,7 +25,7 @@ async def test_it_decides_all_claims_in_one_request(server, judge):
         "NOT_ENOUGH_INFO",
         "SUPPORTED",
     ]
-    assert [item.claim_index for item in result.verdicts] == [0, 1, 2]
+    assert [item.index for item in result.verdicts] == [0, 1, 2]
     assert result.verdicts[2].supporting_chunk_ids == [1]
     assert result.verdicts[0].evidence == CONTEXT[0]
     assert len(server.requests) == 1
@@ -40,7 +40,7 @@ async def test_it_finds_claims_grades_and_scores(judge_at):
     with ChatCompletionsServer(behind) as server:
         judge = judge_at(server)
         assert (await judge.extract_claims("r")).claims == ["a", "b"]
-        graded = (await judge.grade_statements("q", "r", ["c"])).statements
+        graded = (await judge.grade_statements("q", "r", ["c"])).verdicts
         assert [(item.statement, item.verdict) for item in graded] == [
             ("a", "CONTRADICTED"),
             ("b", "NOT_ENOUGH_INFO"),

@@ -5,7 +5,7 @@ import pytest
 from ragaliq.judges import (
     BatchingJudge,
     ClaimsResult,
-    NumberedVerdict,
+    ClaimVerdict,
     VerdictsResult,
     parse_verdicts,
 )
@@ -29,7 +29,7 @@ class ReplyJudge(BatchingJudge):
     async def verify_claims(self, claims, context):
         fields = {"verdict", "reason", "evidence", "confidence"}
         verdicts = [
-            NumberedVerdict(claim_index=item.index, **item.model_dump(include=fields))
+            ClaimVerdict(index=item.index, **item.model_dump(include=fields))
             for item in parse_verdicts(self.reply, len(claims))
         ]
         return VerdictsResult(verdicts=verdicts)
