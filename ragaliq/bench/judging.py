@@ -169,7 +169,7 @@ async def _decide(claim: LabelledClaim, judge: LLMJudge) -> ClaimVerdict:
     # One claim a call and no second look: what is measured is the judge, as its calibration is
     # applied, and not what an evaluator makes of a quote that cannot be found.
     verifier = Verifier(judge, claim.context, policy=ScoringPolicy.RAGALIQ, batched=False)
-    return (await verifier.decide([claim.claim])).verdicts[0]
+    return (await verifier.decide([claim.claim]))[0]
 
 
 def _status_of(error: JudgeError) -> Status:

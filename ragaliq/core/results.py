@@ -127,6 +127,8 @@ class ClaimDetail(BaseModel):
         verdict: What the context says about it; None when no verdict was to be had.
         evidence: The judge's quote or remark from the context.
         confidence: The judge's own certainty, 0 to 1; a probability only for a calibrated judge.
+        is_unsure: Whether the claim is worth a second look: the judge's confidence is below its
+            `sure_from`, or there is no verdict.
         reason: Why, in the judge's words.
         supporting_chunk_ids: Chunks the verdict rests on.
         answer_span: `(start, end)` of the claim in the answer, when it could be located.
@@ -142,6 +144,7 @@ class ClaimDetail(BaseModel):
     verdict: Verdict | None
     evidence: str = ""
     confidence: float = Field(default=1.0, ge=0.0, le=1.0)
+    is_unsure: bool = False
     reason: str = ""
     supporting_chunk_ids: tuple[ChunkId, ...] = ()
     answer_span: tuple[int, int] | None = None

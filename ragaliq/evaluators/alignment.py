@@ -1,15 +1,16 @@
-"""Finding a quote in the text it is quoted from.
+"""Finding a claim in the answer it was made from, and a quote in the text it is quoted from.
 
-Judges resolve pronouns, normalise white space and trim, so a quote is looked for exactly first,
-then with white space and case ignored, then as the best fuzzy match. Evidence that matches only
-roughly must at least hold the quote's numbers.
+Judges resolve pronouns and reword claims, so that a claim is looked for exactly, then with white
+space and case ignored, then as the best fuzzy match: a highlight may be rough. Evidence may not:
+"are not entitled" is 90 % like "are entitled". A quote counts only where its words stand in the
+context one after another, whatever the white space, case, punctuation and markup between them.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,16 +22,22 @@ from ragaliq.core.test_case import ChunkId
 
 __all__ = ["CLAIM_CUTOFF", "EvidenceFinder", "SearchableText", "locate"]
 
-
 CLAIM_CUTOFF = 75.0
 """Least similarity, 0 to 100, at which a reworded claim counts as found in the answer."""
 
-EVIDENCE_CUTOFF = 90.0
-"""Least similarity, 0 to 100, at which a quote counts as really occurring in a chunk."""
+_LONGEST_EVIDENCE = 20_000
+"""Characters of a quote that is looked for; nobody quotes more to prove a claim."""
 
-_LONGEST_NUMBER = 20
-_ELLIPSIS = re.compile(r"\s*(?:\[\.\.\.\]|\.\.\.|…)\s*")
+_MOST_PARTS = 40
+_ELLIPSIS = re.compile(r"\[(?:\.{3}|…)\]|\.{3,}+|…")
 _QUOTATION_MARKS = '"“”«»'
+# What turns a sentence into its opposite where an ellipsis skips it.
+_DENIALS = frozenset(
+    "not no never neither nor none without cannot except unless nicht kein keine keinen nie ohne "
+    "außer pas jamais ni sans non nunca ningún sin não nem sem mai senza niet geen nooit nie bez "
+    "не ни нет без".split()
+)
+_SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|\n")
 
 _Place = tuple[int, int, int]
 """Position of a chunk, start and end in it."""
@@ -39,7 +46,7 @@ _Place = tuple[int, int, int]
 def locate(
     quote: str, text: SearchableText, *, cutoff: float, start: int = 0
 ) -> tuple[int, int] | None:
-    """Where `quote` stands in `text`.
+    """Where `quote`, or something like it, stands in `text`.
 
     Args:
         quote: What is looked for.
@@ -59,15 +66,14 @@ def locate(
 class EvidenceFinder:
     """Finds quotes in the context of one case; a quote that was found before costs nothing.
 
-    An answer of many claims, with invented quotes, takes seconds of searching. So a search lets
-    others run now and then, and ends when it is cancelled.
+    A search lets others run now and then, and ends when it is cancelled.
 
     Args:
         context: The chunks.
     """
 
     def __init__(self, context: Sequence[str]) -> None:
-        self._texts = [SearchableText(text) for text in context]
+        self._texts = [QuotableText(text) for text in context]
         self._found: dict[tuple[str, tuple[int, ...]], tuple[_Place, ...]] = {}
         self._breather = Breather()
 
@@ -91,56 +97,136 @@ class EvidenceFinder:
         return tuple(EvidenceSpan(ids[chunk], start, end) for chunk, start, end in self._found[key])
 
     async def _places(self, evidence: str, preferred: Sequence[int]) -> tuple[_Place, ...]:
-        others = (i for i in range(len(self._texts)) if i not in preferred)
-        order = [*(i for i in preferred if 0 <= i < len(self._texts)), *others]
-        places = []
-        for part in _ELLIPSIS.split(evidence):
-            if not (quote := _bare(part)):
-                continue
-            place = None
-            for attempt in self._attempts(quote, order):
-                await self._breather.pause_if_due()
-                if (place := attempt) is not None:
-                    break
-            if place is None:
+        if len(evidence) > _LONGEST_EVIDENCE:
+            return ()
+        quotes = [quote for part in _ELLIPSIS.split(evidence) if (quote := _bare(part))]
+        if len(quotes) > _MOST_PARTS:
+            return ()
+        first = [i for i in dict.fromkeys(preferred) if 0 <= i < len(self._texts)]
+        order = [*first, *(i for i in range(len(self._texts)) if i not in set(first))]
+        places: list[_Place] = []
+        for quote in quotes:
+            place = await self._place(quote, order, places[-1] if places else None)
+            # With single words from here and there anything can be said.
+            if place is None or (len(quotes) > 1 and len(_words(quote)) < 2):
                 return ()
             places.append(place)
         return tuple(places)
 
-    def _attempts(self, quote: str, order: Sequence[int]) -> Iterator[_Place | None]:
-        """Look in one chunk after the other, exactly and then roughly."""
+    async def _place(
+        self, quote: str, order: Sequence[int], before: _Place | None
+    ) -> _Place | None:
+        """The first place of a part: after the part before it where that is in the same chunk."""
+        if before is not None:
+            order = [before[0], *(i for i in order if i != before[0])]
         for chunk in order:
-            span = self._texts[chunk].find(quote)
-            yield (chunk, *span) if span else None
-        numbers = numbers_in(quote)
-        for chunk in order:
+            await self._breather.pause_if_due()
             text = self._texts[chunk]
-            span = text.find_similar(quote, EVIDENCE_CUTOFF) if numbers <= text.numbers else None
-            yield (chunk, *span) if span and _holds(numbers, text, span) else None
+            start = before[2] if before is not None and before[0] == chunk else 0
+            if (span := text.find(quote, start)) is None:
+                continue
+            if start and text.denies(start, span[0]):
+                return None
+            return chunk, *span
+        return None
+
+
+class QuotableText:
+    """A text in which quotes are looked for word by word; spans are `(start, end)` in characters.
+
+    Args:
+        text: The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def find(self, quote: str, start: int = 0) -> tuple[int, int] | None:
+        """Where the quote's words stand one after another, from `start` on; None if nowhere."""
+        words = _words(quote)
+        if not words:
+            return None
+        index = self._index
+        from_word = bisect_left(index.starts, start)
+        begin = index.offsets[from_word] - 1 if from_word < len(index.offsets) else len(index.text)
+        at = index.text.find(f" {' '.join(word.text for word in words)} ", begin)
+        if at < 0:
+            return None
+        first = bisect_left(index.offsets, at + 1)
+        begin, end = index.starts[first], index.ends[first + len(words) - 1]
+        # Take in what the quote has around its words, such as the point at its end.
+        before, after = quote[: words[0].start], quote[words[-1].end :]
+        begin -= len(before) if before and self._text.endswith(before, start, begin) else 0
+        end += len(after) if after and self._text.startswith(after, end) else 0
+        return begin, end
+
+    def denies(self, start: int, end: int) -> bool:
+        """Whether what is skipped within a sentence denies it."""
+        skipped = self._text[start:end]
+        if _SENTENCE_END.search(skipped):
+            return False
+        return any(word.text in _DENIALS or word.text.endswith("n't") for word in _words(skipped))
+
+    @cached_property
+    def _index(self) -> _Index:
+        words = _words(self._text)
+        offsets, length = [], 1
+        for word in words:
+            offsets.append(length)
+            length += len(word.text) + 1
+        return _Index(
+            f" {' '.join(word.text for word in words)} ",
+            offsets,
+            [word.start for word in words],
+            [word.end for word in words],
+        )
+
+
+class _Index(NamedTuple):
+    """A text's words with one blank between them, and where each stands there and in the text."""
+
+    text: str
+    offsets: list[int]
+    starts: list[int]
+    ends: list[int]
+
+
+class _Word(NamedTuple):
+    text: str
+    start: int
+    end: int
+
+
+# Numbers with their sign, unless that is a hyphen; words with their apostrophes; characters of
+# languages that put no blanks between words one by one; signs that say something.
+_WORD = re.compile(
+    r"(?:(?<![\w.,:)])[-−])?\d+(?:[.,:]\d+)*+"
+    r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+    r"|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]++"
+    r"(?:['’][^\W\d_]++)*+"
+    r"|[%‰°±≤≥≠€$£¥₹₽]|[<>]=?(?=\s?\d)"
+)
+_ALIKE = str.maketrans("’−", "'-")
+
+
+def _words(text: str) -> list[_Word]:
+    """The words of a text, lower-cased; punctuation, white space and markup are left out."""
+    return [
+        _Word(match.group().casefold().translate(_ALIKE), match.start(), match.end())
+        for match in _WORD.finditer(text)
+    ]
 
 
 def _bare(quote: str) -> str:
     return quote.strip().strip(_QUOTATION_MARKS)
 
 
-def _holds(numbers: set[str], text: SearchableText, span: tuple[int, int]) -> bool:
-    # One digit makes little difference to the similarity and all the difference to a quote. The
-    # match may begin or end inside a number, so look a little further.
-    near = text.text[max(0, span[0] - _LONGEST_NUMBER) : span[1] + _LONGEST_NUMBER]
-    return numbers <= numbers_in(near)
-
-
 # --- A text in which many quotes are looked for -----------------------------------------------
 
 _SHORTEST_FUZZY = 12
 _LONGEST_FUZZY = 20_000
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_WORD = re.compile(r"\S+")
-
-
-def numbers_in(text: str) -> set[str]:
-    """The numbers a text mentions, as they are written."""
-    return set(_NUMBER.findall(text))
+_LONGEST_CLAIM = 2_000
+_UNBROKEN = re.compile(r"\S+")
 
 
 class _Squeezed(NamedTuple):
@@ -174,17 +260,12 @@ class SearchableText:
         # Short strings match almost anywhere; very long ones cost more than a highlight is worth.
         if len(quote) < _SHORTEST_FUZZY or len(self.text) > _LONGEST_FUZZY:
             return None
-        if len(quote) > len(self.text):
+        if len(quote) > min(len(self.text), _LONGEST_CLAIM):
             return None
         match = fuzz.partial_ratio_alignment(_lowered(quote), self._lower, score_cutoff=cutoff)
         if match is None or match.dest_end <= match.dest_start:
             return None
         return match.dest_start, match.dest_end
-
-    @cached_property
-    def numbers(self) -> set[str]:
-        """The numbers the text mentions."""
-        return numbers_in(self.text)
 
     @cached_property
     def _lower(self) -> str:
@@ -193,7 +274,7 @@ class SearchableText:
     @cached_property
     def _squeezed(self) -> _Squeezed:
         words, starts, origins, length = [], [], [], 0
-        for match in _WORD.finditer(self._lower):
+        for match in _UNBROKEN.finditer(self._lower):
             words.append(match.group())
             starts.append(length)
             origins.append(match.start())

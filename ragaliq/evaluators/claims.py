@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from ragaliq.core.concurrency import Breather, run_all
 from ragaliq.core.evaluator import judge_name
@@ -28,6 +28,9 @@ __all__ = ["ClaimCheck", "Strategy", "check_claims", "require_strategy"]
 
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
+
+Verdicts: TypeAlias = dict[int, ClaimVerdict]
+"""Verdicts by the position of their claim; claims that stayed undecided are not there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +93,11 @@ async def check_claims(
         asked = await _decide(case, judge, policy, strategy)
     if not asked.claims:
         return ClaimCheck(status=Status.NO_CLAIMS, chunk_ids=ids, usage=spent.usage)
-    is_complete = len(asked.decided.verdicts) == len(asked.claims)
+    is_complete = len(asked.verdicts) == len(asked.claims)
     return ClaimCheck(
         status=Status.SCORED if is_complete else Status.PARTIAL,
         claims=await claim_details(
-            case, asked.claims, asked.decided, judge, evidence=asked.evidence
+            case, asked.claims, asked.verdicts, judge, evidence=asked.evidence
         ),
         chunk_ids=ids,
         usage=spent.usage,
@@ -118,7 +121,7 @@ def require_strategy(strategy: Strategy | None, judge: LLMJudge) -> None:
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
     claims: list[str]
-    decided: Decided
+    verdicts: Verdicts
     evidence: EvidenceFinder
     context_parts: int = 1
 
@@ -140,14 +143,14 @@ async def _decide(
     for part in answer:
         claims += await _extract(case.query, part, judge, batched=batched)
     if not claims:
-        decided = Decided()
+        verdicts: Verdicts = {}
     elif without_context:
-        decided = _nothing_to_check_against(claims)
+        verdicts = _nothing_to_check_against(claims)
     else:
-        decided = await verifier.decide(claims)
+        verdicts = await verifier.decide(claims)
     return _Asked(
         claims=claims,
-        decided=decided,
+        verdicts=verdicts,
         evidence=verifier.evidence,
         context_parts=len(verifier.parts),
     )
@@ -161,20 +164,19 @@ async def _extract(query: str, answer: str, judge: LLMJudge, *, batched: bool) -
     return [claim for claim in extracted.claims if claim.strip()]
 
 
-def _nothing_to_check_against(claims: Sequence[str]) -> Decided:
+def _nothing_to_check_against(claims: Sequence[str]) -> Verdicts:
     verdict = ClaimVerdict(
         verdict="NOT_ENOUGH_INFO", reason="There is no context.", decided_by="policy"
     )
-    return Decided(verdicts=dict.fromkeys(range(len(claims)), verdict))
+    return dict.fromkeys(range(len(claims)), verdict)
 
 
 async def _single_pass(case: RAGTestCase, judge: BatchingJudge, verifier: Verifier) -> _Asked:
     graded = await paid(judge.grade_statements(case.query, case.response, case.context_texts))
     claims = [statement.statement for statement in graded.verdicts]
-    decided = Decided(verdicts=dict(enumerate(graded.verdicts)))
-    decided = decided.with_chunks(range(len(case.context_texts)))
-    decided = await verifier.look_again(claims, decided)
-    return _Asked(claims=claims, decided=decided, evidence=verifier.evidence)
+    verdicts = _with_chunks(dict(enumerate(graded.verdicts)), range(len(case.context_texts)))
+    verdicts = await verifier.look_again(claims, verdicts)
+    return _Asked(claims=claims, verdicts=verdicts, evidence=verifier.evidence)
 
 
 # --- Deciding claims --------------------------------------------------------------------------
@@ -211,52 +213,51 @@ class Verifier:
         self.evidence = EvidenceFinder(self._context)
         self.parts = split_context(self._context, positive_limit(judge.max_context_chars))
 
-    async def decide(self, claims: Sequence[str]) -> Decided:
+    async def decide(self, claims: Sequence[str]) -> Verdicts:
         """Decide all claims.
 
         Raises:
             JudgeError: The judge failed, or left claims undecided and the policy forbids it.
         """
-        decided = await self._decide(claims)
+        verdicts = await self._decide(claims)
         if self._batching is None:
             # Plain judges give remarks as evidence rather than quotes: nothing to hold them to.
-            return decided
-        return await self.look_again(claims, decided)
+            return verdicts
+        return await self.look_again(claims, verdicts)
 
-    async def look_again(self, claims: Sequence[str], decided: Decided) -> Decided:
-        """Ask once more about claims called SUPPORTED by a quote that is not in the context."""
+    async def look_again(self, claims: Sequence[str], verdicts: Verdicts) -> Verdicts:
+        """Ask once more about claims that were decided by a quote that is not in the context."""
         doubtful = [
-            i
-            for i, verdict in decided.verdicts.items()
+            position
+            for position, verdict in verdicts.items()
             if verdict.evidence.strip() and await self._is_unfounded(verdict)
         ]
         if not doubtful:
-            return decided
+            return verdicts
         try:
             second = await self._decide([claims[i] for i in doubtful])
         except JudgeError:
-            second = Decided()  # the first answer stands, in doubt
-        verdicts = dict(decided.verdicts)
+            second = {}  # the first answer stands, in doubt
+        settled = dict(verdicts)
         for index, position in enumerate(doubtful):
-            verdict = second.verdicts.get(index, verdicts[position])
-            # A claim that is now supported by no quote at all is as unfounded as before.
+            verdict = second.get(index, verdicts[position])
+            # A claim that is now decided by no quote at all is as unfounded as before.
             unfounded = await self._is_unfounded(verdict)
-            verdicts[position] = self._doubted(verdict) if unfounded else verdict
-        return Decided(verdicts=verdicts)
+            settled[position] = self._doubted(verdict) if unfounded else verdict
+        return settled
 
-    async def _decide(self, claims: Sequence[str]) -> Decided:
+    async def _decide(self, claims: Sequence[str]) -> Verdicts:
         return merge_parts(
             await run_all(self._decide_from(part, claims) for part in self.parts), len(claims)
         )
 
-    async def _decide_from(self, part: ContextPart, claims: Sequence[str]) -> Decided:
-        async def ask(positions: Sequence[int]) -> Decided:
+    async def _decide_from(self, part: ContextPart, claims: Sequence[str]) -> Verdicts:
+        async def ask(positions: Sequence[int]) -> Verdicts:
             if self._batching is None:
                 return await self._ask_each(claims, positions, part)
             return await self._ask_together(self._batching, claims, positions, part)
 
-        decided = await decide_missing(ask, len(claims), self._policy)
-        return decided.with_chunks(part.positions)
+        return _with_chunks(await decide_missing(ask, len(claims), self._policy), part.positions)
 
     async def _ask_together(
         self,
@@ -264,22 +265,22 @@ class Verifier:
         claims: Sequence[str],
         positions: Sequence[int],
         part: ContextPart,
-    ) -> Decided:
+    ) -> Verdicts:
         size = positive_limit(judge.max_claims) or len(positions)
-        decided = Decided()
+        verdicts: Verdicts = {}
         for start in range(0, len(positions), size):
             group = positions[start : start + size]
             asked = [claims[i] for i in group]
             reply = await paid(judge.verify_claims(asked, list(part.texts)))
-            decided = decided.and_then(Decided.from_reply(reply, group))
-        return decided
+            verdicts |= verdicts_for(reply, group)
+        return verdicts
 
     async def _ask_each(
         self, claims: Sequence[str], positions: Sequence[int], part: ContextPart
-    ) -> Decided:
+    ) -> Verdicts:
         replies = await run_all(self._ask_one(claims[i], part) for i in positions)
         answered = zip(positions, replies, strict=True)
-        return Decided(verdicts={i: reply for i, reply in answered if reply is not None})
+        return {i: reply for i, reply in answered if reply is not None}
 
     async def _ask_one(self, claim: str, part: ContextPart) -> ClaimVerdict | None:
         async with self._slots:
@@ -292,7 +293,7 @@ class Verifier:
                 raise
 
     async def _is_unfounded(self, verdict: ClaimVerdict) -> bool:
-        if verdict.verdict != "SUPPORTED":
+        if verdict.verdict == "NOT_ENOUGH_INFO":
             return False
         positions = range(len(self._context))
         return not await self.evidence.find(
@@ -318,59 +319,43 @@ def positive_limit(limit: object) -> int | None:
 _STRENGTH = {"SUPPORTED": 0, "CONTRADICTED": 1, "NOT_ENOUGH_INFO": 2}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decided:
-    """Verdicts by the position of their claim."""
+def verdicts_for(reply: VerdictsResult, positions: Sequence[int]) -> Verdicts:
+    """A reply's verdicts by the position of their claim.
 
-    verdicts: dict[int, ClaimVerdict] = field(default_factory=dict)
+    A verdict for a claim that was not asked is ignored. A claim with two different verdicts has
+    none: taking either would be a guess.
 
-    @classmethod
-    def from_reply(cls, reply: VerdictsResult, positions: Sequence[int]) -> Decided:
-        """Match a reply's verdicts to the claims at `positions`.
+    Args:
+        reply: The judge's reply.
+        positions: Of the claims that were asked, in the order in which they were.
+    """
+    verdicts: Verdicts = {}
+    disputed: set[int] = set()
+    for verdict in reply.verdicts:
+        if verdict.index is None or not 0 <= verdict.index < len(positions):
+            continue
+        position = positions[verdict.index]
+        if verdicts.setdefault(position, verdict).verdict != verdict.verdict:
+            disputed.add(position)
+    return {position: found for position, found in verdicts.items() if position not in disputed}
 
-        A verdict for a claim that was not asked is ignored. A claim with two different verdicts
-        has none: taking either would be a guess.
-        """
-        verdicts: dict[int, ClaimVerdict] = {}
-        disputed: set[int] = set()
-        for verdict in reply.verdicts:
-            index = verdict.index
-            if index is None or not 0 <= index < len(positions):
-                continue
-            earlier = verdicts.setdefault(positions[index], verdict)
-            if earlier.verdict != verdict.verdict:
-                disputed.add(positions[index])
-        for position in disputed:
-            del verdicts[position]
-        return cls(verdicts=verdicts)
 
-    def and_then(self, later: Decided) -> Decided:
-        """Both together; verdicts already there stay."""
-        return Decided(verdicts={**later.verdicts, **self.verdicts})
+def _with_chunks(verdicts: Verdicts, positions: Sequence[int]) -> Verdicts:
+    """The same with chunk ids that count in the whole context instead of in a part of it."""
 
-    def with_chunks(self, positions: Sequence[int]) -> Decided:
-        """The same with chunk ids that count in the whole context instead of in a part of it."""
-        return Decided(
-            verdicts={
-                claim: verdict.model_copy(
-                    update={
-                        "supporting_chunk_ids": list(
-                            dict.fromkeys(
-                                positions[i]
-                                for i in verdict.supporting_chunk_ids
-                                if 0 <= i < len(positions)
-                            )
-                        )
-                    }
-                )
-                for claim, verdict in self.verdicts.items()
-            }
-        )
+    def chunks(verdict: ClaimVerdict) -> list[int]:
+        known = (positions[i] for i in verdict.supporting_chunk_ids if 0 <= i < len(positions))
+        return list(dict.fromkeys(known))
+
+    return {
+        claim: verdict.model_copy(update={"supporting_chunk_ids": chunks(verdict)})
+        for claim, verdict in verdicts.items()
+    }
 
 
 async def decide_missing(
-    ask: Callable[[Sequence[int]], Awaitable[Decided]], total: int, policy: ScoringPolicy
-) -> Decided:
+    ask: Callable[[Sequence[int]], Awaitable[Verdicts]], total: int, policy: ScoringPolicy
+) -> Verdicts:
     """Ask for all claims, then once more for those without a verdict if the policy says so.
 
     Args:
@@ -381,14 +366,14 @@ async def decide_missing(
     Raises:
         JudgeResponseError: No claim was decided, or some were not and the policy forbids it.
     """
-    decided = await ask(range(total))
-    missing = [i for i in range(total) if i not in decided.verdicts]
+    verdicts = await ask(range(total))
+    missing = [i for i in range(total) if i not in verdicts]
     if missing and policy.missing_verdicts == "reask":
-        decided = decided.and_then(await ask(missing))
-        missing = [i for i in range(total) if i not in decided.verdicts]
-    if missing and (not tolerates_missing(policy) or not decided.verdicts):
+        verdicts = {**await ask(missing), **verdicts}
+        missing = [i for i in range(total) if i not in verdicts]
+    if missing and (not tolerates_missing(policy) or not verdicts):
         raise _undecided(len(missing), total)
-    return decided
+    return verdicts
 
 
 def tolerates_missing(policy: ScoringPolicy) -> bool:
@@ -398,7 +383,7 @@ def tolerates_missing(policy: ScoringPolicy) -> bool:
     return policy.missing_verdicts != "error"
 
 
-def merge_parts(parts: Sequence[Decided], total: int) -> Decided:
+def merge_parts(parts: Sequence[Verdicts], total: int) -> Verdicts:
     """Join what was decided from the parts of one context.
 
     SUPPORTED by any part wins, else CONTRADICTED by any, else NOT_ENOUGH_INFO. A claim that some
@@ -411,13 +396,13 @@ def merge_parts(parts: Sequence[Decided], total: int) -> Decided:
         return parts[0]
     verdicts = {}
     for claim in range(total):
-        found = [part.verdicts[claim] for part in parts if claim in part.verdicts]
+        found = [part[claim] for part in parts if claim in part]
         found.sort(key=lambda verdict: (_STRENGTH[verdict.verdict], -verdict.confidence))
         if found and (len(found) == len(parts) or found[0].verdict == "SUPPORTED"):
             verdicts[claim] = _joined(found)
     if not verdicts:
         raise _undecided(total, total)
-    return Decided(verdicts=verdicts)
+    return verdicts
 
 
 def _undecided(missing: int, total: int) -> JudgeResponseError:
@@ -437,7 +422,7 @@ def _joined(found: Sequence[ClaimVerdict]) -> ClaimVerdict:
 async def claim_details(
     case: RAGTestCase,
     claims: Sequence[str],
-    decided: Decided,
+    verdicts: Verdicts,
     judge: LLMJudge,
     *,
     evidence: EvidenceFinder,
@@ -449,37 +434,40 @@ async def claim_details(
         await breather.pause_if_due()
         span = locate(claim, answer, cutoff=CLAIM_CUTOFF, start=cursor)
         cursor = span[1] if span else cursor
-        verdict = decided.verdicts.get(position)
-        details.append(await _detail(ids, claim, verdict, span=span, judge=name, evidence=evidence))
+        verdict = verdicts.get(position)
+        if verdict is None:
+            details.append(
+                ClaimDetail(
+                    claim=claim, verdict=None, confidence=0.0, is_unsure=True, answer_span=span
+                )
+            )
+            continue
+        chunks = [i for i in verdict.supporting_chunk_ids if 0 <= i < len(ids)]
+        evidence_spans = await evidence.find(verdict.evidence, ids, chunks)
+        details.append(
+            ClaimDetail(
+                claim=claim,
+                verdict=verdict.verdict,
+                evidence=verdict.evidence,
+                confidence=verdict.confidence,
+                is_unsure=is_unsure(judge, verdict),
+                reason=verdict.reason,
+                supporting_chunk_ids=tuple(ids[i] for i in chunks),
+                answer_span=span,
+                evidence_spans=evidence_spans,
+                evidence_verified=bool(evidence_spans),
+                decided_by=verdict.decided_by or name,
+                calibration=verdict.calibration,
+            )
+        )
     return tuple(details)
 
 
-async def _detail(
-    ids: Sequence[ChunkId],
-    claim: str,
-    verdict: ClaimVerdict | None,
-    *,
-    span: tuple[int, int] | None,
-    judge: str,
-    evidence: EvidenceFinder,
-) -> ClaimDetail:
-    if verdict is None:
-        return ClaimDetail(claim=claim, verdict=None, confidence=0.0, answer_span=span)
-    positions = [i for i in verdict.supporting_chunk_ids if 0 <= i < len(ids)]
-    evidence_spans = await evidence.find(verdict.evidence, ids, positions)
-    return ClaimDetail(
-        claim=claim,
-        verdict=verdict.verdict,
-        evidence=verdict.evidence,
-        confidence=verdict.confidence,
-        reason=verdict.reason,
-        supporting_chunk_ids=tuple(ids[i] for i in positions),
-        answer_span=span,
-        evidence_spans=evidence_spans,
-        evidence_verified=bool(evidence_spans),
-        decided_by=verdict.decided_by or judge,
-        calibration=verdict.calibration,
-    )
+def is_unsure(judge: LLMJudge, verdict: ClaimVerdict) -> bool:
+    """Whether a judge would rather have somebody look at a verdict."""
+    unsure: object = judge.is_unsure(verdict)
+    # A MagicMock(spec=LLMJudge) answers any call with another mock.
+    return unsure if isinstance(unsure, bool) else False
 
 
 # --- Parts of what is too long for one question -----------------------------------------------

@@ -130,11 +130,14 @@ class LLMJudge(ABC):
             answer is taken in parts. None for no limit.
         calibration: Id of the calibration that makes the judge's confidence a probability;
             `uncalibrated` where it is none.
+        sure_from: Confidence, 0 to 1, from which on the judge's verdicts are seldom wrong; a claim
+            below is worth a second look (`ClaimDetail.is_unsure`).
     """
 
     name: str = "judge"
     model: str | None = None
     calibration: str = UNCALIBRATED
+    sure_from: float = 0.8
     max_context_chars: int | None = None
     max_answer_chars: int | None = None
 
@@ -169,6 +172,10 @@ class LLMJudge(ABC):
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how well one chunk addresses the question; by default as an answer would be."""
         return await self.evaluate_relevance(query, chunk)
+
+    def is_unsure(self, verdict: ClaimVerdict) -> bool:
+        """Whether one of its verdicts is worth a second look."""
+        return verdict.confidence < self.sure_from
 
     def fingerprint(self) -> str:
         """Changes when the judge may decide otherwise: with its parameters, prompts or model."""

@@ -70,6 +70,8 @@ class CalibratedJudge(BatchingJudge):
             judge is no `BatchingJudge`.
     """
 
+    sure_from = 0.9  # nine of ten such verdicts are right: the confidence is a probability
+
     def __init__(self, judge: LLMJudge, calibration: Calibration | str | Path) -> None:
         if not isinstance(judge, BatchingJudge):
             raise ConfigurationError(

@@ -223,6 +223,11 @@ class CascadeJudge(BatchingJudge):
         """As the judge does that scores relevance."""
         return await self._relevance.evaluate_context_relevance(query, chunk)
 
+    def is_unsure(self, verdict: ClaimVerdict) -> bool:
+        """As the judge says that decided."""
+        judge = self.first if verdict.decided_by == self._names[0] else self.second
+        return judge.is_unsure(verdict)
+
     async def aclose(self) -> None:
         """Release what the judges hold."""
         for judge in (self.first, self.second):

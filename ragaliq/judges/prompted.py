@@ -53,6 +53,8 @@ class PromptedJudge(BatchingJudge):
         ConfigurationError: A prompt is unknown, unreadable, or lacks a placeholder.
     """
 
+    # A language model's confidence orders claims well and is high for most of them.
+    sure_from = 0.9
     provider: str | None = None
     caches_context: bool = False
 

@@ -256,9 +256,12 @@ def _stored_claim(
             "reason": content.text(claim.reason, "explanation", MAX_CLAIM_TEXT) or "",
         }
     return ClaimDetail(
-        **texts,
+        claim=texts["claim"],
+        evidence=texts["evidence"],
+        reason=texts["reason"],
         verdict=claim.verdict,
         confidence=claim.confidence,
+        is_unsure=claim.is_unsure,
         supporting_chunk_ids=tuple(map(_chunk_id, claim.supporting_chunk_ids[:MAX_CHUNKS])),
         answer_span=places.in_answer(claim.answer_span),
         evidence_spans=places.in_chunks(claim.evidence_spans),

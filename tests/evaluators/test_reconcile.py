@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ragaliq import FaithfulnessEvaluator, RAGTestCase
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import JudgeResponseError
-from ragaliq.evaluators.claims import Decided
+from ragaliq.evaluators.claims import verdicts_for
 from ragaliq.judges.base import BatchingJudge, ClaimsResult, ClaimVerdict, VerdictsResult
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
@@ -100,11 +100,11 @@ async def test_live_no_verdict_at_all_is_a_judge_error_without_a_score():
 )
 def test_any_reply_decides_only_claims_that_were_asked_and_never_disputed_ones(rows, asked):
     reply = VerdictsResult(verdicts=[verdict(index, value) for index, value in rows])
-    decided = Decided.from_reply(reply, list(range(100, 100 + asked)))
-    for position, found in decided.verdicts.items():
+    decided = verdicts_for(reply, list(range(100, 100 + asked)))
+    for position, found in decided.items():
         said = {value for index, value in rows if index == position - 100}
         assert said == {found.verdict}
-    assert set(decided.verdicts) <= set(range(100, 100 + asked))
+    assert set(decided) <= set(range(100, 100 + asked))
 
 
 @pytest.mark.parametrize("policy", [ScoringPolicy.RAGAS, ScoringPolicy.PROMPTFOO])

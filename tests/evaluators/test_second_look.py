@@ -83,6 +83,32 @@ async def test_a_quote_with_another_number_is_not_there():
     assert not result.claims[0].evidence_verified
 
 
+@pytest.mark.parametrize("value", ["SUPPORTED", "CONTRADICTED"])
+async def test_a_quote_that_says_the_opposite_is_not_there_whatever_it_is_to_prove(value):
+    denied = verdict(1, "It does not fold flat for the bag.", value)
+    judge, result = await check([FOUND, denied], [denied.model_copy(update={"index": 0})])
+    claim = result.claims[1]
+    assert judge.asked[1:] == [["The lamp folds."]]
+    assert (claim.verdict, claim.evidence_verified, claim.confidence) == (value, False, 0.4)
+    assert claim.is_unsure
+
+
+async def test_a_claim_is_unsure_below_the_confidence_that_its_judge_names():
+    class Careful(Quoting):
+        sure_from = 0.75
+
+    _, result = await check([FOUND, FOUND_TOO])
+    assert [claim.is_unsure for claim in result.claims] == [False, False]  # at 0.8
+    doubted = FOUND_TOO.model_copy(update={"confidence": 0.74})
+    for judge, unsure in ((Quoting([FOUND, doubted]), True), (Careful([FOUND, doubted]), True)):
+        result = await FaithfulnessEvaluator().evaluate(CASE, judge)
+        assert [claim.is_unsure for claim in result.claims] == [False, unsure]
+    barely = FOUND_TOO.model_copy(update={"confidence": 0.76})
+    for judge, unsure in ((Quoting([FOUND, barely]), True), (Careful([FOUND, barely]), False)):
+        result = await FaithfulnessEvaluator().evaluate(CASE, judge)
+        assert [claim.is_unsure for claim in result.claims] == [False, unsure]
+
+
 async def test_in_a_single_pass_chunks_that_do_not_exist_are_left_out():
     class Miscounting(ScriptedJudge):
         async def grade_statements(self, query, response, context):

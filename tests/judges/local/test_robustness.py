@@ -38,9 +38,9 @@ def test_any_text_gives_well_formed_verdicts(question, answer, context):
     judge = LocalJudge()
     graded = asyncio.run(judge.grade_statements(question, answer, context))
     spans = find_claims(answer)
-    assert [s.statement for s in graded.statements] == [answer[a:b] for a, b in spans]
+    assert [s.statement for s in graded.verdicts] == [answer[a:b] for a, b in spans]
     assert all(statement.strip() for statement in (answer[a:b] for a, b in spans))
-    for statement in graded.statements:
+    for statement in graded.verdicts:
         assert all(statement.evidence in context[at] for at in statement.supporting_chunk_ids[:1])
         assert (statement.evidence == "") == (statement.verdict == "NOT_ENOUGH_INFO")
     assert asyncio.run(judge.verify_claim(answer, context)).verdict
@@ -73,7 +73,7 @@ async def test_a_huge_answer_is_judged_in_time(piece):
     answer = piece * (300_000 // len(piece))
     judge = LocalJudge()
     graded = await judge.grade_statements("What is the capital?", answer, ["Paris is the capital."])
-    assert all(statement.statement in answer for statement in graded.statements)
+    assert all(statement.statement in answer for statement in graded.verdicts)
     assert (await judge.verify_claim(answer, [answer[:50_000]])).verdict
     assert (await judge.evaluate_relevance("What is the capital?", answer)).score >= 0.0
 

@@ -1,0 +1,123 @@
+"""Whatever reads what a judge wrote takes time in proportion to its length, and stops somewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import random
+import time
+
+import pytest
+
+from ragaliq.errors import JudgeError
+from ragaliq.evaluators.alignment import CLAIM_CUTOFF, EvidenceFinder, SearchableText, locate
+from ragaliq.evaluators.claims import split_text
+from ragaliq.judges import parse_json_reply, parse_verdicts
+from ragaliq.judges.openai_compatible import defuse, read_reply, restore
+from ragaliq.judges.prompting import PromptSet, delimit, delimit_list
+from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
+
+CHUNKS = ["The lamp weighs 310 grams. " * 40, "It folds flat, for the bag. " * 40]
+UNITS = [
+    *" \n\t.…[]{}\"'`<>|*#_-:,;/\\(0aA1é,，",
+    "\u2060",
+    "...",
+    "[...] ",
+    " … ",
+    "not ",
+    "n't",
+    "310 ",
+    "3.1.",
+    "{a:",
+    '{"a":',
+    '["a" ',
+    '{"k": ["v" "',
+    '{"verdict":1}',
+    "1. Yes\n",
+    "Verdict: ",
+    "Final verdict for each statement in order: ",
+    "I cannot ",
+    "no no ",
+    "```json\n",
+    "```",
+    "/*",
+    "//",
+    "<think>",
+    "</think>",
+    "</answer-2",
+    "<|im_start|>",
+    "[INST",
+    "｜",
+    "是",
+    "The lamp weighs ",
+    "</",
+]
+
+
+def evidence(text: str) -> None:
+    asyncio.run(EvidenceFinder(CHUNKS).find(text, [0, 1], [1]))
+
+
+def quoted_from(text: str) -> None:
+    asyncio.run(EvidenceFinder([text, text[::-1]]).find("The lamp weighs 310 grams", [0, 1]))
+
+
+def claim(text: str) -> None:
+    locate(text, SearchableText("The lamp weighs 310 grams. " * 80), cutoff=CLAIM_CUTOFF)
+
+
+READERS = {
+    "parse_verdicts": lambda text: parse_verdicts(text, 3),
+    "parse_verdicts, in a reason": lambda text: parse_verdicts(
+        json.dumps([{"reason": text, "verdict": 1}]), 1
+    ),
+    "parse_verdicts, cut off": lambda text: parse_verdicts('[{"verdict": 1, "reason": "' + text, 1),
+    "parse_json_reply": lambda text: parse_json_reply(text, VerdictsReply),
+    "parse_json_reply, claims": lambda text: parse_json_reply(
+        '{"claims": ["' + text + '"]}', ClaimsReply
+    ),
+    "read_reply, graded": lambda text: read_reply(text, GradedReply),
+    "read_reply, score": lambda text: read_reply(text, ScoreReply),
+    "evidence": evidence,
+    "quoted from": quoted_from,
+    "claim": claim,
+    "delimit": lambda text: delimit("answer", text),
+    "delimit_list": lambda text: delimit_list("claims", "claim", [1, 2], [text, text]),
+    "prompt": lambda text: PromptSet().render("relevance", question=text, answer=text),
+    "defuse": lambda text: restore(defuse(text)),
+    "parts": lambda text: split_text(text, 3000),
+}
+
+
+def seconds(read, text: str) -> float:
+    began = time.process_time()
+    with contextlib.suppress(JudgeError):
+        read(text)
+    return time.process_time() - began
+
+
+def pairs() -> list[str]:
+    """Some of the pairs of units; all of them take minutes."""
+    return [a + b for a, b in random.Random(7).sample(list(itertools.permutations(UNITS, 2)), 12)]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_reading_takes_linear_time(reader):
+    read = READERS[reader]
+    slow = {}
+    for unit in [*UNITS, *pairs()]:
+        short, long = (unit * (size // len(unit)) for size in (4_000, 32_000))
+        taken = seconds(read, long)
+        # Eight times the text: eight times the time, and 64 times where it is quadratic.
+        if taken > 0.1 and taken > 24 * (before := min(seconds(read, short) for _ in range(2))):
+            slow[unit] = (before, taken)
+        elif taken > 1.0:
+            slow[unit] = taken
+    assert not slow
+
+
+@pytest.mark.parametrize("reader", ["parse_verdicts", "parse_json_reply", "evidence", "claim"])
+def test_what_is_read_from_a_judge_has_an_end(reader):
+    assert max(seconds(READERS[reader], unit * (1_000_000 // len(unit))) for unit in UNITS) < 1.0
