@@ -9,17 +9,14 @@ from typing import Annotated
 import typer
 
 from ragaliq._version import __version__
-from ragaliq.cli.calibrate import calibrate
 from ragaliq.cli.compare import compare
-from ragaliq.cli.console import errors, output, plain
+from ragaliq.cli.console import ExitCode, code_of, errors, output, plain
 from ragaliq.cli.demo import demo
 from ragaliq.cli.doctor import doctor
-from ragaliq.cli.estimate import estimate
+from ragaliq.cli.estimate import estimate, metrics
 from ragaliq.cli.evaluate import evaluate
-from ragaliq.cli.exit_codes import ExitCode, code_of
-from ragaliq.cli.judge_bench import judge
+from ragaliq.cli.judge import calibrate, judge
 from ragaliq.cli.label import label
-from ragaliq.cli.metrics import metrics
 from ragaliq.cli.report import report
 from ragaliq.cli.worker import worker
 from ragaliq.errors import RagaliqError

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
-from ragaliq.cli.going_on import case_digest, input_digest
+from ragaliq.cli.resume import case_digest, input_digest
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.test_case import RAGTestCase
@@ -106,8 +106,8 @@ class Campaign:
                 await scorer.aclose()
         if self._unbegun:
             raise BudgetExceeded(
-                f"${self._spent.cost_usd:.4f} is spent, of --max-cost {self._max_cost:g}; run "
-                "again with --resume and a higher --max-cost to go on"
+                f"${self._spent.cost_usd:.4f} is spent, of --max-cost {self._max_cost:g}; rerun "
+                "with --resume and a higher --max-cost to continue"
             )
 
     def _scorers(self) -> list[CaseScorer]:

@@ -10,8 +10,7 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.table import Table
 
-from ragaliq.cli.console import errors, output, plain
-from ragaliq.cli.exit_codes import ExitCode
+from ragaliq.cli.console import ExitCode, errors, output, plain
 from ragaliq.datasets.rows import is_place
 from ragaliq.errors import DatasetError
 from ragaliq.records.results_file import read_results_file

@@ -1,10 +1,11 @@
-"""`ragaliq doctor`: what is installed and set, and whether the judge answers."""
+"""`ragaliq doctor`: what is installed and set here, and whether the judge works."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -12,16 +13,31 @@ from urllib.parse import urlsplit
 import typer
 from rich.table import Table
 
-from ragaliq.cli.console import errors, output, plain
-from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.cli.judge_choice import choose_judge
-from ragaliq.cli.options import BaseUrl, Judge, Model
+from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.options import BaseUrl, Judge, Model, choose_judge
+from ragaliq.core.naming import naming
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import RagaliqError
+from ragaliq.errors import ConfigurationError, RagaliqError
 from ragaliq.evaluators import FaithfulnessEvaluator
 from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.calibration import Calibration
+from ragaliq.live.settings import (
+    ENV_CALIBRATION,
+    chosen_judge,
+    read_judge_settings,
+    settings_problems,
+    settings_variables,
+)
+from ragaliq.telemetry import names
+from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.emit import TelemetryOptions
+from ragaliq.worker_tier.broker import ENV_BROKER_URL, broker_url
 
-__all__ = ["doctor"]
+__all__ = [
+    "doctor",
+    "environment_problems",
+    "known_variables",
+]
 
 _PACKAGES = (
     "ragaliq",
@@ -71,7 +87,7 @@ def doctor(
 
     No secret is printed.
     """
-    from ragaliq.cli.environment import environment_problems, known_variables
+    from ragaliq.cli.doctor import environment_problems, known_variables
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_row("Python", platform.python_version())
@@ -144,3 +160,56 @@ def _try(judge: LLMJudge) -> ExitCode:
         return ExitCode.OK
     errors.print("the judge answers, but not as expected: SUPPORTED first, then anything else")
     return ExitCode.JUDGE
+
+
+PREFIX = "RAGALIQ_"
+
+
+def known_variables() -> frozenset[str]:
+    """Every variable of ours that is read."""
+    return settings_variables() | {
+        ENV_BROKER_URL,
+        names.ENV_CAPTURE_CONTENT,
+        names.ENV_RELATION,
+        names.ENV_CLAIM_DETAIL,
+        names.ENV_ON_UNSAMPLED,
+    }
+
+
+def environment_problems() -> list[str]:
+    """All that is wrong, a line each. The variables are named, and no secret is shown."""
+    problems = [*_unknown(), *settings_problems()]
+    for check in _checks():
+        try:
+            check()
+        except ConfigurationError as error:
+            problems.append(str(error))
+    return list(dict.fromkeys(problems))
+
+
+def _unknown() -> Iterator[str]:
+    known = known_variables()
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in known:
+            nearest = get_close_matches(name, known, n=1, cutoff=0.8)
+            meant = f"; did you mean {nearest[0]}?" if nearest else ""
+            yield f"{name}: nothing reads a variable of this name{meant}"
+
+
+def _load_calibration() -> None:
+    with naming(ENV_CALIBRATION):
+        Calibration.load(os.environ[ENV_CALIBRATION])
+
+
+def _checks() -> Iterator[Callable[[], object]]:
+    # Each is what a monitor or a command would do, so that it says what they would say.
+    yield lambda: chosen_judge(read_judge_settings(), None, None)
+    if os.environ.get(ENV_CALIBRATION):
+        # Whatever is wrong with the judge: the file is to be there.
+        yield _load_calibration
+    if os.environ.get(ENV_BROKER_URL):
+        yield lambda: broker_url(None)
+    yield lambda: TelemetryOptions(claim_detail="spans", on_unsampled="metrics")
+    yield lambda: TelemetryOptions(relation="link", on_unsampled="metrics")
+    yield lambda: TelemetryOptions(relation="link", claim_detail="spans")
+    yield ContentPolicy.resolve

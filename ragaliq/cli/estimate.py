@@ -1,10 +1,13 @@
-"""`ragaliq estimate`: what an evaluation would cost, before anything is spent."""
+"""`ragaliq estimate FILE` and `ragaliq metrics`: what can be measured, and what it would cost."""
 
 from __future__ import annotations
 
+import inspect
+
+from rich.table import Table
+
 from ragaliq.cli.console import errors, output, plain
-from ragaliq.cli.judge_choice import choose_judge
-from ragaliq.cli.left_out import show_left_out
+from ragaliq.cli.evaluate import show_skipped_runs
 from ragaliq.cli.options import (
     BaseUrl,
     Data,
@@ -16,13 +19,18 @@ from ragaliq.cli.options import (
     PolicyName,
     SkipBadRows,
     Strategy,
+    choose_judge,
     evaluators_of,
     policy_of,
     reader_of,
 )
 from ragaliq.cost_estimate import estimate as estimate_cost
+from ragaliq.evaluators import get_evaluator, list_evaluators
 
-__all__ = ["estimate"]
+__all__ = [
+    "estimate",
+    "metrics",
+]
 
 
 def estimate(
@@ -58,5 +66,15 @@ def estimate(
     )
     output.print(plain(asked.title))
     if reader.skipped:
-        errors.print(f"{reader.skipped} bad rows were left out")
-    show_left_out(reader)
+        errors.print(f"{reader.skipped} bad rows were skipped")
+    show_skipped_runs(reader)
+
+
+def metrics() -> None:
+    """List the metrics with their thresholds."""
+    table = Table("metric", "passes from", "what it says", box=None, pad_edge=False)
+    for name in list_evaluators():
+        kind = get_evaluator(name)
+        summary = (inspect.getdoc(kind) or "").partition("\n")[0]
+        table.add_row(name, f"{kind().threshold:g}", summary)
+    output.print(table)

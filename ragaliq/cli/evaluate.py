@@ -1,24 +1,27 @@
-"""`ragaliq evaluate`: score a file of cases."""
+"""`ragaliq evaluate FILE`: score the cases of a file, and say what came out."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import typer
+from rich.table import Table
 
 from ragaliq.cli.campaign import Campaign
-from ragaliq.cli.console import errors, output, plain
-from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.cli.goals import Goal, missed
-from ragaliq.cli.going_on import Wanted
-from ragaliq.cli.interruption import say_what_is_left
-from ragaliq.cli.journal import Outputs
-from ragaliq.cli.judge_choice import choose_judge
-from ragaliq.cli.left_out import show_bad_rows, show_left_out, show_no_context
+from ragaliq.cli.console import (
+    ExitCode,
+    RunProgress,
+    errors,
+    heeding_sigterm,
+    output,
+    plain,
+    say_what_is_left,
+)
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -31,20 +34,31 @@ from ragaliq.cli.options import (
     PolicyName,
     SkipBadRows,
     Strategy,
+    choose_judge,
     evaluators_of,
     policy_of,
     reader_of,
 )
-from ragaliq.cli.progress import RunProgress
-from ragaliq.cli.summary import show_summary
-from ragaliq.cli.termination import heeding_sigterm
+from ragaliq.cli.outputs import Outputs
+from ragaliq.cli.resume import Wanted
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.datasets import CaseReader
+from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.errors import ConfigurationError
-from ragaliq.records import EvaluationRecord, Summary
+from ragaliq.evaluators.metrics import RelevanceEvaluator
+from ragaliq.records import EvaluationRecord, MetricSummary
 from ragaliq.records.results_file import ResultsFile
+from ragaliq.records.summary import TOLERANCE, Summary
+from ragaliq.traces.cases import REASONS
 
-__all__ = ["evaluate"]
+__all__ = [
+    "Goal",
+    "evaluate",
+    "missed",
+    "show_bad_rows",
+    "show_no_context",
+    "show_skipped_runs",
+    "show_summary",
+]
 
 _WORTH_A_PROCESS = 200
 
@@ -68,7 +82,7 @@ def evaluate(
     field: Fields = None,
     skip_bad_rows: SkipBadRows = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the results file that is there.")
+        bool, typer.Option("--resume", help="Continue the results file that is there.")
     ] = False,
     retry_failed: Annotated[
         bool,
@@ -94,7 +108,7 @@ def evaluate(
         bool, typer.Option("--no-text", help="Keep no questions, answers or claims in results.")
     ] = False,
 ) -> int:
-    """Score the cases of a file. Interrupted, it goes on with --resume where it stopped."""
+    """Score the cases of a file. Rerun with --resume to continue an interrupted run."""
     scoring = policy_of(policy)
     asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
     decider = asked.judge
@@ -150,7 +164,7 @@ def evaluate(
         if summary.records:
             show_summary(summary, campaign.causes)
             output.print(plain(asked.title))
-            show_left_out(reader)
+            show_skipped_runs(reader)
             outputs.write()
             if outputs.journal is None:
                 errors.print("claim by claim: add --out report.html or --out results.csv")
@@ -204,3 +218,151 @@ def _code(summary: Summary, goals: list[Goal]) -> int:
         errors.print(plain(f"the judge failed on every case: {', '.join(failed)}"))
         return ExitCode.JUDGE
     return ExitCode.BELOW_THRESHOLD if any(problems) else ExitCode.OK
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A mean that a metric must reach."""
+
+    metric: str
+    mean: float
+
+    @classmethod
+    def of(cls, text: str, metrics: Sequence[str]) -> Self:
+        """Read `METRIC=MEAN`.
+
+        Raises:
+            ConfigurationError: It is something else, or the metric is not measured.
+        """
+        metric, _, number = text.partition("=")
+        try:
+            mean = float(number)
+        except ValueError:
+            mean = -1.0
+        if not 0.0 <= mean <= 1.0:
+            raise ConfigurationError(
+                f"--fail-under {text!r}: write it as METRIC=MEAN, with a mean within [0, 1]"
+            )
+        if metric not in metrics:
+            raise ConfigurationError(
+                f"--fail-under {text!r}: {metric} is not measured; --metrics has "
+                f"{', '.join(metrics)}"
+            )
+        return cls(metric, mean)
+
+
+def missed(goal: Goal, summary: Summary) -> str:
+    """What is wrong, or an empty text where the goal is reached.
+
+    A metric without a single score has not reached anything.
+    """
+    found = summary.metrics.get(goal.metric)
+    if found is None or found.mean is None:
+        return f"{goal.metric} has no score at all; asked for a mean of {goal.mean:g}"
+    if found.mean >= goal.mean - TOLERANCE:
+        return ""
+    return f"{goal.metric} has a mean of {found.mean:.4f}, below {goal.mean:g}"
+
+
+_MOST_OF_A_CAUSE = 300  # characters
+
+
+def show_summary(summary: Summary, causes: Mapping[str, str]) -> None:
+    """Print means with intervals, the counts beside every mean, the cost, and why a judge failed.
+
+    Args:
+        summary: What was added up.
+        causes: What an error of each class said, as far as known.
+    """
+    table = Table(box=None, pad_edge=False)
+    for column in ("metric", "mean", "95 % interval", "scored", "passed", "others"):
+        table.add_column(column, overflow="fold")
+    for name, metric in summary.metrics.items():
+        table.add_row(name, *_cells(metric))
+    output.print(table)
+    cost = summary.usage.cost_usd
+    price = "cost unknown" if cost is None else f"${cost:,.4f}"
+    if cost is not None and summary.usage.saved_usd:
+        saved = summary.usage.saved_usd
+        price += f" (batch price: ${saved:,.4f} less than the list price, ${cost + saved:,.4f})"
+    judged = f"{summary.records:,} judged"
+    if summary.cases < summary.records:
+        judged = f"{summary.cases:,} cases, {judged}"
+    output.print(f"{judged}, {summary.usage.total_tokens:,} tokens, {price}")
+    for name, metric in summary.metrics.items():
+        _show_repeats(name, metric)
+    _show_failures(summary, causes)
+
+
+def _show_failures(summary: Summary, causes: Mapping[str, str]) -> None:
+    found = summary.errors
+    for kind, count in found.most_common(1):
+        of = "" if len(found) == 1 else f" of {found.total():,}"
+        cause = f": {causes[kind]}" if kind in causes else ""
+        line = f"failures of the judge: {count:,}{of} with {kind}{cause}"
+        errors.print(plain(line, limit=_MOST_OF_A_CAUSE))
+
+
+def _show_repeats(name: str, metric: MetricSummary) -> None:
+    if metric.spread is not None:
+        output.print(f"{name}: a case's score spreads by {metric.spread:.3f} when repeated")
+    if metric.unscored_repeats:
+        lost = _counted(metric.unscored_repeats)
+        output.print(f"{name}: no score at some repeats of a scored case: {lost}")
+
+
+def _cells(metric: MetricSummary) -> tuple[str, ...]:
+    statuses = metric.statuses
+    passing = dict.fromkeys(metric.passing, " (pass)")
+    others = _counted({s: n for s, n in statuses.items() if s != "scored"}, passing)
+    scored = f"{metric.measured:,} of {metric.cases:,}"
+    passed = f"{metric.passed:,}"
+    if metric.mean is None or metric.interval is None:
+        return "none", "", scored, passed, others
+    low, high = metric.interval
+    interval = f"{low:.3f} to {high:.3f} ({metric.interval_method})"
+    return f"{metric.mean:.3f}", interval, scored, passed, others
+
+
+def _counted(counts: Mapping[str, int], notes: Mapping[str, str] | None = None) -> str:
+    return ", ".join(
+        f"{count:,} {status}{(notes or {}).get(status, '')}"
+        for status, count in sorted(counts.items())
+    )
+
+
+_SHOWN = 5
+
+
+def show_bad_rows(reader: CaseReader) -> None:
+    """The first rows that could not be read, and how many more there are."""
+    for row in reader.skipped_rows[:_SHOWN]:
+        errors.print(plain(f"skipped: {row.where}: {row.problem}"))
+    if reader.skipped > _SHOWN:
+        errors.print(f"skipped: {reader.skipped - _SHOWN:,} more rows")
+
+
+def show_no_context(reader: CaseReader, evaluators: Sequence[Evaluator]) -> None:
+    """That no case has any context, where a metric goes by it: its scores say nothing then."""
+    names = [each.name for each in evaluators if not isinstance(each, RelevanceEvaluator)]
+    if not names:
+        return
+    found = f": the rows have {reader.named_columns}" if reader.columns else ""
+    errors.print(
+        plain(
+            f"no case has any context for {', '.join(names)}{found}; say where it is "
+            "with --field context=NAME"
+        )
+    )
+
+
+def show_skipped_runs(reader: CaseReader) -> None:
+    """The runs of a file of traces that gave no case, by reason."""
+    if not isinstance(reader, TraceReader):
+        return
+    if reader.left_out:
+        errors.print(f"runs skipped, of {reader.traces:,} traces:")
+    for reason, count in reader.left_out.most_common():
+        errors.print(plain(f"  {count:,} {reason}: {REASONS.get(reason, reason)}"))
+    if reader.late_spans:
+        errors.print(f"  {reader.late_spans:,} spans came too late for their trace; sort the file")

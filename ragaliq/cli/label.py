@@ -14,9 +14,8 @@ from ragaliq.bench.labelling import (
     claims_to_label,
     compare_labels,
 )
-from ragaliq.cli.console import errors, output, plain
-from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.cli.output_files import require_writable
+from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.outputs import require_writable
 from ragaliq.core.results import Verdict
 from ragaliq.errors import ConfigurationError
 
@@ -38,7 +37,8 @@ def label(
     ] = None,
     *,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where labels go, .jsonl; is gone on with.")
+        Path | None,
+        typer.Option("--out", "-o", help="Where labels go, .jsonl; continued when it is there."),
     ] = None,
     compare: Annotated[
         tuple[Path, Path] | None, typer.Option(help="Two people's labels: how far they agree.")
@@ -96,9 +96,9 @@ def _show(claim: UnlabelledClaim, count: str) -> None:
 
 
 def _text(chunk: str) -> Text:
-    left_out = len(chunk) - _SHOWN
+    hidden = len(chunk) - _SHOWN
     shown = plain(chunk[:_SHOWN])
-    return shown if left_out <= 0 else shown.append(f" [{left_out:,} more characters]")
+    return shown if hidden <= 0 else shown.append(f" [{hidden:,} more characters]")
 
 
 def _compare(first: Path, second: Path) -> int:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from ragaliq.core.evaluator import Evaluator
+from ragaliq.cli.console import errors, plain
+from ragaliq.core.evaluator import Evaluator, judge_calibration
+from ragaliq.core.naming import naming
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
-from ragaliq.errors import ConfigurationError
+from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
+from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.resolve import assembled, cascade_names, resolve_judge
 
 __all__ = [
     "BaseUrl",
     "CalibrationFile",
+    "ChosenJudge",
     "Data",
     "Fields",
     "Judge",
@@ -29,9 +34,12 @@ __all__ = [
     "SkipBadRows",
     "Strategy",
     "StrategyName",
+    "choose_judge",
     "evaluators_of",
+    "judge_of",
     "policy_of",
     "reader_of",
+    "title_of",
 ]
 
 
@@ -93,7 +101,7 @@ Fields = Annotated[
     typer.Option("--field", help="FIELD=NAME: what a field is called in this file; repeatable."),
 ]
 SkipBadRows = Annotated[
-    bool, typer.Option("--skip-bad-rows", help="Leave unreadable rows out and count them.")
+    bool, typer.Option("--skip-bad-rows", help="Skip unreadable rows and count them.")
 ]
 
 
@@ -145,3 +153,182 @@ def reader_of(data: Path, fields: Sequence[str] | None, *, skip_bad_rows: bool) 
             )
         named[field.strip()] = name.strip()
     return read_cases(data, fields=named, on_error="skip" if skip_bad_rows else "raise")
+
+
+_NAMES = ("local", "claude", "openai", "entailment")
+
+
+def title_of(judge: LLMJudge) -> str:
+    """Name, model and calibration of a judge in a line."""
+    model = f" ({judge.model})" if judge.model else ""
+    return f"judge {judge.name}{model}, {judge_calibration(judge)}"
+
+
+class ChosenJudge(NamedTuple):
+    """A judge, and how it came to be chosen.
+
+    Attributes:
+        judge: Who decides.
+        variables: The environment variables that had a say in it.
+        calibration: The file of its calibration.
+    """
+
+    judge: LLMJudge
+    variables: tuple[str, ...] = ()
+    calibration: Path | None = None
+
+    @property
+    def title(self) -> str:
+        """What `title_of` says, and the variables."""
+        source = f"; from {', '.join(self.variables)}" if self.variables else ""
+        return f"{title_of(self.judge)}{source}"
+
+    def announce(self) -> None:
+        """Say who is going to be asked where no option does, before it costs anything."""
+        if self.variables:
+            errors.print(plain(self.title))
+
+
+def choose_judge(
+    name: str | None,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    calibration: Path | None = None,
+    default: str = "local",
+    is_calibrated: bool = True,
+    is_asked: bool = True,
+) -> ChosenJudge:
+    """The judge that the options name, and where they are silent the environment.
+
+    Args:
+        name: As `--judge` has it.
+        model: As `--model` has it.
+        base_url: As `--base-url` has it.
+        calibration: As `--calibration` has it.
+        default: The judge where neither says one.
+        is_calibrated: Whether the command has a judge calibrated; `RAGALIQ_CALIBRATION` is else
+            not its business.
+        is_asked: False where nothing is sent to it: then it needs no key, and a
+            calibration for a cascade only, which asks less with one.
+
+    Raises:
+        ConfigurationError: There is no such judge, it lacks a model, an address or a key, or the
+            calibration was made for another judge. The message names the variable that is wrong.
+        DatasetError: The calibration's file cannot be read.
+    """
+    from ragaliq.live.settings import (
+        ENV_CALIBRATION,
+        ENV_JUDGE,
+        ENV_MODEL,
+        read_judge_settings,
+    )
+
+    settings = read_judge_settings()
+    used: list[str] = []
+    asked = name
+    if asked is None:
+        asked = settings.judge or default
+        used += [ENV_JUDGE] if settings.judge else []
+    with naming(ENV_JUDGE if used else None):
+        if model is None and settings.model and _has_one_claude(asked):
+            model = settings.model
+            used.append(ENV_MODEL)
+        judges = _judges(asked, model, base_url, is_asked=is_asked)
+    source = "--calibration"
+    is_calibrated = is_calibrated and (is_asked or len(judges) > 1)
+    if calibration is None and is_calibrated and settings.calibration:
+        calibration, source = Path(settings.calibration), ENV_CALIBRATION
+        used.append(source)
+    with naming(source if source in used else None):
+        return ChosenJudge(_with(judges, calibration, source), tuple(used), calibration)
+
+
+def judge_of(
+    name: str,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    calibration: Path | None = None,
+) -> LLMJudge:
+    """The judge that the options name, whatever the environment says.
+
+    Raises:
+        ConfigurationError: As `choose_judge`.
+        DatasetError: The calibration's file cannot be read.
+    """
+    return _with(_judges(name, model, base_url), calibration, "--calibration")
+
+
+def _with(judges: list[LLMJudge], calibration: Path | None, source: str) -> LLMJudge:
+    if calibration is None:
+        return assembled(judges, None)
+    from ragaliq.judges.calibration import Calibration
+
+    try:
+        curve = Calibration.load(calibration)
+    except ConfigurationError as error:
+        # On a command line it is a file that cannot be read, like any other.
+        raise DatasetError(f"{source}: {error}") from None
+    return assembled(judges, curve)
+
+
+def _judges(
+    name: str, model: str | None, base_url: str | None, *, is_asked: bool = True
+) -> list[LLMJudge]:
+    stages = cascade_names(name)
+    if stages is None:
+        return [_plain_judge(name, model, base_url, is_asked=is_asked)]
+    if len([stage for stage in stages if stage != "local"]) > 1 and model is not None:
+        raise ConfigurationError(f"--model: which judge of {name} is it for? Use the Python API")
+    return [
+        _plain_judge(
+            stage,
+            model if stage != "local" else None,
+            base_url if stage == "openai" or "openai" not in stages else None,
+            is_asked=is_asked,
+        )
+        for stage in stages
+    ]
+
+
+def _has_one_claude(name: str) -> bool:
+    stages = cascade_names(name) or [name]
+    paid = [stage for stage in stages if stage != "local"]
+    return len(paid) == 1 and paid[0] == "claude"
+
+
+def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked: bool) -> LLMJudge:
+    if name not in _NAMES:
+        raise ConfigurationError(
+            f"no judge {name!r}; use {', '.join(_NAMES)}, or a cascade such as 'local>claude'"
+        )
+    if name != "openai":
+        if base_url is not None:
+            raise ConfigurationError("--base-url goes with --judge openai")
+        if name == "local" and model is not None:
+            raise ConfigurationError("--model goes with --judge claude, openai or entailment")
+        if name == "entailment":
+            return _entailment_judge(model)
+        if name == "claude" and not is_asked:
+            return _unasked(model)
+        return resolve_judge(name, model=model)
+    if model is None or base_url is None:
+        raise ConfigurationError("--judge openai needs --model and --base-url")
+    from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
+
+    return OpenAICompatibleJudge(base_url=base_url, model=model)
+
+
+def _unasked(model: str | None) -> LLMJudge:
+    from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+
+    return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
+
+
+def _entailment_judge(model: str | None) -> LLMJudge:
+    if model is None:
+        raise ConfigurationError("--judge entailment needs --model: a folder or an .onnx file")
+    from ragaliq.judges.entailment import EntailmentJudge
+
+    return EntailmentJudge(model)

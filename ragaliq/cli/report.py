@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import output, plain
-from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.cli.output_files import require_writable
+from ragaliq.cli.console import ExitCode, output, plain
+from ragaliq.cli.outputs import require_writable
 from ragaliq.errors import ConfigurationError
 from ragaliq.records.sqlite_file import parse_location
 

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import errors, output, plain
-from ragaliq.cli.exit_codes import ExitCode
+from ragaliq.cli.console import ExitCode, errors, output, plain
 
 __all__ = ["set_aside"]
 

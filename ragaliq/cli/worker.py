@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ragaliq.cli.console import errors, plain
-from ragaliq.cli.exit_codes import ExitCode
-from ragaliq.cli.judge_choice import choose_judge
-from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Metrics, Model
+from ragaliq.cli.console import ExitCode, errors, plain
+from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Metrics, Model, choose_judge
 from ragaliq.cli.set_aside import set_aside
 from ragaliq.errors import ConfigurationError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import LocalJudge
-from ragaliq.cli.judge_choice import choose_judge
+from ragaliq.cli.options import choose_judge
 from ragaliq.judges.calibration import fit_calibration
 from ragaliq.testing import MessagesServer
 

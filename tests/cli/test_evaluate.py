@@ -91,7 +91,7 @@ def test_results_are_not_written_over(ragaliq, write_cases, records):
     done = ragaliq("evaluate", cases, "--out", "results.jsonl")
 
     assert done.returncode == 2
-    assert "results.jsonl is there already, with the results of an earlier run" in done.stderr
+    assert "results.jsonl already holds the results of an earlier run" in done.stderr
     assert "--resume" in done.stderr
     assert len(records()) == 1
 
@@ -130,7 +130,7 @@ def test_what_is_no_results_file_is_not_touched(ragaliq, write_cases, tmp_path):
     done = ragaliq("evaluate", write_cases(GOOD), "--out", "notes.jsonl", "--resume")
 
     assert done.returncode == 3
-    assert "is no results file of ragaliq" in done.stderr
+    assert "is not a results file of ragaliq" in done.stderr
     assert (tmp_path / "notes.jsonl").read_text() == "my notes\n"
 
 
@@ -192,13 +192,13 @@ def test_bad_rows_stop_the_run_before_anything_is_judged(ragaliq, write_cases, t
     assert not (tmp_path / "results.jsonl").exists()
 
 
-def test_bad_rows_can_be_left_out_and_are_said(ragaliq, write_cases, records):
+def test_bad_rows_can_be_skipped_and_are_named(ragaliq, write_cases, records):
     done = ragaliq(
         "evaluate", write_cases(GOOD, {"query": "q"}), "--skip-bad-rows", "--out", "results.jsonl"
     )
 
     assert done.returncode == 0
-    assert "left out: line 2: no response" in done.stderr
+    assert "skipped: line 2: no response" in done.stderr
     assert len(records()) == 1
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C: what is kept, what is left, and how to go on."""
+"""Ctrl-C: what is kept, what is not done, and how to continue."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_an_evaluation_without_a_file_says_that_nothing_is_kept(interrupted, wri
     done = interrupted("evaluate", write_cases(*[CASE] * 9), "--metrics", "faithfulness")
 
     assert done.returncode == 130
-    assert "of 9 are left; nothing is kept: with --out results.jsonl" in done.stderr
+    assert "of 9 are not done; nothing is kept: with --out results.jsonl" in done.stderr
     assert "is kept in" not in done.stderr
 
 
 @pytest.mark.parametrize(
     ("journal", "said"),
     [
-        (("--journal", "j.jsonl"), "kept in j.jsonl: go on by the same with --journal j.jsonl"),
+        (("--journal", "j.jsonl"), "kept in j.jsonl: rerun with --journal j.jsonl to continue"),
         ((), "nothing is kept: with --journal"),
     ],
 )
@@ -59,5 +59,5 @@ def test_a_bench_says_whether_its_journal_has_it(interrupted, tmp_path, journal,
     done = interrupted("judge", "bench", "labels.jsonl", *journal)
 
     assert done.returncode == 130
-    assert " of 9 are left; " in done.stderr
+    assert " of 9 are not done; " in done.stderr
     assert said in done.stderr

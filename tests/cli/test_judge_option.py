@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import CascadeJudge, ClaudeJudge, ConfigurationError, LocalJudge
-from ragaliq.cli.judge_choice import judge_of
+from ragaliq.cli.options import judge_of
 from ragaliq.judges.calibration import fit_calibration
 
 

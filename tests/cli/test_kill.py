@@ -99,5 +99,5 @@ def test_an_interrupt_keeps_what_was_judged_and_shows_it(tmp_path):
     assert "Traceback" not in said
     kept = (tmp_path / "results.jsonl").read_text().count("\n") - 1
     assert f"{kept:,} judged" in shown
-    assert f"{2000 - kept:,} of 2,000 are left; what was judged is kept in results.jsonl" in said
+    assert f"{2000 - kept:,} of 2,000 are not done; results are kept in results.jsonl" in said
     assert "--resume" in said

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ragaliq import ConfigurationError, __version__
-from ragaliq.cli.exit_codes import code_of
+from ragaliq.cli.console import code_of
 from ragaliq.errors import BudgetExceeded, DatasetError, JudgeError, StoreError
 from ragaliq.worker_tier.broker import BrokerAwayError
 

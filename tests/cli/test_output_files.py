@@ -126,7 +126,7 @@ def test_a_file_without_results_is_not_said_to_have_some(ragaliq, write_cases, t
     done = ragaliq("evaluate", write_cases(GOOD), "--out", "notes.html")
 
     assert done.returncode == 2
-    assert "notes.jsonl is no results file of ragaliq" in done.stderr
+    assert "notes.jsonl is not a results file of ragaliq" in done.stderr
     assert "delete" not in done.stderr
     assert "earlier run" not in done.stderr
     assert (tmp_path / "notes.jsonl").read_text() == "my notes\n"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ragaliq.cli.goals import Goal, missed
+from ragaliq.cli.evaluate import Goal, missed
 from ragaliq.core.results import EvaluationResult, Status
 from ragaliq.core.run import RunInfo
 from ragaliq.records import EvaluationRecord, Summary

@@ -34,4 +34,4 @@ def test_a_time_without_results_is_said(ragaliq, write_cases):
 def test_a_file_of_something_else_is_refused(ragaliq, write_cases):
     done = ragaliq("report", write_cases(GOOD))
     assert done.returncode == 3
-    assert "no results file" in done.stderr
+    assert "not a results file" in done.stderr

@@ -60,7 +60,7 @@ class Wanted:
         return record.run.run_id in self._judgings
 
     def sort_out(self, file: ResultsFile) -> None:
-        """Leave in a results file what is still true of a case, under the id the case has now.
+        """Keep in a results file what is still true of a case, under the id the case has now.
 
         Results of cases that are gone stay in the file: they were paid for, and the cases may come
         back. They are not `in` this object.
@@ -83,24 +83,20 @@ class Wanted:
         gone = len(stale.keys() - moves.keys() - replaced)
         _say(self._cases(replaced - set(moves.values())), "case", "changed since: judged again")
         _say(self._cases(moves.values()), "case", "under another id or line now: not judged again")
-        _say(gone, "result", f"of no case that is still there: left out, and kept in {file.path}")
+        _say(gone, "result", f"of cases that are gone: not counted, kept in {file.path}")
 
     def _compare(self, records: Iterable[EvaluationRecord]) -> tuple[dict[str, str], set[str]]:
         """Run ids of what is not about the case of that id, with its digest; and all others."""
         stale: dict[str, str] = {}
         current: set[str] = set()
-        unknown = 0
         for record in records:
             run_id, held = record.run.run_id, record.case_digest
             wanted = self._judgings.get(run_id)
-            unknown += held is None
-            # What an earlier version wrote holds no digest; its id is all there is to go by.
-            if wanted is not None and held in (None, wanted.digest):
+            if wanted is not None and held == wanted.digest:
                 current.add(run_id)
             else:
                 # A result that speaks of a span is no other run's, however alike the two are.
                 stale[run_id] = held if held and record.run.target is None else ""
-        _say(unknown, "result", "without a digest of the case: the case is taken as unchanged")
         return {run_id: held for run_id, held in stale.items() if run_id not in current}, current
 
     def _moves(self, stale: Mapping[str, str], current: Set[str]) -> dict[str, str]:

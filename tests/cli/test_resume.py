@@ -106,8 +106,8 @@ def test_a_termination_keeps_what_was_judged_and_shows_it(write_cases, tmp_path)
 
     assert running.returncode == 143, said
     judged = results.read_text().count("\n") - 1
-    assert f"{20_000 - judged:,} of 20,000 are left" in said
-    assert "kept in results.jsonl: go on by the same with --resume" in said
+    assert f"{20_000 - judged:,} of 20,000 are not done" in said
+    assert "kept in results.jsonl: rerun with --resume to continue" in said
     assert "ragaliq: interrupted" in said
     assert f"{results.read_text().count(chr(10)) - 1:,} judged" in shown
 
