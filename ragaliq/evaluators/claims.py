@@ -43,6 +43,7 @@ class ClaimCheck:
         chunk_ids: The ids of the case's chunks, in rank order.
         usage: What the check cost.
         context_parts: In how many parts the context was judged, because it was too long for one.
+        coverage: Share of the answer's letters and digits that its claims cover, 0 to 1.
     """
 
     status: Status
@@ -50,6 +51,7 @@ class ClaimCheck:
     chunk_ids: tuple[ChunkId, ...] = ()
     usage: JudgeUsage = JudgeUsage()
     context_parts: int = 1
+    coverage: float = 1.0
 
     @property
     def decided(self) -> tuple[ClaimDetail, ...]:
@@ -94,15 +96,31 @@ async def check_claims(
     if not asked.claims:
         return ClaimCheck(status=Status.NO_CLAIMS, chunk_ids=ids, usage=spent.usage)
     is_complete = len(asked.verdicts) == len(asked.claims)
+    claims = await claim_details(case, asked.claims, asked.verdicts, judge, evidence=asked.evidence)
     return ClaimCheck(
         status=Status.SCORED if is_complete else Status.PARTIAL,
-        claims=await claim_details(
-            case, asked.claims, asked.verdicts, judge, evidence=asked.evidence
-        ),
+        claims=claims,
+        coverage=_coverage(case.response, claims),
         chunk_ids=ids,
         usage=spent.usage,
         context_parts=asked.context_parts,
     )
+
+
+def _coverage(answer: str, claims: Sequence[ClaimDetail]) -> float:
+    """Share of an answer's letters and digits that its claims cover.
+
+    A claim in other words than the answer's has no place in it; its own length stands for it.
+    """
+    everything = sum(map(str.isalnum, answer))
+    if not everything:
+        return 1.0
+    covered, end = 0, 0
+    for start, stop in sorted(claim.answer_span for claim in claims if claim.answer_span):
+        covered += sum(map(str.isalnum, answer[max(start, end) : stop]))
+        end = max(end, stop)
+    covered += sum(sum(map(str.isalnum, c.claim)) for c in claims if c.answer_span is None)
+    return min(1.0, covered / everything)
 
 
 def require_strategy(strategy: Strategy | None, judge: LLMJudge) -> None:

@@ -36,6 +36,9 @@ __all__ = [
 ]
 
 
+_LEAST_COVERAGE = 2 / 3
+"""Share of an answer that its claims cover, below which the result says so."""
+
 _STRATEGIES = ("batched", "per_claim", "single_pass")
 
 
@@ -124,6 +127,8 @@ class ClaimEvaluator(Evaluator):
         undecided = len(check.claims) - len(check.decided)
         if undecided:
             reasoning += f" {undecided} could not be decided and are left out."
+        if check.coverage < _LEAST_COVERAGE:
+            reasoning += f" The claims cover {check.coverage:.0%} of the answer."
         if self.policy.wording is not None:
             reasoning = self.policy.wording.scored(
                 self.name, score, self.threshold, passed=self.is_passing(score)
@@ -140,7 +145,12 @@ class ClaimEvaluator(Evaluator):
 
 
 def _how_it_was_asked(check: ClaimCheck) -> dict[str, Any]:
-    return {"context_parts": check.context_parts} if check.context_parts > 1 else {}
+    asked: dict[str, Any] = {}
+    if check.context_parts > 1:
+        asked["context_parts"] = check.context_parts
+    if check.coverage < _LEAST_COVERAGE:
+        asked["coverage"] = round(check.coverage, 2)
+    return asked
 
 
 def claim_rows(claims: tuple[ClaimDetail, ...]) -> list[dict[str, Any]]:

@@ -254,6 +254,7 @@ _ACCOMPANIMENTS = re.compile(
 """What goes with a refusal without turning it into an answer: advice, what the context is about."""
 
 _CONTRASTS = re.compile(
+    r", (?:and|so|which|since|because|therefore|thus|meaning)\b|: | [–—-] |\(|"
     r"\b(?:but|however|although|though|yet|nevertheless|that said|aber|jedoch|allerdings|doch|"
     r"mais|"
     r"cependant|pero|sin embargo|ma|però|tuttavia|mas|porém|maar|echter|ale|jednak|ancak|ama|"
@@ -270,6 +271,17 @@ _MOST_SENTENCES = 40  # no refusal goes on for longer
 _SHORT = 3  # characters up to which text without spaces counts as a single word
 _DIGIT = re.compile(r"\d")
 _ASKS = re.compile(r"[?？؟;՞]\s*[\"'”’»)\]*_」』]*\s*$")
+# They assert: "It opens at nine, doesn't it?", "Did you know that it opens at nine?"
+_ASSERTS_BY_ASKING = re.compile(
+    r"^\W*did you know\b|^\W*(?:wussten sie|saviez-vous|sabías que|lo sapevi)\b"
+    r"|[,–-]\s*(?:right|correct|okay|ok|no|yes|eh|or not|don't you think|wouldn't you say|"
+    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)(?:n't| not)? "
+    r"(?:it|they|he|she|we|you|i|there|that|this)|(?:is|are|was|were|do|does|did) "
+    r"(?:it|they|he|she|we|you|i|there) not|oder|nicht wahr|stimmt's|n'est-ce pas|non|pas vrai|"
+    r"verdad|no es así|vero|giusto|não é|certo|toch|nietwaar|не так ли|правда)\s*[?？]\W*$"
+    r"|(?:吧|对吧|對吧|对吗|對嗎|ですよね|よね|지요|죠)\s*[?？]\W*$",
+    re.IGNORECASE,
+)
 _GREEK = re.compile("[\u0370-\u03ff]")
 _MARKUP = re.compile(r"[*_`#>\"“”«»]+|\[\d{1,3}\]")
 _WRITTEN_OUT = (
@@ -321,9 +333,10 @@ def is_small_talk(sentence: str) -> bool:
 
 
 def is_question(sentence: str) -> bool:
-    """Whether a sentence asks."""
+    """Whether a sentence asks, and asserts nothing by it as "..., isn't it?" does."""
     match = _ASKS.search(sentence[-20:])
-    if match is None:
+    asserted = _ASSERTS_BY_ASKING.search(sentence[:40]) or _ASSERTS_BY_ASKING.search(sentence[-40:])
+    if match is None or asserted:
         return False
     return match.group()[0] != ";" or _GREEK.search(sentence) is not None
 

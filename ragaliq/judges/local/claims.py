@@ -1,8 +1,9 @@
 """Find the claims in an answer: the sentences, list items and table rows of its prose.
 
-Claims are verbatim slices of the answer, so that they can be shown where they stand. What cannot
-be checked is left out: questions, courtesies, refusals, headings, lines that lead in to a list,
-code, bare links and citation markers.
+Claims are verbatim slices of the answer, so that they can be shown where they stand. What a reader
+sees as an assertion is one, also in a heading, a link's text, a footnote, an image's text or a tag
+question. Not claims: questions, courtesies, refusals, titles that assert nothing, lines that lead
+in to a list, code, bare links and citation markers.
 """
 
 from __future__ import annotations
@@ -21,10 +22,18 @@ __all__ = ["find_claims"]
 
 
 class Block(NamedTuple):
-    """A stretch of prose: a paragraph, a list item, or a row of a table (`is_row`)."""
+    """A stretch of prose: a paragraph, a list item, a row of a table or a title.
+
+    Attributes:
+        span: Where it stands.
+        is_row: Whether it is a row of a table.
+        is_title: Whether it is a heading, the head of a table or a footnote: a claim only where it
+            asserts something.
+    """
 
     span: Span
     is_row: bool = False
+    is_title: bool = False
 
 
 _LINE = re.compile(r"[^\n\r]+|\r\n|\n|\r")
@@ -41,12 +50,13 @@ _NOTE = re.compile(r"\s{0,3}\[\^?[\w-]{1,20}\]:\s")
 
 
 def prose(text: str) -> Iterator[Block]:
-    """The blocks of prose in `text`, in order; code, headings and rules are left out."""
+    """The blocks of prose in `text`, in order; code and rules are left out."""
     pending: Block | None = None
     for line in _outside_code(text):
         content = line.group() if line else ""
         block = _block(content, line.start()) if line else None
-        if _makes_heading(content, pending):
+        if pending and _makes_heading(content, pending):
+            yield pending._replace(is_title=True)
             pending = None
         elif block and pending and _joins(content, block, pending):
             pending = Block(Span(pending.span.start, block.span.end))
@@ -104,23 +114,23 @@ def _closes(content: str, fence: str) -> bool:
 def _block(content: str, offset: int) -> Block | None:
     """A line as prose, without its marker; None where it is no prose."""
     line = content.strip()
-    if not line or any(pattern.fullmatch(line) for pattern in (_BOLD_LINE, _RULE, _TABLE_RULE)):
-        return None
-    if _HEADING.match(content) or _NOTE.match(content):
+    if not line or _RULE.fullmatch(line) or _TABLE_RULE.fullmatch(line):
         return None
     is_row = line.startswith("|")
-    marker = _MARKER.match(content)
+    title = _HEADING.match(content) or _NOTE.match(content)
+    marker = title or _MARKER.match(content)
     start = marker.end() if marker else 0
     text = content[start:].strip(" \t|" if is_row else None)
     if not text:
         return None
     start = offset + content.index(text, start)
-    return Block(Span(start, start + len(text)), is_row)
+    is_title = title is not None or _BOLD_LINE.fullmatch(line) is not None
+    return Block(Span(start, start + len(text)), is_row, is_title)
 
 
-def _makes_heading(content: str, pending: Block | None) -> bool:
+def _makes_heading(content: str, pending: Block) -> bool:
     """Whether a line underlines the one before, as a heading or as the head of a table."""
-    if pending is None or not content.strip():
+    if not content.strip():
         return False
     if pending.is_row:
         return _TABLE_RULE.fullmatch(content.strip()) is not None
@@ -129,20 +139,42 @@ def _makes_heading(content: str, pending: Block | None) -> bool:
 
 def _joins(content: str, block: Block, pending: Block) -> bool:
     """Whether a line goes on with the paragraph before."""
-    return not (block.is_row or pending.is_row or _MARKER.match(content))
+    apart = block.is_row or pending.is_row or block.is_title or pending.is_title
+    return not (apart or _MARKER.match(content))
 
 
 # The claims in it.
 
-_LINK = re.compile(r"https?://\S+|www\.\S+|!?\[[^\]]{0,200}\]\([^)]{0,500}\)")
-_CITATION = re.compile(r"\[\^?[\w\s,;–-]{1,20}\]|【[^】]{1,40}】")
-_WORD = re.compile(r"\w+")
+_URL = re.compile(r"https?://\S+|www\.\S+")
+_LINK = re.compile(r"!?\[([^\]]{0,200})\]\([^)]{0,500}\)")  # its group is what a reader sees
+_CITATION = re.compile(r"\[\^?\w{1,20}(?:[,;–-]\s?\w{1,20}){0,9}\]|【[^】]{1,40}】")
+_WORD = re.compile(r"\w+(?:['’]\w+)?")
 _POINTERS = frozenset(
     ["", "read more", *"see source more link visit siehe quelle voir ver fuente".split()]
 )
 _SOURCES = frozenset(
     "source sources reference references citation citations quelle quellen référence références "
     "fuente fuentes".split()
+)
+# What makes a title an assertion: "Refunds are free" against "Our refund policy".
+_VERBS = frozenset(
+    "is isn't are aren't was wasn't were weren't has hasn't have had can can't cannot could "
+    "may might must will won't would should does doesn't do don't did didn't not never no "
+    "nobody nothing none takes take took costs cost opens open opened closes closed pays pay "
+    "paid gets get got needs need requires require required includes included allows allowed "
+    "offers offered starts started begins began ends ended lasts lasted runs ran ships "
+    "arrives arrived applies applied expires expired works worked makes made gives gave wins "
+    "won loses lost becomes became remains grew grows rises rose falls fell said says built "
+    "founded invented discovered died born lies stands ist sind war waren hat haben hatte "
+    "kann können muss müssen wird werden darf nicht kein keine kostet dauert gilt est sont "
+    "était ont peut doit sera n'est pas coûte dure son fue era está están tiene tienen "
+    "puede debe cuesta dura è sono ha hanno può deve non costa são tem têm pode não heeft "
+    "hebben niet geen kost duurt jest są не".split()
+)
+_ASKING = frozenset(
+    "how what when why where who whom which whose wie was wann warum wo wer welche comment quand "
+    "pourquoi où qui quel quelle cómo cuándo dónde quién qué cuál come quando perché dove chi "
+    "quale como onde quem hoe wat wanneer waarom waar".split()
 )
 _ITEM = re.compile(r"\d{1,2}[.)]\s+(?=[^\W\d_])")
 _SAYS = re.compile(r"[^\W_]")
@@ -166,11 +198,13 @@ def find_claims(answer: str) -> list[Span]:
 
 def _sentences(answer: str, language: str) -> Iterator[Span]:
     for block in prose(answer):
+        start = block.span.start
+        text = answer[start : block.span.end]
+        if block.is_title and not _asserts(text):
+            continue
         if block.is_row:
             yield block.span
             continue
-        start = block.span.start
-        text = answer[start : block.span.end]
         for sentence in split_sentences(text, language=language):
             yield Span(start + sentence.start, start + sentence.end)
 
@@ -184,13 +218,24 @@ def _without_number(answer: str, span: Span, language: str) -> Span:
 
 def _is_claim(answer: str, span: Span) -> bool:
     sentence = answer[span.start : span.end]
-    said = _CITATION.sub("", _LINK.sub("", sentence)).lower()
-    if not _SAYS.search(said) or _LEADS_IN.search(sentence[-8:]):
-        return False
-    words = " ".join(_WORD.findall(said))
-    if words in _SOURCES or (words in _POINTERS and _LINK.search(sentence)):
+    around = _CITATION.sub("", _URL.sub("", _LINK.sub("", sentence))).lower()
+    words = " ".join(_WORD.findall(around))
+    linked = _LINK.findall(sentence)
+    if not words or words in _SOURCES or (words in _POINTERS and (linked or _URL.search(sentence))):
+        return any(map(_asserts, linked))
+    if not _SAYS.search(around) or _LEADS_IN.search(sentence[-8:]):
         return False
     return not (is_question(sentence) or is_small_talk(sentence) or declines(sentence))
+
+
+def _asserts(title: str) -> bool:
+    """Whether a heading, a footnote or the text of a link says something, and not only of what."""
+    text = _CITATION.sub("", _URL.sub("", _LINK.sub(r"\1", title)))
+    words = _WORD.findall(text.lower().replace("’", "'"))
+    if not words or words[0] in _ASKING or is_question(text):
+        return False
+    ends = text.rstrip(" *_\"'”’)").endswith((".", "!", "。", "！", "।"))
+    return (ends and len(words) > 1) or not _VERBS.isdisjoint(words)
 
 
 def _unwrapped(answer: str, span: Span) -> Span:

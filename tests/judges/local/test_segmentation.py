@@ -146,3 +146,50 @@ def test_a_line_that_is_only_wrapped_goes_on():
 )
 def test_code_is_left_out_but_a_fence_that_is_never_closed_hides_no_claims(answer, expected):
     assert claims(answer) == expected
+
+
+FALSE = "The tower is 900 metres tall"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"[{FALSE}](https://example.com/a)",
+        f"- [{FALSE}](https://example.com/a)\n- [{FALSE}](https://example.com/b)",
+        f"![{FALSE}](tower.png)",
+        f"# {FALSE}",
+        f"{FALSE}\n=====",
+        f"{FALSE}.\n---",
+        f"**{FALSE}**",
+        f"| {FALSE} |\n|---|\n| x |",
+        f"It is old.[^1]\n\n[^1]: {FALSE}.",
+        f"{FALSE}, right?",
+        f"{FALSE}, isn't it?",
+        "Did you know that the tower is 900 metres tall?",
+        f"Sorry, the context does not say whether it is open, and {FALSE.lower()}.",
+        f"Sorry, the context does not say whether it is open: {FALSE.lower()}.",
+        f"[{FALSE[4:]}]",
+    ],
+)
+def test_what_a_reader_sees_as_an_assertion_is_a_claim(answer):
+    assert any("900 metres tall" in claim for claim in claims(answer))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "# The tower and its history",
+        "## 2. Opening hours",
+        "## How does it work",
+        "**Summary**",
+        "- [Refund policy](https://example.com/a)\n- [WHO report 2021](https://example.com/b)",
+        "Sources: [Refund policy](https://example.com/a)",
+        "![Chart 3](chart.png)",
+        "[^1]: https://example.com/a",
+        "[^1]: Handbook, page 3",
+        "| City | People |\n|------|--------|",
+        "Does it open at nine?",
+    ],
+)
+def test_titles_and_sources_that_assert_nothing_are_no_claims(answer):
+    assert claims(answer) == []
