@@ -18,6 +18,7 @@ from ragaliq.cli.evaluate import evaluate
 from ragaliq.cli.judge import calibrate, judge
 from ragaliq.cli.label import label
 from ragaliq.cli.report import report
+from ragaliq.cli.traces import traces
 from ragaliq.cli.worker import worker
 from ragaliq.errors import RagaliqError
 
@@ -34,6 +35,7 @@ app = typer.Typer(
 for command in (evaluate, estimate, compare, report, calibrate, label, metrics, doctor, demo):
     app.command()(command)
 app.add_typer(judge, name="judge")
+app.add_typer(traces, name="traces")
 app.add_typer(worker, name="worker")
 
 

@@ -65,6 +65,11 @@ class TraceReader(CaseReader):
                     f"{field}"
                 )
 
+    def runs(self) -> Iterator[TracedCase]:
+        """Every run of the file, those without a case as well."""
+        for spans in self._traces():
+            yield from cases_of_trace(spans, attribute_names=self._names)
+
     def _traces(self) -> Iterator[list[TraceSpan]]:
         groups = TraceGroups()
         try:

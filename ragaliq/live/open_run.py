@@ -108,9 +108,15 @@ class OpenRun:
             self._engine.tally.withdraw()
 
     def discard(self, reason: str) -> None:
-        """End a run that cannot be evaluated, counted as `incomplete_run` under `reason`."""
+        """End a run that cannot be evaluated, counted as `incomplete_run` under `reason`.
+
+        `not_rag` is counted apart: a lone call of a model, or a lone search, lacks nothing.
+        """
         if self._ended.acquire(blocking=False):
-            self._engine.tally.end("incomplete_run", reason)
+            if reason == "not_rag":
+                self._engine.tally.end("not_rag")
+            else:
+                self._engine.tally.end("incomplete_run", reason)
 
     def __del__(self) -> None:
         # Whoever followed the run is gone, say a handler that was made for one request: nobody else

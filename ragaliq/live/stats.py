@@ -25,6 +25,7 @@ Outcome = Literal[
     "queue_full",
     "shutdown",
     "incomplete_run",
+    "not_rag",
     "handed_over",
 ]
 """How a run ended. Every run that started has exactly one outcome or is still pending."""

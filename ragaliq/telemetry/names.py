@@ -118,6 +118,7 @@ RUN_OUTCOMES = (
     "queue_full",
     "shutdown",
     "incomplete_run",
+    "not_rag",
     "handed_over",
 )
 

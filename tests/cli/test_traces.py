@@ -99,3 +99,25 @@ def test_an_attribute_that_no_span_has_is_an_error(ragaliq, traces):
 
     assert done.returncode == 3
     assert "no span has the attribute 'app.chunks', which was named as the context" in done.stderr
+
+
+def test_explain_says_what_each_span_was_taken_for_and_what_was_found_where(ragaliq, traces):
+    path = traces(*run(1), *run(2, "__REDACTED__"), span("9", "LLM"))
+    done = ragaliq("traces", "explain", path)
+
+    assert done.returncode == 0, done.stderr
+    assert f"question, from input: {QUESTION}" in done.stdout
+    assert "context, from retriever: 1 chunks" in done.stdout
+    assert f"answer, from output: {ANSWER}" in done.stdout
+    assert "support: retriever, openinference, 1 documents" in done.stdout
+    assert "no case: content_hidden, question, context or answer was kept out" in done.stdout
+    assert "looked for a retriever, a tool or a vector store" in done.stdout
+    assert "1 cases; no case: 1 content_hidden, 1 not_rag" in done.stdout
+
+
+def test_explain_one_trace(ragaliq, traces):
+    path = traces(*run(1))
+    assert ragaliq("traces", "explain", path, "--trace", "AA").returncode == 0
+    done = ragaliq("traces", "explain", path, "--trace", "b")
+    assert done.returncode == 2
+    assert "no span of a trace whose id begins with b" in done.stderr

@@ -84,7 +84,7 @@ def test_a_lone_model_is_counted_as_no_rag(app, processed):
     with app.request():
         app.answer()
     assert processed.cases() == []
-    assert processed.monitor.stats().incomplete == {"not_rag": 1}
+    assert processed.monitor.stats().outcomes == {"not_rag": 1}
 
 
 def test_embeddings_alone_are_not_even_counted(app, processed):

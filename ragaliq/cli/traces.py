@@ -1,0 +1,129 @@
+"""`ragaliq traces explain`: what each span was taken for, and what was found where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ragaliq.cli.console import ExitCode, output, plain
+from ragaliq.datasets import TraceReader, read_cases
+from ragaliq.errors import ConfigurationError
+from ragaliq.traces import TracedCase
+from ragaliq.traces.cases import REASONS
+from ragaliq.traces.conventions import Kind, Step
+
+__all__ = ["traces"]
+
+traces = typer.Typer(name="traces", help="Look into files of traces.", no_args_is_help=True)
+
+_SHOWN = 100
+"""Characters of a text."""
+_MOST_STEPS = 200
+"""Of one run."""
+
+_LACKS = {
+    "no_question": "looked for a named input of the run's first span, a message of the user's to "
+    "its models, the query of its retrievers",
+    "no_answer": "looked for a named output of the run's first span, the reply of its models",
+    "not_rag": "looked for a retriever, a tool or a vector store beside a model",
+}
+
+
+@traces.callback()
+def _main() -> None:
+    """Look into files of traces."""
+
+
+@traces.command()
+def explain(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file of traces.")],
+    *,
+    trace: Annotated[
+        str, typer.Option("--trace", help="Only traces whose id begins so.", metavar="ID")
+    ] = "",
+    field: Annotated[
+        list[str] | None,
+        typer.Option("--field", help="query=ATTRIBUTE, response=..., context=..., as in evaluate."),
+    ] = None,
+) -> int:
+    """Say what each span was taken for, what was looked for, and what was found where."""
+    fields = dict(each.partition("=")[::2] for each in field or ())
+    reader = read_cases(path, file_format="traces", fields=fields, on_error="skip")
+    assert isinstance(reader, TraceReader)  # noqa: S101 - asked for by its format
+    found = False
+    reasons: Counter[str] = Counter()
+    for run in reader.runs():
+        if run.target.trace_id.startswith(trace.lower()):
+            found = True
+            reasons[run.reason] += 1
+            for line in _told(run):
+                output.print(plain(line))
+    if not found:
+        named = f" whose id begins with {trace}" if trace else ""
+        raise ConfigurationError(
+            f"{path}: no span of a trace{named} says that it is a chain, a retriever or a model"
+        )
+    cases = reasons.pop("", 0)
+    skipped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+    output.print(plain(f"{cases:,} cases" + (f"; no case: {skipped}" if skipped else "")))
+    return ExitCode.OK
+
+
+def _told(run: TracedCase) -> Iterator[str]:
+    yield f"trace {run.target.trace_id}, span {run.target.span_id}: {run.pipeline}"
+    draft = run.draft
+    if draft is None:
+        yield f"  no case: {run.reason}, {REASONS.get(run.reason, run.reason)}"
+        if run.reason in _LACKS:
+            yield f"  {_LACKS[run.reason]}"
+    else:
+        sources = draft.sources
+        yield f"  question, from {sources.question}: {_short(draft.query)}"
+        passages = draft.passages or ()
+        where = sources.context or sources.no_context or "nowhere"
+        yield f"  context, from {where}: {len(passages)} chunks"
+        for passage in passages:
+            known = "" if passage.id is None else f" ({passage.id})"
+            yield f"    {_short(passage.text)}{known}"
+        yield f"  answer, from {sources.answer}: {_short(draft.response)}"
+    yield "  spans"
+    open_steps: list[int] = []
+    for step in run.steps[:_MOST_STEPS]:
+        while open_steps and step.index > open_steps[-1]:
+            open_steps.pop()
+        yield f"    {'  ' * len(open_steps)}{step.span.name}: {_taken_for(step)}"
+        open_steps.append(step.last)
+    if len(run.steps) > _MOST_STEPS:
+        yield f"    and {len(run.steps) - _MOST_STEPS:,} more"
+    yield ""
+
+
+def _taken_for(step: Step) -> str:
+    if step.kind is Kind.NONE:
+        return "not read: it follows no known convention"
+    parts = [step.kind.value.lower(), step.convention]
+    if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
+        found = "no documents to be seen" if step.passages is None else None
+        parts.append(found or f"{len(step.passages or ())} documents")
+    elif step.kind is Kind.LLM:
+        roles = Counter(message.role for message in step.messages)
+        prompt = ", ".join(f"{count} {role}" for role, count in roles.items())
+        parts.append(f"prompt: {prompt}" if prompt else "prompt not to be seen")
+        reply = "not to be seen" if step.reply is None else _short(step.reply) or "a call of tools"
+        parts.append(f"reply: {reply}")
+    if step.span.is_error:
+        parts.append("failed")
+    if step.is_hidden:
+        parts.append("content is hidden")
+    if step.is_cut:
+        parts.append("content is cut")
+    return ", ".join(part for part in parts if part)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
