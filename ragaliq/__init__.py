@@ -30,7 +30,6 @@ from ragaliq.errors import (
 
 if TYPE_CHECKING:
     from ragaliq import telemetry
-    from ragaliq.backfill import score_batch, score_batch_schema
     from ragaliq.core.draft import CaseDraft, Passage, context_chunks
     from ragaliq.core.evaluator import Evaluator
     from ragaliq.core.policy import Fallback, ScoringPolicy
@@ -107,6 +106,7 @@ if TYPE_CHECKING:
     from ragaliq.records.phoenix import PhoenixSink
     from ragaliq.records.store import SQLiteStore, read_records
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
+    from ragaliq.tables import score_batch, score_batch_schema
     from ragaliq.telemetry.emit import TelemetryOptions, current_span_target, span_target
     from ragaliq.worker_tier.executor import CeleryExecutor
     from ragaliq.worker_tier.settings import WorkerSettings
@@ -222,7 +222,7 @@ __all__ = [
 
 
 _NAMES = {
-    "ragaliq.backfill": "score_batch score_batch_schema",
+    "ragaliq.tables": "score_batch score_batch_schema",
     "ragaliq.core.draft": "CaseDraft Passage context_chunks",
     "ragaliq.core.evaluator": "Evaluator",
     "ragaliq.core.policy": "Fallback ScoringPolicy",

@@ -20,6 +20,7 @@ from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.rehearsal import Rehearsal
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.runner import evaluate_async
+from ragaliq.telemetry.emit import TelemetryOptions
 
 __all__ = ["CostEstimate", "estimate", "estimate_async"]
 
@@ -82,6 +83,7 @@ async def estimate_async(
         judge=rehearsed,
         policy=policy,
         concurrency=1,
+        telemetry=TelemetryOptions.silent(),
     )
     return CostEstimate(cases=len(todo), usage=run.usage)
 

@@ -1,29 +1,28 @@
-"""Many cases: bounded concurrency, progress, and a summary that leaves failures out of means."""
+"""`evaluate`: many cases in, their results and a summary out."""
 
 from __future__ import annotations
 
 import logging
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from os import PathLike
 
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
+from ragaliq.core.results import Evaluation, JudgeUsage
 from ragaliq.core.sync import run_sync
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import ConfigurationError
-from ragaliq.evaluators.case import evaluate_case
-from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
+from ragaliq.errors import BudgetExceeded, ConfigurationError
+from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.records.sinks import SinkSpec, SinkStats, offline_sinks
+from ragaliq.judges.resolve import JudgeSpec
+from ragaliq.records.sinks import SinkLimits, SinkSpec, SinkStats
 from ragaliq.records.summary import MetricSummary, Summary
-from ragaliq.streaming import score_stream
-from ragaliq.telemetry.content import Redactor
-from ragaliq.traces.cases import run_of
+from ragaliq.scoring.scorer import CostCap, Scorer
+from ragaliq.telemetry.content import ContentPolicy, Redactor
+from ragaliq.telemetry.emit import TelemetryOptions
 
 __all__ = ["EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
 
@@ -41,12 +40,14 @@ class EvaluationRun(Sequence[Evaluation]):
         metrics: Summary of each metric, by name.
         usage: Tokens, requests and money of the whole run.
         sinks: What became of the results in each sink, by name.
+        is_cut: Whether `max_cost` was reached, so that not every case was begun.
     """
 
     cases: tuple[Evaluation, ...]
     metrics: Mapping[str, MetricSummary]
     usage: JudgeUsage
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)
+    is_cut: bool = False
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -64,12 +65,18 @@ def evaluate(
     evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
     judge: JudgeSpec | str = "local",
     concurrency: int = 8,
+    processes: int = 0,
     policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+    deadline: float | None = None,
+    repeats: int = 1,
+    skip: Set[str] = frozenset(),
+    max_cost: float | None = None,
     on_progress: Progress | None = None,
     sinks: Iterable[SinkSpec] = (),
     pipeline: str = "",
     capture_content: bool | None = None,
     redact: Redactor | None = None,
+    telemetry: TelemetryOptions | None = None,
 ) -> EvaluationRun:
     """`evaluate_async` for scripts and notebooks; works inside a running event loop too."""
     return run_sync(
@@ -78,12 +85,18 @@ def evaluate(
             evaluators=evaluators,
             judge=judge,
             concurrency=concurrency,
+            processes=processes,
             policy=policy,
+            deadline=deadline,
+            repeats=repeats,
+            skip=skip,
+            max_cost=max_cost,
             on_progress=on_progress,
             sinks=sinks,
             pipeline=pipeline,
             capture_content=capture_content,
             redact=redact,
+            telemetry=telemetry,
         )
     )
 
@@ -94,65 +107,106 @@ async def evaluate_async(
     evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
     judge: JudgeSpec | str = "local",
     concurrency: int = 8,
+    processes: int = 0,
     policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+    deadline: float | None = None,
+    repeats: int = 1,
+    skip: Set[str] = frozenset(),
+    max_cost: float | None = None,
     on_progress: Progress | None = None,
     sinks: Iterable[SinkSpec] = (),
     pipeline: str = "",
     capture_content: bool | None = None,
     redact: Redactor | None = None,
+    telemetry: TelemetryOptions | None = None,
 ) -> EvaluationRun:
     """Score many cases.
 
     A case whose evaluation fails gets results with the status of the failure and no score, also
-    under policies that raise for a single case: the other cases' results are never lost.
+    under policies that raise for a single case: the other cases' results are never lost. What is
+    evaluated is emitted as spans, events and metrics where the process has OpenTelemetry providers,
+    as live runs are.
 
     Args:
         cases: What to evaluate.
         evaluators: What is measured: names, classes or evaluators.
         judge: `local`, `claude`, or a judge. `RAGALIQ_JUDGE` has no say here: what a script
             costs is read in the script.
-        concurrency: Cases evaluated at the same time.
+        concurrency: Cases evaluated at the same time, in each process.
+        processes: Child processes for the embedded judge, which is work for the processor; 0 to
+            judge in this one.
         policy: For evaluators without a policy of their own.
+        deadline: Seconds each metric of a case may take; no limit by default.
+        repeats: How often each case is evaluated; the summary counts it once.
+        skip: Run ids of an earlier evaluation that need no second one: a case's id, and for its
+            second repeat `id#2`. `{record.run.run_id for record in read_records(store)}` has them.
+        max_cost: US dollars after which no further case is begun; what was begun is finished, and
+            the result says that it `is_cut`.
         on_progress: Called with (cases done, cases in all) after each case.
         sinks: Where results are stored besides: `sqlite:///path`, or sink objects. What became of
             them there is in the result's `sinks`; a sink that fails never fails the run.
-        pipeline: Names what was evaluated, in sinks.
-        capture_content: Whether the texts may enter sinks; by default from the environment, else
-            no.
-        redact: Called with each text, and its kind, before it enters a sink.
+        pipeline: Names what was evaluated, in sinks and telemetry.
+        capture_content: Whether the texts may enter sinks and telemetry; by default from the
+            environment, else no.
+        redact: Called with each text, and its kind, before it enters a sink or telemetry.
+        telemetry: The shape of what is emitted, and the providers; see `TelemetryOptions`.
 
     Raises:
-        ConfigurationError: A setting is wrong, or something else than cases was given.
+        ConfigurationError: A setting is wrong, something else than cases was given, or there is a
+            `max_cost` and the judge's price is not known.
     """
-    if concurrency < 1:
-        raise ConfigurationError(f"evaluate: concurrency must be at least 1, got {concurrency}")
+    for name, value, least in (
+        ("concurrency", concurrency, 1),
+        ("processes", processes, 0),
+        ("repeats", repeats, 1),
+    ):
+        if value < least:
+            raise ConfigurationError(f"evaluate: {name} must be at least {least}, got {value}")
     todo = _cases(cases)
-    chosen = tuple(e.with_default_policy(policy) for e in resolve_evaluators(evaluators))
-    decider = resolve_judge(judge)
-    for evaluator in chosen:
-        evaluator.require(decider)
-    async with offline_sinks(
-        sinks,
-        capture_content=capture_content,
-        redact=redact,
-        cases=len(todo),
-    ) as stores:
-
-        def evaluated(result: Evaluation, done: int) -> None:
-            stores.record(result)
-            _tell(on_progress, done, len(todo))
-
-        results = await _evaluate_all(
-            todo, chosen, decider, concurrency, evaluated, pipeline=pipeline
+    # Room for all: nobody's request waits here, so there is no reason to drop anything.
+    room = max(len(todo) * repeats, SinkLimits().max_queue)
+    scorer = Scorer(
+        judge,
+        evaluators,
+        policy=policy,
+        deadline=deadline,
+        executor=None if processes else "thread",
+        processes=max(1, processes),
+        telemetry=telemetry,
+        content=ContentPolicy.resolve(capture_content=capture_content, redact=redact),
+        sinks=sinks,
+        sink_limits=SinkLimits(max_queue=room, max_characters=sys.maxsize),
+        keeps_judge=isinstance(judge, LLMJudge),
+    )
+    summary = Summary(each.name for each in scorer.evaluators)
+    done: list[Evaluation] = []
+    is_cut = False
+    async with scorer:
+        stream = scorer.stream(
+            todo,
+            concurrency=concurrency,
+            pipeline=pipeline,
+            ended_at=time.time(),  # evaluated a second time, a case is another run in a store
+            repeats=repeats,
+            skip=skip,
+            cap=CostCap(max_cost, option="evaluate: max_cost"),
         )
-    summary = Summary(each.name for each in chosen)
-    for evaluation in results:
-        summary.add(evaluation)
+        try:
+            async with aclosing(stream):
+                async for evaluation in stream:
+                    done.append(evaluation)
+                    summary.add(evaluation)
+                    _report(on_progress, len(done), len(todo) * repeats)
+        except BudgetExceeded:
+            is_cut = True
+    places = {id(case): place for place, case in enumerate(todo)}
+    done.sort(key=lambda each: (places[id(each.case)], len(each.run.run_id), each.run.run_id))
     return EvaluationRun(
-        cases=results,
+        cases=tuple(done),
         metrics=summary.metrics,
         usage=summary.usage,
-        sinks=stores.stats(),
+        sinks=scorer.sinks.stats(),
+        is_cut=is_cut,
     )
 
 
@@ -175,30 +229,7 @@ def _cases(cases: Iterable[RAGTestCase]) -> list[RAGTestCase]:
     return todo
 
 
-async def _evaluate_all(
-    cases: Sequence[RAGTestCase],
-    evaluators: Sequence[Evaluator],
-    judge: LLMJudge,
-    concurrency: int,
-    evaluated: Callable[[Evaluation, int], None],
-    *,
-    pipeline: str,
-) -> tuple[Evaluation, ...]:
-    results: dict[int, Evaluation] = {}
-
-    async def score(place: tuple[int, RAGTestCase]) -> Mapping[str, EvaluationResult]:
-        return await evaluate_case(place[1], evaluators, judge)
-
-    stream_of_results = score_stream(enumerate(cases), score, concurrency=concurrency)
-    async with aclosing(stream_of_results) as stream:
-        async for (position, case), outcome in stream:
-            run = run_of(case, run_id=case.id, pipeline=pipeline, ended_at=time.time())
-            results[position] = Evaluation(case=case, results=outcome, run=run)
-            evaluated(results[position], len(results))
-    return tuple(results[position] for position in range(len(cases)))
-
-
-def _tell(on_progress: Progress | None, done: int, total: int) -> None:
+def _report(on_progress: Progress | None, done: int, total: int) -> None:
     if on_progress is None:
         return
     try:

@@ -21,7 +21,7 @@ from ragaliq.errors import ConfigurationError, RagaliqError
 from ragaliq.evaluators import FaithfulnessEvaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import Calibration
-from ragaliq.live.settings import (
+from ragaliq.scoring.settings import (
     ENV_CALIBRATION,
     chosen_judge,
     read_judge_settings,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -12,7 +14,6 @@ from typing import Annotated, Any, Self
 import typer
 from rich.table import Table
 
-from ragaliq.cli.campaign import Campaign
 from ragaliq.cli.console import (
     ExitCode,
     RunProgress,
@@ -40,14 +41,18 @@ from ragaliq.cli.options import (
     reader_of,
 )
 from ragaliq.cli.outputs import Outputs
-from ragaliq.cli.resume import Wanted
+from ragaliq.cli.resume import Wanted, case_digest, input_digest
 from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.results import Evaluation
 from ragaliq.datasets import CaseReader, TraceReader
-from ragaliq.errors import ConfigurationError
+from ragaliq.errors import BudgetExceeded, ConfigurationError
 from ragaliq.evaluators.metrics import RelevanceEvaluator
-from ragaliq.records import EvaluationRecord, MetricSummary
+from ragaliq.records import MetricSummary, evaluation_record
 from ragaliq.records.results_file import ResultsFile
+from ragaliq.records.sinks import SinkLimits
 from ragaliq.records.summary import TOLERANCE, Summary
+from ragaliq.scoring.scorer import CostCap, Scorer
+from ragaliq.telemetry import ContentPolicy, configure_from_environment
 from ragaliq.traces.cases import REASONS
 
 __all__ = [
@@ -91,6 +96,9 @@ def evaluate(
     fail_under: Annotated[
         list[str] | None,
         typer.Option(help="METRIC=MEAN: end with code 1 when the mean is lower; repeatable."),
+    ] = None,
+    sink: Annotated[
+        list[str] | None, typer.Option(help="Where results go too: sqlite:///path; repeatable.")
     ] = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0.0, help="US dollars after which no case is begun.")
@@ -138,31 +146,44 @@ def evaluate(
     }
     summary, done = Summary(), set[str]()
     journal = outputs.open(settings, summary, done=done, wanted=wanted, retry_failed=retry_failed)
-    campaign = Campaign(
-        chosen,
+    left = total - summary.records
+    at_once = _processes(left) if processes is None else processes
+    _export()
+    scorer = Scorer(
         decider,
-        name=data.stem,
-        concurrency=concurrency,
-        processes=_processes(total - summary.records) if processes is None else processes,
-        timeout=timeout,
-        repeats=repeats,
-        keep_text=not no_text,
-        max_cost=max_cost,
-        already_spent=summary.usage,
+        chosen,
+        deadline=timeout,
+        executor=None if at_once else "thread",
+        processes=max(1, at_once),
+        sinks=sink or (),
+        sink_limits=SinkLimits(max_queue=max(1, left), max_characters=sys.maxsize),
     )
-    work = campaign.records(reader, done=done)
+    cap = CostCap(max_cost, spent=summary.usage, option="--max-cost")
+    work = scorer.stream(
+        reader,
+        concurrency=concurrency,
+        pipeline=data.stem,
+        repeats=repeats,
+        skip=done,
+        cap=cap,
+    )
+    records = _Records(journal, summary, ContentPolicy(on_spans=not no_text, on_events=not no_text))
     asked.announce()
     try:
         with RunProgress(total, summary.records) as progress:
-            asyncio.run(_run(work, journal, summary, progress))
+            asyncio.run(_run(scorer, work, records, progress))
     except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
         option = "--resume" if outputs.journal else "--out results.jsonl"
         say_what_is_left(summary.records, total, outputs.journal, option=option)
         raise
+    except BudgetExceeded as error:
+        raise BudgetExceeded(
+            f"{error}; rerun with --resume and a higher --max-cost to continue"
+        ) from None
     finally:
         # Whatever ended the run, what was judged is shown and handed on.
         if summary.records:
-            show_summary(summary, campaign.causes)
+            show_summary(summary, records.causes)
             output.print(plain(asked.title))
             show_skipped_runs(reader)
             outputs.write()
@@ -176,22 +197,60 @@ def _processes(judgings: int) -> int:
     return (os.cpu_count() or 1) if judgings >= _WORTH_A_PROCESS else 0
 
 
+class _Records:
+    """Keeps what comes out of a run: in the results file, in the summary.
+
+    Attributes:
+        causes: What the judge's errors said, one of each class; never a text that was judged.
+    """
+
+    def __init__(self, file: ResultsFile | None, summary: Summary, content: ContentPolicy) -> None:
+        self._file, self._summary, self._content = file, summary, content
+        self.causes: dict[str, str] = {}
+
+    def keep(self, evaluation: Evaluation) -> None:
+        """Keep one evaluation."""
+        for result in evaluation.results.values():
+            if result.status.is_failure and result.error_type and result.error:
+                self.causes.setdefault(result.error_type, result.error)
+        record = evaluation_record(evaluation, content=self._content)
+        digests = {
+            "case_digest": case_digest(evaluation.case),
+            "input_digest": input_digest(evaluation.case),
+        }
+        record = record.model_copy(update=digests)
+        if self._file is not None:
+            self._file.append(record)
+        self._summary.add(record)
+
+    def close(self) -> None:
+        """Let go of the results file."""
+        if self._file is not None:
+            self._file.close()
+
+
 async def _run(
-    work: AsyncIterator[EvaluationRecord],
-    file: ResultsFile | None,
-    summary: Summary,
+    scorer: Scorer,
+    work: AsyncGenerator[Evaluation],
+    records: _Records,
     progress: RunProgress,
 ) -> None:
     try:
         with heeding_sigterm():
-            async for record in work:
-                if file is not None:
-                    file.append(record)
-                summary.add(record)
-                progress.judged(record.usage)
+            async with scorer, aclosing(work):
+                async for evaluation in work:
+                    records.keep(evaluation)
+                    progress.judged(evaluation.usage)
     finally:
-        if file is not None:
-            file.close()
+        records.close()
+
+
+def _export() -> None:
+    """Export telemetry where the environment says where to; what is evaluated is emitted then."""
+    try:
+        configure_from_environment("ragaliq")
+    except ConfigurationError as error:  # the exporter is not installed
+        errors.print(plain(f"no telemetry is exported: {error}"))
 
 
 def _count(reader: CaseReader, chosen: Sequence[Evaluator], wanted: Wanted | None) -> int:

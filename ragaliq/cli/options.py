@@ -217,7 +217,7 @@ def choose_judge(
             calibration was made for another judge. The message names the variable that is wrong.
         DatasetError: The calibration's file cannot be read.
     """
-    from ragaliq.live.settings import (
+    from ragaliq.scoring.settings import (
         ENV_CALIBRATION,
         ENV_JUDGE,
         ENV_MODEL,

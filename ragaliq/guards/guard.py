@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Unpack, get_args
 
+from ragaliq.core.checks import require_positive
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.core.suppression import is_suppressed
@@ -20,7 +21,6 @@ from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.guards.outcome import GuardResult
 from ragaliq.live.direct import RunDetails
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.settings import require_positive
 
 __all__ = ["Action", "Guard", "Step"]
 

@@ -3,9 +3,6 @@
 from ragaliq.core.suppression import is_suppressed, suppress
 from ragaliq.live.asgi import lifespan
 from ragaliq.live.job import Job
-from ragaliq.live.limits.breaker import CircuitBreaker
-from ragaliq.live.limits.budget import Budget, BudgetLine
-from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.open_run import OpenRun
 from ragaliq.live.sampling import (
@@ -19,6 +16,9 @@ from ragaliq.live.sampling import (
     SamplingRule,
 )
 from ragaliq.live.stats import MonitorStats
+from ragaliq.scoring.limits.breaker import CircuitBreaker
+from ragaliq.scoring.limits.budget import Budget, BudgetLine
+from ragaliq.scoring.limits.rate_limits import RateLimits
 
 __all__ = [
     "Budget",

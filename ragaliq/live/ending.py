@@ -92,7 +92,6 @@ class EndingMonitor(DirectEvaluation):
 
     def restart_after_fork(self) -> None:
         """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
-        self._sinks.restart_after_fork()
         self._engine = self._engine.after_fork()
         self._sampler.restart()
         self._emitter.watch(self._engine.worker, self._engine.tally)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from ragaliq.core.checks import require_positive
 from ragaliq.core.results import Evaluation
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.handing_over import HandingOver
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Submission
-from ragaliq.live.limits.breaker import CircuitBreaker
-from ragaliq.live.limits.budget import Budget
-from ragaliq.live.limits.protection import Protection
-from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.queue import RunQueue
 from ragaliq.live.reporting import Reporter, ResultCallback
 from ragaliq.live.scoring import LiveScorer
-from ragaliq.live.settings import require_kind, require_positive
 from ragaliq.live.stats import MonitorStats, Tally
 from ragaliq.live.sweeps import Sweeps
 from ragaliq.live.worker import Refusal, Worker
@@ -34,14 +29,9 @@ class EngineSettings:
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait.
         max_queue_bytes: Bytes their texts may take.
-        budget: What judging may cost.
-        judge_limits: How often the judge may be asked.
-        breaker: When to leave a failing judge alone.
         on_result: Called with each result.
         on_result_timeout: Seconds such a call may take.
         inline: Has each run's caller wait for its result; None for a background monitor.
-        on_storage_error: Told the class of each failure of a storage that limits share.
-        on_budget: Told which share of each limit of the budget is left, after each run.
 
     Raises:
         ConfigurationError: A limit is not positive, or something is of the wrong kind.
@@ -51,14 +41,9 @@ class EngineSettings:
     concurrency: int
     max_queue: int
     max_queue_bytes: int
-    budget: Budget | None
-    judge_limits: RateLimits | None
-    breaker: CircuitBreaker | None
     on_result: ResultCallback | None
     on_result_timeout: float
     inline: InlineMode | None = None
-    on_storage_error: Callable[[str], None] = lambda _: None
-    on_budget: Callable[[Mapping[str, float]], None] = lambda _: None
 
     def __post_init__(self) -> None:
         require_positive(
@@ -67,9 +52,6 @@ class EngineSettings:
             max_queue_bytes=self.max_queue_bytes,
             on_result_timeout=self.on_result_timeout,
         )
-        require_kind(Budget, budget=self.budget)
-        require_kind(RateLimits, judge_limits=self.judge_limits)
-        require_kind(CircuitBreaker, breaker=self.breaker)
         if self.on_result is not None and not callable(self.on_result):
             raise ConfigurationError(
                 f"Monitor: on_result must be a function, got {type(self.on_result).__name__}"
@@ -87,13 +69,6 @@ class Engine:
         self._settings = settings
         self._scorer = settings.scorer
         self.inline = settings.inline
-        self._protection = Protection(
-            budget=settings.budget,
-            judge_limits=settings.judge_limits,
-            breaker=settings.breaker,
-            on_storage_error=settings.on_storage_error,
-            on_budget=settings.on_budget,
-        )
         self._reporter = (
             Reporter(settings.on_result, timeout=settings.on_result_timeout)
             if settings.on_result is not None
@@ -137,15 +112,21 @@ class Engine:
 
     def stats(self) -> MonitorStats:
         """The counts now, and where queue, breaker and budget stand."""
-        return replace(
+        stats = replace(
             self.tally.snapshot(),
             executor=self._scorer.executor,
             restarts=self._scorer.restarts,
-            breaker=self._protection.breaker,
             queued=self.worker.size,
             queued_bytes=self.worker.queued_bytes,
-            budget=self._protection.budget(),
-            limits_storage=self._protection.storage,
+        )
+        limits = self._scorer.scorer.protection if isinstance(self._scorer, LiveScorer) else None
+        if limits is None:
+            return stats
+        return replace(
+            stats,
+            breaker=limits.breaker,
+            budget=limits.budget(),
+            limits_storage=limits.storage,
         )
 
     def close(self, timeout: float) -> bool:
@@ -181,7 +162,6 @@ class Engine:
 
     async def aclose(self) -> None:
         """Release the judge, the process it works in, or the broker; the worker's last work."""
-        await self._protection.aclose()
         await self._scorer.aclose()
 
     async def _score(self, submission: Submission) -> None:
@@ -194,9 +174,7 @@ class Engine:
             self._reporter.prepare()
         is_awaited = self._reporter is not None or submission.receipt is not None
         try:
-            result = await self._scorer.score(
-                submission, self.tally, self._protection, returns_unjudged=is_awaited
-            )
+            result = await self._scorer.score(submission, self.tally, returns_unjudged=is_awaited)
             if result is not None:
                 submission.settle(result)
             return result

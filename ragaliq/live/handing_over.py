@@ -14,7 +14,6 @@ from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.errors import ConfigurationError, RagaliqError
 from ragaliq.live.complaints import Complaints
 from ragaliq.live.job import Job, Submission
-from ragaliq.live.limits.protection import Protection
 from ragaliq.live.stats import Tally
 
 __all__ = ["HandingOver", "JobExecutor", "JobRefusedError", "leave_to_workers"]
@@ -101,7 +100,6 @@ class HandingOver:
         self,
         submission: Submission,
         tally: Tally,
-        protection: Protection,  # noqa: ARG002 - what judging costs is the other side's to limit
         *,
         returns_unjudged: bool = False,  # noqa: ARG002 - likewise
     ) -> None:

@@ -91,8 +91,15 @@ class Submission:
         Raises:
             pydantic.ValidationError: Something is of the wrong type; nothing is quoted.
         """
-        case = self.case.build() if isinstance(self.case, CaseDraft) else self.case
-        run = RunInfo(
+        return Job(case=self.built(), run=self.run())
+
+    def built(self) -> RAGTestCase:
+        """The case, checked; raises as `job` does."""
+        return self.case.build() if isinstance(self.case, CaseDraft) else self.case
+
+    def run(self) -> RunInfo:
+        """Where the answer came from and how it was chosen, checked; raises as `job` does."""
+        return RunInfo(
             run_id=self.run_id,
             pipeline=self.pipeline,
             framework=self.framework,
@@ -106,4 +113,3 @@ class Submission:
             response_id=self.response_id,
             ended_at=self.ended_at,
         )
-        return Job(case=case, run=run)

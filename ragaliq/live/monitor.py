@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Literal
 from uuid import UUID
 
+from ragaliq.core.checks import require_choice, require_positive
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
-from ragaliq.execution import Executor, choose_scorer
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
 from ragaliq.live.ending import EndingMonitor
@@ -22,15 +22,17 @@ from ragaliq.live.handing_over import HandingOver, JobExecutor, leave_to_workers
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
-from ragaliq.live.limits.breaker import CircuitBreaker
-from ragaliq.live.limits.budget import Budget
-from ragaliq.live.limits.rate_limits import RateLimits
 from ragaliq.live.open_run import OpenRun
 from ragaliq.live.reporting import ResultCallback
 from ragaliq.live.sampling import Sampler, Sampling
 from ragaliq.live.scoring import LiveScorer
-from ragaliq.live.settings import chosen_judge, read_settings, require_choice, require_positive
 from ragaliq.records.sinks import SinkSet, SinkSpec
+from ragaliq.scoring.execution import Executor
+from ragaliq.scoring.limits.breaker import CircuitBreaker
+from ragaliq.scoring.limits.budget import Budget
+from ragaliq.scoring.limits.rate_limits import RateLimits
+from ragaliq.scoring.scorer import Limits, Scorer
+from ragaliq.scoring.settings import chosen_judge, read_settings
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions, current_span_target
 
@@ -133,51 +135,40 @@ class Monitor(EndingMonitor):
         self._enabled = settings.enabled if enabled is None else enabled
         content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
         self._emitter = emitter = Emitter(content, telemetry)
-        self._sinks = SinkSet(sinks, content=content, on_error=emitter.metrics.sink_failed)
         self._exit_timeout = exit_timeout
         self.judge: LLMJudge | None = None  # workers elsewhere have one of their own
         scorer: LiveScorer | HandingOver
         if isinstance(executor, JobExecutor):
             leave_to_workers(given, Monitor)
             scorer = HandingOver(executor, metrics, failed=emitter.metrics.publish_failed)
-            breaker = None
+            self._sinks = SinkSet(())
         else:
             self.judge = chosen_judge(settings, judge, calibration)
-            asked = settings.executor if executor is None else executor
-            scorer = self._own_scorer(self.judge, asked, niceness=niceness, deadline=deadline)
+            judging = Scorer(
+                self.judge,
+                self.evaluators,
+                deadline=deadline,
+                limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
+                executor=settings.executor if executor is None else executor,
+                niceness=niceness,
+                telemetry=emitter,
+                sinks=sinks,
+            )
+            self._sinks = judging.sinks
+            scorer = LiveScorer(judging)
         self._engine = Engine(
             EngineSettings(
                 scorer=scorer,
                 concurrency=concurrency,
                 max_queue=max_queue,
                 max_queue_bytes=max_queue_bytes,
-                budget=budget,
-                judge_limits=judge_limits,
-                breaker=breaker,
                 on_result=on_result,
                 on_result_timeout=on_result_timeout,
-                on_storage_error=emitter.metrics.limits_storage_failed,
-                on_budget=emitter.metrics.budget_left,
                 inline=InlineMode(inline_timeout) if mode == "inline" else None,
             )
         )
         self._emitter.watch(self._engine.worker, self._engine.tally)
         watch_process(self)
-
-    def _own_scorer(
-        self, judge: LLMJudge, executor: str | None, *, niceness: int, deadline: float
-    ) -> LiveScorer:
-        for evaluator in self.evaluators:
-            evaluator.require(judge)
-        cases = choose_scorer(executor, judge=judge, evaluators=self.evaluators, niceness=niceness)
-        return LiveScorer(
-            self.evaluators,
-            cases,
-            judge=judge,
-            emitter=self._emitter,
-            sinks=self._sinks,
-            deadline=deadline,
-        )
 
     def __repr__(self) -> str:
         names = ", ".join(evaluator.name for evaluator in self.evaluators)

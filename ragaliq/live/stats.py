@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage
-from ragaliq.live.limits.breaker import BreakerState
-from ragaliq.live.limits.budget import BudgetLine
-from ragaliq.live.limits.fleet import StorageState
 from ragaliq.records.sinks import SinkStats
+from ragaliq.scoring.limits.breaker import BreakerState
+from ragaliq.scoring.limits.budget import BudgetLine
+from ragaliq.scoring.limits.fleet import StorageState
 
 __all__ = ["MonitorStats", "Outcome", "Tally"]
 

@@ -29,6 +29,7 @@ _OPTIONS = {
     "ragaliq_judge": "who decides: local (the default) or claude",
     "ragaliq_model": "Claude's model",
     "ragaliq_max_cost": "US dollars that all tests together may spend on the judge",
+    "ragaliq_sinks": "where results are stored: sqlite:///path, several with blanks between them",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 
 import ragaliq.pytest_plugin as plugin
@@ -20,9 +21,10 @@ from ragaliq.errors import (
     JudgeTimeoutError,
 )
 from ragaliq.evaluators import get_evaluator
-from ragaliq.evaluators.case import evaluate_case
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.pytest_plugin.session import RagSession
+from ragaliq.scoring.scorer import Scorer
+from ragaliq.traces.cases import run_of
 
 __all__ = ["RagAssertionError", "assert_rag"]
 
@@ -76,11 +78,15 @@ def assert_rag(
     __tracebackhide__ = True
     session = plugin.current_session() or RagSession()
     decider = session.judge if judge is None else resolve_judge(judge)
-    evaluators = _evaluators(thresholds, policy)
-    for evaluator in evaluators:
-        evaluator.require(decider)
+    scorer = Scorer(
+        decider,
+        _evaluators(thresholds, policy),
+        telemetry=session.emitter,
+        sinks=session.sinks,
+        keeps_judge=True,
+    )
     session.require_budget()
-    results = run_sync(evaluate_case(case, evaluators, decider))
+    results = run_sync(_results(scorer, case))
     session.count(results)
     for result in results.values():
         _require_a_judgement(result)
@@ -88,6 +94,13 @@ def assert_rag(
     if failed:
         raise RagAssertionError("\n".join(_message(case, failed)), results)
     return results
+
+
+async def _results(scorer: Scorer, case: RAGTestCase) -> Mapping[str, EvaluationResult]:
+    async with scorer:
+        # Asserted a second time, a case is another run in a store.
+        run = run_of(case, run_id=case.id, pipeline="", ended_at=time.time())
+        return (await scorer.score(case, run)).results
 
 
 def _evaluators(thresholds: Mapping[str, float], policy: ScoringPolicy) -> list[Evaluator]:

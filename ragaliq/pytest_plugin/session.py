@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,9 @@ from ragaliq.errors import BudgetExceeded, ConfigurationError
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.pytest_plugin.totals import Totals
+from ragaliq.records.sinks import SinkSpec
+from ragaliq.scoring.scorer import CostCap
+from ragaliq.telemetry import ContentPolicy, Emitter
 
 if TYPE_CHECKING:
     import pytest
@@ -26,6 +29,7 @@ class RagSession:
         judge: Who decides, unless a test says otherwise.
         model: Claude's model.
         max_cost: US dollars this process may spend; None for no limit.
+        sinks: Where results are stored besides.
     """
 
     def __init__(
@@ -34,8 +38,11 @@ class RagSession:
         *,
         model: str | None = None,
         max_cost: float | None = None,
+        sinks: Sequence[SinkSpec] = (),
     ) -> None:
         self.totals = Totals()
+        self.sinks = sinks
+        self.emitter = Emitter(ContentPolicy.resolve())
         self._default: JudgeSpec | str = judge
         self._model = model
         self._max_cost = max_cost
@@ -57,6 +64,7 @@ class RagSession:
             _option(config, "ragaliq_judge") or "local",
             model=_option(config, "ragaliq_model") or None,
             max_cost=None if max_cost is None else max_cost / workers,
+            sinks=_option(config, "ragaliq_sinks").split(),
         )
 
     @property
@@ -83,17 +91,11 @@ class RagSession:
             BudgetExceeded: The ceiling is reached.
             ConfigurationError: There is a ceiling, but the judge's price is not known.
         """
-        if self._max_cost is None:
-            return
-        spent = self.totals.usage.cost_usd
-        if spent is None:
-            raise ConfigurationError(
-                "--ragaliq-max-cost cannot be held: what this judge's model costs is not known"
-            )
-        if spent >= self._max_cost > 0 or (self._max_cost == 0 and spent > 0):
+        cap = CostCap(self._max_cost, spent=self.totals.usage, option="--ragaliq-max-cost")
+        if cap.is_reached:
             raise BudgetExceeded(
-                f"the tests have spent ${spent:.4f} on the judge, of ${self._max_cost:.4f} in "
-                "this process; raise --ragaliq-max-cost to go on"
+                f"the tests have spent ${cap.spent.cost_usd:.4f} on the judge, of "
+                f"${self._max_cost:.4f} in this process; raise --ragaliq-max-cost to continue"
             )
 
     def count(self, results: Mapping[str, EvaluationResult]) -> None:

@@ -10,11 +10,10 @@ import asyncio
 import contextlib
 import heapq
 import logging
-import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -29,7 +28,7 @@ from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread
 from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.records.record import EvaluationRecord, evaluation_record
-from ragaliq.telemetry.content import ContentPolicy, Redactor
+from ragaliq.telemetry.content import ContentPolicy
 
 __all__ = [
     "ErrorHook",
@@ -40,13 +39,11 @@ __all__ = [
     "SinkSpec",
     "SinkStats",
     "in_turn",
-    "offline_sinks",
 ]
 
 logger = logging.getLogger(__name__)
 
 _SETTLING = 0.25  # seconds for it at least
-_OFFLINE_CLOSE = 60.0  # seconds to wait for sinks when everything is evaluated
 
 ErrorHook = Callable[[str, str], object]
 """Called with the sink's name and the kind of each failed attempt."""
@@ -227,29 +224,6 @@ class SinkSet:
     def restart_after_fork(self) -> None:
         """In a forked child: start anew; what waits in the parent is stored by the parent."""
         self._lanes = self._new_lanes()
-
-
-@contextlib.asynccontextmanager
-async def offline_sinks(
-    sinks: Iterable[SinkSpec],
-    *,
-    capture_content: bool | None,
-    redact: Redactor | None,
-    cases: int,
-) -> AsyncIterator[SinkSet]:
-    """The sinks of a run over cases; at its end, however it comes, what is pending is stored.
-
-    Raises:
-        ConfigurationError: A spec names no sink, or the environment asks for nonsense.
-    """
-    content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
-    # Room for all: nobody's request waits here, so there is no reason to drop anything.
-    limits = SinkLimits(max_queue=max(cases, SinkLimits().max_queue), max_characters=sys.maxsize)
-    opened = SinkSet(sinks, content=content, limits=limits)
-    try:
-        yield opened
-    finally:
-        await asyncio.to_thread(opened.close, _OFFLINE_CLOSE)
 
 
 def in_turn(timeout: float, *steps: Callable[[float], bool], at_least: float = 0.0) -> bool:

@@ -4,6 +4,7 @@ Emitting needs only the OpenTelemetry API. `configure` sets up the SDK for appli
 none; nothing here does so behind the application's back.
 """
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from ragaliq.telemetry.content import ContentPolicy
@@ -19,6 +20,7 @@ __all__ = [
     "TelemetryOptions",
     "TelemetrySetup",
     "configure",
+    "configure_from_environment",
 ]
 
 
@@ -29,3 +31,27 @@ def __getattr__(name: str) -> Any:
 
         return getattr(setup, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def configure_from_environment(service_name: str) -> bool:
+    """`configure` where the environment says where to export to and nothing is set up yet.
+
+    Args:
+        service_name: Resource attribute `service.name`, unless `OTEL_SERVICE_NAME` says another.
+
+    Returns:
+        Whether something was set up.
+
+    Raises:
+        ConfigurationError: The OTLP exporter is not installed.
+    """
+    from opentelemetry import trace
+
+    kinds = ("", "TRACES_", "METRICS_", "LOGS_")
+    is_wanted = any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in kinds)
+    if not is_wanted or type(trace.get_tracer_provider()).__name__ != "ProxyTracerProvider":
+        return False
+    from ragaliq.telemetry.setup import configure
+
+    configure(service_name=os.environ.get("OTEL_SERVICE_NAME") or service_name)
+    return True

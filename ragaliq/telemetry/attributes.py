@@ -103,8 +103,9 @@ def root_attributes(run: RunInfo, lag: float) -> Attributes:
         names.TARGET_SOURCE: identifier(run.target.source) if run.target else "none",
         names.SAMPLING_PROBABILITY: run.sampling_probability,
         names.SAMPLING_REASON: identifier(run.sampling_reason),
-        names.EVALUATION_LAG: lag,
     }
+    if lag:  # none offline
+        attributes[names.EVALUATION_LAG] = lag
     if run.target:
         attributes[names.TARGET_TRACE_ID] = run.target.trace_id
         attributes[names.TARGET_SPAN_ID] = run.target.span_id

@@ -107,6 +107,15 @@ class TelemetryOptions:
         self._settle("claim_detail", ClaimDetailLevel, names.ENV_CLAIM_DETAIL)
         self._settle("on_unsampled", OnUnsampled, names.ENV_ON_UNSAMPLED)
 
+    @classmethod
+    def silent(cls) -> TelemetryOptions:
+        """Options with which nothing is emitted, such as for evaluations that are only tried."""
+        return cls(
+            tracer_provider=trace.NoOpTracerProvider(),
+            logger_provider=_logs.NoOpLoggerProvider(),
+            meter_provider=metrics.NoOpMeterProvider(),
+        )
+
     def scope_of(self, target: SpanTarget | None) -> OnUnsampled:
         """What is emitted about a run with this target."""
         if target is None or target.is_sampled:

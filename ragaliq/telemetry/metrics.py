@@ -147,11 +147,12 @@ class MetricsRecorder:
         Args:
             run: The evaluated run.
             results: Its results.
-            lag: Seconds between the end of the run and the start of its evaluation.
+            lag: Seconds between the end of the run and the start of its evaluation; 0 offline.
             target: The context of the evaluated span.
         """
         pipeline = self._bounded({names.PIPELINE_NAME: run.pipeline})
-        self._lag.record(lag, pipeline, context=target)
+        if lag:
+            self._lag.record(lag, pipeline, context=target)
         for result in results.values():
             self._record_result(result, pipeline, target)
         for claim in distinct_claims(results):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.context import attach, detach, set_value
 
 from ragaliq._private import suppress_instrumentation_key
+from ragaliq.core.checks import require_positive
 from ragaliq.core.sync import LoopThread
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.handing_over import JobExecutor, JobRefusedError
 from ragaliq.live.job import Job
-from ragaliq.live.settings import require_positive
 from ragaliq.worker_tier.broker import broker_url, celery_app
 from ragaliq.worker_tier.message import message_of
 from ragaliq.worker_tier.publisher import Publisher

@@ -47,7 +47,7 @@ def suitable_pool(settings: WorkerSettings) -> Pool:
     """Processes for the embedded judge, threads for all others."""
     from ragaliq.judges.calibration import CalibratedJudge
     from ragaliq.judges.local import LocalJudge
-    from ragaliq.live.settings import chosen_judge, read_settings
+    from ragaliq.scoring.settings import chosen_judge, read_settings
 
     judge = chosen_judge(read_settings(), settings.judge, settings.calibration)
     screen = judge.judge if isinstance(judge, CalibratedJudge) else judge

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ragaliq.core.checks import require_kind, require_positive
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
-from ragaliq.live.limits.breaker import CircuitBreaker
-from ragaliq.live.limits.budget import Budget
-from ragaliq.live.limits.rate_limits import RateLimits
-from ragaliq.live.settings import require_kind, require_positive
 from ragaliq.records.sinks import SinkSpec
+from ragaliq.scoring.limits.breaker import CircuitBreaker
+from ragaliq.scoring.limits.budget import Budget
+from ragaliq.scoring.limits.rate_limits import RateLimits
 from ragaliq.telemetry.content import Redactor
 from ragaliq.telemetry.emit import TelemetryOptions
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from ragaliq import ConfigurationError, score_batch
-from ragaliq.backfill.judges import judge_of_process
 from ragaliq.judges.local import LocalJudge
+from ragaliq.tables import judge_of_process
 
 TABLE = pa.Table.from_pylist(
     [{"question": "When?", "answer": "The shop opens at 9.", "contexts": ["Open at 9."]}]

@@ -23,7 +23,7 @@ def claude(monkeypatch):
         monkeypatch.setenv("ANTHROPIC_API_KEY", f"key-{len(started)}")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         # The judge is the process's: another server needs another one.
-        monkeypatch.setattr("ragaliq.backfill.judges._JUDGES", {})
+        monkeypatch.setattr("ragaliq.tables._JUDGES", {})
         return server
 
     yield start

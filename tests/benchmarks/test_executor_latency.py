@@ -142,7 +142,7 @@ def test_in_a_process_judging_leaves_the_application_its_latency(report):
             variant.block(chain)
 
     thread, process = variants["executor='thread'"], variants["executor='process'"]
-    child = process.monitor._engine._scorer.cases._child
+    child = process.monitor._engine._scorer.scorer._executions[0]._child
     report(
         [
             f"{PER_SECOND} requests a second, every answer judged; ms, medians of {ROUNDS} blocks",
@@ -163,14 +163,15 @@ def test_in_a_process_judging_leaves_the_application_its_latency(report):
 
 @pytest.mark.benchmark
 def test_the_process_is_ready_in_a_few_imports_time(report):
-    from ragaliq.execution.child import Child
-    from ragaliq.execution.plan import write_plan
+    from ragaliq.core.sync import WorkThread
+    from ragaliq.scoring.execution import Child, write_plan
 
     evaluators = Monitor(judge="local", executor="thread").evaluators
 
     async def start():
         began = time.perf_counter()
-        child = await Child.start(write_plan(evaluators, LocalJudge()) | {"niceness": 0})
+        plan = write_plan(evaluators, LocalJudge()) | {"niceness": 0}
+        child = await Child.start(plan, WorkThread("start"))
         seconds, held = time.perf_counter() - began, memory(child.pid)
         await child.aclose()
         return seconds, held

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq.live.settings import read_settings
+from ragaliq.scoring.settings import read_settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/pages/settings.md"

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
-from ragaliq.live.limits import fleet_budget, protection
-from ragaliq.live.limits.fleet_budget import SharedBudget
-from ragaliq.live.limits.turns import Turns
+from ragaliq.scoring.limits import fleet_budget, protection
+from ragaliq.scoring.limits.fleet_budget import SharedBudget
+from ragaliq.scoring.limits.turns import Turns
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="r")

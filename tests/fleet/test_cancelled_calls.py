@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from ragaliq import Budget, JudgeUsage, RateLimits
-from ragaliq.live.limits.fleet_budget import SharedBudget
-from ragaliq.live.limits.turns import Turns
+from ragaliq.scoring.limits.fleet_budget import SharedBudget
+from ragaliq.scoring.limits.turns import Turns
 
 MOMENTS = range(40)
 

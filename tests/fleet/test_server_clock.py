@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from ragaliq import RateLimits
-from ragaliq.live.limits.turns import Turns
+from ragaliq.scoring.limits.turns import Turns
 
 SPENT = "ragaliq:{rates:default}:requests:spent"
 HOUR = 3_600_000

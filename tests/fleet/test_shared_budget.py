@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from ragaliq import Budget, JudgeUsage
-from ragaliq.live.limits import fleet_budget
-from ragaliq.live.limits.budget_ledger import BudgetLedger
-from ragaliq.live.limits.fleet_budget import SharedBudget
+from ragaliq.scoring.limits import fleet_budget
+from ragaliq.scoring.limits.budget_ledger import BudgetLedger
+from ragaliq.scoring.limits.fleet_budget import SharedBudget
 
 
 def cost(usd=None, tokens=0):

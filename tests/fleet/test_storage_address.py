@@ -10,7 +10,7 @@ import pytest
 from redis_server import RedisServer
 
 from ragaliq import Budget, ConfigurationError, Monitor, RAGTestCase, RateLimits
-from ragaliq.live.limits.turns import Turns
+from ragaliq.scoring.limits.turns import Turns
 from ragaliq.testing import ScriptedJudge
 
 

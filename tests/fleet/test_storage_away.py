@@ -10,8 +10,8 @@ import pytest
 from redis import Redis
 
 from ragaliq import Budget, ConfigurationError, JudgeUsage, Monitor, RAGTestCase, RateLimits
-from ragaliq.live.limits.fleet_budget import SharedBudget
-from ragaliq.live.limits.turns import Turns
+from ragaliq.scoring.limits.fleet_budget import SharedBudget
+from ragaliq.scoring.limits.turns import Turns
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="r")

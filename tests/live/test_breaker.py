@@ -20,7 +20,7 @@ from ragaliq import (
     JudgeTimeoutError,
     RAGTestCase,
 )
-from ragaliq.live.limits.breaker import Circuit
+from ragaliq.scoring.limits.breaker import Circuit
 from ragaliq.telemetry.emit import TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.live.limits.windows import SLOTS, Window
+from ragaliq.scoring.limits.windows import SLOTS, Window
 
 LIMIT, LENGTH = 100, 60.0
 

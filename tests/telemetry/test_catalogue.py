@@ -38,7 +38,7 @@ def emitted(sdk, run, results):
     for detail in ("spans", "arrays"):
         options = TelemetryOptions(claim_detail=detail, **sdk.providers)
         content = ContentPolicy(on_spans=True, on_events=True)
-        with Emitter(content, options).evaluation(run) as emission:
+        with Emitter(content, options).evaluation(run, lag=1.0) as emission:
             emission.record(results)
     seen = {"root": {}, "metric": {}, "claim": {}, "event": {}}
     for span in sdk.spans():

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, Protocol
 
+from ragaliq.core.checks import require_positive
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.sampling.finished import FinishedRun
-from ragaliq.live.settings import require_positive
 
 __all__ = ["OnCondition", "OnError", "OnFeedback", "OnLowScore", "OnTag", "SamplingRule"]
 

@@ -13,12 +13,12 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext
 
 from ragaliq._private import suppress_instrumentation_key
+from ragaliq.core.checks import require_positive
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.open_run import OpenRun
-from ragaliq.live.settings import require_positive
 from ragaliq.live.tracing.copied import begins_run, copied
 from ragaliq.live.tracing.following import Bounds
 from ragaliq.live.tracing.reading import UnitReader

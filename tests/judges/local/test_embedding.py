@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragaliq.errors import JudgeAPIError, JudgeResponseError
-from ragaliq.execution.plan import obstacle
 from ragaliq.judges.local import LocalJudge
+from ragaliq.scoring.execution import obstacle
 
 
 def vectors(*pairs):

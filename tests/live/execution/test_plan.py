@@ -21,8 +21,7 @@ from ragaliq import (
     get_evaluator,
     list_evaluators,
 )
-from ragaliq.execution.channel import Channel
-from ragaliq.execution.plan import case_data, read_evaluators, write_plan
+from ragaliq.scoring.execution import Channel, case_data, read_evaluators, write_plan
 
 OWN = ("chunk_utility", "context_precision", "context_recall", "faithfulness")
 POLICIES = (ScoringPolicy.LIVE, ScoringPolicy.RAGAS, ScoringPolicy.PROMPTFOO, None)

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from ragaliq import Status
-from ragaliq.execution import child as child_module
-from ragaliq.execution import process as process_module
+from ragaliq.scoring import execution
 
 
 def statuses(result):
@@ -103,7 +102,7 @@ def test_a_run_that_could_not_be_handed_over_is_given_to_the_next_process(
 def test_a_process_that_hangs_is_ended_after_the_deadline(
     monitor_of, claims, child_of, has_ended, monkeypatch
 ):
-    monkeypatch.setattr(process_module, "_GRACE", 0.5)
+    monkeypatch.setattr(execution, "_GRACE", 0.5)
     reported = []
     monitor = monitor_of(judge="local", executor="process", deadline=0.5, on_result=reported.append)
     monitor.submit(claims)
@@ -173,7 +172,7 @@ def test_killed_at_random_every_run_still_has_one_outcome(monitor_of, claims, ch
 class TestNoStart:
     @pytest.fixture(autouse=True)
     def _at_once(self, monkeypatch):
-        monkeypatch.setattr(process_module, "_FIRST_PAUSE", 0.0)
+        monkeypatch.setattr(execution, "_FIRST_PAUSE", 0.0)
 
     def judged_in_the_thread(self, monitor_of, claims, caplog, why):
         reported = []
@@ -192,18 +191,18 @@ class TestNoStart:
         def forbidden(*_, **__):
             raise PermissionError
 
-        monkeypatch.setattr(child_module.subprocess, "Popen", forbidden)
+        monkeypatch.setattr(execution.subprocess, "Popen", forbidden)
         self.judged_in_the_thread(monitor_of, claims, caplog, "PermissionError")
 
     def test_where_it_ends_at_once_too(self, monitor_of, claims, caplog, monkeypatch):
-        monkeypatch.setattr(child_module, "_PROGRAM", "import os; os._exit(3)")
+        monkeypatch.setattr(execution, "_PROGRAM", "import os; os._exit(3)")
         self.judged_in_the_thread(monitor_of, claims, caplog, "exit code 3")
 
     def test_where_another_version_answers_too(self, monitor_of, claims, caplog, monkeypatch):
-        monkeypatch.setattr(child_module, "__version__", "0.0")
+        monkeypatch.setattr(execution, "__version__", "0.0")
         self.judged_in_the_thread(monitor_of, claims, caplog, "another version")
 
     def test_where_it_never_gets_ready_too(self, monitor_of, claims, caplog, monkeypatch):
-        monkeypatch.setattr(child_module, "_PROGRAM", "import time; time.sleep(60)")
-        monkeypatch.setattr(child_module, "_START_WITHIN", 0.1)
+        monkeypatch.setattr(execution, "_PROGRAM", "import time; time.sleep(60)")
+        monkeypatch.setattr(execution, "_START_WITHIN", 0.1)
         self.judged_in_the_thread(monitor_of, claims, caplog, "exit code -9")

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from ragaliq.core.results import JudgeUsage
-from ragaliq.live.limits.budget import Budget, BudgetLine
-from ragaliq.live.limits.budget_ledger import BudgetLedger, Reservation, shown, whole
-from ragaliq.live.limits.fleet import FleetAccount, StorageState
-from ragaliq.live.limits.fleet.options import IN_MEMORY
+from ragaliq.scoring.limits.budget import Budget, BudgetLine
+from ragaliq.scoring.limits.budget_ledger import BudgetLedger, Reservation, shown, whole
+from ragaliq.scoring.limits.fleet import FleetAccount, StorageState
+from ragaliq.scoring.limits.fleet.options import IN_MEMORY
 
 __all__ = ["SharedBudget", "budget_at_work"]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ragaliq.live.settings import require_positive
+from ragaliq.core.checks import require_positive
 
 __all__ = ["BreakerState", "Circuit", "CircuitBreaker"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragaliq.live.limits.windows import Window
+from ragaliq.scoring.limits.windows import Window
 
 __all__ = ["Batch", "Outbox"]
 

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 from uuid import uuid4
 
-from ragaliq.live.limits.fleet.outbox import Batch, Outbox
-from ragaliq.live.limits.fleet.reply import Reply
-from ragaliq.live.limits.fleet.storage import ANSWERS_WITHIN, SharedStorage, StorageAwayError
-from ragaliq.live.limits.windows import Window
+from ragaliq.scoring.limits.fleet.outbox import Batch, Outbox
+from ragaliq.scoring.limits.fleet.reply import Reply
+from ragaliq.scoring.limits.fleet.storage import ANSWERS_WITHIN, SharedStorage, StorageAwayError
+from ragaliq.scoring.limits.windows import Window
 
 __all__ = ["FleetAccount"]
 

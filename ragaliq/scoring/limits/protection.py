@@ -10,13 +10,13 @@ from ragaliq.core.pacing import paced
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.errors import JudgeProcessError, RateLimitedError
-from ragaliq.live.limits.breaker import BreakerState, Circuit, CircuitBreaker
-from ragaliq.live.limits.budget import Budget, BudgetLine
-from ragaliq.live.limits.budget_ledger import Reservation
-from ragaliq.live.limits.fleet import StorageState
-from ragaliq.live.limits.fleet_budget import SharedBudget, budget_at_work
-from ragaliq.live.limits.rate_limits import RateLimits
-from ragaliq.live.limits.turns import RunPace, Turns
+from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
+from ragaliq.scoring.limits.budget import Budget, BudgetLine
+from ragaliq.scoring.limits.budget_ledger import Reservation
+from ragaliq.scoring.limits.fleet import StorageState
+from ragaliq.scoring.limits.fleet_budget import SharedBudget, budget_at_work
+from ragaliq.scoring.limits.rate_limits import RateLimits
+from ragaliq.scoring.limits.turns import RunPace, Turns
 
 __all__ = ["Judging", "Protection"]
 

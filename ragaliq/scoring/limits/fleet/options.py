@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.limits.fleet.address import client_for
-from ragaliq.live.limits.fleet.storage import ANSWERS_WITHIN
+from ragaliq.scoring.limits.fleet.address import client_for
+from ragaliq.scoring.limits.fleet.storage import ANSWERS_WITHIN
 
 __all__ = ["IN_MEMORY", "require_fleet"]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragaliq.core.results import JudgeUsage
-from ragaliq.live.limits.budget import Budget, BudgetLine
-from ragaliq.live.limits.windows import Window
+from ragaliq.scoring.limits.budget import Budget, BudgetLine
+from ragaliq.scoring.limits.windows import Window
 
 __all__ = ["BudgetLedger", "Cost", "Reservation", "shown", "whole"]
 

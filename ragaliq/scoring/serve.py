@@ -17,9 +17,8 @@ from ragaliq._version import __version__
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.case import evaluate_case
-from ragaliq.execution.channel import Channel, Message
-from ragaliq.execution.plan import read_evaluators, read_judge
 from ragaliq.judges.base import LLMJudge
+from ragaliq.scoring.execution import Channel, Message, read_evaluators, read_judge
 
 __all__ = ["main"]
 

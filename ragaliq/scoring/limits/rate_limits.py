@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ragaliq.core.checks import require_limits
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.limits.fleet import require_fleet
-from ragaliq.live.settings import require_limits
+from ragaliq.scoring.limits.fleet import require_fleet
 
 __all__ = ["RateLimits"]
 

@@ -12,7 +12,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, Literal
 
 from ragaliq.errors import RagaliqError
-from ragaliq.live.limits.fleet.address import client_for, connections_of
+from ragaliq.scoring.limits.fleet.address import client_for, connections_of
 
 if TYPE_CHECKING:
     from limits.aio.storage import RedisStorage
@@ -34,7 +34,7 @@ class StorageAwayError(RagaliqError):
 
 @cache
 def _source(script: str) -> str:
-    folder = files("ragaliq.live.limits.fleet") / "scripts"
+    folder = files("ragaliq.scoring.limits.fleet") / "scripts"
     return "\n".join((folder / f"{name}.lua").read_text("utf-8") for name in ("windows", script))
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from ragaliq.core.pacing import Turn
 from ragaliq.core.results import JudgeUsage
-from ragaliq.live.limits.fleet import FleetAccount, StorageState
-from ragaliq.live.limits.fleet.options import IN_MEMORY
-from ragaliq.live.limits.rate_limits import RateLimits
-from ragaliq.live.limits.windows import Window
+from ragaliq.scoring.limits.fleet import FleetAccount, StorageState
+from ragaliq.scoring.limits.fleet.options import IN_MEMORY
+from ragaliq.scoring.limits.rate_limits import RateLimits
+from ragaliq.scoring.limits.windows import Window
 
 __all__ = ["RunPace", "Turns"]
 

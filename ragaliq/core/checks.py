@@ -1,0 +1,76 @@
+"""What settings must be; messages name the setting and its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ragaliq.errors import ConfigurationError
+
+__all__ = ["require_choice", "require_kind", "require_limits", "require_positive"]
+
+# Larger amounts, of calls, tokens or millionths of a dollar, are not counted exactly everywhere.
+_MOST, _MOST_USD = 1e15, 1e9
+
+
+def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
+    """Refuse settings that are not numbers above zero.
+
+    Args:
+        owner: Whose settings they are.
+        **settings: By name.
+
+    Raises:
+        ConfigurationError: One is not; the message names it.
+    """
+    for name, value in settings.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not value > 0:  # type: ignore[operator]  # neither is NaN
+            raise ConfigurationError(f"{owner}: {name} must be a positive number, got {value!r}")
+
+
+def require_limits(owner: str, limits: Mapping[str, float]) -> None:
+    """Refuse limits that cannot be counted.
+
+    Args:
+        owner: Where they are given, for the message.
+        limits: By name; US dollars where it begins with `usd`, else calls or tokens.
+
+    Raises:
+        ConfigurationError: One is not above zero, no whole number of calls or tokens, or too large.
+    """
+    require_positive(**{f"{owner}.{name}": limit for name, limit in limits.items()})
+    for name, limit in limits.items():
+        is_money = name.startswith("usd")
+        most = _MOST_USD if is_money else _MOST
+        if limit > most:
+            raise ConfigurationError(
+                f"Monitor: {owner}.{name} must be at most {most:g}, got {limit!r}; "
+                "leave it out for no limit"
+            )
+        if not is_money and limit != int(limit):
+            raise ConfigurationError(
+                f"Monitor: {owner}.{name} must be a whole number, got {limit!r}"
+            )
+
+
+def require_kind(kind: type, **settings: object) -> None:
+    """Refuse settings that are there and of another kind.
+
+    Raises:
+        ConfigurationError: One is; the message names it.
+    """
+    for name, value in settings.items():
+        if value is not None and not isinstance(value, kind):
+            raise ConfigurationError(
+                f"Monitor: {name} must be a {kind.__name__}, got {type(value).__name__}"
+            )
+
+
+def require_choice(value: str, *choices: str, name: str) -> None:
+    """Refuse a setting that is none of its choices.
+
+    Raises:
+        ConfigurationError: It is not; the message names it.
+    """
+    if value not in choices:
+        raise ConfigurationError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

@@ -1,0 +1,565 @@
+"""`Scorer`, the only place where a case is judged.
+
+Whatever a case comes from (a run of an application, a file, a list, a table, a test, a message), it
+passes here: limits, metrics, the judge in this thread or in a child process, telemetry, sinks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+
+from ragaliq.core.backoff import pause_before_retry
+from ragaliq.core.checks import require_kind, require_positive
+from ragaliq.core.draft import CaseDraft
+from ragaliq.core.evaluator import Evaluator, judge_name
+from ragaliq.core.policy import ScoringPolicy
+from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
+from ragaliq.core.run import RunInfo
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError, StoreError
+from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
+from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+from ragaliq.records.record import evaluation_id, run_id_of
+from ragaliq.records.sinks import SinkLimits, SinkSet, SinkSpec
+from ragaliq.scoring.execution import Execution, Executor, choose_executor
+from ragaliq.scoring.limits.breaker import CircuitBreaker
+from ragaliq.scoring.limits.budget import Budget
+from ragaliq.scoring.limits.protection import Judging, Protection
+from ragaliq.scoring.limits.rate_limits import RateLimits
+from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.emit import Emitter, TelemetryOptions
+from ragaliq.telemetry.metrics import MetricsRecorder
+from ragaliq.traces.cases import run_of
+
+__all__ = ["CostCap", "Limits", "Scorer"]
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_PAUSE = 60.0
+# Seconds to wait for sinks when everything is evaluated.
+_SINKS_WITHIN = 60.0
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What stands between cases and the judge.
+
+    Attributes:
+        budget: What judging may cost in an hour and a day; None for no limit.
+        judge_limits: How often the judge may be asked in a minute; None for no limit.
+        breaker: When to leave a failing judge alone; None never to.
+
+    Raises:
+        ConfigurationError: One is of another kind.
+    """
+
+    budget: Budget | None = None
+    judge_limits: RateLimits | None = None
+    breaker: CircuitBreaker | None = None
+
+    def __post_init__(self) -> None:
+        require_kind(Budget, budget=self.budget)
+        require_kind(RateLimits, judge_limits=self.judge_limits)
+        require_kind(CircuitBreaker, breaker=self.breaker)
+
+
+class CostCap:
+    """A cap on what judging may cost, in US dollars.
+
+    Args:
+        max_cost: From here on nothing more is begun; None for no cap. With 0, what is free goes on.
+        spent: What was spent before.
+        option: What the user knows the cap by.
+
+    Attributes:
+        spent: Tokens, requests and money so far.
+        max_cost: The cap.
+        option: What the user knows it by.
+    """
+
+    def __init__(
+        self,
+        max_cost: float | None,
+        *,
+        spent: JudgeUsage | None = None,
+        option: str = "max_cost",
+    ) -> None:
+        self.max_cost = max_cost
+        self.spent = spent or JudgeUsage()
+        self.option = option
+
+    def add(self, usage: JudgeUsage) -> None:
+        """Take in what something cost."""
+        self.spent += usage
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether nothing more may be begun.
+
+        Raises:
+            ConfigurationError: There is a cap, and the judge's price is not known.
+        """
+        if self.max_cost is None:
+            return False
+        cost = self.spent.cost_usd
+        if cost is None:
+            raise ConfigurationError(
+                f"{self.option} cannot be held: what this judge's model costs is not known"
+            )
+        return cost > 0 and cost >= self.max_cost
+
+
+class _FailedForNowError(Exception):
+    """No metric got an answer from the judge, which may pass; nothing was emitted or stored."""
+
+
+class _Todo(NamedTuple):
+    case: RAGTestCase
+    run: RunInfo
+
+
+class Scorer:
+    """Judges cases, one at a time or a stream of many; several may be in work at the same time.
+
+    Belongs to the event loop that first uses it. Left as an asynchronous context manager, it has
+    the sinks store what is pending and releases everything.
+
+    Args:
+        judge: `local`, `claude`, or a judge.
+        metrics: What is measured: names, classes or evaluators.
+        policy: For evaluators without a policy of their own.
+        deadline: Seconds each metric of a case may take; None for no limit.
+        limits: What stands between cases and the judge; None for nothing.
+        executor: Where judging happens: `thread`, `process`, or None for the process where it is of
+            use and possible.
+        processes: How many, where it happens in processes.
+        niceness: How far such a process steps back for others, 0 (not at all) to 19.
+        telemetry: The shape of what is emitted and the providers, or an emitter to share.
+        content: Whether the application's texts may enter telemetry and sinks; by default from the
+            environment, else no. An emitter brings its own.
+        sinks: Where results are stored: `sqlite:///path`, or sink objects.
+        sink_limits: How much may wait for a sink.
+        attempts: How often a case is judged while no metric gets an answer.
+        backoff: Seconds before the second attempt; each later pause is twice as long.
+        waits_for_judge: Seconds a case waits for a breaker that is open.
+        waits_for_sinks: Whether a case is done only when a sink has stored its record.
+        keeps_judge: Whether the judge stays open at the end, for others that use it.
+
+    Attributes:
+        judge: Who decides.
+        evaluators: What is measured.
+        emitter: Where telemetry goes.
+        sinks: Where results go.
+        protection: The limits at work in this process; None where there are none.
+
+    Raises:
+        ConfigurationError: A setting is wrong, the judge cannot be built, or it cannot decide one
+            of the metrics.
+    """
+
+    def __init__(
+        self,
+        judge: JudgeSpec | str,
+        metrics: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+        *,
+        policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+        deadline: float | None = None,
+        limits: Limits | None = None,
+        executor: str | None = "thread",
+        processes: int = 1,
+        niceness: int = 0,
+        telemetry: TelemetryOptions | Emitter | None = None,
+        content: ContentPolicy | None = None,
+        sinks: Iterable[SinkSpec] = (),
+        sink_limits: SinkLimits | None = None,
+        attempts: int = 1,
+        backoff: float = 1.0,
+        waits_for_judge: float = 0.0,
+        waits_for_sinks: bool = False,
+        keeps_judge: bool = False,
+    ) -> None:
+        if deadline is not None:
+            require_positive(deadline=deadline)
+        self.judge = resolve_judge(judge)
+        self.evaluators = tuple(
+            evaluator.with_default_policy(policy) for evaluator in resolve_evaluators(metrics)
+        )
+        for evaluator in self.evaluators:
+            evaluator.require(self.judge)
+        if isinstance(telemetry, Emitter):
+            self.emitter = telemetry
+        else:
+            self.emitter = Emitter(content or ContentPolicy.resolve(), telemetry)
+        self.sinks = SinkSet(
+            sinks,
+            content=self.emitter.content,
+            limits=sink_limits,
+            on_error=self.emitter.metrics.sink_failed,
+        )
+        self._deadline, self._limits = deadline, limits
+        self._attempts, self._backoff = attempts, backoff
+        self._waits_for_judge, self._waits_for_sinks = waits_for_judge, waits_for_sinks
+        self._keeps_judge = keeps_judge
+        self._executor, self._processes, self._niceness = executor, processes, niceness
+        self._agreement = _AgreementWatch(self.judge, self.emitter.metrics)
+        self._start()
+
+    def _start(self) -> None:
+        """What each process has for itself."""
+        limits, metrics = self._limits, self.emitter.metrics
+        self.protection: Protection | None = None
+        if limits is not None:
+            self.protection = Protection(
+                budget=limits.budget,
+                judge_limits=limits.judge_limits,
+                breaker=limits.breaker,
+                on_storage_error=metrics.limits_storage_failed,
+                on_budget=metrics.budget_left,
+            )
+        first = self._new_execution()
+        further = self._processes - 1 if first.executor == "process" else 0
+        self._executions = [first, *(self._new_execution() for _ in range(further))]
+        self._turn = itertools.cycle(self._executions)
+
+    def _new_execution(self) -> Execution:
+        return choose_executor(
+            self._executor,
+            judge=self.judge,
+            evaluators=self.evaluators,
+            niceness=self._niceness,
+        )
+
+    # --- one case -----------------------------------------------------------------------------
+
+    async def score(
+        self,
+        case: RAGTestCase | CaseDraft,
+        run: RunInfo | None = None,
+        *,
+        metrics: Collection[str] = (),
+        lag: float = 0.0,
+    ) -> Evaluation:
+        """Judge a case, emit and store the results.
+
+        Args:
+            case: Question, context and answer; a draft is built once the limits let it pass.
+            run: Where the answer came from; by default what the case says.
+            metrics: What is measured; by default what the run's sampling chose, else everything.
+            lag: Seconds since the end of a live run; 0 for all others.
+
+        Returns:
+            A result for every metric. One that failed has a status that says so and no score.
+
+        Raises:
+            BudgetExceeded: The budget leaves no room for it; the judge was not asked.
+            CircuitOpenError: The breaker is open; the judge was not asked.
+            StoreError: With `waits_for_sinks`: no sink stored the record.
+            pydantic.ValidationError: Something in a draft is of the wrong type; nothing is quoted.
+        """
+        if run is None:
+            built = case.build() if isinstance(case, CaseDraft) else case
+            case, run = built, run_of(built, run_id=built.id, pipeline="")
+        evaluation = await self._judged(case, run, metrics, lag)
+        if self._waits_for_sinks:
+            stored = map(asyncio.wrap_future, self.sinks.store(evaluation))
+            outcomes = await asyncio.gather(*stored)
+            if outcomes and "written" not in outcomes:
+                raise StoreError("no sink stored the result", kind="unrecorded")
+        else:
+            self.sinks.record(evaluation)
+        return evaluation
+
+    async def _judged(
+        self,
+        case: RAGTestCase | CaseDraft,
+        run: RunInfo,
+        metrics: Collection[str],
+        lag: float,
+    ) -> Evaluation:
+        attempt = waits = 1
+        until = time.monotonic() + self._waits_for_judge
+        while True:
+            try:
+                return await self._attempt(
+                    case, run, metrics, lag, is_last=attempt >= self._attempts
+                )
+            except _FailedForNowError:
+                self.emitter.metrics.job("retried")
+                await asyncio.sleep(self._pause(attempt))
+                attempt += 1
+            except CircuitOpenError:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise
+                await asyncio.sleep(min(left, self._pause(waits)))
+                waits += 1
+
+    def _pause(self, attempt: int) -> float:
+        return pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
+
+    async def _attempt(
+        self,
+        case: RAGTestCase | CaseDraft,
+        run: RunInfo,
+        metrics: Collection[str],
+        lag: float,
+        *,
+        is_last: bool,
+    ) -> Evaluation:
+        evaluators = self.chosen(metrics or run.metric_probabilities)
+        async with self._let_through(case) as judging:
+            built = case.build() if isinstance(case, CaseDraft) else case
+            with self.emitter.evaluation(run, lag=lag) as emission:
+                results = await next(self._turn).evaluate(
+                    built, evaluators, deadline=self._deadline
+                )
+                judging.results = results
+                if not is_last and _unanswered(results):
+                    raise _FailedForNowError
+                emission.record(results)
+        self._agreement.record()
+        return Evaluation(case=built, results=results, run=run, lag=lag)
+
+    @asynccontextmanager
+    async def _let_through(self, case: RAGTestCase | CaseDraft) -> AsyncIterator[Judging]:
+        if self.protection is None:
+            yield Judging()
+            return
+        async with self.protection.judging(case) as judging:
+            if judging == "over_budget":
+                raise BudgetExceeded("the case was not evaluated: the budget is used up")
+            if judging == "circuit_open":
+                raise CircuitOpenError("the judge was not asked: it failed too often in a row")
+            yield judging
+
+    def chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
+        """The evaluators of these metrics; all of them where none is named."""
+        if not metrics:
+            return self.evaluators
+        return [evaluator for evaluator in self.evaluators if evaluator.name in metrics]
+
+    def unjudged(self, metrics: Collection[str] = ()) -> dict[str, EvaluationResult]:
+        """The results of a case that the breaker kept from the judge."""
+        return {each.name: self._unjudged[each.name] for each in self.chosen(metrics)}
+
+    @cached_property
+    def _unjudged(self) -> Mapping[str, EvaluationResult]:
+        error = CircuitOpenError("the judge was not asked: it failed too often in a row")
+        return {
+            evaluator.name: evaluator.failure_result(error, self.judge)
+            for evaluator in self.evaluators
+        }
+
+    async def is_recorded(self, run: RunInfo, metrics: Collection[str] = ()) -> bool:
+        """Whether a sink has a run's record, so that it was judged and paid for already."""
+        return await self.sinks.holds(self.record_id(run, metrics))
+
+    def record_id(self, run: RunInfo, metrics: Collection[str] = ()) -> str:
+        """The id that the record of a run will have; see `EvaluationRecord`."""
+        name, model = judge_name(self.judge), getattr(self.judge, "model", None)
+        model = model if isinstance(model, str) else None
+        return evaluation_id(run, [(each.name, name, model) for each in self.chosen(metrics)])
+
+    # --- many cases ---------------------------------------------------------------------------
+
+    async def stream(
+        self,
+        cases: Iterable[RAGTestCase],
+        *,
+        concurrency: int = 8,
+        pipeline: str = "",
+        ended_at: float = 0.0,
+        repeats: int = 1,
+        skip: Set[str] = frozenset(),
+        cap: CostCap | None = None,
+    ) -> AsyncGenerator[Evaluation]:
+        """Judge cases and yield what comes out as soon as it is there, in bounded memory.
+
+        When the consumer stops, so does the work.
+
+        Args:
+            cases: Read as they are needed.
+            concurrency: Cases judged at the same time, in each process.
+            pipeline: Names what is evaluated, where a case does not say so itself.
+            ended_at: Unix time in seconds of the runs, where a case does not say so itself. In
+                stores it tells the evaluations of one case at several times apart.
+            repeats: How often each case is judged; see `run_id_of`.
+            skip: Ids of runs that were judged before.
+            cap: What all of it may cost. What each case cost is counted once the consumer asks for
+                the next one, and has kept it therefore.
+
+        Raises:
+            BudgetExceeded: The cap is reached. What was in work by then has been finished and
+                yielded, since it was paid for; nothing was begun after it.
+            ConfigurationError: There is a cap and the judge's price is not known.
+        """
+        cap = cap or CostCap(None)
+        is_cut = False
+
+        def todo() -> Iterator[_Todo]:
+            nonlocal is_cut
+            for case in cases:
+                for repeat in range(repeats):
+                    run_id = run_id_of(case.id, repeat)
+                    if run_id in skip:
+                        continue
+                    if cap.is_reached:
+                        is_cut = True
+                        return
+                    run = run_of(case, run_id=run_id, pipeline=pipeline, ended_at=ended_at)
+                    yield _Todo(case, run)
+
+        async def score(item: _Todo) -> Evaluation:
+            return await self.score(item.case, item.run)
+
+        at_once = concurrency * len(self._executions)
+        async with aclosing(_side_by_side(todo(), score, concurrency=at_once)) as evaluations:
+            async for evaluation in evaluations:
+                yield evaluation
+                cap.add(evaluation.usage)
+        if is_cut:
+            raise BudgetExceeded(
+                f"${cap.spent.cost_usd:.4f} is spent, of {cap.option} {cap.max_cost:g}"
+            )
+
+    # --- the engine's state and its end -------------------------------------------------------
+
+    @property
+    def executor(self) -> Executor:
+        """Where cases are evaluated now."""
+        return self._executions[0].executor
+
+    @property
+    def restarts(self) -> int:
+        """How often a process that judges had to be started again."""
+        return sum(execution.restarts for execution in self._executions)
+
+    def restart_after_fork(self) -> None:
+        """In a forked child: processes, limits and what waits for sinks stay the parent's."""
+        for execution in self._executions:
+            execution.disown()
+        self.sinks.restart_after_fork()
+        self._start()
+
+    async def aclose(self) -> None:
+        """Release the judge, the processes and the storage of limits; sinks are closed apart."""
+        if self.protection is not None:
+            await self.protection.aclose()
+        for execution in self._executions:
+            await execution.aclose()
+        if not self._keeps_judge:
+            await self.judge.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.sinks.close, _SINKS_WITHIN)
+        await self.aclose()
+
+
+def _unanswered(results: Mapping[str, EvaluationResult]) -> bool:
+    return bool(results) and all(result.status.is_unanswered for result in results.values())
+
+
+async def _side_by_side(
+    items: Iterable[Item], work: Callable[[Item], Awaitable[Result]], *, concurrency: int
+) -> AsyncGenerator[Result]:
+    """Do the work on each item and yield what comes out, at most `concurrency` at a time.
+
+    The next item is read only when there is room. When the consumer stops, so does the work.
+
+    Raises:
+        Exception: Whatever `work` raised first.
+    """
+    waiting = iter(items)
+    running: set[asyncio.Task[Result]] = set()
+
+    async def done(item: Item) -> Result:
+        return await work(item)
+
+    try:
+        while True:
+            for item in itertools.islice(waiting, concurrency - len(running)):
+                running.add(asyncio.create_task(done(item)))
+            if not running:
+                return
+            finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in finished:
+                yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+class _Agreement(Protocol):
+    @property
+    def first(self) -> str: ...
+    @property
+    def second(self) -> str: ...
+    @property
+    def accepted_rate(self) -> float | None: ...
+    @property
+    def escalated_rate(self) -> float | None: ...
+
+
+@runtime_checkable
+class _Cascade(Protocol):
+    def agreement(self) -> Sequence[_Agreement]: ...
+
+
+class _AgreementWatch:
+    """Records how often the judges of a cascade agree; of any other judge, nothing."""
+
+    def __init__(self, judge: LLMJudge, metrics: MetricsRecorder) -> None:
+        self._judge = judge if isinstance(judge, _Cascade) else None
+        self._metrics = metrics
+        self._recorded: Sequence[_Agreement] = ()
+
+    def record(self) -> None:
+        """Record what has changed since the last time; never raises."""
+        if self._judge is None:
+            return
+        try:
+            now = self._judge.agreement()
+            if now == self._recorded:
+                return
+            self._recorded = now
+            for pair in now:
+                rates = {"accepted": pair.accepted_rate, "escalated": pair.escalated_rate}
+                for route, rate in rates.items():
+                    if rate is not None:
+                        self._metrics.agreed(pair.first, pair.second, route=route, share=rate)
+        except Exception as error:  # noqa: BLE001 - a judge of the user's may mean something else
+            logger.debug("a judge's agreement could not be read: %s", type(error).__name__)
+            self._judge = None

@@ -1,0 +1,406 @@
+"""`score_batch`: a table in, the same table with scores and claims out.
+
+For engines that work batch by batch, such as Ray Data and Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.policy import ScoringPolicy
+from ragaliq.core.sync import run_sync
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.datasets.cases import (
+    FIELDS,
+    case_of,
+    is_absent,
+    plain_name,
+    recognised,
+    require_known,
+)
+from ragaliq.datasets.rows import Row, RowError
+from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
+from ragaliq.evaluators.metrics import ClaimEvaluator, ContextEvaluator
+from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
+from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec, resolve_judge
+from ragaliq.records.sinks import SinkSpec
+from ragaliq.scoring.scorer import CostCap, Scorer
+from ragaliq.tables.kinds import (
+    UNREADABLE,
+    Outcome,
+    Table,
+    UnscoredRow,
+    cells_of,
+    columns_of,
+    schema_of,
+    table_of,
+)
+from ragaliq.telemetry.content import ContentPolicy, Redactor
+from ragaliq.telemetry.emit import TelemetryOptions
+
+__all__ = ["judge_of_process", "score_batch", "score_batch_schema"]
+
+T = TypeVar("T")
+
+
+def score_batch(
+    table: T,
+    *,
+    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    judge: JudgeSpec | str = "local",
+    model: str | None = None,
+    calibration: CalibrationSpec | None = None,
+    columns: Mapping[str, str] | None = None,
+    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+    concurrency: int = 8,
+    deadline: float | None = None,
+    max_cost: float | None = None,
+    claims: bool = True,
+    prefix: str = "",
+    sinks: Iterable[SinkSpec] = (),
+    pipeline: str = "",
+    capture_content: bool | None = None,
+    redact: Redactor | None = None,
+    telemetry: TelemetryOptions | None = None,
+) -> T:
+    """Score every row of a table, for engines that hand over a batch at a time.
+
+    For each metric the columns `METRIC_score` (null where there is none), `METRIC_passed`,
+    `METRIC_status`, `METRIC_error` and `METRIC_claims` are added after the table's own, and
+    `ragaliq_judge`, `ragaliq_model`, `ragaliq_tokens`, `ragaliq_cost_usd` for the row; their types
+    are those of `score_batch_schema`. The rows stay in their order. A row that is no case has the
+    status `bad_row` and in `METRIC_error` what is wrong with it.
+
+    Keeps nothing between calls but the judge, of which a process makes one for the same `judge`,
+    `model` and `calibration`. Works in any thread, and inside a running event loop, which it holds
+    up.
+
+    Args:
+        table: A `pandas.DataFrame`, `pyarrow.Table` or `pyarrow.RecordBatch`; it stays as it is.
+        evaluators: What is measured: names, classes or evaluators.
+        judge: `local`, `claude`, a cascade such as `local>claude`, or a judge.
+        model: Claude's model.
+        calibration: For the judge that is named, or the file it is in.
+        columns: A case's field to the column it is in, such as `{"query": "frage"}`; a nested
+            field with a dot. By default columns are recognised by the names data-set files use.
+        policy: For evaluators without a policy of their own.
+        concurrency: Rows evaluated at the same time.
+        deadline: Seconds each metric of a row may take; no limit by default.
+        max_cost: US dollars after which no further row of this table is begun; those rows have the
+            status `over_budget`.
+        claims: Whether the claims, which are texts of the answer, are in the result.
+        prefix: Put before the name of every column that is added.
+        sinks: Where results are stored besides, as for `evaluate`.
+        pipeline: Names what was evaluated, in sinks and telemetry.
+        capture_content: Whether the texts may enter sinks and telemetry; by default from the
+            environment, else no.
+        redact: Called with each text, and its kind, before it enters a sink or telemetry.
+        telemetry: The shape of what is emitted, and the providers; see `TelemetryOptions`.
+
+    Raises:
+        ConfigurationError: A setting is wrong, pyarrow is missing, or the table is of no known
+            kind or has one of the added columns already.
+        DatasetError: A column is missing, or two look like one field.
+    """
+    _require_settings(concurrency, prefix, policy)
+    given = table_of(table)
+    chosen = resolve_evaluators(evaluators)
+    schema = schema_of(chosen, claims=claims, prefix=prefix)
+    _require_free(given.names, schema.names)
+    places = _find_columns(given.names, columns or {}, needed=_needed(chosen))
+    decider = judge_of_process(judge, model=model, calibration=calibration)
+    scorer = Scorer(
+        decider,
+        chosen,
+        policy=policy,
+        deadline=deadline,
+        telemetry=telemetry,
+        content=ContentPolicy.resolve(capture_content=capture_content, redact=redact),
+        sinks=sinks,
+        keeps_judge=True,
+    )
+    rows = _Rows(scorer, claims=claims)
+    cap = CostCap(max_cost, option="score_batch: max_cost")
+    cases = _cases_of(given, places)
+    run_sync(rows.score(cases, concurrency=concurrency, pipeline=pipeline, cap=cap))
+    scored: T = given.with_columns(columns_of(rows.cells(given.rows), decider, schema))
+    return scored
+
+
+def score_batch_schema(
+    *,
+    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    claims: bool = True,
+    prefix: str = "",
+) -> Any:
+    """The columns that `score_batch` adds, as a `pyarrow.Schema`, for engines that ask beforehand.
+
+    Args:
+        evaluators: As for `score_batch`.
+        claims: As for `score_batch`.
+        prefix: As for `score_batch`.
+
+    Raises:
+        ConfigurationError: An evaluator is not known, or pyarrow is missing.
+    """
+    return schema_of(resolve_evaluators(evaluators), claims=claims, prefix=prefix)
+
+
+def _require_settings(concurrency: object, prefix: object, policy: object) -> None:
+    is_whole = isinstance(concurrency, int) and not isinstance(concurrency, bool)
+    if not is_whole or concurrency < 1:  # type: ignore[operator]
+        raise ConfigurationError(
+            f"score_batch: concurrency must be a whole number from 1, got {concurrency!r}"
+        )
+    if not isinstance(prefix, str):
+        raise ConfigurationError(f"score_batch: prefix must be a text, got {prefix!r}")
+    if not isinstance(policy, ScoringPolicy):
+        raise ConfigurationError(
+            f"score_batch: policy must be a ScoringPolicy, got {type(policy).__name__}"
+        )
+
+
+def _require_free(names: Sequence[str], added: Sequence[str]) -> None:
+    taken = [name for name in added if name in names]
+    if taken:
+        raise ConfigurationError(
+            f"the table has the column {taken[0]!r} already, as if it had been scored before; "
+            "drop it, or give the new columns a prefix=..."
+        )
+
+
+def _needed(evaluators: Iterable[Evaluator]) -> list[str]:
+    # Without its column every row's context would be empty, and every answer look unsupported.
+    reads_context = any(isinstance(e, ClaimEvaluator | ContextEvaluator) for e in evaluators)
+    return ["query", "response", *(["context"] if reads_context else [])]
+
+
+class _Rows:
+    """The rows as they are scored: of a result only what goes into the table is kept."""
+
+    def __init__(self, scorer: Scorer, *, claims: bool) -> None:
+        self._scorer, self._claims = scorer, claims
+        self._cells: dict[int, list[Any]] = {}
+        self._places: dict[int, int] = {}  # of the cases in work, each by its identity
+
+    async def score(
+        self,
+        rows: Iterable[RAGTestCase | UnscoredRow],
+        *,
+        concurrency: int,
+        pipeline: str,
+        cap: CostCap,
+    ) -> None:
+        async with self._scorer as scorer:
+            stream = scorer.stream(
+                self._good(rows),
+                concurrency=concurrency,
+                pipeline=pipeline,
+                ended_at=time.time(),
+                cap=cap,
+            )
+            with suppress(BudgetExceeded):  # the rows that were not begun say so
+                async with aclosing(stream):
+                    async for evaluation in stream:
+                        self._keep(self._places.pop(id(evaluation.case)), evaluation.results)
+
+    def cells(self, rows: int) -> Iterator[list[Any]]:
+        """What is added to each row, in their order."""
+        over = UnscoredRow("over_budget", "max_cost was reached before this row")
+        for place in range(rows):
+            yield self._cells.get(place) or self._cells_of(over)
+
+    def _good(self, rows: Iterable[RAGTestCase | UnscoredRow]) -> Iterator[RAGTestCase]:
+        for place, row in enumerate(rows):
+            if isinstance(row, UnscoredRow):
+                self._keep(place, row)
+            else:
+                self._places[id(row)] = place
+                yield row
+
+    def _keep(self, place: int, outcome: Outcome) -> None:
+        self._cells[place] = self._cells_of(outcome)
+
+    def _cells_of(self, outcome: Outcome) -> list[Any]:
+        return cells_of(outcome, self._scorer.evaluators, claims=self._claims)
+
+
+# --- the rows as cases ------------------------------------------------------------------------
+
+
+def _cases_of(table: Table, places: Mapping[str, _Place]) -> Iterator[RAGTestCase | UnscoredRow]:
+    """Each row in its order."""
+    columns = {field: table.values(place.column) for field, place in places.items()}
+    for row in range(table.rows):
+        cells = {field: values[row] for field, values in columns.items()}
+        try:
+            yield _case(row, cells, places)
+        except RowError as error:
+            yield UnscoredRow("bad_row", str(error).partition(": ")[2])
+        except Exception as error:  # noqa: BLE001 - a cell may be any object: one row, not the batch
+            yield UnscoredRow("bad_row", f"the row cannot be read ({type(error).__name__})")
+
+
+def _case(row: int, cells: Mapping[str, Any], places: Mapping[str, _Place]) -> RAGTestCase:
+    where = f"row {row + 1}"
+    values = {field: _inside(cell, places[field].path) for field, cell in cells.items()}
+    for field, value in values.items():
+        if value is UNREADABLE:
+            raise RowError(f"{where}: column {places[field].name!r} holds a value that is no text")
+    present = {field: value for field, value in values.items() if not is_absent(value)}
+    for field in ("query", "response"):
+        if field not in present:
+            raise RowError(f"{where}: the {field} is empty (column {places[field].name!r})")
+    return case_of(Row(where, present), {})
+
+
+def _inside(value: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+# --- which column is which field --------------------------------------------------------------
+
+# What scores depend on. The others only label a case, and their odd values would spoil rows for
+# nothing: they are read where `columns` names them.
+_RECOGNISED = ("query", "context", "response", "expected_answer", "expected_facts")
+_SHOWN = 30
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a field is: a column, and in it the names of nested fields.
+
+    Attributes:
+        column: The column's number.
+        path: What to look up in its values, one after the other.
+        name: As the user would write it.
+    """
+
+    column: int
+    path: tuple[str, ...]
+    name: str
+
+
+def _find_columns(
+    names: Sequence[str], own_names: Mapping[str, str], *, needed: Sequence[str]
+) -> dict[str, _Place]:
+    """Find each field's column.
+
+    Args:
+        names: The table's columns.
+        own_names: Field to column; a nested field with a dot.
+        needed: Fields that must be there.
+
+    Raises:
+        ConfigurationError: `own_names` has a field that cases do not have, or a column that the
+            table does not have.
+        DatasetError: A needed field is missing, or two columns claim one.
+    """
+    _require_names(own_names)
+    found = {field: _named(field, name, names) for field, name in own_names.items()}
+    for field in _RECOGNISED:
+        if field not in own_names:
+            place = _recognised(field, names)
+            found.update({} if place is None else {field: place})
+    for field in needed:
+        if field not in found:
+            raise DatasetError(
+                f"no column was found for the {field}: {_present(names)}. Name it one of "
+                f"{', '.join(FIELDS[field])}, or say which it is with columns={{{field!r}: ...}}"
+            )
+    return found
+
+
+def _require_names(own_names: object) -> None:
+    if not isinstance(own_names, Mapping):
+        raise ConfigurationError(
+            "columns must be a mapping of fields to columns, such as {'query': 'frage'}, "
+            f"got {type(own_names).__name__}"
+        )
+    require_known(own_names, argument="columns")
+    for field, name in own_names.items():
+        if not isinstance(name, str):
+            raise ConfigurationError(
+                f"columns: the {field}'s column must be its name as a text, got {name!r}"
+            )
+
+
+def _named(field: str, name: str, names: Sequence[str]) -> _Place:
+    if names.count(name) == 1:
+        return _Place(names.index(name), (), name)
+    if name in names:
+        raise DatasetError(f"{names.count(name)} columns are called {name!r}; rename all but one")
+    root, *path = name.split(".")
+    if path and names.count(root) == 1:
+        return _Place(names.index(root), tuple(path), name)
+    raise ConfigurationError(
+        f"columns: there is no column {name!r} for the {field}: {_present(names)}"
+    )
+
+
+def _recognised(field: str, names: Sequence[str]) -> _Place | None:
+    meant = [place for place, name in enumerate(names) if recognised(name) == field]
+    if field == "context" and meant:
+        # Other tools keep an ideal context beside the one that was retrieved.
+        meant = [min(meant, key=lambda place: FIELDS["context"].index(plain_name(names[place])))]
+    if len(meant) > 1:
+        several = " and ".join(repr(names[place]) for place in meant)
+        raise DatasetError(
+            f"the columns {several} both look like the {field}; say which with "
+            f"columns={{{field!r}: ...}}"
+        )
+    return _Place(meant[0], (), names[meant[0]]) if meant else None
+
+
+def _present(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:40]) for name in names[:_SHOWN])
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"the table's columns are {shown}{more}" if names else "the table has no columns"
+
+
+# --- one judge a process: an engine's worker scores thousands of batches -----------------------
+
+_Key = tuple[int, str, str | None, tuple[str, int] | None]
+
+_JUDGES: dict[_Key, LLMJudge] = {}
+
+
+def judge_of_process(
+    judge: JudgeSpec | str, *, model: str | None, calibration: CalibrationSpec | None
+) -> LLMJudge:
+    """The judge that is meant, the same for the same words; a judge that is given, as it is.
+
+    Raises:
+        ConfigurationError: See `resolve_judge`.
+    """
+    written = calibration is None or isinstance(calibration, str | Path)
+    if not isinstance(judge, str) or not written:
+        return resolve_judge(judge, model=model, calibration=calibration)
+    # A forked worker must not use its parent's connections.
+    key = (os.getpid(), judge, model, _stamp(calibration))
+    known = _JUDGES.get(key)
+    if known is None:
+        made = resolve_judge(judge, model=model, calibration=calibration)
+        # One wins where several threads make the first. There is no lock to hold over a fork.
+        known = _JUDGES.setdefault(key, made)
+    return known
+
+
+def _stamp(calibration: CalibrationSpec | None) -> tuple[str, int] | None:
+    """The file and when it was written: a new calibration makes another judge."""
+    if not isinstance(calibration, str | Path):
+        return None
+    try:
+        return str(calibration), Path(calibration).stat().st_mtime_ns
+    except OSError:
+        return str(calibration), 0

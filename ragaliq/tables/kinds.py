@@ -1,0 +1,257 @@
+"""The kinds of tables that are taken, and the columns that are added to them.
+
+Arrow is loaded when a table is scored and not before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ragaliq.core.evaluator import Evaluator, judge_name
+from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage
+from ragaliq.errors import ConfigurationError
+from ragaliq.judges.base import LLMJudge
+
+__all__ = [
+    "UNREADABLE",
+    "Outcome",
+    "Table",
+    "UnscoredRow",
+    "cells_of",
+    "columns_of",
+    "schema_of",
+    "table_of",
+]
+
+UNREADABLE = object()
+"""In the place of a value that its column holds and Python cannot read."""
+
+
+def _load_arrow() -> Any:
+    """The module `pyarrow`.
+
+    Raises:
+        ConfigurationError: It is not installed.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ConfigurationError(
+            "scoring tables needs pyarrow: pip install 'ragaliq[parquet]'"
+        ) from None
+    return pa
+
+
+def _values_of(column: Any) -> list[Any]:
+    """A column's values as Python's; `UNREADABLE` for one that cannot be read.
+
+    Engines check neither that a text is UTF-8 nor that a date is one of Python's.
+    """
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        return [_value(scalar) for scalar in column]
+
+
+def _value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        return UNREADABLE
+
+
+def _valid_text(text: str) -> str:
+    """`text` as Arrow can hold it: half of a surrogate pair, which is no character, is replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+@dataclass(frozen=True)
+class UnscoredRow:
+    """A row that was not scored.
+
+    Attributes:
+        status: The status of each of its metrics: `bad_row` for one that is no case, `over_budget`
+            for one that a cap on costs left no money for.
+        problem: Why, with the column's name and without any of the row's text.
+    """
+
+    status: str
+    problem: str
+
+
+Outcome = Mapping[str, EvaluationResult] | UnscoredRow
+
+
+class Table(Protocol):
+    """A table whose columns are known by their place, since two may have one name."""
+
+    names: list[str]
+    rows: int
+
+    def values(self, place: int) -> list[Any]:
+        """A column's values; None where there is none."""
+
+    def with_columns(self, columns: Any) -> Any:
+        """The table with the columns of an Arrow table after its own; itself stays as it is."""
+
+
+class _ArrowTable:
+    """A `pyarrow.Table` or `pyarrow.RecordBatch`."""
+
+    def __init__(self, table: Any) -> None:
+        self.names: list[str] = list(table.schema.names)
+        self.rows: int = table.num_rows
+        self._table = table
+
+    def values(self, place: int) -> list[Any]:
+        return _values_of(self._table.column(place))
+
+    def with_columns(self, columns: Any) -> Any:
+        pa = _load_arrow()
+        own = self._table.schema
+        schema = pa.schema([*own, *columns.schema], metadata=own.metadata)
+        arrays = [self._table.column(place) for place in range(len(own))]
+        if isinstance(self._table, pa.Table):
+            return pa.Table.from_arrays([*arrays, *columns.columns], schema=schema)
+        new = [column.combine_chunks() for column in columns.columns]
+        return pa.RecordBatch.from_arrays([*arrays, *new], schema=schema)
+
+
+class _PandasTable:
+    """A `pandas.DataFrame`."""
+
+    def __init__(self, frame: Any) -> None:
+        self.names = [str(name) for name in frame.columns]
+        self.rows = len(frame)
+        self._frame = frame
+
+    def values(self, place: int) -> list[Any]:
+        column = self._frame.iloc[:, place]
+        try:
+            values = column.tolist()
+        except (ValueError, OverflowError):  # it is Arrow's inside
+            values = _values_of(_load_arrow().array(column.array))
+        # Of the several things that pandas has for "nothing", None is the one others know.
+        return [
+            None if absent else value
+            for value, absent in zip(values, column.isna().tolist(), strict=True)
+        ]
+
+    def with_columns(self, columns: Any) -> Any:
+        import pandas as pd
+
+        frame = self._frame.copy(deep=False)
+        for name in columns.schema.names:
+            # Arrow's own types, so that every batch has the same ones: pandas would take a column
+            # without any score for one of objects, and a list of claims always.
+            frame[name] = pd.arrays.ArrowExtensionArray(columns.column(name))
+        return frame
+
+
+def table_of(table: object) -> Table:
+    """What was passed in, readable.
+
+    Raises:
+        ConfigurationError: It is no table of a known kind.
+    """
+    # Whoever has such a table has loaded its library.
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(table, pandas.DataFrame):
+        return _PandasTable(table)
+    pa = _load_arrow()
+    if isinstance(table, pa.Table | pa.RecordBatch):
+        return _ArrowTable(table)
+    advice = "; in Ray Data say batch_format='pyarrow'" if isinstance(table, dict) else ""
+    raise ConfigurationError(
+        "score_batch takes a pandas.DataFrame, a pyarrow.Table or a pyarrow.RecordBatch, got "
+        f"{type(table).__module__}.{type(table).__qualname__}{advice}"
+    )
+
+
+def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> Any:
+    """The added columns as a `pyarrow.Schema`."""
+    pa = _load_arrow()
+    claim = pa.struct(
+        [
+            ("text", pa.string()),
+            ("verdict", pa.string()),
+            ("confidence", pa.float64()),
+            ("evidence_chunk_ids", pa.list_(pa.string())),
+        ]
+    )
+    fields: list[tuple[str, Any]] = []
+    for evaluator in evaluators:
+        fields += [
+            (f"{evaluator.name}_score", pa.float64()),
+            (f"{evaluator.name}_passed", pa.bool_()),
+            (f"{evaluator.name}_status", pa.string()),
+            (f"{evaluator.name}_error", pa.string()),
+        ]
+        if claims:
+            fields.append((f"{evaluator.name}_claims", pa.list_(claim)))
+    fields += [
+        ("ragaliq_judge", pa.string()),
+        ("ragaliq_model", pa.string()),
+        ("ragaliq_tokens", pa.int64()),
+        ("ragaliq_cost_usd", pa.float64()),
+    ]
+    return pa.schema([(prefix + name, kind) for name, kind in fields])
+
+
+def columns_of(rows: Iterable[Sequence[Any]], judge: LLMJudge, schema: Any) -> Any:
+    """The added columns as a `pyarrow.Table`.
+
+    Args:
+        rows: What `cells_of` made of each outcome.
+        judge: Who was asked.
+        schema: The columns, from `schema_of`.
+    """
+    pa = _load_arrow()
+    model = getattr(judge, "model", None)
+    decider = [judge_name(judge), model if isinstance(model, str) else None]
+    columns: list[list[Any]] = [[] for _ in schema]
+    for row in rows:
+        for column, cell in zip(columns, (*row[:-2], *decider, *row[-2:]), strict=True):
+            column.append(cell)
+    arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def cells_of(outcome: Outcome, evaluators: Sequence[Evaluator], *, claims: bool) -> list[Any]:
+    """What is added to a row, but for who was asked."""
+    cells: list[Any] = []
+    for evaluator in evaluators:
+        if isinstance(outcome, UnscoredRow):
+            cells += [None, None, outcome.status, _valid_text(outcome.problem)]
+            details: tuple[ClaimDetail, ...] = ()
+        else:
+            result = outcome[evaluator.name]
+            error = None if result.error is None else _valid_text(result.error)
+            cells += [result.score, result.passed, result.status.value, error]
+            details = result.claims
+        if claims:
+            cells.append([_claim(detail) for detail in details])
+    return cells + _spent(outcome)
+
+
+def _claim(detail: ClaimDetail) -> dict[str, Any]:
+    return {
+        "text": _valid_text(detail.claim),
+        "verdict": detail.verdict,
+        "confidence": detail.confidence,
+        # A chunk's id is a number or a text; a column has one type.
+        "evidence_chunk_ids": [_valid_text(str(chunk)) for chunk in detail.supporting_chunk_ids],
+    }
+
+
+def _spent(outcome: Outcome) -> list[Any]:
+    results = [] if isinstance(outcome, UnscoredRow) else outcome.values()
+    usage = sum((result.usage for result in results), JudgeUsage())
+    return [usage.total_tokens, usage.cost_usd]

@@ -1,0 +1,105 @@
+"""Run by `test_entry_points.py`: has each entry point judge a case, and prints what is emitted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+from opentelemetry import _logs, metrics, trace
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from ragaliq import Monitor, RAGTestCase, evaluate, score_batch
+from ragaliq.cli.app import run as command_line
+from ragaliq.pytest_plugin import assert_rag
+
+CASE = {
+    "query": "When are refunds paid?",
+    "context": ["Refunds are paid within five days."],
+    "response": "Refunds are paid within five days.",
+}
+METRICS = ("faithfulness", "relevance")
+
+
+def monitor() -> None:
+    with Monitor(executor="thread", evaluators=METRICS) as live:
+        live.submit(RAGTestCase(**CASE))
+        assert live.flush(60.0)
+
+
+def evaluated() -> None:
+    evaluate([RAGTestCase(**CASE)], evaluators=METRICS)
+
+
+def table() -> None:
+    rows = pa.Table.from_pylist(
+        [{"question": CASE["query"], "answer": CASE["response"], "contexts": CASE["context"]}]
+    )
+    score_batch(rows, evaluators=METRICS)
+
+
+def asserted() -> None:
+    assert_rag(RAGTestCase(**CASE), faithfulness=0.5, relevance=0.0)
+
+
+def file() -> None:
+    Path("cases.jsonl").write_text(json.dumps({"id": "a"} | CASE) + "\n", encoding="utf-8")
+    argv, stdout = sys.argv, sys.stdout
+    sys.argv, sys.stdout = ["ragaliq", "evaluate", "cases.jsonl"], sys.stderr
+    try:
+        assert command_line() == 0
+    finally:
+        sys.argv, sys.stdout = argv, stdout
+
+
+def main() -> None:
+    spans, logs, reader = (
+        InMemorySpanExporter(),
+        InMemoryLogRecordExporter(),
+        InMemoryMetricReader(),
+    )
+    tracer_provider, logger_provider = TracerProvider(), LoggerProvider()
+    tracer_provider.add_span_processor(SimpleSpanProcessor(spans))
+    logger_provider.add_log_record_processor(SimpleLogRecordProcessor(logs))
+    trace.set_tracer_provider(tracer_provider)
+    _logs.set_logger_provider(logger_provider)
+    metrics.set_meter_provider(MeterProvider([reader]))
+    emitted = {}
+    counted: dict[str, int] = {}
+    for entry in (monitor, evaluated, table, asserted, file):
+        entry()
+        before, counted = counted, _counts(reader)
+        emitted[entry.__name__] = {
+            "spans": sorted(span.name.split(" (")[0] for span in spans.get_finished_spans()),
+            "events": sorted(
+                str(log.log_record.attributes["gen_ai.evaluation.name"])
+                for log in logs.get_finished_logs()
+            ),
+            "evaluations": {key: n - before.get(key, 0) for key, n in counted.items()},
+        }
+        spans.clear()
+        logs.clear()
+    sys.stdout.write(json.dumps(emitted))
+
+
+def _counts(reader: InMemoryMetricReader) -> dict[str, int]:
+    data = reader.get_metrics_data()
+    found = [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics]
+    counts: dict[str, int] = {}
+    for metric in found:
+        if metric.name == "ragaliq.evaluation.count":
+            for point in metric.data.data_points:
+                name = point.attributes["gen_ai.evaluation.name"]
+                counts[name] = counts.get(name, 0) + point.value
+    return counts
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Whatever has a case judged emits the same: spans, events and metrics."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_PROGRAM = Path(__file__).with_name("entry_points_program.py")
+
+
+@pytest.fixture(scope="module")
+def emitted(tmp_path_factory):
+    """What each entry point emitted through the providers of its process."""
+    done = subprocess.run(
+        [sys.executable, "-P", str(_PROGRAM)],
+        cwd=tmp_path_factory.mktemp("entry_points"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("entry", ["monitor", "evaluated", "table", "asserted", "file"])
+def test_every_entry_point_emits_spans_events_and_metrics(emitted, entry):
+    found = emitted[entry]
+    assert found["evaluations"] == {"faithfulness": 1, "relevance": 1}
+    assert found["events"] == ["faithfulness", "relevance"]
+    root = "evaluation cases" if entry == "file" else "evaluation"  # named after the file
+    assert sorted(found["spans"]) == sorted(
+        [root, "evaluation faithfulness", "evaluation relevance", "claim"]
+    )
