@@ -208,6 +208,9 @@ class _PastSteps:
         self._latest: set[Hashable] = set()
         self._before: set[Hashable] = set()
 
+    def __len__(self) -> int:
+        return self._unread_steps + len(self._latest) + len(self._before)
+
     def __contains__(self, step: Hashable) -> bool:
         if self._unread is not None:
             # First: the garbage collector may end a run meanwhile, and it must not be added in

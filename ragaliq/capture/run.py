@@ -33,17 +33,18 @@ class RunLog:
 
     Attributes:
         parents: Every step so far, in the order they began, with the step it is in.
-        size: Bytes of the texts it holds, about; those that several events share count each time.
+        size: Characters of the texts it holds, those that several events share counted once.
         keeps_turns: Whether the state may hold documents of earlier turns (a checkpointed thread).
     """
 
-    __slots__ = ("_events", "keeps_turns", "parents", "size")
+    __slots__ = ("_events", "_kept", "keeps_turns", "parents", "size")
 
     def __init__(self, root: Step) -> None:
         self.parents: dict[Step, Step | None] = {root: None}
         self.size = 0
         self.keeps_turns = False
         self._events: list[tuple[Any, ...]] = []
+        self._kept: set[int] = set()  # texts by identity: states go through every step
 
     # What happened
 
@@ -54,7 +55,7 @@ class RunLog:
     def given(self, step: Step, by_key: Mapping[Any, Sequence[Passage]]) -> None:
         """A step was given documents, as lists under keys; those elsewhere go by the key None."""
         if by_key:
-            self._add("given", step, by_key)
+            self._events.append(("given", step, by_key))
             for passages in by_key.values():
                 self._weigh(passages)
 
@@ -76,53 +77,54 @@ class RunLog:
                 what the sequence fetched.
         """
         if passages is not None or by_key:
-            self._add("returned", step, passages, by_key, follows)
+            self._events.append(("returned", step, passages, by_key, follows))
             self._weigh(passages or ())
             for each in (by_key or {}).values():
                 self._weigh(each)
 
     def said(self, step: Step, text: str, key: Any = "") -> None:
         """A step was given, or returned, a text under a key; by itself, the key is empty."""
-        self._add("said", step, text, key)
-        self.size += len(text)
+        if id(text) not in self._kept:
+            self._events.append(("said", step, text, key))
+            self._weigh_text(text)
 
     def retrieving(self, step: Step) -> None:
         """A retriever began; models below it write queries, not answers."""
-        self._add("retrieving", step)
+        self._events.append(("retrieving", step))
 
     def retrieved(self, step: Step, passages: Sequence[Passage]) -> None:
         """A retriever ended: its documents replace those of the retrievers inside it."""
-        self._add("retrieved", step, passages)
+        self._events.append(("retrieved", step, passages))
         self._weigh(passages)
 
     def reranked(
         self, step: Step, passages: Sequence[Passage], given: Sequence[Passage] = ()
     ) -> None:
         """A reranker ended: what it let through replaces what it chose from."""
-        self._add("reranked", step, passages, given)
+        self._events.append(("reranked", step, passages, given))
         self._weigh(passages)
 
     def told(self, step: Step, passages: Sequence[Passage]) -> None:
         """A tool ended; its texts count unless it fetched documents: those count then."""
         if passages:
-            self._add("told", step, passages)
+            self._events.append(("told", step, passages))
             self._weigh(passages)
 
     def failed(self, step: Step) -> None:
         """A step failed: a retry or a fallback answers without what was fetched inside it."""
-        self._add("failed", step)
+        self._events.append(("failed", step))
 
     def answering(self, step: Step, passages: Sequence[Passage]) -> None:
         """A step began whose work it is to answer from exactly these passages."""
-        self._add("answering", step, passages)
+        self._events.append(("answering", step, passages))
         self._weigh(passages)
 
     def asked(self, step: Step, messages: Sequence[Message]) -> None:
         """A model was called with these messages; a completion's prompt is one of the user's."""
-        self._add("asked", step, messages)
+        self._events.append(("asked", step, messages))
         for message in messages:
             for text in message.texts:
-                self.size += len(text)
+                self._weigh_text(text)
 
     def replied(self, step: Step, text: str, also: Sequence[str] = ()) -> None:
         """A model replied.
@@ -132,25 +134,28 @@ class RunLog:
             text: Its text; may be empty.
             also: The texts in the arguments of tools that it called.
         """
-        self._add("replied", step, text, also)
+        self._events.append(("replied", step, text, also))
         self.size += len(text)
 
     def named(self, passages: Sequence[Passage]) -> None:
         """The run's own output names these as its sources; empty where it says there were none."""
-        self._add("named", None, passages)
+        self._events.append(("named", None, passages))
         self._weigh(passages)
 
     def turn(self, passages: Sequence[Passage]) -> None:
         """The run's output is a conversation, in which tools said this in this turn."""
         if passages:
-            self._add("turn", None, passages)
-
-    def _add(self, *event: Any) -> None:
-        self._events.append(event)
+            self._events.append(("turn", None, passages))
 
     def _weigh(self, passages: Iterable[Passage]) -> None:
         for passage in passages:
-            self.size += len(passage.text)
+            self._weigh_text(passage.text)
+
+    def _weigh_text(self, text: str) -> None:
+        # By identity: what is kept is a reference, and what is kept keeps its identity.
+        if id(text) not in self._kept:
+            self._kept.add(id(text))
+            self.size += len(text)
 
     # What it amounts to
 
@@ -266,8 +271,9 @@ def _candidates(events: Sequence[tuple[Any, ...]]) -> list[Candidate]:
                 is_usual = rest[1] in CONTEXT_KEYS
                 found.append(Candidate(Passage(rest[0]), "text" if is_usual else "loose", at))
         elif kind == "told":
+            said = "tool" if len(rest[0]) == 1 else "block"
             found += [
-                Candidate(p, "tool" if p.id is None and p.metadata is None else "document", at)
+                Candidate(p, said if p.id is None and p.metadata is None else "document", at)
                 for p in rest[0]
             ]
         elif kind in {"given", "returned", "retrieved", "reranked", "answering", "named"}:
@@ -335,11 +341,12 @@ class Sources:
         A list of documents replaces those fetched inside the step; if the step was given documents,
         as a reranker is, also those fetched by the steps before it in the same sequence.
         """
-        given = self._given.pop(step, None)
+        given = self._given.pop(step, None) or {}
+        was_given = any(given.values())
         if by_key is not None:
-            self._returned_state(step, by_key, given or {})
-        elif passages or (passages is not None and given is not None):
-            after = given is not None and follows
+            self._returned_state(step, by_key, given)
+        elif passages or (passages is not None and was_given):
+            after = was_given and follows
             self._replace(step, "step", passages, inside=self._parents.get(step) if after else step)
 
     def retrieved(self, step: Step, passages: Sequence[Passage]) -> None:

@@ -70,8 +70,9 @@ class Candidate(NamedTuple):
 
     Attributes:
         passage: The text.
-        kind: `document`; `tool`, what a tool said; `text`, a string where a context is usual;
-            `loose`, any other string that a step returned, which counts only where nothing else is.
+        kind: `document`; `tool`, all that a tool said; `block`, one of several texts that it said;
+            `text`, a string where a context is usual; `loose`, any other string that a step
+            returned, which counts only where nothing else is.
         at: When it turned up, as a place in the run's order of events.
     """
 
@@ -141,6 +142,7 @@ class _Finding:
         self._known: dict[str, str] = {}
         self._calls = [call for call in calls if call.reply is not None and not call.is_aside]
         self._candidates = candidates
+        self._began = 0
         self._question = self._norm(question)
         self._answer = self._norm(_CITED.sub(" ", answer))
 
@@ -152,6 +154,7 @@ class _Finding:
 
     def context(self) -> FoundContext | None:
         prompts = self._prompts()
+        self._began = max((prompt.call.began for prompt in prompts), default=0)
         if not any(prompt.text.strip() for prompt in prompts):
             return None
         found: dict[str, tuple[_Place, Passage]] = {}
@@ -264,15 +267,18 @@ class _Finding:
         for text, candidate in fullest.items():
             # A found document may well hold a query that a model wrote.
             share = 0.8 if candidate.kind == "document" else 0.5
-            if not self._repeats_reply(text, candidate.at, share):
+            # What stands in a prompt was there before it.
+            if not self._repeats_reply(text, min(candidate.at, self._began), share):
                 yield text, candidate
 
     def _whole(self, prompts: Sequence[_Prompt], found: dict[str, tuple[_Place, Passage]]) -> None:
-        for text, candidate in self._of_kind("document", "tool"):
+        for text, candidate in self._of_kind("document", "tool", "block"):
             place = _place_of(text, prompts)
             if place is None:
                 continue
-            if candidate.kind == "tool" and (text == self._answer or _holds(text, found)):
+            if candidate.kind != "document" and (
+                self._is_the_answer(candidate) or _holds(text, found)
+            ):
                 continue
             found[text] = (place, candidate.passage)
         for text in _contained(found, prompts):
@@ -293,14 +299,19 @@ class _Finding:
             if known not in found and not any(f" {known} " in f" {other} " for other in whole):
                 found[known] = (place, candidate.passage._replace(text=cut))
 
+    def _is_the_answer(self, candidate: Candidate) -> bool:
+        """Whether a tool gave the answer itself, as another agent does: that supports nothing."""
+        return candidate.kind == "tool" and self._norm(candidate.passage.text) == self._answer
+
     def _tool_messages(
         self, prompts: Sequence[_Prompt], found: dict[str, tuple[_Place, Passage]]
     ) -> None:
+        gave_answer = any(map(self._is_the_answer, self._candidates))
         for prompt in prompts:
             for text, original in prompt.tools:
                 if (
                     text
-                    and text != self._answer
+                    and not (gave_answer and text == self._answer)
                     and text not in found
                     and not _holds(text, found)
                     and not self._repeats_reply(text, prompt.call.began)

@@ -17,8 +17,8 @@ from test_langchain_overhead import chain
 from test_llama_index_overhead import ConstantRetriever
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from langchain_ragaliq.ended import EndedRuns
 from llama_index.evaluation.ragaliq import attach, detach
+from ragaliq.capture.registry import _PastSteps
 
 RUNS = 1000
 QUESTION = "How long do refunds take?"
@@ -34,7 +34,7 @@ def held_by(*roots):
             continue
         seen.add(id(each))
         # What is over is remembered up to a fixed number, which is reached in its own time.
-        if isinstance(each, EndedRuns | asyncio.AbstractEventLoop):
+        if isinstance(each, _PastSteps | asyncio.AbstractEventLoop):
             continue
         if hasattr(each, "__len__") and not isinstance(each, str | bytes):
             items += len(each)

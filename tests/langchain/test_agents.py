@@ -110,14 +110,19 @@ def test_a_plain_tool_that_returns_blocks_gives_one_context_each(watch, invoke):
     assert watch.only == EXPECTED
 
 
-def test_a_plain_tool_that_keeps_its_documents_gives_them(watch, invoke):
+@pytest.mark.parametrize(
+    ("said", "contexts"), [(joined(documents()), REFUNDS), ("2 documents", ["2 documents"])]
+)
+def test_of_the_documents_that_a_plain_tool_keeps_those_count_that_it_tells(
+    watch, invoke, said, contexts
+):
     @tool(response_format="content_and_artifact")
     def look_up(query: str):
         """Looks things up."""
-        return "2 documents", documents()
+        return said, documents(prefix="d")
 
     invoke(create_agent(model(calling("look_up", query="r"), ANSWER), [look_up]), ASK, watch.config)
-    assert watch.only == EXPECTED
+    assert watch.only == (QUESTION, contexts, ANSWER)
 
 
 def test_retrieved_documents_and_a_plain_tools_text_are_both_context(watch, invoke):

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import uuid
-from collections.abc import Collection
 from contextvars import Context
 
 import pytest
@@ -19,23 +18,15 @@ from rag_parts import (
 )
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from langchain_ragaliq.ended import EndedRuns
+from ragaliq import OpenRun
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 RUNS = 300
 
 
-def sizes_of_containers(handler):
-    """Of everything a handler keeps its runs in."""
-    kept = vars(handler._tracker)
-    sizes = {
-        name: len(value)
-        for name, value in kept.items()
-        if isinstance(value, Collection) and not isinstance(value, str)
-    }
-    assert {"_roots", "runs"} <= sizes.keys()
-    sizes["_claims"] = len(kept["_claims"])
-    return set(sizes.values())
+def left_in(handler):
+    """What a handler still keeps of its runs."""
+    return handler.open_runs + len(handler._tracker.registry.runs)
 
 
 async def cancelled_in(where, config):
@@ -92,15 +83,15 @@ def test_an_open_run_that_is_too_old_is_given_up_in_a_process_that_has_become_id
 def test_a_run_that_starts_while_the_last_one_is_given_up_is_given_up_too(new_watch, monkeypatch):
     watch = new_watch(handler={"max_age": 0.05})
     open_runs = [rag_chain().stream(f"Question {n}?", watch.config) for n in range(2)]
-    discard = watch.handler._tracker._discard
+    discard = OpenRun.discard
 
-    def discard_while_another_starts(root, reason):
-        discard(root, reason)
+    def discard_while_another_starts(run, reason):
+        discard(run, reason)
         if len(open_runs) == 2:
             next(open_runs[1])
             open_runs.append(None)
 
-    monkeypatch.setattr(watch.handler._tracker, "_discard", discard_while_another_starts)
+    monkeypatch.setattr(OpenRun, "discard", discard_while_another_starts)
     next(open_runs[0])
     for _ in range(500):
         if watch.monitor.stats().incomplete == {"expired": 2}:
@@ -146,7 +137,7 @@ def test_nothing_remains_of_cancelled_runs(watch, where):
 
     asyncio.run(cancel_many())
     assert watch.incomplete == {"cancelled": RUNS}
-    assert sizes_of_containers(watch.handler) == {0}
+    assert left_in(watch.handler) == 0
 
 
 def test_nothing_remains_of_completed_runs(new_watch):
@@ -155,7 +146,7 @@ def test_nothing_remains_of_completed_runs(new_watch):
     for _ in range(RUNS):
         chain.invoke(QUESTION, watch.config)
     assert watch.stats.outcomes == {"evaluated": RUNS}
-    assert sizes_of_containers(watch.handler) == {0}
+    assert left_in(watch.handler) == 0
 
 
 def test_nothing_remains_of_abandoned_streams(watch):
@@ -164,7 +155,7 @@ def test_nothing_remains_of_abandoned_streams(watch):
         next(chain.stream(QUESTION, watch.config))
     gc.collect()
     assert watch.incomplete == {"truncated": RUNS}
-    assert sizes_of_containers(watch.handler) == {0}
+    assert left_in(watch.handler) == 0
 
 
 def test_nothing_remains_of_abandoned_asynchronous_streams(watch):
@@ -179,13 +170,13 @@ def test_nothing_remains_of_abandoned_asynchronous_streams(watch):
 
     asyncio.run(abandon_many())
     assert watch.incomplete == {"cancelled": RUNS}
-    assert sizes_of_containers(watch.handler) == {0}
+    assert left_in(watch.handler) == 0
 
 
 def test_nothing_remains_of_a_step_that_starts_while_its_run_ends_in_another_thread(watch):
     handler, root_id, step_id = watch.handler, uuid.uuid4(), uuid.uuid4()
     handler.on_chain_start({}, QUESTION, run_id=root_id)
-    root = handler._tracker.root_of(root_id)
+    root = handler._tracker.registry.runs[root_id.int]
 
     class EndingRun(dict):
         def __setitem__(self, run, parent):
@@ -195,7 +186,7 @@ def test_nothing_remains_of_a_step_that_starts_while_its_run_ends_in_another_thr
     root.parents = EndingRun(root.parents)
     handler.on_chain_start({}, QUESTION, run_id=step_id, parent_run_id=root_id)
     assert watch.only == (QUESTION, [], ANSWER)
-    assert sizes_of_containers(handler) == {0}
+    assert left_in(handler) == 0
 
 
 def test_nothing_remains_of_unsampled_runs_and_bare_retrievers(new_watch):
@@ -204,54 +195,4 @@ def test_nothing_remains_of_unsampled_runs_and_bare_retrievers(new_watch):
         rag_chain().invoke(QUESTION, watch.config)
         FixedRetriever().invoke(QUESTION, watch.config)
     assert watch.stats.outcomes == {"sampled_out": RUNS}
-    assert sizes_of_containers(watch.handler) == {0}
-
-
-ASKED_OR_NOT = pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "never asked"])
-
-
-def ended_runs(*, is_asked):
-    ended = EndedRuns()
-    assert not is_asked or 1 not in ended
-    return ended
-
-
-@ASKED_OR_NOT
-def test_what_is_remembered_of_ended_runs_is_bounded(is_asked):
-    ended = ended_runs(is_asked=is_asked)
-    for root in range(20_000):
-        ended.add_tree([3 * root, 3 * root + 1])
-        ended.add(3 * root + 2)
-        assert len(ended) < 40_000
-    assert all(run in ended for run in range(60_000 - 16_384, 60_000))
-    assert not any(run in ended for run in range(50))
-
-
-@ASKED_OR_NOT
-def test_the_size_of_ended_runs_is_bounded_too(is_asked):
-    ended = ended_runs(is_asked=is_asked)
-    for root in range(100):
-        ended.add_tree(range(root * 1_000, (root + 1) * 1_000))
-        assert len(ended) < 40_000
-        assert root * 1_000 in ended or not is_asked
-
-
-def test_runs_that_ended_before_the_first_question_are_known_after_it():
-    ended = EndedRuns()
-    ended.add_tree((1, 2))
-    assert 3 not in ended
-    ended.add(3)
-    assert {run for run in range(10) if run in ended} == {1, 2, 3}
-    assert len(ended) == 3
-
-
-def test_a_run_that_ends_while_the_others_are_looked_through_is_known_too():
-    ended = EndedRuns()
-
-    class EndingAnother(tuple):
-        def __iter__(self):
-            ended.add(3)  # as the garbage collector may
-            return super().__iter__()
-
-    ended.add_tree(EndingAnother((1, 2)))
-    assert {run for run in range(10) if run in ended} == {1, 2, 3}
+    assert left_in(watch.handler) == 0

@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 from rag_parts import ANSWER, QUESTION, REFUNDS, FixedRetriever, calling, model, rag_chain
 
 from langchain_ragaliq import RagaliqCallbackHandler, attach, detach
-from langchain_ragaliq.claims import Claims
+from langchain_ragaliq.following import Claims
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 

@@ -150,7 +150,8 @@ def test_documents_of_an_earlier_turn_in_the_kept_state_are_not_this_turns(watch
         return retrieve(state) if state["question"] == QUESTION else {}
 
     def answer(state):
-        return {"generation": model(f"Answer to {state['question']}").invoke("x").text}
+        shown = joined(state["documents"]) if state["question"] == QUESTION else "You're welcome."
+        return {"generation": model(f"Answer to {state['question']}").invoke(shown).text}
 
     rag = graph(maybe_retrieve, answer, checkpointer=InMemorySaver())
     config = {**watch.config, "configurable": {"thread_id": "t-1"}}

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from rag_parts import (
@@ -49,8 +49,9 @@ def state_chain(*replies):
     llm = model(*replies)
 
     def answer(state):
+        shown = [SystemMessage("\n".join(REFUNDS)), *state["messages"]]
         return {
-            "messages": [*state["messages"], llm.invoke(state["messages"])],
+            "messages": [*state["messages"], llm.invoke(shown)],
             "context": [Document(page_content=text) for text in REFUNDS],
         }
 

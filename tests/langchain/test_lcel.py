@@ -174,16 +174,19 @@ def test_a_chain_that_returns_documents_has_not_answered(watch, invoke):
 
 
 def test_documents_are_taken_as_they_were_when_retrieved(watch, invoke):
-    def cut(docs):
-        for doc in docs:
-            doc.page_content = doc.page_content[:3]
+    found = []
+
+    def keep(docs):
+        found.extend(docs)
         return joined(docs)
 
-    invoke(
-        {"context": FixedRetriever() | cut, "question": RunnablePassthrough()} | PROMPT | model(),
-        QUESTION,
-        watch.config,
-    )
+    def cut(message):
+        for doc in found:
+            doc.page_content = doc.page_content[:3]
+        return message
+
+    sources = {"context": FixedRetriever() | keep, "question": RunnablePassthrough()}
+    invoke(sources | PROMPT | model() | cut, QUESTION, watch.config)
     assert watch.only == EXPECTED
 
 

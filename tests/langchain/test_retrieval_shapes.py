@@ -97,7 +97,7 @@ def test_many_retrievers_that_end_at_the_same_moment_are_all_kept(watch, invoke)
     parts = RunnableParallel({f"part{n}": branch(n) for n in range(count)})
     config = {**watch.config, "max_concurrency": count}
     for _ in range(5):
-        invoke(parts | (lambda _: "question") | model(), QUESTION, config)
+        invoke(parts | str | model(), QUESTION, config)
     assert [sorted(t.contexts) for t in watch.triples] == [
         sorted(f"Part {n}." for n in range(count))
     ] * 5

@@ -29,7 +29,7 @@ class _AttachedHandler(RagaliqCallbackHandler):
         # Off, it must not count as inline: other handlers can miss events because of one that is.
         self.run_inline = handler.run_inline if handler is not None else False
         if before is not None and before is not self._tracker:
-            before.give_up("detached")
+            before.registry.give_up("detached")
 
 
 _LOCK = threading.Lock()

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self, cast
+from uuid import UUID, uuid4
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBinding, coerce_to_runnable
+from langchain_core.runnables.config import patch_config
 
-from langchain_ragaliq.guarded_call import GuardedCall
-from langchain_ragaliq.replacing import with_feedback
-from ragaliq import ConfigurationError, Guard
+from langchain_ragaliq.handler import RagaliqCallbackHandler
+from langchain_ragaliq.reading import READER
+from langchain_ragaliq.replacing import annotated, answer_of, replaced, throughout, with_feedback
+from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult, Passage
+from ragaliq.capture import CaseSources
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import (
         AsyncCallbackManagerForChainRun,
+        BaseCallbackHandler,
         CallbackManagerForChainRun,
     )
     from langchain_core.runnables.base import RunnableLike
 
-__all__ = ["RagaliqGuard"]
+    from ragaliq import Monitor, SpanTarget
+
+__all__ = ["RagaliqGuard", "note_guarded"]
 
 _GUARDED_MODES = ("values", "updates")
 
@@ -158,7 +166,7 @@ class RagaliqGuard(Runnable[Any, Any]):
         pieces: list[Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        call = GuardedCall(self, value, run_manager, config)
+        call = _GuardedCall(self, value, run_manager, config)
         held: list[Any] = []
         while call.goes_on:
             output = value
@@ -183,7 +191,7 @@ class RagaliqGuard(Runnable[Any, Any]):
         pieces: list[Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        call = GuardedCall(self, value, run_manager, config)
+        call = _GuardedCall(self, value, run_manager, config)
         held: list[Any] = []
         while call.goes_on:
             output = value
@@ -207,3 +215,229 @@ def _graph_in(chain: Runnable[Any, Any] | None) -> Runnable[Any, Any] | None:
         chain = chain.bound
     is_graph = any(cls.__name__ == "PregelProtocol" for cls in type(chain).__mro__)
     return chain if is_graph else None
+
+
+class _GuardedCall:
+    """What a guard knows of one call.
+
+    Args:
+        runnable: The guard.
+        value: What it is called with.
+        run_manager: The guard's own run.
+        config: How it is called.
+
+    Attributes:
+        given: The input of the next attempt.
+        goes_on: Whether there is to be a next attempt.
+        output: What goes out, once there is none.
+    """
+
+    def __init__(
+        self,
+        runnable: RagaliqGuard,
+        value: Any,
+        run_manager: CallbackManagerForChainRun | AsyncCallbackManagerForChainRun,
+        config: RunnableConfig,
+    ) -> None:
+        self._runnable, self._guard = runnable, runnable.guard
+        self._run_manager, self._config = run_manager, config
+        self._value = value
+        self._attempt = 0
+        self._question: str | None = None
+        self._observed = _Observation(**runnable.handler_options)
+        self._result: GuardResult | None = None
+        self._step = ""
+        self._judged = ""
+        self.given = value
+        if (
+            self._guard.action == "retry"
+            and isinstance(value, Mapping)
+            and not READER.messages(value)
+        ):
+            # A prompt that uses it must find it at the first attempt too.
+            self.given = {"feedback": "", **value}
+        self.goes_on = True
+        self.output: Any = None
+
+    def inner_config(self) -> RunnableConfig:
+        """The configuration for the next attempt, which is observed."""
+        self._observed = _Observation(**self._runnable.handler_options)
+        callbacks = self._run_manager.get_child()
+        if not self._guard.is_off:
+            callbacks.add_handler(self._observed.handler)
+        return patch_config(self._config, callbacks=callbacks)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Where the attempt's answer comes from, for `Guard.check`."""
+        return {
+            "target": self._observed.target,
+            "session_id": self._observed.session_id,
+            "pipeline": self._runnable.pipeline or self._config.get("run_name") or "",
+            "framework": "langchain",
+        }
+
+    def case_of(self, output: Any) -> CaseDraft | None:
+        """What there is to check of an attempt.
+
+        Raises:
+            ConfigurationError: The guard stands at the end of a chain that gives it too little.
+        """
+        if self._guard.is_off:
+            return None
+        case = _case_in(output) if self._runnable.chain is None else self._observed.draft
+        if case is not None:
+            # An attempt that was told more has not been asked another question.
+            self._question = self._question or case.query
+            case = dataclasses.replace(case, query=self._question)
+            self._judged = case.response
+        return case
+
+    @property
+    def returned(self) -> Any:
+        """What the attempt returned, where the caller gets it in pieces."""
+        return self._observed.handler.returned
+
+    def judged(self, output: Any, result: GuardResult | None) -> None:
+        """Do with an attempt's answer what the guard says.
+
+        Raises:
+            GuardRejected: It must not go out.
+        """
+        self._result = result
+        if result is None:
+            self.output, self.goes_on = output, False
+            return
+        self._step = self._guard.step(result, attempt=self._attempt)
+        if self._step == "retry":
+            self._attempt += 1
+            answer = answer_of(output) or self._judged
+            self.given = self._runnable.feed_back(self._value, answer, self._guard.feedback(result))
+            return
+        self.goes_on = False
+        # A list of updates is no conversation: its shape is kept as that of a stream is.
+        self.output = self._decided(output) if answer_of(output) else self.piece(output)
+        note_guarded(
+            self._run_manager.handlers, self._run_manager.run_id, answer_of(self.output) or ""
+        )
+
+    def piece(self, piece: Any) -> Any:
+        """A piece of the attempt's stream as it may go out."""
+        if self._result is None or self._step == "pass":
+            return piece
+        return throughout(piece, self._judged, self._decided)
+
+    def _decided(self, output: Any) -> Any:
+        if self._result is None:
+            return output
+        if self._step == "fallback":
+            return replaced(output, self._guard.fallback(self._result))
+        if self._step == "annotate":
+            return annotated(output, self._guard.note(self._result), self._result.summary)
+        return output
+
+
+def _case_in(output: Any) -> CaseDraft | None:
+    """The case that a guard at the end of a chain is given."""
+    passages = READER.context(output)
+    if passages is None:
+        passages = [Passage(text) for text in READER.context_texts(output)[:1]] or None
+    if passages is None and READER.messages(output):
+        passages = READER.turn(output)
+    if passages is None:
+        raise ConfigurationError(
+            "RagaliqGuard at the end of a chain needs question, context and answer in what it is "
+            f"given, and got {type(output).__name__} without a context; wrap the chain instead: "
+            "RagaliqGuard(chain)"
+        )
+    answer, question = READER.answer(output), READER.question(output)
+    if answer is None:
+        return None
+    return CaseDraft(
+        id=uuid4().hex,
+        query="" if question is None else question.text,
+        passages=passages,
+        response=answer.text,
+        sources=CaseSources(
+            question="" if question is None else question.where,
+            context="output",
+            answer=answer.where,
+        ),
+    )
+
+
+class _Keeping(RagaliqCallbackHandler):
+    """A handler that keeps what the call returned, also where the caller gets it in pieces."""
+
+    returned: Any = None
+
+    def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
+        """A step ended; the call itself ends last."""
+        self.returned = outputs
+        super().on_chain_end(outputs, **kwargs)
+
+
+class _Observation:
+    """What one call of a chain amounts to; a monitor and a ticket as far as a handler needs them.
+
+    Attributes:
+        handler: Give it to the call.
+        draft: The case, once the call has ended well.
+        target: The span to link its evaluation to.
+        session_id: The conversation, when the application names it.
+        why_not: Why there is no case.
+    """
+
+    probability = 1.0
+
+    def __init__(self, **handler_options: Any) -> None:
+        self.draft: CaseDraft | None = None
+        self.target: SpanTarget | None = None
+        self.session_id: str | None = None
+        self.run_id = ""
+        self.why_not = "not_seen"
+        self.handler = _Keeping(cast("Monitor", self), **handler_options)
+
+    def begin(self, run_id: UUID, **kwargs: Any) -> _Observation | None:
+        """A call has begun; the handler keeps a ticket for it."""
+        self.run_id = str(run_id)
+        return self
+
+    def sweep_later(self, delay: float, sweepable: object) -> bool:
+        """Refuses: a call that never ends is given up with whoever waits for it."""
+        return False
+
+    def submit(
+        self,
+        case: CaseDraft,
+        *,
+        target: SpanTarget | None = None,
+        session_id: str | None = None,
+        **kwargs: Any,
+    ) -> bool:
+        """The call ended well."""
+        self.draft, self.target, self.session_id = case, target, session_id
+        return True
+
+    def discard(self, reason: str) -> None:
+        """The call ended without an answer to check."""
+        self.why_not = reason
+
+    def withdraw(self) -> None:
+        """A guard further inside has checked the answer."""
+        self.why_not = "checked by another guard"
+
+
+def note_guarded(handlers: Iterable[BaseCallbackHandler], run_id: UUID | None, answer: str) -> None:
+    """Tell ragaliq's handlers that an answer has been scored, so that they do not score it again.
+
+    Args:
+        handlers: All that watch the run.
+        run_id: The run, or any inside it.
+        answer: What goes out.
+    """
+    if run_id is None:
+        return
+    for handler in handlers:
+        if isinstance(handler, RagaliqCallbackHandler):
+            handler.scored_by_guard(run_id, answer)

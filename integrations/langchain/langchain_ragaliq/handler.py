@@ -7,20 +7,53 @@ request the least, on synchronous and asynchronous chains alike. It does not der
 
 from __future__ import annotations
 
-from typing import Any, Self
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from uuid import UUID
 
-from langchain_ragaliq.containment import contained
-from langchain_ragaliq.model_events import ModelEvents
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import LLMResult
+
+from langchain_ragaliq.following import Explanation, RunTracker, run_in_force
 from langchain_ragaliq.overrides import Extract, Overrides
-from langchain_ragaliq.source_events import SourceEvents
-from langchain_ragaliq.tracker import RunTracker, run_in_force
+from langchain_ragaliq.reading import READER, prompt_of
 from ragaliq import ConfigurationError, Monitor
+from ragaliq.capture import Message
 
 __all__ = ["RagaliqCallbackHandler"]
 
+P = ParamSpec("P")
+H = TypeVar("H", bound="RagaliqCallbackHandler")
 
-class RagaliqCallbackHandler(ModelEvents, SourceEvents):
+_NAMING_EVENTS = {
+    "ragaliq.question": "question",
+    "ragaliq.contexts": "contexts",
+    "ragaliq.answer": "answer",
+}
+
+
+def _contained(
+    event: Callable[Concatenate[H, RunTracker, P], None],
+) -> Callable[Concatenate[H, P], None]:
+    """Give an event handler the tracker, and keep every error of it from the application."""
+
+    @functools.wraps(event)
+    def handle(self: H, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            event(self, tracker, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            tracker.complain(error)
+
+    return handle
+
+
+class RagaliqCallbackHandler(BaseCallbackHandler):
     """Hands the answers of the chains it is given to, to a monitor.
 
     Args:
@@ -46,6 +79,8 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
     """
 
     raise_error = False
+    # None while switched off.
+    _tracker: RunTracker | None = None
     # Plain attributes: LangChain looks at one of them for every event.
     ignore_chain: bool = False
     ignore_llm: bool = False
@@ -108,20 +143,34 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
     @property
     def open_runs(self) -> int:
         """Runs that have started and not ended."""
-        return len(self._tracker) if self._tracker is not None else 0
+        return len(self._tracker.registry) if self._tracker is not None else 0
 
     @property
     def errors(self) -> int:
         """Events that could not be handled."""
         return self._tracker.errors if self._tracker is not None else 0
 
-    @contained
+    def explain(self, run_id: UUID | str) -> Explanation | None:
+        """What became of one of the latest runs: its parts, where they came from, or why not.
+
+        Args:
+            run_id: The run's id, as LangChain and the results know it.
+
+        Returns:
+            None for a run that was sampled out, goes on, or ended too long ago.
+        """
+        return self._tracker.explain(str(run_id)) if self._tracker is not None else None
+
+    @_contained
     def scored_by_guard(self, tracker: RunTracker, /, run_id: UUID, answer: str) -> None:
         """A guard inside this run has judged `answer`: the run is not scored again for it."""
-        tracker.scored_by_guard(run_id, answer)
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
+            root.guarded = (root.guarded or set()) | {answer.strip()}
 
-    # Most events of a run are steps that start and end. These two contain their errors themselves:
-    # a decorator that passes keyword arguments on would cost as much as what they do.
+    # Most events of a run are steps, chats and retrievers that start and end. These contain their
+    # errors themselves: a decorator that passes keyword arguments on would cost as much as what
+    # they do.
 
     def on_chain_start(
         self,
@@ -169,7 +218,7 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
             return
         try:
             run = run_id.int
-            root = tracker.runs.get(run)
+            root = tracker.registry.runs.get(run)
             if root is None:
                 return
             if root.key == run:
@@ -177,27 +226,193 @@ class RagaliqCallbackHandler(ModelEvents, SourceEvents):
                 tracker.root_ended(root, outputs, kwargs.get("inputs"), is_stream=is_stream)
             elif root.ticket is not None:
                 if "inputs" in kwargs:
-                    root.sources.given(run, kwargs["inputs"])
+                    root.took(run, kwargs["inputs"])
                 root.step_ended(run, outputs, tags)
         except Exception as error:  # noqa: BLE001 - as above
             tracker.complain(error)
 
-    @contained
-    def on_chain_error(
+    def on_chat_model_start(
         self,
-        tracker: RunTracker,
-        /,
-        error: BaseException,
+        serialized: dict[str, Any],
+        messages: list[list[BaseMessage]],
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
+        """A chat model was called."""
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            run = run_id.int
+            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+            root = tracker.child_started(run, parent)
+            if root is not None and root.ticket is not None:
+                root.asked(run, prompt_of(messages[0]) if messages else ())
+        except Exception as error:  # noqa: BLE001 - as above
+            tracker.complain(error)
+
+    def on_llm_start(
+        self,
+        serialized: dict[str, Any],
+        prompts: list[str],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A completion model was called."""
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            run = run_id.int
+            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+            root = tracker.child_started(run, parent)
+            if root is not None and root.ticket is not None:
+                root.asked(run, (Message("user", tuple(prompts[:1])),))
+        except Exception as error:  # noqa: BLE001 - as above
+            tracker.complain(error)
+
+    def on_llm_end(
+        self,
+        response: LLMResult,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A model answered."""
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            root = tracker.registry.runs.get(run_id.int)
+            if root is not None and root.ticket is not None:
+                root.replied(run_id.int, response)
+        except Exception as error:  # noqa: BLE001 - as above
+            tracker.complain(error)
+
+    def on_retriever_start(
+        self,
+        serialized: dict[str, Any],
+        query: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A retriever was asked."""
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            run = run_id.int
+            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+            root = tracker.child_started(run, parent)
+            if root is None:
+                tracker.registry.ignore(run)  # a chain inside it writes queries, not answers
+            elif root.ticket is not None:
+                root.retriever_started(run)
+        except Exception as error:  # noqa: BLE001 - as above
+            tracker.complain(error)
+
+    def on_retriever_end(
+        self,
+        documents: Sequence[Document],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A retriever returned documents."""
+        tracker = self._tracker
+        if tracker is None:
+            return
+        try:
+            root = tracker.registry.runs.get(run_id.int)
+            if root is not None and root.ticket is not None:
+                root.log.retrieved(run_id.int, READER.document_list(documents) or ())
+        except Exception as error:  # noqa: BLE001 - as above
+            tracker.complain(error)
+
+    @_contained
+    def on_chain_error(
+        self, tracker: RunTracker, /, error: BaseException, *, run_id: UUID, **kwargs: Any
+    ) -> None:
         """A chain or a step of one failed."""
-        root = tracker.root_of(run_id)
+        root = tracker.registry.runs.get(run_id.int)
         if root is None:
             return
         if root.key == run_id.int:
             tracker.root_failed(root, error)
         elif root.ticket is not None:
             root.step_failed(run_id.int, error)
+
+    @_contained
+    def on_llm_error(
+        self, tracker: RunTracker, /, error: BaseException, *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """A model failed; a retry or a fallback may still answer."""
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
+            root.open_models.discard(run_id.int)
+            root.part_failed(error)
+
+    @_contained
+    def on_retriever_error(
+        self, tracker: RunTracker, /, error: BaseException, *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """A retriever failed; the application may go on without it."""
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
+            root.part_failed(error)
+
+    @_contained
+    def on_tool_start(
+        self,
+        tracker: RunTracker,
+        /,
+        serialized: dict[str, Any],
+        input_str: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A tool was called."""
+        parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+        tracker.child_started(run_id.int, parent)
+
+    @_contained
+    def on_tool_end(
+        self, tracker: RunTracker, /, output: Any, *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """A tool answered."""
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
+            root.tool_ended(run_id.int, output)
+
+    @_contained
+    def on_tool_error(
+        self, tracker: RunTracker, /, error: BaseException, *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """A tool failed: the model is told so, not what was fetched until then."""
+        root = tracker.evaluated_root(run_id)
+        if root is not None:
+            root.log.failed(run_id.int)
+            root.part_failed(error)
+
+    @_contained
+    def on_custom_event(
+        self, tracker: RunTracker, /, name: str, data: Any, *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """`dispatch_custom_event("ragaliq.contexts", {"contexts": [...]})` names the context.
+
+        Likewise `ragaliq.question` and `ragaliq.answer`.
+        """
+        what = _NAMING_EVENTS.get(name)
+        root = tracker.evaluated_root(run_id) if what is not None else None
+        if root is not None and what is not None:
+            root.told(what, data.get(what) if isinstance(data, Mapping) else data)

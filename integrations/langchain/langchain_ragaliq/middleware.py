@@ -9,12 +9,11 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
-from langchain_ragaliq.documents import turn_passages
-from langchain_ragaliq.extract import answer_of
-from langchain_ragaliq.messages import is_feedback, last_question, this_turn
-from langchain_ragaliq.observing import note_guarded
-from langchain_ragaliq.replacing import annotated, feedback_message, replaced
+from langchain_ragaliq.guard import note_guarded
+from langchain_ragaliq.reading import READER, is_feedback, is_human
+from langchain_ragaliq.replacing import annotated, answer_of, feedback_message, replaced
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult
+from ragaliq.capture import CaseSources
 
 try:
     from langchain.agents.middleware import AgentMiddleware, hook_config
@@ -79,11 +78,16 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         if self.guard.is_off or not _is_final(state):
             return None
         answer = answer_of(_answer_state(state))
-        question = last_question(state["messages"])
-        if not answer or not question:
+        question = READER.question({"messages": state["messages"]})
+        if not answer or question is None:
             return None
+        passages = [each for each in READER.turn(state) if each.text.strip() != answer.strip()]
         return CaseDraft(
-            id=uuid4().hex, query=question, passages=turn_passages(state), response=answer
+            id=uuid4().hex,
+            query=question.text,
+            passages=passages,
+            response=answer,
+            sources=CaseSources(question=question.where, context="messages"),
         )
 
     def _origin(self) -> dict[str, Any]:
@@ -98,7 +102,7 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
     def _settle(
         self, state: Mapping[str, Any], case: CaseDraft, result: GuardResult
     ) -> dict[str, Any] | None:
-        turn = this_turn(state["messages"])
+        turn = _this_turn(state["messages"])
         attempt = sum(map(is_feedback, turn))
         step = self.guard.step(result, attempt=attempt)
         if step == "retry":
@@ -149,6 +153,14 @@ def _leftovers(turn: Sequence[AnyMessage]) -> list[AnyMessage | RemoveMessage]:
         if isinstance(before, ToolMessage):
             left.append(turn[position - 2])  # the call that gave a structured answer
     return [RemoveMessage(id=message.id) for message in left if message.id is not None]
+
+
+def _this_turn(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """What came after the user's last message: a state holds every turn so far."""
+    for position in range(len(messages) - 1, -1, -1):
+        if is_human(messages[position]):
+            return messages[position + 1 :]
+    return messages
 
 
 def _note_guarded(answer: str) -> None:

@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from langchain_ragaliq.documents import listed_passages
-from langchain_ragaliq.extract import fields_of, question_of, text_of
+from langchain_ragaliq.reading import READER
 from ragaliq import CaseDraft, ConfigurationError, Passage
+from ragaliq.capture import Found
 
 __all__ = ["Extract", "Facts", "Overrides"]
 
@@ -45,9 +45,11 @@ class Facts:
         if what == "contexts":
             self.passages = (self.passages or []) + _passages(value)
         elif what == "question":
-            self.question = question_of(value)
+            found = READER.question(value)
+            self.question = None if found is None else found.text
         else:
-            self.answer = text_of(value)
+            found = READER.answer_text(value)
+            self.answer = None if found is None else found.text
 
 
 class Overrides:
@@ -88,20 +90,22 @@ class Overrides:
         self._answer_key = answer_key
         self._context_key = context_key
 
-    def question(self, inputs: Any) -> str | None:
+    def question(self, inputs: Any) -> Found | None:
         """The question under the key the application named."""
-        return question_of(_under(self._question_key, inputs)) if self._question_key else None
+        key = self._question_key
+        return READER.question(_under(key, inputs), f"input.{key}") if key else None
 
-    def answer(self, outputs: Any) -> str | None:
+    def answer(self, outputs: Any) -> Found | None:
         """The answer under the key the application named."""
-        return text_of(_under(self._answer_key, outputs)) if self._answer_key else None
+        key = self._answer_key
+        return READER.answer_text(_under(key, outputs), f"output.{key}") if key else None
 
     def passages(self, value: Any) -> list[Passage] | None:
         """The context under the key the application named; None if it is not there."""
         held = _under(self._context_key, value) if self._context_key else None
         if isinstance(held, str):
             return [Passage(held)] if held.strip() else []
-        return listed_passages(held)
+        return READER.listed(held)
 
     def complain(self, error: Exception) -> None:
         """Log the first failure of the function; its message may quote the application's text."""
@@ -135,12 +139,12 @@ class Overrides:
 
 
 def _under(key: str, value: Any) -> Any:
-    fields = value if isinstance(value, Mapping) else fields_of(value)
+    fields = READER.fields(value)
     return fields.get(key) if fields is not None else None
 
 
 def _passages(value: Any) -> list[Passage]:
-    passages = listed_passages([value] if isinstance(value, str) else value)
+    passages = READER.listed([value] if isinstance(value, str) else value)
     if passages is None:
         raise TypeError(
             f"contexts must be a list of texts or documents, not {type(value).__name__}"

@@ -11,12 +11,23 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from langchain_ragaliq.extract import ANSWER_KEYS, answer_of, text_of
-from langchain_ragaliq.messages import FEEDBACK_MARK, messages_of
+from langchain_ragaliq.reading import FEEDBACK_MARK, READER
+from ragaliq.capture import ANSWER_KEYS
 
-__all__ = ["annotated", "feedback_message", "replaced", "throughout", "with_feedback"]
+__all__ = ["annotated", "answer_of", "feedback_message", "replaced", "throughout", "with_feedback"]
 
 KEY = "ragaliq"
+
+
+def answer_of(output: Any) -> str | None:
+    """The answer's text in what a chain returned, or None."""
+    found = READER.answer(output)
+    return None if found is None else found.text
+
+
+def _text_of(value: Any) -> str | None:
+    found = READER.answer_text(value)
+    return None if found is None else found.text
 
 
 def replaced(output: Any, answer: Any) -> Any:
@@ -26,7 +37,7 @@ def replaced(output: Any, answer: Any) -> Any:
     if isinstance(output, Mapping):
         key = _answer_key(output)
         return answer if key is None else {**output, key: replaced(output[key], answer)}
-    if messages := messages_of(output):
+    if messages := READER.messages(output):
         return [*messages[:-1], replaced(messages[-1], answer)]
     return answer
 
@@ -48,7 +59,7 @@ def annotated(output: Any, note: str, summary: Mapping[str, Any]) -> Any:
         if _answer_key(output) == "messages":
             return {**output, "messages": annotated(output["messages"], note, summary)}
         return {**output, KEY: dict(summary)}
-    if messages := messages_of(output):
+    if messages := READER.messages(output):
         return [*messages[:-1], annotated(messages[-1], note, summary)]
     return output
 
@@ -61,11 +72,11 @@ def throughout(piece: Any, answer: str, change: Callable[[Any], Any]) -> Any:
         answer: The answer that was judged.
         change: Makes what is to stand there of the text, message or object that is the answer.
     """
-    if not isinstance(piece, Mapping | tuple | list) and text_of(piece) == answer:
+    if not isinstance(piece, Mapping | tuple | list) and _text_of(piece) == answer:
         return change(piece)
     if isinstance(piece, Mapping):
         if (structured := piece.get("structured_response")) is not None:
-            changed = change(structured) if text_of(structured) == answer else structured
+            changed = change(structured) if _text_of(structured) == answer else structured
             piece = {**piece, "structured_response": changed}
         return {key: throughout(value, answer, change) for key, value in piece.items()}
     if isinstance(piece, list):
@@ -95,7 +106,7 @@ def with_feedback(value: Any, answer: str, feedback: str) -> Any:
     more = [AIMessage(answer), feedback_message(feedback)]
     if isinstance(value, BaseMessage):
         return [value, *more]
-    messages = messages_of(value)
+    messages = READER.messages(value)
     if isinstance(value, Mapping):
         return (
             {**value, "messages": [*messages, *more]}
@@ -116,6 +127,6 @@ def _answer_key(output: Mapping[str, Any]) -> str | None:
     for key in ANSWER_KEYS:
         if key in output and answer_of({key: output[key]}):
             return key
-    messages = messages_of(output)
+    messages = READER.messages(output)
     is_conversation = isinstance(messages, Sequence) and bool(messages)
     return "messages" if is_conversation else None

@@ -2,7 +2,8 @@
 
 OpenInference never makes its span current but can be asked for it by run id: at the start where its
 handler comes before ours, at the end where it comes after. So can Traceloop's handler, from the
-start or from the first child on. Other instrumentations, such as OpenTelemetry's own, make their
+start or from the first child on, and Langfuse's, which in asynchronous chains makes its span
+current in another thread. Other instrumentations, such as OpenTelemetry's own, make their
 span current inside children. Without any, the ambient span, such as the web request's, is what the
 evaluation speaks about.
 """
@@ -10,6 +11,7 @@ evaluation speaks about.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +24,7 @@ __all__ = ["TargetFinder"]
 
 _OPENINFERENCE = "openinference.instrumentation.langchain"
 _TRACELOOP = "opentelemetry.instrumentation.langchain"
+_LANGFUSE = "langfuse.langchain"
 
 
 class TargetFinder:
@@ -44,10 +47,19 @@ class TargetFinder:
         if self._can_ask:
             self._ask()
 
-    def at_child(self) -> None:
-        """Look at the start of the first child."""
+    def at_child(self, config: Mapping[str, Any] | None) -> None:
+        """Look at the start of the first child.
+
+        Args:
+            config: The configuration in force there, which names all handlers.
+        """
         if self._found is not None or (self._can_ask and self._ask()):
             return
+        if config and _LANGFUSE in sys.modules:
+            found = _langfuse_span(config.get("callbacks"), self._root_id)
+            if found is not None:
+                self._source, self._found = "langfuse", found.get_span_context()
+                return
         span = trace.get_current_span()
         if span is self._ambient:
             return
@@ -96,4 +108,16 @@ def _traceloop_span(run_id: UUID) -> trace.Span | None:
         if type(handler).__module__.startswith(_TRACELOOP):
             known: Any = getattr(handler, "spans", {}).get(run_id)
             return getattr(known, "span", None)
+    return None
+
+
+def _langfuse_span(callbacks: Any, run_id: UUID) -> trace.Span | None:
+    # Its spans are objects of its own around OpenTelemetry's, by run id; private, so asked gently.
+    for handler in getattr(callbacks, "handlers", ()):
+        if type(handler).__module__.startswith("langfuse."):
+            runs: Any = getattr(handler, "_runs", None) or getattr(handler, "runs", None)
+            known: Any = runs.get(run_id) if isinstance(runs, Mapping) else None
+            span = getattr(known, "_otel_span", None)
+            if isinstance(span, trace.Span):
+                return span
     return None
