@@ -11,8 +11,8 @@ from pathlib import Path
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import (
+    BrokerExecutor,
     Budget,
-    CeleryExecutor,
     CircuitBreaker,
     Guard,
     Monitor,
@@ -33,7 +33,7 @@ DESCRIBED = {
     "rate limits": RateLimits,
     "breaker": CircuitBreaker,
     "guard": Guard,
-    "celery executor": CeleryExecutor,
+    "broker executor": BrokerExecutor,
     "worker": WorkerSettings,
     "handler": RagaliqCallbackHandler,
 }

@@ -108,12 +108,13 @@ if TYPE_CHECKING:
     from ragaliq.runner import EvaluationRun, evaluate, evaluate_async
     from ragaliq.tables import score_batch, score_batch_schema
     from ragaliq.telemetry.emit import TelemetryOptions, current_span_target, span_target
-    from ragaliq.worker_tier.executor import CeleryExecutor
-    from ragaliq.worker_tier.settings import WorkerSettings
+    from ragaliq.worker.executor import BrokerExecutor
+    from ragaliq.worker.settings import WorkerSettings
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
     "BatchingJudge",
+    "BrokerExecutor",
     "Budget",
     "BudgetExceeded",
     "BudgetLine",
@@ -121,7 +122,6 @@ __all__ = [
     "Calibration",
     "CascadeJudge",
     "CaseDraft",
-    "CeleryExecutor",
     "ChatModelJudge",
     "ChunkUtilityEvaluator",
     "CircuitBreaker",
@@ -260,8 +260,8 @@ _NAMES = {
     "ragaliq.records.phoenix": "PhoenixSink",
     "ragaliq.records.store": "SQLiteStore read_records",
     "ragaliq.telemetry.emit": "TelemetryOptions current_span_target span_target",
-    "ragaliq.worker_tier.executor": "CeleryExecutor",
-    "ragaliq.worker_tier.settings": "WorkerSettings",
+    "ragaliq.worker.executor": "BrokerExecutor",
+    "ragaliq.worker.settings": "WorkerSettings",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

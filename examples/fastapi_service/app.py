@@ -28,7 +28,7 @@ from fastapi.responses import StreamingResponse
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from library import build_chain
-from ragaliq import CeleryExecutor, Monitor, lifespan
+from ragaliq import Monitor, lifespan
 from ragaliq.telemetry import configure
 
 logger = logging.getLogger("uvicorn.error")
@@ -37,7 +37,7 @@ logger = logging.getLogger("uvicorn.error")
 def build_monitor() -> Monitor:
     """One that judges in this process, or hands over to workers where there is a broker."""
     if broker := os.environ.get("SERVICE_BROKER"):
-        return Monitor(executor=CeleryExecutor(broker))
+        return Monitor(executor=broker)
     store = os.environ.get("SERVICE_STORE")
     return Monitor(sinks=[store] if store else [])
 

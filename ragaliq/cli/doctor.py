@@ -31,7 +31,7 @@ from ragaliq.scoring.settings import (
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emit import TelemetryOptions
-from ragaliq.worker_tier.broker import ENV_BROKER_URL, broker_url
+from ragaliq.worker.brokers import ENV_BROKER_URL, broker_url
 
 __all__ = [
     "doctor",
@@ -55,7 +55,7 @@ _PACKAGES = (
     "openinference-instrumentation-llama-index",
     "pyarrow",
     "pandas",
-    "celery",
+    "faststream",
     "redis",
     "limits",
 )

@@ -1,43 +1,37 @@
-"""`ragaliq worker`: judge what applications hand over."""
+"""`ragaliq worker`: judge the jobs on a broker."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import logging
 import sys
+import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ragaliq.cli.console import ExitCode, errors, plain
+from ragaliq.cli.dead_letters import dead_letters
 from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Metrics, Model, choose_judge
-from ragaliq.cli.set_aside import set_aside
 from ragaliq.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge
-    from ragaliq.worker_tier.process import Pool
-    from ragaliq.worker_tier.settings import WorkerSettings
+    from ragaliq.worker.settings import WorkerSettings
 
 __all__ = ["worker"]
 
 worker = typer.Typer(
     name="worker",
-    help="Judge what applications hand over through a broker (CeleryExecutor).",
+    help="Judge the jobs that monitors put on a broker: Monitor(executor=URL).",
     invoke_without_command=True,
     no_args_is_help=False,
     rich_markup_mode=None,
 )
-worker.add_typer(set_aside, name="set-aside")
-
-
-class PoolName(StrEnum):
-    """What a worker judges in."""
-
-    AUTO = "auto"
-    THREADS = "threads"
-    PREFORK = "prefork"
+worker.add_typer(dead_letters, name="dead-letters")
 
 
 class LogLevel(StrEnum):
@@ -48,18 +42,26 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
-Broker = Annotated[
-    str | None, typer.Option(help="redis://... or amqp://...; better as RAGALIQ_BROKER_URL.")
+Heartbeat = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="RAGALIQ_WORKER_HEARTBEAT",
+        help="A file that a working worker touches every 5 seconds.",
+    ),
 ]
-Queue = Annotated[str, typer.Option(help="Where the jobs are.")]
 
 
 @worker.callback()
 def run(
     context: typer.Context,
     *,
-    broker: Broker = None,
-    queue: Queue = "ragaliq",
+    broker: Annotated[
+        str | None,
+        typer.Option(
+            help="redis://, amqp://, nats:// or kafka:// address; better as RAGALIQ_BROKER_URL."
+        ),
+    ] = None,
+    queue: Annotated[str, typer.Option(help="Where the jobs are.")] = "ragaliq",
     app: Annotated[
         str | None,
         typer.Option(help="module:name of a WorkerSettings, or of a function that makes one."),
@@ -72,31 +74,19 @@ def run(
     sink: Annotated[
         list[str] | None, typer.Option(help="Where results go, sqlite:///path; repeatable.")
     ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Jobs at once; 16 threads, or a process a core.")
-    ] = None,
-    pool: Annotated[
-        PoolName,
-        typer.Option(help="threads for judges behind a server, prefork for those that compute."),
-    ] = PoolName.AUTO,
+    concurrency: Annotated[int, typer.Option(min=1, help="Jobs at the same time.")] = 16,
     grace: Annotated[
         float, typer.Option(min=0.0, help="Seconds for jobs at hand after SIGTERM.")
     ] = 25.0,
-    visibility_timeout: Annotated[
-        float, typer.Option(min=1.0, help="Redis: seconds until a dead worker's jobs are given on.")
-    ] = 900.0,
-    name: Annotated[
-        str | None, typer.Option(help="The worker's name; %h is the machine's.")
-    ] = None,
+    heartbeat: Heartbeat = None,
     log_level: Annotated[LogLevel, typer.Option(help="How much is logged.")] = LogLevel.INFO,
 ) -> int:
-    """Judge jobs until SIGTERM; then finish what is at hand, or give it back."""
+    """Judge jobs until SIGTERM; then finish those at hand, or put them back."""
     if context.invoked_subcommand is not None:
         return ExitCode.OK
-    from ragaliq.worker_tier.application import BrokerOptions
-    from ragaliq.worker_tier.broker import broker_url
-    from ragaliq.worker_tier.process import PoolOptions, run_worker, suitable_pool
-    from ragaliq.worker_tier.settings import WorkerSettings
+    from ragaliq.worker.brokers import BrokerOptions, broker_at, broker_url
+    from ragaliq.worker.settings import WorkerSettings
+    from ragaliq.worker.worker import run_worker
 
     url = broker_url(broker)
     if app is not None:
@@ -107,39 +97,32 @@ def run(
             evaluators=[each.strip() for each in metrics.split(",") if each.strip()],
             sinks=sink or (),
         )
-    options = PoolOptions(
-        pool=suitable_pool(settings) if pool is PoolName.AUTO else cast("Pool", pool.value),
-        concurrency=concurrency,
-        grace=grace,
-        name=name,
-        log_level=log_level.upper(),
-    )
-    at_broker = BrokerOptions(url=url, queue=queue, visibility_timeout=visibility_timeout)
-    return run_worker(settings, at_broker, options)
+    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
+    options = BrokerOptions(queue=queue, concurrency=concurrency, hold=settings.hold, grace=grace)
+    asyncio.run(run_worker(settings, broker_at(url, options), grace=grace, heartbeat=heartbeat))
+    return ExitCode.OK
 
 
 @worker.command()
 def health(
     *,
-    broker: Broker = None,
-    queue: Queue = "ragaliq",
-    name: Annotated[
-        str | None,
-        typer.Option(help="The worker that must answer, ragaliq@%h for this machine's; else any."),
-    ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait.")] = 5.0,
+    heartbeat: Heartbeat = None,
+    max_age: Annotated[
+        float, typer.Option(min=1.0, help="Seconds since the file was touched, at most.")
+    ] = 30.0,
 ) -> int:
-    """End with code 0 when a worker answers, with 1 when none does."""
-    from ragaliq.worker_tier.broker import BrokerAwayError
-    from ragaliq.worker_tier.health import answering
-
+    """End with code 0 when the worker with this heartbeat file works, with 1 when it does not."""
+    if heartbeat is None:
+        raise ConfigurationError(
+            "health: name the worker's file with --heartbeat, or set RAGALIQ_WORKER_HEARTBEAT"
+        )
     try:
-        names = answering(broker, name=name, timeout=timeout, queue=queue)
-    except BrokerAwayError as error:
-        errors.print(plain(f"no worker answers: {error}"))
+        age = time.time() - heartbeat.stat().st_mtime
+    except OSError:
+        errors.print("there is no heartbeat")
         return ExitCode.BELOW_THRESHOLD
-    errors.print(plain(f"{names[0]} answers" if names else "no worker answers"))
-    return ExitCode.OK if names else ExitCode.BELOW_THRESHOLD
+    errors.print(plain(f"the last heartbeat was {age:.0f} s ago"))
+    return ExitCode.OK if age <= max_age else ExitCode.BELOW_THRESHOLD
 
 
 def _judge(
@@ -151,7 +134,7 @@ def _judge(
 
 
 def _settings_of(spec: str) -> WorkerSettings:
-    from ragaliq.worker_tier.settings import WorkerSettings
+    from ragaliq.worker.settings import WorkerSettings
 
     module, colon, name = spec.partition(":")
     if not (module and colon and name):
@@ -163,5 +146,5 @@ def _settings_of(spec: str) -> WorkerSettings:
         raise ConfigurationError(f"--app {spec}: {error}") from error
     settings = found() if callable(found) and not isinstance(found, WorkerSettings) else found
     if not isinstance(settings, WorkerSettings):
-        raise ConfigurationError(f"--app {spec}: it is no WorkerSettings and makes none")
+        raise ConfigurationError(f"--app {spec}: it is not a WorkerSettings and makes none")
     return settings

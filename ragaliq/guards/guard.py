@@ -95,7 +95,7 @@ class Guard:
             monitor = Monitor(evaluators=evaluators or ("faithfulness",), **monitor_options)
         if monitor.is_enabled and monitor.judge is None:
             raise ConfigurationError(
-                "Guard: the monitor hands runs over to workers elsewhere, which is no use to an "
+                "Guard: the monitor's runs are judged by workers elsewhere, which is no use to an "
                 "answer that waits; give the guard a monitor with executor='thread' or 'process'"
             )
         self.monitor = monitor

@@ -2,7 +2,6 @@
 
 from ragaliq.core.suppression import is_suppressed, suppress
 from ragaliq.live.asgi import lifespan
-from ragaliq.live.job import Job
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.open_run import OpenRun
 from ragaliq.live.sampling import (
@@ -25,7 +24,6 @@ __all__ = [
     "BudgetLine",
     "CircuitBreaker",
     "FinishedRun",
-    "Job",
     "Monitor",
     "MonitorStats",
     "OnCondition",

@@ -9,11 +9,9 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol, Self
 
-from opentelemetry import _logs, metrics, trace
+from ragaliq.telemetry.providers import force_flush
 
-from ragaliq.telemetry.emit import TelemetryOptions
-
-__all__ = ["Capture", "flush_providers", "providers_in_use"]
+__all__ = ["Capture"]
 
 logger = logging.getLogger(__name__)
 
@@ -77,36 +75,4 @@ class Capture:
         if not self.complete:
             logger.warning("not every run was evaluated within %g s", self._timeout)
         for provider in self._providers:
-            _force_flush(provider, max(0.5, deadline - time.monotonic()))
-
-
-def providers_in_use(own: TelemetryOptions) -> list[object]:
-    """The monitor's own providers and those of the process, each once."""
-    given = (own.tracer_provider, own.logger_provider, own.meter_provider)
-    process = (
-        trace.get_tracer_provider(),
-        _logs.get_logger_provider(),
-        metrics.get_meter_provider(),
-    )
-    found: list[object] = []
-    for provider in (*given, *process):
-        if provider is not None and all(provider is not other for other in found):
-            found.append(provider)
-    return found
-
-
-def flush_providers(timeout: float) -> None:
-    """Have the process's providers send what they hold, each within `timeout` seconds."""
-    for provider in providers_in_use(TelemetryOptions()):
-        _force_flush(provider, timeout)
-
-
-def _force_flush(provider: object, seconds: float) -> None:
-    # Only the SDK's providers have it; the API's own send nothing.
-    flush = getattr(provider, "force_flush", None)
-    if flush is None:
-        return
-    try:
-        flush(timeout_millis=round(seconds * 1000))
-    except Exception as error:  # noqa: BLE001 - the application's request must not notice
-        logger.debug("telemetry could not be flushed: %s", type(error).__name__)
+            force_flush(provider, max(0.5, deadline - time.monotonic()))

@@ -14,7 +14,7 @@ from ragaliq.core.run import SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, NotEvaluated, RagaliqError
 from ragaliq.live.asgi import settled_at_end
-from ragaliq.live.capture import Capture, providers_in_use
+from ragaliq.live.capture import Capture
 from ragaliq.live.handle import Handle
 from ragaliq.live.job import Framework, Submission
 from ragaliq.live.receipt import Receipt
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
     from ragaliq.records.sinks import SinkSet
     from ragaliq.telemetry.emit import Emitter
+from ragaliq.telemetry.providers import providers_in_use
 
 __all__ = ["DirectEvaluation", "RunDetails"]
 
@@ -87,7 +88,7 @@ class DirectEvaluation(Handle):
             EvaluationTimeout: There is no result within `timeout` seconds.
             NotEvaluated: There will be none; `reason` says why.
             BudgetExceeded: A budget left no room for it.
-            ConfigurationError: The monitor hands runs over to workers elsewhere.
+            ConfigurationError: The monitor's runs are judged by workers elsewhere.
             RuntimeError: Called on the monitor's own thread, from `on_result` for instance, where
                 it would wait for itself; use `await monitor.aevaluate(...)` there.
         """
@@ -200,9 +201,9 @@ class DirectEvaluation(Handle):
     ) -> tuple[Submission, Receipt]:
         if not self._enabled:
             raise NotEvaluated("disabled")
-        if self._engine.hands_over:
+        if self._engine.enqueues:
             raise ConfigurationError(
-                "this monitor hands runs over to workers elsewhere: results do not come back to "
+                "this monitor's runs are judged by workers elsewhere: results do not come back to "
                 "be waited for; use a monitor with executor='thread' or 'process'"
             )
         receipt = Receipt()

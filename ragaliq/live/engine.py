@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ragaliq.core.checks import require_positive
 from ragaliq.core.results import Evaluation
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.handing_over import HandingOver
+from ragaliq.live.enqueueing import Enqueueing
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Submission
 from ragaliq.live.queue import RunQueue
@@ -37,7 +37,7 @@ class EngineSettings:
         ConfigurationError: A limit is not positive, or something is of the wrong kind.
     """
 
-    scorer: LiveScorer | HandingOver
+    scorer: LiveScorer | Enqueueing
     concurrency: int
     max_queue: int
     max_queue_bytes: int
@@ -78,7 +78,7 @@ class Engine:
         self.worker = Worker(
             self._score,
             self._drop,
-            concurrency=1 if self.hands_over else settings.concurrency,
+            concurrency=1 if self.enqueues else settings.concurrency,
             queue=RunQueue(max_runs=settings.max_queue, max_bytes=settings.max_queue_bytes),
             is_callback_thread=self._reporter.is_own_thread if self._reporter else lambda: False,
         )
@@ -106,9 +106,9 @@ class Engine:
         return refused is None
 
     @property
-    def hands_over(self) -> bool:
+    def enqueues(self) -> bool:
         """Whether runs are judged by somebody else, so that no result comes back here."""
-        return isinstance(self._scorer, HandingOver)
+        return isinstance(self._scorer, Enqueueing)
 
     def stats(self) -> MonitorStats:
         """The counts now, and where queue, breaker and budget stand."""

@@ -5,33 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.live.sampling.choice import Choice
+from ragaliq.worker.message import Job
 
 if TYPE_CHECKING:
     from ragaliq.live.receipt import Receipt
 
-__all__ = ["Framework", "Job", "Submission"]
+__all__ = ["Framework", "Submission"]
 
 
 Framework = Literal["", "langchain", "llama_index"]
 _UNSAMPLED = Choice()
 # The plain class first: asking a pydantic one takes longer than making the submission.
 _CASES = (CaseDraft, RAGTestCase)
-
-
-class Job(BaseModel):
-    """One run to evaluate; can be written as JSON and read in another process."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    case: RAGTestCase
-    run: RunInfo
 
 
 @dataclass(slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
 from ragaliq.live.ending import EndingMonitor
 from ragaliq.live.engine import Engine, EngineSettings
-from ragaliq.live.handing_over import HandingOver, JobExecutor, leave_to_workers
+from ragaliq.live.enqueueing import Enqueueing, executor_at, leave_to_workers
 from ragaliq.live.inline import InlineMode
 from ragaliq.live.job import Framework
 from ragaliq.live.lifecycle import watch_process
@@ -35,6 +35,7 @@ from ragaliq.scoring.scorer import Limits, Scorer
 from ragaliq.scoring.settings import chosen_judge, read_settings
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions, current_span_target
+from ragaliq.worker.executor import JobExecutor
 
 __all__ = ["Monitor"]
 
@@ -66,8 +67,9 @@ class Monitor(EndingMonitor):
         executor: Where judging happens: `thread`, or `process` for a child process, which leaves
             the application its interpreter. By default from `RAGALIQ_EXECUTOR`, else `process` for
             the embedded judge with ragaliq's own evaluators where it is possible, else `thread`.
-            A `CeleryExecutor` hands runs over to workers elsewhere; judge, limits, breaker, sinks
-            and content are then theirs to choose and must be left out here.
+            With a broker's address (`redis://`, `amqp://`, `nats://`, `kafka://`) runs are judged
+            by `ragaliq worker` processes; judge, limits, breaker, sinks and content are then
+            theirs to choose and must not be given here.
         niceness: How far the child process steps back for others, 0 (not at all) to 19.
         mode: `background`, or `inline` to have whoever ends a run wait for its result: then it is
             there when the chain's call returns. In a thread where an event loop runs nobody
@@ -105,7 +107,7 @@ class Monitor(EndingMonitor):
         max_queue: int = 1000,
         max_queue_bytes: int = 64 * 2**20,
         deadline: float = 60.0,
-        executor: Executor | JobExecutor | None = None,
+        executor: Executor | JobExecutor | str | None = None,
         niceness: int = 10,
         mode: Literal["background", "inline"] = "background",
         inline_timeout: float = 10.0,
@@ -137,10 +139,10 @@ class Monitor(EndingMonitor):
         self._emitter = emitter = Emitter(content, telemetry)
         self._exit_timeout = exit_timeout
         self.judge: LLMJudge | None = None  # workers elsewhere have one of their own
-        scorer: LiveScorer | HandingOver
-        if isinstance(executor, JobExecutor):
+        scorer: LiveScorer | Enqueueing
+        if (elsewhere := executor_at(executor)) is not None:
             leave_to_workers(given, Monitor)
-            scorer = HandingOver(executor, metrics, failed=emitter.metrics.publish_failed)
+            scorer = Enqueueing(elsewhere, metrics, failed=emitter.metrics.publish_failed)
             self._sinks = SinkSet(())
         else:
             self.judge = chosen_judge(settings, judge, calibration)
@@ -149,7 +151,7 @@ class Monitor(EndingMonitor):
                 self.evaluators,
                 deadline=deadline,
                 limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
-                executor=settings.executor if executor is None else executor,
+                executor=settings.executor if executor is None else str(executor),
                 niceness=niceness,
                 telemetry=emitter,
                 sinks=sinks,

@@ -26,7 +26,7 @@ Outcome = Literal[
     "shutdown",
     "incomplete_run",
     "not_rag",
-    "handed_over",
+    "enqueued",
 ]
 """How a run ended. Every run that started has exactly one outcome or is still pending."""
 
@@ -56,9 +56,9 @@ class MonitorStats:
             blocked its thread.
         sinks: What became of the results in each sink, by name.
         sampling: What sampling did beside choosing by chance; see the page on sampling.
-        executor: Where runs are evaluated now: `thread`, `process`, or `celery` for workers
-            elsewhere.
-        publish_errors: Failed attempts to hand runs over to workers elsewhere.
+        executor: Where runs are evaluated now: `thread`, `process`, or for workers elsewhere the
+            broker's kind, such as `redis`.
+        publish_errors: Failed attempts to enqueue runs for workers elsewhere.
         restarts: Times the process that judges died and was started again.
     """
 
@@ -148,7 +148,7 @@ class Tally:
             self._callback_timeouts += 1
 
     def publish_failed(self) -> None:
-        """An attempt to hand a run over failed."""
+        """An attempt to enqueue a run failed."""
         with self._lock:
             self._publish_errors += 1
 

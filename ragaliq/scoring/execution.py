@@ -300,7 +300,7 @@ def choose_executor(
     if asked is not None and asked not in EXECUTORS:
         raise ConfigurationError(
             f"no executor {asked!r}; use 'thread' or 'process' (Monitor, or RAGALIQ_EXECUTOR); "
-            "for workers elsewhere, Monitor(executor=CeleryExecutor('redis://...'))"
+            "for workers elsewhere, a broker's address, Monitor(executor='redis://...')"
         )
     chosen = cast("Executor | None", asked)
     hindrance = _no_interpreter() or obstacle(judge, evaluators)

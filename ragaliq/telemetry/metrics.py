@@ -222,7 +222,7 @@ class MetricsRecorder:
             self._sink_errors.add(1, self._bounded(attributes))
 
     def publish_failed(self, error_type: str) -> None:
-        """Count a failed attempt to hand a run over to workers elsewhere; never raises.
+        """Count a failed attempt to enqueue a run for workers elsewhere; never raises.
 
         Args:
             error_type: The class of the error.
@@ -234,8 +234,8 @@ class MetricsRecorder:
         """Count what a worker did with a job; never raises.
 
         Args:
-            outcome: Such as `evaluated` or `set_aside`.
-            reason: Why, where it was set aside.
+            outcome: Such as `evaluated` or `dead_letter`.
+            reason: Why, where it became a dead letter.
             waited: Seconds from its publication until a worker took it up.
         """
         with suppress(Exception):  # another library's provider may do anything

@@ -119,7 +119,7 @@ RUN_OUTCOMES = (
     "shutdown",
     "incomplete_run",
     "not_rag",
-    "handed_over",
+    "enqueued",
 )
 
 # Every value of `JOB_OUTCOME`.
@@ -129,8 +129,8 @@ JOB_OUTCOMES = (
     "over_budget",
     "retried",
     "redelivered",
-    "returned",
-    "set_aside",
+    "requeued",
+    "dead_letter",
 )
 
 # What stands for every value beyond the first `MAX_METRIC_VALUES` of a metric attribute.

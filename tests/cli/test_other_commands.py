@@ -10,7 +10,7 @@ import pytest
 from ragaliq import ConfigurationError, __version__
 from ragaliq.cli.console import code_of
 from ragaliq.errors import BudgetExceeded, DatasetError, JudgeError, StoreError
-from ragaliq.worker_tier.broker import BrokerAwayError
+from ragaliq.worker.dead_letters import BrokerUnavailableError
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
@@ -109,7 +109,7 @@ def test_the_package_is_the_command():
         (DatasetError("x"), 3),
         (StoreError("x"), 3),
         (JudgeError("x"), 4),
-        (BrokerAwayError("x"), 4),
+        (BrokerUnavailableError("x"), 4),
         (BudgetExceeded("x"), 5),
     ],
 )

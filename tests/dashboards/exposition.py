@@ -34,7 +34,7 @@ VALUES = {
 }
 
 # The same by Prometheus label: what a query says about one must be on the list.
-BROKER_KEYS = ("ragaliq", "ragaliq.unacked", "ragaliq.set_aside")
+BROKER_KEYS = ("ragaliq", "ragaliq.dead")
 LABEL_VALUES = {name.replace(".", "_"): values for name, values in VALUES.items()}
 
 

@@ -39,7 +39,7 @@ def test_a_summary_names_labels_that_the_result_has(rule):
         ("SinkErrors", "ragaliq_sink_errors_total"),
         ("WorkersDown", "redis_key_size"),
         ("JobsPilingUp", "redis_key_size"),
-        ("JobsSetAside", "redis_key_size"),
+        ("DeadLetters", "redis_key_size"),
         ("PublishingFails", "ragaliq_publish_errors_total"),
     ],
 )

@@ -9,7 +9,7 @@ import yaml
 from deploy_files import KUBERNETES, SCALING, compact, container, deployments, environment, objects
 from test_compose import helps, options
 
-from ragaliq.worker_tier.settings import WorkerSettings
+from ragaliq.worker.settings import WorkerSettings
 
 WORKER, APPLICATION = deployments()["ragaliq-worker"], deployments()["library"]
 EVERYTHING = [each for folder in ("base", *SCALING) for each in objects(folder)]
@@ -111,7 +111,7 @@ def test_the_workers_are_scaled_by_the_queue_and_by_nothing_else(folder):
     assert "replicas" not in WORKER["spec"]
     (trigger,) = scaled["spec"].get("triggers") or scaled["spec"]["metrics"]
     said = trigger.get("metadata") or trigger["external"]["metric"]["selector"]["matchLabels"]
-    queue = said.get("listName") or said.get("queueName") or said["key"]
+    queue = said.get("stream") or said.get("queueName") or said["key"]
     assert queue == "ragaliq"
     assert scaled["spec"].get("minReplicaCount", scaled["spec"].get("minReplicas")) == 1
     for reference in [o for o in objects(folder) if o["kind"] == "TriggerAuthentication"]:

@@ -72,7 +72,7 @@ async def test_asked_in_the_application_judged_by_the_worker_and_measured_at_eac
         becomes, lambda: done in counts(stack.metrics, "ragaliq.job.count"), within=10
     )
     assert counts(stack.metrics, "ragaliq.job.count") == {done: len(asked)}
-    assert counts(stack.metrics, "ragaliq.run.count")["handed_over",] == len(asked)
+    assert counts(stack.metrics, "ragaliq.run.count")["enqueued",] == len(asked)
     everything = {metric.name for metric in stack.metrics}
     assert everything >= {"ragaliq.queue.size", "ragaliq.job.wait", "ragaliq.evaluation.score"}
     assert "5ecret" not in stack.logs()
@@ -89,7 +89,7 @@ def drive(stack, asked):
     for question in asked:
         assert stack.ask(question)
     assert becomes(lambda: stack.store.exists() and stored(stack) == len(asked)), stack.logs()
-    assert stack.stats()["outcomes"] == {"handed_over": len(asked)}
+    assert stack.stats()["outcomes"] == {"enqueued": len(asked)}
     # uvicorn ends by the signal it was sent.
     assert stack.stop("application") == -signal.SIGTERM
     assert (stack.stop("worker"), stack.stop("redis")) == (0, 0)

@@ -1,4 +1,4 @@
-"""A real Redis server for every test that asks for one."""
+"""Real servers for every test that asks for one."""
 
 import os
 import sys
@@ -7,15 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragaliq import CeleryExecutor, Monitor
+from ragaliq import BrokerExecutor, Monitor
 from ragaliq.cli.app import run
 
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
-from redis_server import PROGRAM, RedisServer  # noqa: E402 - found through the path above
+from broker_servers import PROGRAMS, NatsServer, RabbitServer, RedisServer  # noqa: E402 - see above
 from worker_fleet import WorkerFleet  # noqa: E402
+
+SERVERS = {"redis": RedisServer, "nats": NatsServer, "rabbitmq": RabbitServer}
 
 
 def pytest_collection_modifyitems(items):
@@ -24,34 +26,49 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.fleet)
 
 
-@pytest.fixture
-def redis_server(tmp_path):
-    if PROGRAM is None:
+def _server(kind, tmp_path):
+    if PROGRAMS[kind] is None:
         # In CI a test that did not run must not look like one that passed.
         refuse = pytest.fail if os.environ.get("CI") else pytest.skip
-        refuse("redis-server is missing; `make redis` installs Debian's package (as root)")
-    folder = tmp_path / "redis"
+        refuse(f"{kind}-server is missing; `make brokers` installs Debian's package (as root)")
+    folder = tmp_path / kind
     folder.mkdir()
-    server = RedisServer(folder)
+    return SERVERS[kind](folder)
+
+
+@pytest.fixture
+def redis_server(tmp_path):
+    server = _server("redis", tmp_path)
     yield server
     server.thaw()
     server.kill()
 
 
+@pytest.fixture(params=["redis", "nats", "rabbitmq"])
+def broker(request, tmp_path):
+    """Each broker in turn."""
+    server = _server(request.param, tmp_path)
+    server.kind = request.param
+    yield server
+    getattr(server, "close", server.kill)()
+
+
 @pytest.fixture
-def fleet(tmp_path, redis_server):
-    workers = WorkerFleet(tmp_path, redis_server)
+def fleet(tmp_path, broker):
+    workers = WorkerFleet(tmp_path, broker)
     yield workers
     workers.end()
 
 
 @pytest.fixture
-def handing_over(redis_server):
-    """Makes monitors that hand over to the broker, and closes them."""
+def enqueueing(request):
+    """Makes monitors that publish to the broker, and closes them."""
     monitors = []
+    names = request.fixturenames
+    server = request.getfixturevalue("broker" if "broker" in names else "redis_server")
 
-    def build(*, timeout=1.0, max_job_bytes=1_000_000, **options):
-        executor = CeleryExecutor(redis_server.url(), timeout=timeout, max_job_bytes=max_job_bytes)
+    def build(*, timeout=5.0, max_job_bytes=1_000_000, **options):
+        executor = BrokerExecutor(server.url(), timeout=timeout, max_job_bytes=max_job_bytes)
         monitors.append(Monitor(executor=executor, evaluators=["faithfulness"], **options))
         return monitors[-1]
 
@@ -61,11 +78,11 @@ def handing_over(redis_server):
 
 
 @pytest.fixture
-def ragaliq_cli(redis_server, monkeypatch, capsys):
+def ragaliq_cli(broker, monkeypatch, capsys):
     """Runs `ragaliq ARGUMENTS` in this process."""
 
     def command(*arguments):
-        monkeypatch.setenv("RAGALIQ_BROKER_URL", redis_server.url())
+        monkeypatch.setenv("RAGALIQ_BROKER_URL", broker.url())
         monkeypatch.setenv("COLUMNS", "200")
         monkeypatch.setattr(sys, "argv", ["ragaliq", *arguments])
         capsys.readouterr()

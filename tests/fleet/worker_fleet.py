@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -11,13 +12,9 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-import kombu
-import redis
-
 from ragaliq import RAGTestCase
-from ragaliq.worker_tier.broker import TASK, BrokerAwayError, celery_app
-from ragaliq.worker_tier.health import answering
-from ragaliq.worker_tier.set_aside import SetAside
+from ragaliq.worker.brokers import BrokerOptions, broker_at
+from ragaliq.worker.dead_letters import DeadLetters
 
 HERE = Path(__file__).parent
 
@@ -38,19 +35,15 @@ class WorkerFleet:
         self._count = 0
 
     def start(self, *arguments, **environment):
-        """Start a worker with the settings beside this file; returns its process."""
-        settings = ["--app", "worker_settings:settings", "--pool", "threads"]
-        return self.run_worker(*settings, *arguments, **environment)
+        """Start a worker with the settings of these tests; returns its process."""
+        return self.run_worker("--app", "worker_settings:settings", *arguments, **environment)
 
     def run_worker(self, *arguments, **environment):
         """Start a worker as a user would."""
         self._count += 1
         with (self.folder / f"worker-{self._count}.log").open("wb") as log:
             worker = subprocess.Popen(
-                [
-                    *[sys.executable, "-m", "ragaliq.cli", "worker"],
-                    *["--name", f"w{self._count}@%h", "--visibility-timeout", "3", *arguments],
-                ],
+                [*[sys.executable, "-m", "ragaliq.cli", "worker"], *arguments],
                 cwd=HERE,
                 env=os.environ
                 | {
@@ -91,46 +84,20 @@ class WorkerFleet:
         """The cases the judge was asked about, each as often as it was asked."""
         return self.asked.read_text().split() if self.asked.exists() else []
 
-    def waiting(self, queue="ragaliq"):
-        with redis.Redis(port=self.server.port) as client:
-            return client.llen(queue)
+    def publish(self, *bodies, to="ragaliq"):
+        """Put hand-made messages on a queue."""
 
-    def unacknowledged(self):
-        with redis.Redis(port=self.server.port) as client:
-            return client.hlen("ragaliq.unacked") + client.llen("ragaliq.held")
+        async def put():
+            broker = broker_at(self.server.url(), BrokerOptions(grace=0.0))
+            await broker.connect()
+            for body in bodies:
+                await broker.publish(body, to)
+            await broker.stop()
 
-    def copy_first_message(self):
-        with redis.Redis(port=self.server.port) as client:
-            client.lpush("ragaliq", client.lindex("ragaliq", 0))
+        asyncio.run(put())
 
-    def hold_first_message(self):
-        """As if a worker had died while a message was on its way to it."""
-        with redis.Redis(port=self.server.port) as client:
-            client.lmove("ragaliq", "ragaliq.held", "RIGHT", "LEFT")
-
-    def publish(self, job, **message):
-        """Put a hand-made message on the queue."""
-        app = celery_app(self.server.url())
-        with app.connection_for_write() as connection:
-            kombu.Producer(connection).publish(
-                **{
-                    "body": [[job], {}, {}],
-                    "headers": {"task": TASK, "id": "hand-made", "lang": "py"},
-                    "routing_key": "ragaliq",
-                    "serializer": "json",
-                    "declare": [app.amqp.queues["ragaliq"]],
-                }
-                | message
-            )
-
-    def set_aside(self):
-        return SetAside(self.server.url(), queue="ragaliq").jobs()
-
-    def answering(self):
-        try:
-            return answering(self.server.url(), name=None, timeout=1.0)
-        except BrokerAwayError:
-            return []
+    def dead_letters(self):
+        return asyncio.run(DeadLetters(self.server.url()).all())
 
     def is_deserted(self):
         """Whether every worker has died."""
@@ -141,7 +108,7 @@ class WorkerFleet:
         os.kill(worker.pid, number)
 
 
-def eventually(is_so, *, within=30.0):
+def eventually(is_so, *, within=60.0):
     """Whether something becomes so in time."""
     deadline = time.monotonic() + within
     while time.monotonic() < deadline:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ragaliq import ContextChunk, RAGTestCase, RunInfo, SpanTarget
-from ragaliq.live import Job
+from ragaliq.worker.message import Job
 
 
 def test_a_job_is_plain_data_that_survives_json():

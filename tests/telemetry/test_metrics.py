@@ -181,7 +181,7 @@ def test_instruments_are_as_the_catalogue_says(emit, results, sdk):
     emitter.metrics.budget_left({"usd_per_day": 0.5})
     emitter.metrics.agreed("local", "claude", route="escalated", share=0.8)
     emitter.metrics.publish_failed("ConnectionError")
-    emitter.metrics.job("set_aside", reason="crashed", waited=0.5)
+    emitter.metrics.job("dead_letter", reason="crashed", waited=0.5)
     emitter.watch(_Queue(), _Counts({"evaluated": 1}))
     usage = JudgeUsage(input_tokens=1, cost_usd=0.1)
     spent = results["faithfulness"].model_copy(update={"usage": usage})

@@ -66,9 +66,9 @@ def test_the_environment_chooses_and_arguments_win(monitor_of, monkeypatch):
         monitor_of(judge=ScriptedJudge())
 
 
-def test_who_names_celery_is_told_how(monitor_of):
-    with pytest.raises(ConfigurationError, match="executor=CeleryExecutor"):
-        monitor_of(judge="local", executor="celery")
+def test_a_broker_is_named_by_its_address(monitor_of):
+    with pytest.raises(ConfigurationError, match="executor='redis:"):
+        monitor_of(judge="local", executor="redis")
 
 
 @pytest.mark.parametrize("wrong", [{"executor": "thread-pool"}, {"niceness": -1}, {"niceness": 20}])

@@ -33,16 +33,17 @@ class WorkerSettings:
         budget: What judging may cost; in each process, unless they share a storage.
         judge_limits: How often the judge may be asked; likewise.
         breaker: When to leave a failing judge alone; jobs wait meanwhile, for half of `time_limit`,
-            and then go back to the broker.
+            and then go to the end of the queue.
         sinks: Where results are stored besides telemetry.
         capture_content: Whether texts may enter telemetry and sinks.
         redact: Called with each text before it does.
         telemetry: The shape of what is emitted.
         attempts: How often a job is judged whose judge failed altogether; the last failure stands.
         backoff: Seconds before the second attempt, doubled for each further one.
-        max_deliveries: How often a job may be given to a worker that then dies of it, or with it,
-            or waits in vain for the breaker, before it is set aside.
-        time_limit: Seconds a job may take with all attempts; one that takes longer is set aside.
+        max_deliveries: How often a job may be given to a worker that dies before it is done. After
+            that it becomes a dead letter.
+        time_limit: Seconds a job may take with all attempts. After that it becomes a dead letter. A
+            little later a job that a dead worker held goes to another one.
 
     Raises:
         ConfigurationError: A limit is not positive, or something is of the wrong kind.
@@ -66,7 +67,7 @@ class WorkerSettings:
     time_limit: float = 300.0
 
     def __post_init__(self) -> None:
-        # Read more than once: in every process of a worker.
+        # Read more than once.
         for name in ("evaluators", "sinks"):
             given = getattr(self, name)
             if not isinstance(given, str):  # which is refused by whoever reads it
@@ -87,3 +88,8 @@ class WorkerSettings:
                 f"WorkerSettings: time_limit ({self.time_limit:g} s) must be longer than deadline "
                 f"({self.deadline:g} s): a job has several attempts"
             )
+
+    @property
+    def hold(self) -> float:
+        """Seconds after which a job that a worker holds goes to another one."""
+        return self.time_limit + min(30.0, max(1.0, self.time_limit / 10))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
 
-from ragaliq import CeleryExecutor, ConfigurationError
+from ragaliq import BrokerExecutor, ConfigurationError
 from ragaliq.cli.app import run
 
 
@@ -39,8 +40,8 @@ BROKER = ("--broker", "redis://:hunter2@127.0.0.1:1/0")
         (["--broker", "hunter2"], "this one has no scheme (7 characters)"),
         ([*BROKER, "--app", "nowhere"], "write it as module:name"),
         ([*BROKER, "--app", "no_such_module:x"], "no_such_module"),
-        ([*BROKER, "--app", "json:JSONDecoder"], "is no WorkerSettings"),
-        ([*BROKER, "--app", "json:decoder"], "is no WorkerSettings"),
+        ([*BROKER, "--app", "json:JSONDecoder"], "is not a WorkerSettings"),
+        ([*BROKER, "--app", "json:decoder"], "is not a WorkerSettings"),
         ([*BROKER, "--model", "m"], "goes with --judge"),
         ([*BROKER, "--judge", "oracle"], "oracle"),
         ([*BROKER, "--metrics", "politeness"], "politeness"),
@@ -54,38 +55,40 @@ def test_a_wrong_option_is_said_at_the_start(worker, arguments, words):
     assert "hunter2" not in told
 
 
-def test_health_of_nobody_is_an_exit_code(worker):
-    code, told = worker("health", "--timeout", "0.2", *BROKER)
-    assert code == 1
-    assert told.startswith("no worker answers: the broker cannot be reached (")
-    assert "RAGALIQ_BROKER_URL" in told
-    assert "hunter2" not in told
+def test_health_is_the_age_of_the_heartbeat(worker, tmp_path, monkeypatch):
+    assert worker("health")[0] == 2
+    monkeypatch.setenv("RAGALIQ_WORKER_HEARTBEAT", str(tmp_path / "beat"))
+    assert worker("health") == (1, "there is no heartbeat\n")
+    (tmp_path / "beat").touch()
+    assert worker("health") == (0, "the last heartbeat was 0 s ago\n")
+    os.utime(tmp_path / "beat", (1.0, 1.0))
+    assert worker("health")[0] == 1
 
 
 @pytest.mark.parametrize("does", [["list"], ["retry"], ["drop", "--all"]])
-def test_what_was_set_aside_on_a_broker_that_is_away_is_one_error(worker, does):
-    code, told = worker("set-aside", *does, *BROKER)
+@pytest.mark.parametrize("kind", ["redis://:hunter2@", "amqp://u:hunter2@"])
+def test_dead_letters_of_an_unavailable_broker_are_one_error(worker, does, kind):
+    code, told = worker("dead-letters", *does, "--broker", f"{kind}127.0.0.1:1/")
     assert code == 4
     assert told.startswith("ragaliq: the broker cannot be reached (")
     assert "hunter2" not in told
 
 
-def test_without_celery_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "celery", None)
-    monkeypatch.delitem(sys.modules, "ragaliq.worker_tier.celery_application", raising=False)
-    with pytest.raises(ConfigurationError, match=r"pip install 'ragaliq\[celery\]'"):
-        CeleryExecutor("redis://127.0.0.1:1/0")
+def test_dead_letters_are_deleted_only_by_name_or_all(worker):
+    assert worker("dead-letters", "drop", *BROKER)[0] == 2
+    code, told = worker("dead-letters", "list", "--broker", "kafka://127.0.0.1:1")
+    assert (code, "Kafka's own tools" in told) == (2, True)
 
 
-@pytest.mark.parametrize("arguments", [[], ["health"], ["set-aside", "list"]])
-@pytest.mark.parametrize("missing", ["celery", "redis"])
-def test_a_command_without_its_libraries_says_what_to_install(
-    worker, monkeypatch, missing, arguments
-):
-    monkeypatch.setitem(sys.modules, missing, None)
-    monkeypatch.delitem(sys.modules, "ragaliq.worker_tier.celery_application", raising=False)
-
-    code, told = worker(*arguments, *BROKER)
-
+@pytest.mark.parametrize(
+    ("url", "extra"),
+    [("redis", "redis"), ("amqp", "rabbitmq"), ("nats", "nats"), ("kafka", "kafka")],
+)
+@pytest.mark.parametrize("arguments", [[], ["dead-letters", "list"]])
+def test_without_its_libraries_it_says_what_to_install(worker, monkeypatch, url, extra, arguments):
+    monkeypatch.setattr("ragaliq.worker.brokers.find_spec", lambda name: None)
+    code, told = worker(*arguments, "--broker", f"{url}://127.0.0.1:1")
     assert code == 2
-    assert "pip install 'ragaliq[celery]'" in told
+    assert f"pip install 'ragaliq[{extra}]'" in told
+    with pytest.raises(ConfigurationError, match=f"ragaliq\\[{extra}\\]"):
+        BrokerExecutor(f"{url}://127.0.0.1:1")

@@ -1,13 +1,13 @@
-"""What travels: one job as plain JSON data, of a version that both sides can tell.
+"""A job as JSON, in a version that both sides can read.
 
-The version has two parts. Within a major version anything that is added may be left out by those
-who do not know it, so a worker reads the newer minor versions and leaves out what it does not
-know. A field that must be understood raises the major version, and a worker refuses every other
-major version than its own.
+The version has two parts. Within a major version a worker reads newer minor versions and ignores
+the fields that it does not know. A field that must be understood raises the major version, and a
+worker refuses every other major version than its own.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -17,14 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.errors import RagaliqError
-from ragaliq.live.job import Job
 from ragaliq.records.record import deterministic_id
 
-__all__ = ["VERSION", "JobMessage", "MessageRefusedError", "message_of", "read_message"]
+__all__ = ["VERSION", "Job", "JobMessage", "MessageRefusedError", "read_message"]
 
 VERSION = (1, 0)
 """Major and minor version of the form below."""
 
+_MOST_BYTES = 64 * 2**20
 _TRACEPARENT = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
 
 
@@ -41,14 +41,22 @@ class MessageRefusedError(RagaliqError):
         self.reason, self.detail = reason, detail
 
 
+class Job(BaseModel):
+    """One run to evaluate; can be written as JSON and read in another process."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    case: RAGTestCase
+    run: RunInfo
+
+
 class JobMessage(BaseModel):
-    """One job.
+    """A run to evaluate.
 
     Attributes:
         version: See `VERSION`.
         job_id: The same whenever the same run is published.
         published_at: Unix time in seconds.
-        deliveries: How often workers were given it, this time included.
         metrics: What is to be measured.
         traceparent: The evaluated span by W3C's convention, when one was found.
         case: Question, context and answer.
@@ -60,7 +68,6 @@ class JobMessage(BaseModel):
     version: tuple[int, int] = VERSION
     job_id: str = Field(max_length=128)
     published_at: float
-    deliveries: int = Field(default=1, ge=1)
     metrics: tuple[Annotated[str, Field(max_length=256)], ...] = Field(min_length=1)
     traceparent: str | None = Field(default=None, pattern=_TRACEPARENT)
     case: RAGTestCase
@@ -76,40 +83,44 @@ class JobMessage(BaseModel):
         )
         return Job(case=self.case, run=self.run.model_copy(update={"target": target}))
 
-    @property
-    def size(self) -> int:
-        """Bytes of the texts."""
-        return self.case.size
+    @classmethod
+    def of(cls, job: Job, metrics: Sequence[str]) -> JobMessage:
+        """The message for a job."""
+        target = job.run.target
+        return cls(
+            job_id=deterministic_id(["job", job.run.run_id, repr(job.run.ended_at)]),
+            published_at=time.time(),
+            metrics=tuple(metrics),
+            traceparent=None if target is None else _traceparent(target),
+            case=job.case,
+            run=job.run,
+        )
 
+    def encoded(self) -> bytes:
+        """The message as JSON.
 
-def message_of(job: Job, metrics: Sequence[str]) -> dict[str, Any]:
-    """The message for a job, as data that JSON can hold.
-
-    Raises:
-        ValueError: The case's metadata hold something that is no JSON, or half a character.
-    """
-    target = job.run.target
-    message = JobMessage(
-        job_id=deterministic_id(["job", job.run.run_id, repr(job.run.ended_at)]),
-        published_at=time.time(),
-        metrics=tuple(metrics),
-        traceparent=None if target is None else _traceparent(target),
-        case=job.case,
-        run=job.run,
-    )
-    return message.model_dump(mode="json")
+        Raises:
+            ValueError: The case's metadata hold something that is no JSON, or half a character.
+        """
+        return json.dumps(self.model_dump(mode="json"), separators=(",", ":")).encode()
 
 
 def _traceparent(target: SpanTarget) -> str:
     return f"00-{target.trace_id}-{target.span_id}-{target.trace_flags & 0xFF:02x}"
 
 
-def read_message(data: object) -> JobMessage:
-    """The job a message holds.
+def read_message(body: bytes) -> JobMessage:
+    """The job in a message.
 
     Raises:
         MessageRefusedError: It holds none, or one of another version.
     """
+    if len(body) > _MOST_BYTES:
+        raise MessageRefusedError("malformed", f"{len(body)} bytes")
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        raise MessageRefusedError("malformed", "no JSON") from None
     version = data.get("version") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(version, list) or not _is_version(version):
         raise MessageRefusedError("malformed", "no job with a version")
@@ -121,8 +132,10 @@ def read_message(data: object) -> JobMessage:
     known = _known_part(data) if minor > VERSION[1] else data
     try:
         return JobMessage.model_validate(known)
+    except RecursionError:
+        raise MessageRefusedError("malformed", "nested too deeply") from None
     except ValidationError as error:
-        # Its own words may name what the message is about.
+        # The error's own words may quote the message.
         raise MessageRefusedError("malformed", f"{error.error_count()} wrong fields") from None
 
 

@@ -1,22 +1,23 @@
-"""Handing runs over to whoever judges them elsewhere, in place of judging them here."""
+"""Runs that are judged elsewhere: enqueued there in place of judged here."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from itertools import count
 
 from ragaliq.core.backoff import pause_before_retry
 from ragaliq.core.concurrency import is_being_cancelled
-from ragaliq.errors import ConfigurationError, RagaliqError
+from ragaliq.errors import ConfigurationError
 from ragaliq.live.complaints import Complaints
-from ragaliq.live.job import Job, Submission
+from ragaliq.live.job import Submission
 from ragaliq.live.stats import Tally
+from ragaliq.worker.executor import BrokerExecutor, JobExecutor, JobRefusedError
+from ragaliq.worker.message import Job
 
-__all__ = ["HandingOver", "JobExecutor", "JobRefusedError", "leave_to_workers"]
+__all__ = ["Enqueueing", "executor_at", "leave_to_workers"]
 
 logger = logging.getLogger(__name__)
 
@@ -27,54 +28,10 @@ _THE_WORKERS = (
 ).split()
 
 
-class JobRefusedError(RagaliqError):
-    """A job can never be handed over.
+class Enqueueing:
+    """What the monitor's thread does with a run that is judged elsewhere.
 
-    Args:
-        reason: A word for counting, such as `too_large`.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the job cannot be handed over: {reason}")
-        self.reason = reason
-
-
-class JobExecutor(ABC):
-    """Takes whole jobs: plain data that somebody else judges, emits and stores.
-
-    Attributes:
-        name: Names it in `MonitorStats.executor`.
-    """
-
-    name: str
-
-    @abstractmethod
-    async def publish(self, job: Job, metrics: Sequence[str]) -> None:
-        """Hand a job over; it is safe with the other side when this returns.
-
-        Called on the monitor's loop, which must not be blocked, for one job after the other.
-
-        Args:
-            job: The run.
-            metrics: What is to be measured.
-
-        Raises:
-            JobRefusedError: It never can be. After any other exception it is tried again.
-        """
-
-    @abstractmethod
-    async def aclose(self) -> None:
-        """Let go of connections; it may be used again afterwards."""
-
-    @abstractmethod
-    def after_fork(self) -> None:
-        """In a forked child: leave the parent's connections alone."""
-
-
-class HandingOver:
-    """What the monitor's thread does with a run where somebody else judges it.
-
-    While the other side takes nothing the run is held and tried again, ever less often; the queue
+    While the executor takes nothing the run is held and tried again, ever less often; the queue
     behind it fills, and further runs are dropped there and counted.
 
     Args:
@@ -101,27 +58,27 @@ class HandingOver:
         submission: Submission,
         tally: Tally,
         *,
-        returns_unjudged: bool = False,  # noqa: ARG002 - likewise
+        returns_unjudged: bool = False,  # noqa: ARG002 - as in LiveScorer
     ) -> None:
-        """Hand a run over and count what became of it; raises nothing but a cancellation."""
+        """Enqueue a run and count what became of it; raises nothing but a cancellation."""
         try:
             job = submission.job()
             chosen = job.run.metric_probabilities
             metrics = [each for each in self._metrics if each in chosen or not chosen]
             await self._publish(job, metrics, tally)
         except JobRefusedError as error:
-            self._complaints.add(f"a run cannot be handed over ({error.reason})", error)
+            self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
             tally.end("incomplete_run", error.reason)
         except BaseException as error:
             if is_being_cancelled():
                 tally.end("shutdown")
                 submission.settle("shutdown")
                 raise
-            self._complaints.add("a run could not be handed over", error)
+            self._complaints.add("a run could not be enqueued", error)
             tally.end("incomplete_run", "internal_error")
         else:
-            tally.end("handed_over")
-            submission.settle("handed_over")
+            tally.end("enqueued")
+            submission.settle("enqueued")
 
     async def _publish(self, job: Job, metrics: Sequence[str], tally: Tally) -> None:
         for failures in count(1):
@@ -130,7 +87,7 @@ class HandingOver:
             except JobRefusedError:
                 raise
             except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
-                self._complaints.add("jobs cannot be handed over, waiting for the broker", error)
+                self._complaints.add("jobs cannot be enqueued, waiting for the broker", error)
                 tally.publish_failed()
                 self._failed(type(error).__name__)
             else:
@@ -143,14 +100,25 @@ class HandingOver:
         """Let go of the connection."""
         await self._executor.aclose()
 
-    def after_fork(self) -> HandingOver:
+    def after_fork(self) -> Enqueueing:
         """The same, with connections of its own."""
         self._executor.after_fork()
         return self
 
 
+def executor_at(given: object) -> JobExecutor | None:
+    """The executor that a monitor's `executor` names; None where the monitor judges itself.
+
+    Raises:
+        ConfigurationError: The address cannot be used.
+    """
+    if isinstance(given, JobExecutor):
+        return given
+    return BrokerExecutor(given) if isinstance(given, str) and "://" in given else None
+
+
 def leave_to_workers(given: Mapping[str, object], monitor: type) -> None:
-    """Refuse settings of a monitor that are the workers' when runs are handed over.
+    """Refuse settings of a monitor that are the workers' when runs are judged elsewhere.
 
     Args:
         given: The arguments by name.

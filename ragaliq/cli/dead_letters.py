@@ -1,0 +1,67 @@
+"""`ragaliq worker dead-letters`: jobs that no worker could do."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from ragaliq.cli.console import ExitCode, errors, output, plain
+
+__all__ = ["dead_letters"]
+
+dead_letters = typer.Typer(
+    name="dead-letters", help="Jobs that no worker could do.", no_args_is_help=True
+)
+
+Broker = Annotated[
+    str | None,
+    typer.Option(help="redis://, amqp:// or nats:// address; better as RAGALIQ_BROKER_URL."),
+]
+Queue = Annotated[str, typer.Option(help="The queue they came from.")]
+JobId = Annotated[str | None, typer.Option("--job", help="Only the job with this id.")]
+
+
+@dead_letters.command("list")
+def show(*, broker: Broker = None, queue: Queue = "ragaliq") -> int:
+    """List them: id, reason, deliveries, time. No text of any question or answer."""
+    from ragaliq.worker.dead_letters import DeadLetters
+
+    letters = asyncio.run(DeadLetters(broker, queue=queue).all())
+    for letter in letters:
+        when = datetime.fromtimestamp(letter.at, UTC).isoformat(timespec="seconds")
+        line = f"{letter.job_id or '-':32}  {letter.reason:18}  {letter.deliveries}  {when}"
+        output.print(plain(f"{line}  {letter.detail}", limit=200))
+    errors.print(f"{len(letters)} dead letters")
+    return ExitCode.OK
+
+
+@dead_letters.command()
+def retry(*, broker: Broker = None, queue: Queue = "ragaliq", job: JobId = None) -> int:
+    """Put them back on the queue, once the cause is removed."""
+    from ragaliq.worker.dead_letters import DeadLetters
+
+    done, unreadable = asyncio.run(DeadLetters(broker, queue=queue).retry(job_id=job))
+    errors.print(f"{done} jobs are on the queue again; {unreadable} messages hold no job and stay")
+    return ExitCode.OK
+
+
+@dead_letters.command()
+def drop(
+    *,
+    broker: Broker = None,
+    queue: Queue = "ragaliq",
+    job: JobId = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+) -> int:
+    """Delete them for good: one with --job, or all with --all."""
+    from ragaliq.errors import ConfigurationError
+    from ragaliq.worker.dead_letters import DeadLetters
+
+    if (job is None) != everything:
+        raise ConfigurationError("dead-letters drop: name one job with --job, or add --all")
+    dropped = asyncio.run(DeadLetters(broker, queue=queue).drop(job_id=job))
+    errors.print(f"{dropped} dead letters are deleted")
+    return ExitCode.OK

@@ -1,0 +1,46 @@
+"""OpenTelemetry's providers in this process, and having them send what they hold."""
+
+from __future__ import annotations
+
+import logging
+
+from opentelemetry import _logs, metrics, trace
+
+from ragaliq.telemetry.emit import TelemetryOptions
+
+__all__ = ["flush_providers", "force_flush", "providers_in_use"]
+
+logger = logging.getLogger(__name__)
+
+
+def providers_in_use(own: TelemetryOptions) -> list[object]:
+    """The monitor's own providers and those of the process, each once."""
+    given = (own.tracer_provider, own.logger_provider, own.meter_provider)
+    process = (
+        trace.get_tracer_provider(),
+        _logs.get_logger_provider(),
+        metrics.get_meter_provider(),
+    )
+    found: list[object] = []
+    for provider in (*given, *process):
+        if provider is not None and all(provider is not other for other in found):
+            found.append(provider)
+    return found
+
+
+def flush_providers(timeout: float) -> None:
+    """Have the process's providers send what they hold, each within `timeout` seconds."""
+    for provider in providers_in_use(TelemetryOptions()):
+        force_flush(provider, timeout)
+
+
+def force_flush(provider: object, seconds: float) -> None:
+    """Have a provider send what it holds within `seconds`; never raises."""
+    # Only the SDK's providers have it; the API's own send nothing.
+    flush = getattr(provider, "force_flush", None)
+    if flush is None:
+        return
+    try:
+        flush(timeout_millis=round(seconds * 1000))
+    except Exception as error:  # noqa: BLE001 - the application's request must not notice
+        logger.debug("telemetry could not be flushed: %s", type(error).__name__)

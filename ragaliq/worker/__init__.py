@@ -1,0 +1,1 @@
+"""Jobs beyond one process: published by monitors, judged by `ragaliq worker`, kept by a broker."""

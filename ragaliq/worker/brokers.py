@@ -1,0 +1,465 @@
+"""Redis Streams, RabbitMQ, NATS JetStream and Kafka, through faststream's public interface.
+
+Jobs are in a queue. A job that a worker held when it died comes back, and is then judged one at a
+time, so that only the job that kills its worker is counted again: from the queue's own pending
+entries on Redis, from the queue `NAME.retry` on RabbitMQ and NATS. What no worker could do goes to
+`NAME.dead`. How often a job was delivered is the broker's count. Kafka has none, and hands a
+partition's jobs to one worker in their order.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from logging import getLogger
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from ragaliq.errors import ConfigurationError
+
+__all__ = ["Broker", "BrokerOptions", "DeadMessage", "broker_at", "broker_url"]
+
+ENV_BROKER_URL = "RAGALIQ_BROKER_URL"
+_LOGGER = getLogger("ragaliq.worker.brokers")
+
+Handler = Callable[[Any], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerOptions:
+    """How a broker is used.
+
+    Attributes:
+        queue: The queue's name; other queues are named after it.
+        timeout: Seconds to wait for the broker, for each request.
+        concurrency: Jobs that a worker holds at the same time.
+        hold: Seconds after which a job that a worker held goes to another one.
+        grace: Seconds for jobs at hand when a worker ends.
+    """
+
+    queue: str = "ragaliq"
+    timeout: float = 5.0
+    concurrency: int = 1
+    hold: float = 330.0
+    grace: float = 25.0
+
+
+@dataclass(frozen=True)
+class DeadMessage:
+    """A message among the dead letters.
+
+    Attributes:
+        body: What it holds.
+        discard: Removes it from the broker.
+    """
+
+    body: bytes
+    discard: Callable[[], Awaitable[None]]
+
+
+class Broker(ABC):
+    """One connection to a broker, as publisher or worker; belongs to one event loop.
+
+    Args:
+        url: The broker's address.
+        options: How it is used.
+
+    Attributes:
+        native: faststream's broker.
+        queue: Where jobs are.
+        retry: Where jobs are that came back.
+        dead: Where jobs are that no worker could do.
+    """
+
+    extra: ClassVar[str]
+    module: ClassVar[str]
+
+    def __init__(self, url: str, options: BrokerOptions) -> None:
+        self.options = options
+        self.queue, self.retry, self.dead = (f"{options.queue}{s}" for s in ("", ".retry", ".dead"))
+        self.native: Any = self._native(
+            url,
+            # The whole message goes to the handler, which reads it by itself.
+            decoder=_whole_message,
+            apply_types=False,
+            graceful_timeout=options.grace + 5.0,
+            logger=_LOGGER,
+        )
+
+    @abstractmethod
+    def _native(self, url: str, **options: Any) -> Any: ...
+
+    @abstractmethod
+    def subscribe(self, fresh: Handler, again: Handler) -> None:
+        """Have `fresh` called with new messages, several at once, and `again` with each other."""
+
+    async def connect(self) -> None:
+        """Connect, and make the queues where they are missing."""
+        await self.native.connect()
+
+    @abstractmethod
+    async def publish(self, body: bytes, to: str) -> None:
+        """Put a message on a queue; it is safe with the broker when this returns."""
+
+    def body(self, message: Any) -> bytes:
+        """What a message holds."""
+        return bytes(message.body)
+
+    @abstractmethod
+    async def deliveries(self, message: Any) -> int:
+        """How often a message was given to a worker, this time included; 0 where nobody counts."""
+
+    async def done(self, message: Any) -> None:
+        """Acknowledge a message, which removes it."""
+        await message.ack()
+
+    @asynccontextmanager
+    @abstractmethod
+    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+        """The dead letters; those that are not discarded inside stay."""
+        yield []
+
+    async def stop(self) -> None:
+        """Finish the jobs at hand and close the connection."""
+        await self.native.stop()
+
+
+async def _whole_message(message: Any) -> Any:
+    return message
+
+
+class _Redis(Broker):
+    """Redis Streams: the job is in the field `job`, its group has the queue's name."""
+
+    extra, module = "redis", "redis"
+
+    def _native(self, url: str, **options: Any) -> Any:
+        from faststream.redis import RedisBroker
+
+        timeout = self.options.timeout
+        return RedisBroker(
+            url, socket_timeout=timeout, socket_connect_timeout=timeout, parser=_field, **options
+        )
+
+    def subscribe(self, fresh: Handler, again: Handler) -> None:
+        from faststream import AckPolicy
+        from faststream.redis import StreamSub
+
+        me: dict[str, Any] = {
+            "group": self.queue,
+            "consumer": f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}",
+            "max_records": 1,  # what a worker holds and has not begun waits for it
+        }
+        self.native.subscriber(
+            stream=StreamSub(self.queue, polling_interval=1000, **me),
+            max_workers=self.options.concurrency,
+            ack_policy=AckPolicy.MANUAL,
+        )(fresh)
+        self.native.subscriber(
+            stream=StreamSub(
+                self.queue,
+                polling_interval=min(1000, int(self.options.hold * 100)),
+                min_idle_time=int(self.options.hold * 1000),
+                **me,
+            ),
+            ack_policy=AckPolicy.MANUAL,
+        )(again)
+
+    async def connect(self) -> None:
+        from redis.exceptions import ResponseError
+
+        client = await self.native.connect()
+        try:
+            # By itself a group begins with what is published after it.
+            await client.xgroup_create(self.queue, self.queue, id="0", mkstream=True)
+        except ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise
+
+    async def publish(self, body: bytes, to: str) -> None:
+        client = await self.native.connect()
+        await client.xadd(to, {"job": body})
+
+    def body(self, message: Any) -> bytes:
+        return bytes(message.raw_message["data"].get(b"job", b""))
+
+    async def deliveries(self, message: Any) -> int:
+        return int(await message.get_delivery_count())
+
+    async def done(self, message: Any) -> None:
+        # An acknowledged entry stays in its stream; one that is gone is struck from the pending.
+        await message.delete()
+        await message.ack()
+
+    @asynccontextmanager
+    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+        client = await self.native.connect()
+        yield [
+            DeadMessage(fields.get(b"job", b""), partial(client.xdel, self.dead, entry))
+            for entry, fields in await client.xrange(self.dead)
+        ]
+
+
+async def _field(message: Any, original: Callable[[Any], Awaitable[Any]]) -> Any:
+    # faststream would read every field, of whatever bytes, as text; the handler takes ours.
+    return await original({**message, "data": {**message["data"], b"__data__": b"-"}})
+
+
+class _Rabbit(Broker):
+    """RabbitMQ: quorum queues, which survive restarts and count deliveries."""
+
+    extra, module = "rabbitmq", "aio_pika"
+
+    def _native(self, url: str, **options: Any) -> Any:
+        from faststream.rabbit import Channel, RabbitBroker
+
+        channel = Channel(prefetch_count=self.options.concurrency, on_return_raises=True)
+        return RabbitBroker(
+            url,
+            default_channel=channel,
+            timeout=self.options.timeout,
+            reconnect_interval=1.0,
+            **options,
+        )
+
+    def _queue(self, name: str) -> Any:
+        from faststream.rabbit import QueueType, RabbitQueue
+
+        # Workers give up earlier; from 4.0 on the broker would drop a message after 20 times.
+        arguments: Any = {"x-delivery-limit": 1_000_000}
+        return RabbitQueue(name, queue_type=QueueType.QUORUM, durable=True, arguments=arguments)
+
+    def subscribe(self, fresh: Handler, again: Handler) -> None:
+        from faststream import AckPolicy
+        from faststream.rabbit import Channel
+
+        manual = AckPolicy.MANUAL
+        self.native.subscriber(self._queue(self.queue), ack_policy=manual)(fresh)
+        one = Channel(prefetch_count=1)
+        self.native.subscriber(self._queue(self.retry), channel=one, ack_policy=manual)(again)
+
+    async def connect(self) -> None:
+        await self.native.connect()
+        for name in (self.queue, self.retry, self.dead):
+            await self.native.declare_queue(self._queue(name))
+
+    async def publish(self, body: bytes, to: str) -> None:
+        await self.native.publish(
+            body,
+            queue=to,
+            persist=True,
+            content_type="application/json",
+            timeout=self.options.timeout,
+        )
+
+    async def deliveries(self, message: Any) -> int:
+        raw = message.raw_message
+        count = raw.headers.get("x-delivery-count", int(bool(raw.redelivered)))
+        return 1 + (count if isinstance(count, int) else 0)
+
+    @asynccontextmanager
+    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+        await self.connect()
+        queue = await self.native.declare_queue(self._queue(self.dead))
+        taken = []
+        while (message := await queue.get(fail=False)) is not None:
+            taken.append(message)
+        try:
+            yield [DeadMessage(each.body, each.ack) for each in taken]
+        finally:
+            for each in taken:
+                if not each.processed:
+                    await each.nack()
+
+
+class _Nats(Broker):
+    """NATS: one JetStream stream with the queue's name, a subject for each queue."""
+
+    extra, module = "nats", "nats"
+
+    def _native(self, url: str, **options: Any) -> Any:
+        from faststream.nats import JStream, NatsBroker
+        from nats.js.api import RetentionPolicy, StorageType
+
+        self._subjects = [self.queue, self.retry, self.dead]
+        self._stream = JStream(
+            "".join(c if c.isalnum() or c in "-_" else "_" for c in self.queue),
+            subjects=self._subjects,
+            retention=RetentionPolicy.WORK_QUEUE,
+            storage=StorageType.FILE,
+        )
+        native = NatsBroker(
+            url,
+            connect_timeout=max(1, int(self.options.timeout)),
+            reconnect_time_wait=1,
+            max_reconnect_attempts=-1,
+            **options,
+        )
+        native.publisher(self.queue, stream=self._stream)  # has the stream made
+        return native
+
+    def _subscriber(self, subject: str, *, at_once: int = 1) -> Any:
+        from faststream import AckPolicy
+        from faststream.nats import PullSub
+        from nats.js.api import ConsumerConfig
+
+        config = ConsumerConfig(ack_wait=self.options.hold, max_ack_pending=10_000)
+        return self.native.subscriber(
+            subject,
+            stream=self._stream,
+            durable="".join(c if c.isalnum() else "_" for c in subject),
+            config=config,
+            pull_sub=PullSub(batch_size=1, timeout=1.0),
+            ack_policy=AckPolicy.MANUAL,
+            **({"max_workers": at_once} if at_once > 1 else {}),
+        )
+
+    def subscribe(self, fresh: Handler, again: Handler) -> None:
+        self._subscriber(self.queue, at_once=self.options.concurrency)(fresh)
+        self._subscriber(self.retry)(again)
+
+    async def connect(self) -> None:
+        await self.native.connect()
+        if not self.native.subscribers:
+            await self.native.start()
+
+    async def publish(self, body: bytes, to: str) -> None:
+        await self.native.publish(body, to, stream=self._stream.name, timeout=self.options.timeout)
+
+    async def deliveries(self, message: Any) -> int:
+        return int(message.raw_message.metadata.num_delivered)
+
+    @asynccontextmanager
+    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+        await self.connect()
+        subscriber, taken = self._subscriber(self.dead), []
+        while (message := await subscriber.get_one(timeout=0.5)) is not None:
+            taken.append(message)
+        try:
+            yield [DeadMessage(bytes(each.body), each.ack_sync) for each in taken]
+        finally:
+            for each in taken:
+                await each.nack()
+
+
+class _Kafka(Broker):
+    """Kafka: topics, one job at a time for each partition; no count of deliveries."""
+
+    extra, module = "kafka", "aiokafka"
+
+    def _native(self, url: str, **options: Any) -> Any:
+        from faststream.kafka import KafkaBroker
+
+        parts = urlsplit(url)
+        if "@" in parts.netloc or not parts.netloc:
+            raise ConfigurationError(
+                "the broker: write it as kafka://host:9092,host:9092; users and passwords in the "
+                "address are not supported"
+            )
+        return KafkaBroker(
+            parts.netloc.split(","),
+            acks="all",
+            request_timeout_ms=int(self.options.timeout * 1000),
+            **options,
+        )
+
+    def subscribe(self, fresh: Handler, again: Handler) -> None:  # noqa: ARG002 - nothing counts
+        from faststream import AckPolicy
+
+        self.native.subscriber(
+            self.queue,
+            group_id=self.queue,
+            auto_offset_reset="earliest",
+            max_workers=self.options.concurrency,
+            max_poll_interval_ms=int(self.options.hold * 1000),
+            ack_policy=AckPolicy.MANUAL,
+        )(fresh)
+
+    async def connect(self) -> None:
+        await self.native.start()
+
+    async def publish(self, body: bytes, to: str) -> None:
+        await self.native.publish(body, topic=to)
+
+    async def deliveries(self, message: Any) -> int:  # noqa: ARG002 - see above
+        return 0
+
+    @asynccontextmanager
+    async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+        raise ConfigurationError(
+            f"Kafka keeps dead letters in the topic {self.dead} for as long as the topic is set "
+            "to; read them with Kafka's own tools"
+        )
+        yield []
+
+
+_KINDS: dict[str, type[Broker]] = {
+    "redis": _Redis,
+    "rediss": _Redis,
+    "amqp": _Rabbit,
+    "amqps": _Rabbit,
+    "nats": _Nats,
+    "tls": _Nats,
+    "kafka": _Kafka,
+}
+
+
+def broker_url(given: str | None) -> str:
+    """The broker's address: the one given, else `RAGALIQ_BROKER_URL`.
+
+    Raises:
+        ConfigurationError: There is none, or it names no broker that is supported. The message
+            does not show it: it may hold a password.
+    """
+    url = given or os.environ.get(ENV_BROKER_URL, "")
+    if not url:
+        raise ConfigurationError(
+            f"no broker: name it, or set {ENV_BROKER_URL}, such as redis://localhost:6379/0"
+        )
+    scheme = _scheme(url)
+    if scheme not in _KINDS:
+        # Without a scheme nobody can tell a host's name from a password.
+        found = f"this one begins with {scheme}:" if scheme else "this one has no scheme"
+        raise ConfigurationError(
+            f"{'the broker' if given else ENV_BROKER_URL}: the address must begin with redis://, "
+            f"rediss://, amqp://, amqps://, nats://, tls:// or kafka://; {found} "
+            f"({len(url)} characters)"
+        )
+    return url
+
+
+def broker_at(url: str, options: BrokerOptions) -> Broker:
+    """The broker at an address; nothing is connected yet.
+
+    Raises:
+        ConfigurationError: A library is not installed, or the address cannot be used. The message
+            does not show it.
+    """
+    kind = _KINDS[_scheme(url)]
+    if find_spec("faststream") is None or find_spec(kind.module) is None:
+        raise ConfigurationError(
+            f"a broker at {_scheme(url)}:// needs more libraries: "
+            f"pip install 'ragaliq[{kind.extra}]'"
+        )
+    try:
+        return kind(url, options)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # noqa: BLE001 - each part of an address is refused in another way
+        raise ConfigurationError(
+            f"the broker: the address cannot be used ({type(error).__name__})"
+        ) from None
+
+
+def _scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""

@@ -1,0 +1,140 @@
+"""Where a monitor's runs go that are judged elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+
+from ragaliq.core.checks import require_positive
+from ragaliq.errors import ConfigurationError, RagaliqError
+from ragaliq.worker.brokers import Broker, BrokerOptions, broker_at, broker_url
+from ragaliq.worker.message import Job, JobMessage
+
+__all__ = ["BrokerExecutor", "JobExecutor", "JobRefusedError"]
+
+
+class JobRefusedError(RagaliqError):
+    """A job can never be enqueued.
+
+    Args:
+        reason: A word for counting, such as `too_large`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the job cannot be enqueued: {reason}")
+        self.reason = reason
+
+
+class JobExecutor(ABC):
+    """Takes whole jobs, as plain data, for judging elsewhere.
+
+    Attributes:
+        name: Names it in `MonitorStats.executor`.
+    """
+
+    name: str
+
+    @abstractmethod
+    async def publish(self, job: Job, metrics: Sequence[str]) -> None:
+        """Enqueue a job; it is safe when this returns.
+
+        Called on the monitor's loop, which must not be blocked, for one job after the other.
+
+        Args:
+            job: The run.
+            metrics: What is to be measured.
+
+        Raises:
+            JobRefusedError: It never can be. After any other exception it is tried again.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close connections; it may be used again afterwards."""
+
+    @abstractmethod
+    def after_fork(self) -> None:
+        """In a forked child: leave the parent's connections alone."""
+
+
+class BrokerExecutor(JobExecutor):
+    """Has a monitor's runs judged by `ragaliq worker` processes: `Monitor(executor=URL)`.
+
+    The monitor samples, queues and counts as always; its own thread publishes each run as JSON.
+    While the broker is unavailable the run is held and tried again; the monitor's queue fills, and
+    further runs are counted `queue_full`.
+
+    Args:
+        url: The broker's address, `redis://`, `amqp://`, `nats://` or `kafka://`; by default from
+            `RAGALIQ_BROKER_URL`.
+        queue: The queue the workers listen on.
+        max_job_bytes: The largest message; a larger job is counted `incomplete_run`, with the
+            reason `too_large`.
+        timeout: Seconds to wait for the broker to confirm a job.
+
+    Raises:
+        ConfigurationError: There is no address, or the broker's library is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        queue: str = "ragaliq",
+        max_job_bytes: int = 1_000_000,
+        timeout: float = 5.0,
+    ) -> None:
+        require_positive("BrokerExecutor", max_job_bytes=max_job_bytes, timeout=timeout)
+        if not isinstance(queue, str) or not queue:
+            raise ConfigurationError(f"BrokerExecutor: queue must be a name, got {queue!r}")
+        if url is not None and not isinstance(url, str):
+            raise ConfigurationError(
+                f"BrokerExecutor: the broker's address must be a text, not {type(url).__name__}"
+            )
+        self._url, self._max_job_bytes, self._timeout = broker_url(url), max_job_bytes, timeout
+        self._options = BrokerOptions(queue=queue, timeout=timeout, grace=0.0)
+        self.name = self._url.partition(":")[0]
+        broker_at(self._url, self._options)  # what is wrong is said here, and its modules loaded
+        self._broker: Broker | None = None
+        self._pid = os.getpid()
+
+    async def publish(self, job: Job, metrics: Sequence[str]) -> None:
+        """See `JobExecutor`."""
+        # Before time is spent on writing it as JSON. Characters take up to four bytes here.
+        if job.case.size > 4 * self._max_job_bytes:
+            raise JobRefusedError("too_large")
+        try:
+            body = JobMessage.of(job, metrics).encoded()
+        except ValueError:
+            raise JobRefusedError("not_plain_data") from None
+        if len(body) > self._max_job_bytes:
+            raise JobRefusedError("too_large")
+        try:
+            async with asyncio.timeout(self._timeout):
+                if self._broker is None:
+                    self._broker = broker_at(self._url, self._options)
+                    await self._broker.connect()
+                await self._broker.publish(body, self._broker.queue)
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def aclose(self) -> None:
+        """Close the connection; the next job opens another."""
+        broker, self._broker = self._broker, None
+        if broker is not None:
+            with suppress(Exception):  # it may be broken already
+                async with asyncio.timeout(1.0):
+                    await broker.stop()
+
+    def after_fork(self) -> None:
+        """In a forked child: keep the parent's connection open and unused."""
+        # Closed here, even by the garbage collector, it would end the parent's.
+        _OF_THE_PARENT.append(self._broker)
+        self._broker = None
+
+
+_OF_THE_PARENT: list[object] = []

@@ -1,0 +1,289 @@
+"""`ragaliq worker`: takes jobs from a broker, judges and stores them, then acknowledges them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ragaliq.errors import BudgetExceeded, CircuitOpenError, RagaliqError, StoreError
+from ragaliq.scoring.scorer import Limits, Scorer
+from ragaliq.scoring.settings import chosen_judge, read_settings
+from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.providers import flush_providers
+from ragaliq.worker.brokers import Broker
+from ragaliq.worker.dead_letters import dead_letter_of
+from ragaliq.worker.message import JobMessage, MessageRefusedError, read_message
+from ragaliq.worker.settings import WorkerSettings
+
+__all__ = ["Worker", "run_worker"]
+
+logger = logging.getLogger(__name__)
+
+_HEARTBEAT_EVERY = 5.0
+
+
+class _NotDoneError(RagaliqError):
+    """A job was not done, and trying it again at once would not help."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the job was not done: {reason}")
+        self.reason = reason
+
+
+class Worker:
+    """Does what is to be done with messages; belongs to one event loop.
+
+    Args:
+        settings: How jobs are judged.
+        broker: Where they come from.
+
+    Raises:
+        ConfigurationError: The judge cannot be built, or does not suit a metric.
+    """
+
+    def __init__(self, settings: WorkerSettings, broker: Broker) -> None:
+        self._settings, self._broker = settings, broker
+        self._scorer = Scorer(
+            chosen_judge(read_settings(), settings.judge, settings.calibration),
+            settings.evaluators,
+            policy=settings.policy,
+            deadline=settings.deadline,
+            limits=Limits(
+                budget=settings.budget,
+                judge_limits=settings.judge_limits,
+                breaker=settings.breaker,
+            ),
+            executor=None,
+            telemetry=settings.telemetry,
+            content=ContentPolicy.resolve(
+                capture_content=settings.capture_content, redact=settings.redact
+            ),
+            sinks=settings.sinks,
+            attempts=settings.attempts,
+            backoff=settings.backoff,
+            # A job keeps its place while it waits: while the judge is down, the others stay with
+            # the broker, and are not loaded into this process one after the other.
+            waits_for_judge=settings.time_limit / 2,
+            waits_for_sinks=True,
+        )
+        self._metrics = {each.name for each in self._scorer.evaluators}
+        # A lock is gone when nobody holds it or waits for it.
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._working: set[asyncio.Task[str]] = set()
+        self._is_leaving = False
+        self._said: set[str] = set()
+
+    # --- one message --------------------------------------------------------------------------
+
+    async def fresh(self, message: Any) -> None:
+        """A message that comes for the first time, or comes back on a broker with a retry queue."""
+        await self._contained(self._fresh(message))
+
+    async def again(self, message: Any) -> None:
+        """A message that a worker held before; these come one at a time."""
+        await self._contained(self._again(message))
+
+    async def _contained(self, work: Any) -> None:
+        # An error of the broker's: the message is not acknowledged, and comes again. The error's
+        # own words may hold the broker's address.
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
+            kind = type(error).__name__
+            self._say(kind, f"the broker did not take what became of a job: {kind}")
+
+    async def _fresh(self, message: Any) -> None:
+        if await self._broker.deliveries(message) > 1:
+            # Its worker died of it, or with it. In the retry queue it is judged alone, so that
+            # only a job that kills its worker is counted again.
+            await self._broker.publish(self._broker.body(message), self._broker.retry)
+            await self._broker.done(message)
+            self._count("redelivered")
+        else:
+            await self._take(message, deliveries=1)
+
+    async def _again(self, message: Any) -> None:
+        await self._take(message, deliveries=await self._broker.deliveries(message))
+
+    async def _take(self, message: Any, *, deliveries: int) -> None:
+        body, publish = self._broker.body(message), self._broker.publish
+        reason = detail = ""
+        try:
+            job = await self._read(body, deliveries)
+            waited = max(0.0, time.time() - job.published_at)
+            outcome = await self._worked(job)
+            if outcome == "requeued":
+                await publish(body, self._broker.queue)
+            self._count(outcome, waited=None if outcome == "requeued" else waited)
+        except MessageRefusedError as error:
+            reason, detail = error.reason, error.detail
+        except _NotDoneError as error:
+            reason = error.reason
+        if reason:
+            dead = dead_letter_of(body, reason=reason, detail=detail, deliveries=deliveries)
+            await publish(dead, self._broker.dead)
+            self._count("dead_letter", reason)
+            self._say(
+                reason,
+                f"a message became a dead letter: {reason}{f' ({detail})' if detail else ''}; "
+                "further ones of this reason are counted, not logged; see "
+                "`ragaliq worker dead-letters list`",
+            )
+        await self._broker.done(message)
+
+    async def _read(self, body: bytes, deliveries: int) -> JobMessage:
+        job = read_message(body)
+        if unknown := set(job.metrics) - self._metrics:
+            raise MessageRefusedError(
+                "unknown_metric", f"{len(unknown)} metrics unknown to the worker"
+            )
+        is_suspect = deliveries > self._settings.max_deliveries
+        if is_suspect and not await self._scorer.is_recorded(job.run, set(job.metrics)):
+            raise MessageRefusedError(
+                "crashed", f"given to workers {deliveries - 1} times, none of which finished it"
+            )
+        return job
+
+    async def _worked(self, job: JobMessage) -> str:
+        """What became of a job; raises `_NotDoneError`, or what cancels the worker."""
+        if self._is_leaving:
+            return "requeued"
+        task = asyncio.ensure_future(self._judged(job))
+        self._working.add(task)
+        try:
+            async with asyncio.timeout(self._settings.time_limit) as limit:
+                return await task
+        except BudgetExceeded:
+            self._say("over_budget", "jobs are not judged: the budget is used up; counted only")
+            return "over_budget"
+        except CircuitOpenError:
+            return "requeued"
+        except StoreError:
+            raise _NotDoneError("unrecorded") from None
+        except asyncio.CancelledError:
+            if not (self._is_leaving and task.cancelled()):
+                raise
+            return "requeued"
+        except Exception as error:  # noqa: BLE001 - no message may end the worker, or come for ever
+            if isinstance(error, TimeoutError) and limit.expired():
+                raise _NotDoneError("too_slow") from None
+            self._say("internal_error", f"a job could not be evaluated: {type(error).__name__}")
+            raise _NotDoneError("internal_error") from None
+        finally:
+            task.cancel()
+            self._working.discard(task)
+
+    async def _judged(self, message: JobMessage) -> str:
+        job, metrics = message.job(), set(message.metrics)
+        # Of two deliveries of one job at the same time, the second one waits for the record.
+        record_id = self._scorer.record_id(job.run, metrics)
+        async with self._turns.setdefault(record_id, asyncio.Lock()):
+            if await self._scorer.is_recorded(job.run, metrics):
+                return "already_recorded"
+            lag = max(0.0, time.time() - job.run.ended_at)
+            await self._scorer.score(job.case, job.run, metrics=metrics, lag=lag)
+            return "evaluated"
+
+    # --- the end ------------------------------------------------------------------------------
+
+    async def leave(self, grace: float) -> None:
+        """Begin no further job; those at hand have `grace` seconds, then go back to the queue."""
+        logger.info("ending: %g s for %d jobs at hand", grace, len(self._working))
+        self._is_leaving = True
+        asyncio.get_running_loop().call_later(grace, self._give_back)
+
+    def _give_back(self) -> None:
+        for task in list(self._working):
+            task.cancel()
+
+    async def aclose(self) -> None:
+        """Store what is pending and release judge, sinks and limits."""
+        await asyncio.to_thread(self._scorer.sinks.close, 5.0)
+        await self._scorer.aclose()
+
+    def _say(self, reason: str, words: str) -> None:
+        if reason not in self._said:
+            self._said.add(reason)
+            logger.warning(words)
+
+    def _count(self, outcome: str, reason: str = "", waited: float | None = None) -> None:
+        self._scorer.emitter.metrics.job(outcome, reason=reason, waited=waited)
+
+
+async def run_worker(
+    settings: WorkerSettings, broker: Broker, *, grace: float, heartbeat: Path | None = None
+) -> None:
+    """Work until SIGTERM or Ctrl-C.
+
+    Args:
+        settings: How jobs are judged.
+        broker: Where they come from.
+        grace: Seconds for jobs at hand after the signal.
+        heartbeat: A file that is touched every few seconds while the loop runs and the broker
+            answers.
+
+    Raises:
+        ConfigurationError: The settings cannot be used.
+        BrokerUnavailableError: The broker could not be reached at the start.
+    """
+    from faststream import FastStream
+
+    _set_up_telemetry()
+    if not settings.sinks and not _exports():
+        logger.warning(
+            "the worker has no sink, and no OTEL_EXPORTER_OTLP_ENDPOINT to export to: results go "
+            "nowhere unless the module with its settings sets up OpenTelemetry; add --sink "
+            "sqlite:///evaluations.db to keep them"
+        )
+    # faststream says of each message that it was received and processed.
+    logging.getLogger("ragaliq.worker.brokers").setLevel(logging.WARNING)
+    worker = Worker(settings, broker)
+    broker.subscribe(worker.fresh, worker.again)
+    app = FastStream(
+        broker.native,
+        logger=None,
+        on_startup=[broker.connect],
+        after_startup=[partial(logger.info, "waiting for jobs")],
+        on_shutdown=[partial(worker.leave, grace)],
+    )
+    beating = asyncio.create_task(_beat(broker, heartbeat)) if heartbeat else None
+    try:
+        await app.run()
+    finally:
+        if beating:
+            beating.cancel()
+        await worker.aclose()
+        await asyncio.to_thread(flush_providers, 5.0)
+
+
+async def _beat(broker: Broker, file: Path) -> None:
+    while True:
+        try:
+            if await broker.native.ping(timeout=_HEARTBEAT_EVERY):
+                await asyncio.to_thread(file.touch)
+        except Exception as error:  # noqa: BLE001 - the file grows old, which says it
+            logger.debug("no heartbeat: %s", type(error).__name__)
+        await asyncio.sleep(_HEARTBEAT_EVERY)
+
+
+def _set_up_telemetry() -> None:
+    """Export by OTLP where the environment says where to, and nothing is set up yet."""
+    from opentelemetry import trace
+
+    from ragaliq.telemetry import configure
+
+    if _exports() and type(trace.get_tracer_provider()).__name__ == "ProxyTracerProvider":
+        configure(service_name=os.environ.get("OTEL_SERVICE_NAME") or "ragaliq-worker")
+
+
+def _exports() -> bool:
+    return any(
+        os.environ.get(f"OTEL_EXPORTER_OTLP{part}ENDPOINT")
+        for part in ("_", "_TRACES_", "_METRICS_", "_LOGS_")
+    )

@@ -1,0 +1,182 @@
+"""Real Redis, NATS and RabbitMQ servers on loopback, for one test at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+PROGRAMS = {
+    "redis": shutil.which("redis-server"),
+    "nats": shutil.which("nats-server"),
+    "rabbitmq": shutil.which("rabbitmq-server"),
+}
+_READY_WITHIN = 60.0
+
+
+class RedisServer:
+    """A server on a free port that can be killed, frozen and started again on the same data.
+
+    Args:
+        folder: Where it keeps its append-only file and its log.
+        *options: Further options of redis-server.
+    """
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.port = _free_port()
+        self._folder, self._options = folder, options
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def url(self, database: int = 0) -> str:
+        return f"redis://127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        with (self._folder / "redis.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *[str(PROGRAMS["redis"]), "--port", str(self.port), "--bind", "127.0.0.1"],
+                    *["--dir", str(self._folder), "--save", "", "--appendonly", "yes"],
+                    # What a killed process had written is the system's to keep; only a machine
+                    # that fails would lose it.
+                    *["--appendfsync", "no", *self._options],
+                ],
+                stdout=log,
+                stderr=log,
+            )
+        self._wait_until_it_answers()
+
+    def kill(self) -> None:
+        """End it as a crash would; `start` brings it back with what it had confirmed."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def freeze(self) -> None:
+        """Keep its connections open and answer nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.poll() is None:
+            os.kill(self._process.pid, number)
+
+    def _wait_until_it_answers(self) -> None:
+        # Until its data are loaded it answers -LOADING.
+        _wait_for(self.port, b"PING\r\n", b"+PONG", self._folder)
+
+
+class NatsServer:
+    """A JetStream server that can be killed and started again on the same data."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port, self._folder = _free_port(), folder
+        self._process: subprocess.Popen[bytes] | None = None
+        (folder / "nats.conf").write_text(
+            f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{folder}/data" }}\n'
+        )
+        self.start()
+
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        with (self._folder / "nats.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(PROGRAMS["nats"]), "-c", str(self._folder / "nats.conf")],
+                stdout=log,
+                stderr=log,
+            )
+        _wait_for(self.port, b"", b"INFO", self._folder)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+class RabbitServer:
+    """A RabbitMQ node, with a port mapper of its own, that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port, self._folder = _free_port(), folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._mapper: subprocess.Popen[bytes] | None = None
+        (folder / "plugins").write_text("[].")
+        (folder / "rabbit.conf").write_text("disk_free_limit.absolute = 1MB\n")
+        mapper = str(_free_port())
+        self._environment = {
+            "HOME": str(folder),
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "RABBITMQ_NODENAME": f"tests{self.port}@localhost",
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_DIST_PORT": str(_free_port()),
+            "RABBITMQ_MNESIA_BASE": str(folder / "data"),
+            "RABBITMQ_LOG_BASE": str(folder / "log"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+            "RABBITMQ_CONFIG_FILE": str(folder / "rabbit"),
+            "RABBITMQ_PID_FILE": str(folder / "pid"),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
+                "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1"
+            ),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_EPMD_PORT": mapper,
+        }
+        self._mapper = subprocess.Popen(
+            ["epmd", "-address", "127.0.0.1", "-port", mapper], env=self._environment
+        )
+        self.start()
+
+    def url(self) -> str:
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/"
+
+    def start(self) -> None:
+        with (self._folder / "rabbit.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                ["/usr/lib/rabbitmq/bin/rabbitmq-server"],
+                env=self._environment,
+                cwd=self._folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        _wait_for(self.port, b"AMQP\x00\x00\x09\x01", b"\x01", self._folder)
+
+    def kill(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def close(self) -> None:
+        self.kill()
+        if self._mapper is not None:
+            self._mapper.kill()
+            self._mapper.wait()
+
+
+def _wait_for(port: int, question: bytes, answer: bytes, folder: Path) -> None:
+    deadline = time.monotonic() + _READY_WITHIN
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection(("127.0.0.1", port), 2.0) as line:
+                line.sendall(question)
+                if line.recv(64).startswith(answer):
+                    return
+        except OSError:
+            pass
+        time.sleep(0.05)
+    raise RuntimeError(f"the server did not start; see the logs in {folder}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
