@@ -67,24 +67,28 @@ test-newest: ## Run the tests on the newest Python here, in an environment of it
 	@$(MAKE) --no-print-directory VENV=$(NEWEST) PYTHON='$(NEWEST_PYTHON)' test
 
 .PHONY: test-fleet
-test-fleet: $(READY) redis ## Run the tests of several processes on a real Redis, killed again and again (minutes)
-	@$(PY) -m pytest tests/fleet tests/deploy tests/cli tests/judges/claude_batch -m 'fleet and not soak and not benchmark' \
+test-fleet: $(READY) brokers ## Run the tests of several processes on real Redis, RabbitMQ and NATS servers (minutes)
+	@$(PY) -m pytest tests/fleet tests/deploy tests/cli -m 'fleet and not soak and not benchmark' \
 		-n auto --dist loadfile $(ARGS)
 
-# What spans several processes is tested on a real server. Without root, and without Debian's packages,
+# What spans several processes is tested on real servers. Without root, and without Debian's packages,
 # those tests are skipped; in CI they fail instead.
-.PHONY: redis
-redis: ## Install redis-server for the tests, where it is missing (Debian, as root)
-	@command -v redis-server >/dev/null || { \
+.PHONY: brokers
+brokers: ## Install redis-server, rabbitmq-server and nats-server for the tests, where they are missing (Debian, as root)
+	@{ command -v redis-server && command -v rabbitmq-server && command -v nats-server; } >/dev/null || { \
 		if command -v apt-get >/dev/null && test "$$(id -u)" = 0; then \
-			echo "Installing redis-server for the tests ..." >&2; \
+			echo "Installing redis-server, rabbitmq-server and nats-server for the tests ..." >&2; \
 			{ $(QUIETLY) || { apt-get update -qq && $(QUIETLY); }; } >/dev/null; \
 		else \
-			echo "ragaliq: no redis-server here: tests that need one are skipped (install it to run them)" >&2; \
+			echo "ragaliq: redis-server, rabbitmq-server or nats-server is missing: tests that need one are skipped" >&2; \
 		fi; }
 
-# The package must not start a server of its own: the tests start theirs.
-QUIETLY := DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qq -y --no-install-recommends redis-server
+# The packages must not start servers of their own: the tests start theirs. Where nothing forbids it
+# (containers do), a policy for the time of the installation does.
+POLICY := /usr/sbin/policy-rc.d
+QUIETLY := { test -e $(POLICY) || { printf '\043!/bin/sh\nexit 101\n' >$(POLICY) && chmod 755 $(POLICY) && made=1; }; \
+	DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+		redis-server rabbitmq-server nats-server; code=$$?; test -z "$$made" || rm $(POLICY); (exit $$code); }
 
 .PHONY: test-local-model
 test-local-model: $(READY) $(LOCAL_MODEL)/.ready ## Try a judge on a real model server (compiles it once: minutes)
@@ -144,7 +148,7 @@ soak: $(READY) ## Run under overload for MINUTES (20) and watch the memory
 	@RAGALIQ_SOAK_MINUTES=$(MINUTES) $(PY) -m pytest tests/benchmarks -m soak --timeout=0 -s $(ARGS)
 
 .PHONY: soak-fleet
-soak-fleet: $(READY) redis ## Hold four processes to one limit for five minutes, then without Redis (ten minutes)
+soak-fleet: $(READY) brokers ## Hold four processes to one limit for five minutes, then without Redis (ten minutes)
 	@$(PY) -m pytest tests/fleet/test_fleet_limits.py -m soak --timeout=0 --log-cli-level=WARNING $(ARGS)
 
 .PHONY: train-local-judge

@@ -31,7 +31,7 @@ from ragaliq.scoring.settings import (
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emit import TelemetryOptions
-from ragaliq.worker.brokers import ENV_BROKER_URL, broker_url
+from ragaliq.worker.brokers import ENV_BROKER_URL, ENV_HEARTBEAT, broker_url
 
 __all__ = [
     "doctor",
@@ -169,6 +169,7 @@ def known_variables() -> frozenset[str]:
     """Every variable of ours that is read."""
     return settings_variables() | {
         ENV_BROKER_URL,
+        ENV_HEARTBEAT,
         names.ENV_CAPTURE_CONTENT,
         names.ENV_RELATION,
         names.ENV_CLAIM_DETAIL,

@@ -17,6 +17,7 @@ from ragaliq.cli.console import ExitCode, errors, plain
 from ragaliq.cli.dead_letters import dead_letters
 from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Metrics, Model, choose_judge
 from ragaliq.errors import ConfigurationError
+from ragaliq.worker.brokers import ENV_HEARTBEAT
 
 if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge
@@ -45,7 +46,7 @@ class LogLevel(StrEnum):
 Heartbeat = Annotated[
     Path | None,
     typer.Option(
-        envvar="RAGALIQ_WORKER_HEARTBEAT",
+        envvar=ENV_HEARTBEAT,
         help="A file that a working worker touches every 5 seconds.",
     ),
 ]

@@ -27,6 +27,7 @@ from ragaliq.errors import ConfigurationError
 __all__ = ["Broker", "BrokerOptions", "DeadMessage", "broker_at", "broker_url"]
 
 ENV_BROKER_URL = "RAGALIQ_BROKER_URL"
+ENV_HEARTBEAT = "RAGALIQ_WORKER_HEARTBEAT"
 _LOGGER = getLogger("ragaliq.worker.brokers")
 
 Handler = Callable[[Any], Awaitable[None]]
