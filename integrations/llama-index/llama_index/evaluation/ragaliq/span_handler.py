@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 import threading
@@ -115,7 +116,7 @@ _WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
 _UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 _ROOTS = (_Part.ENGINE, _Part.WORKFLOW, _Part.SYNTHESIZE)
 # What evaluators ask is nobody's traffic, and nobody's context.
-_CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.SYNTHESIZE, _Part.RETRIEVE, _Part.MODEL)
+_CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
 
 
 def _part_of(span_id: str, instance: Any) -> _Part | None:
@@ -154,6 +155,9 @@ class _Run:
         target: The span to link to, when one was found.
         tags: Labels the application gave it.
         had_errors: Whether something in it failed.
+        parts: The parts of the spans that have one.
+        synthesizers: Ids of the spans that answer from given nodes.
+        nodes: The nodes that came by, by their ids, with their passages.
         inner: What engines inside it answered.
         streaming: Calls whose replies are being streamed.
         not_evidence: Tools' texts that are the framework's own, or say that a tool failed.
@@ -172,13 +176,16 @@ class _Run:
         "is_workflow",
         "key",
         "log",
+        "nodes",
         "not_evidence",
         "outputs",
+        "parts",
         "question",
         "session_id",
         "started",
         "stream",
         "streaming",
+        "synthesizers",
         "tags",
         "target",
         "ticket",
@@ -203,6 +210,10 @@ class _Run:
         self.had_errors = False
         self.streaming: set[str] = set()
         self.inner: list[str] = []
+        self.parts: dict[str, _Part] = {}
+        self.synthesizers: set[Hashable] = set()
+        # Held with their texts, so that neither id is another's: some postprocessors change nodes.
+        self.nodes: dict[int, tuple[object, str | None, Passage]] = {}
         self.not_evidence: set[str] | None = None
         self.stream: object | None = None
         self.written: _Written | None = None
@@ -216,6 +227,34 @@ class _Run:
     def size(self) -> int:
         """Bytes of what it holds, about."""
         return self.log.size
+
+    def is_answering(self, span_id: Hashable) -> bool:
+        """Whether a span is inside one of the run's synthesizers."""
+        parents = self.log.parents
+        while span_id is not None and self.synthesizers:
+            if span_id in self.synthesizers:
+                return True
+            span_id = parents.get(span_id)
+        return False
+
+    def evidence(self, nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
+        """The passages among nodes; sub-question and multi-step engines make some of answers."""
+        passages = []
+        for each in nodes:
+            # Most nodes come by twice, as what was retrieved and as what is answered from.
+            node = each.node if isinstance(each, NodeWithScore) else each
+            text = getattr(node, "text", None)
+            before = self.nodes.get(id(node))
+            if before is not None and before[1] is text and before[2].score == _score(each):
+                passages.append(before[2])
+                continue
+            for passage in passages_of([each]):
+                self.nodes[id(node)] = (node, text, passage)
+                passages.append(passage)
+        if not self.inner:
+            return passages
+        ends = tuple(f"{name}: {answer}" for answer in self.inner for name in _LABELS)
+        return [passage for passage in passages if not passage.text.rstrip().endswith(ends)]
 
     def discard(self, reason: str) -> None:
         """End it without a case; called by the registry."""
@@ -421,6 +460,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         tags: dict[str, Any],
     ) -> None:
         runs = self._runs
+        if parent_id in self._ignored:
+            self._ignore(span_id)
+            return
         part = _part_of(span_id, instance)
         run = runs.runs.get(parent_id) if parent_id is not None else None
         if run is None and part is _Part.WRITE:
@@ -431,19 +473,24 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         if run is None:
             # Not only spans without a parent: the parent may have started before we listened, or
             # be of no interest, such as the application's own span around several queries.
-            if parent_id in self._ignored or (parent_id and runs.is_ignored(parent_id)):
+            if parent_id is not None and runs.is_ignored(parent_id):
                 self._ignore(span_id)
             else:
                 self._enter_root(span_id, parent_id, part, bound_args, tags)
             return
-        if run.target is None:
-            run.target = current_span_target()
-        if part in _CHECKED and (is_suppressed() or _is_called_by(BaseEvaluator)):
+        if part in _CHECKED and (
+            is_suppressed() or (not run.is_answering(parent_id) and _is_called_by(BaseEvaluator))
+        ):
             self._ignore(span_id)
             return
-        run.log.began(span_id, parent_id)
-        runs.join(run, span_id)
+        run.log.parents[span_id] = parent_id
+        runs.runs[span_id] = run  # as `join` does: most spans come no further
+        if run.closed:
+            runs.join(run, span_id)
         if part is not None:
+            run.parts[span_id] = part
+            if run.target is None:
+                run.target = current_span_target()
             self._note_start(run, span_id, part, bound_args, instance)
 
     def _enter_root(
@@ -500,7 +547,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         elif part is _Part.RETRIEVE:
             log.retrieving(span_id)
         elif part is _Part.SYNTHESIZE:
-            log.answering(span_id, _evidence(run, bound_args.arguments.get("nodes") or ()))
+            run.synthesizers.add(span_id)
+            log.answering(span_id, run.evidence(bound_args.arguments.get("nodes") or ()))
         elif part is _Part.WRITE:
             follow_response(instance, _Listener(self, run, instance))
 
@@ -514,13 +562,14 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
     # Ends
 
     def _exit(self, span_id: str, bound_args: BoundArguments, instance: Any, result: Any) -> None:
-        self._stream_was_read(instance)
+        if isinstance(instance, StreamingAgentChatResponse):
+            self._stream_was_read(instance)
         run = self._runs.runs.get(span_id)
         if run is None:
             self._ignored.pop(span_id, None)
         elif span_id == run.key:
             self._exit_root(run, result)
-        elif (part := _part_of(span_id, instance)) is not None:
+        elif (part := run.parts.get(span_id)) is not None:
             if part is _Part.TOOL and isinstance(result, ToolOutput):
                 self._note_tool(run, span_id, instance, result)
             else:
@@ -541,15 +590,17 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             else:
                 self._replied(run, span_id, result)
         elif part is _Part.RETRIEVE:
-            log.retrieved(span_id, passages_of(result))
+            log.retrieved(span_id, run.evidence(result))
         elif part is _Part.RERANK:
-            given = bound_args.arguments.get("nodes") or ()
-            log.reranked(span_id, passages_of(result), given=passages_of(given))
+            given = run.evidence(bound_args.arguments.get("nodes") or ())
+            run.nodes.clear()  # it may have changed them, their metadata too
+            log.reranked(span_id, run.evidence(result), given=given)
         elif part is _Part.ENGINE or part is _Part.WORKFLOW:
             payload = payload_of(result)
             if answer := answer_of(payload):
                 run.inner.append(answer)
-            log.returned(span_id, _evidence(run, sources_of(payload)) or None)
+            if not run.synthesizers:
+                log.returned(span_id, run.evidence(sources_of(payload)) or None)
 
     def _note_tool(self, run: _Run, span_id: str, tool: Any, output: ToolOutput) -> None:
         is_hand_off = tool.metadata.name == "handoff"  # a name that LlamaIndex keeps to itself
@@ -583,7 +634,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             return
         named = named_sources(result) if run.is_workflow else None
         if named is None:
-            named = _evidence(run, sources_of(payload)) or None
+            # What a synthesizer was given says more, and costs nothing more.
+            named = None if run.synthesizers else run.evidence(sources_of(payload)) or None
         if named is not None:
             run.log.named(named)
         if not isinstance(payload, StreamingAgentChatResponse):
@@ -596,7 +648,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             self._await_written(run, payload)
 
     def _drop(self, span_id: str, instance: Any, error: BaseException | None) -> None:
-        self._stream_was_read(instance, error or RuntimeError())
+        if isinstance(instance, StreamingAgentChatResponse):
+            self._stream_was_read(instance, error or RuntimeError())
         run = self._runs.runs.get(span_id)
         if run is None:
             self._ignored.pop(span_id, None)
@@ -634,10 +687,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         else:
             self._finish(run, written.answer)
 
-    def _stream_was_read(self, stream: object, error: BaseException | None = None) -> None:
+    def _stream_was_read(
+        self, stream: StreamingAgentChatResponse, error: BaseException | None = None
+    ) -> None:
         """An engine's reading has ended; of use only when its start was missed."""
-        run = self._awaited.get(id(stream)) if self._awaited else None
-        if run is None or not isinstance(stream, StreamingAgentChatResponse):
+        run = self._awaited.get(id(stream))
+        if run is None:
             return
         if error is not None:
             self._discard(run, failure_reason(error))
@@ -671,10 +726,10 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             finder=run.log if facts.context is None else None,
             response=answer,
             tags=run.tags,
-            sources=CaseSources(
-                question="application" if facts.question else run.question.where,
-                answer="application" if facts.answer else "output",
-                context="" if facts.context is None else "application",
+            sources=_sources(
+                "application" if facts.question else run.question.where,
+                "application" if facts.answer else "output",
+                "" if facts.context is None else "application",
             ),
             had_errors=run.had_errors,
         )
@@ -834,6 +889,7 @@ def _is_called_by(kind: type | tuple[type, ...]) -> bool:
     return False
 
 
+_LABELS = ("Response", "Answer")
 _CALLERS = frozenset({"aevaluate", "_add_nodes_to_index"})
 
 
@@ -846,13 +902,13 @@ def _is_same_model(span_id: str, parent_id: Hashable) -> bool:
     return method in _WHOLE_REPLIES and owner == span_id[:-_UUID_LENGTH].rpartition(".")[0]
 
 
-def _evidence(run: _Run, nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
-    """The passages among nodes; sub-question and multi-step engines make nodes of answers too."""
-    passages = passages_of(nodes)
-    if not run.inner:
-        return passages
-    ends = tuple(f"{label}: {answer}" for answer in run.inner for label in ("Response", "Answer"))
-    return [passage for passage in passages if not passage.text.rstrip().endswith(ends)]
+@functools.lru_cache(maxsize=256)
+def _sources(question: str, answer: str, context: str) -> CaseSources:
+    return CaseSources(question=question, answer=answer, context=context)
+
+
+def _score(node: NodeWithScore | BaseNode) -> float | None:
+    return node.score if isinstance(node, NodeWithScore) else None
 
 
 def _without(texts: set[str], message: Message) -> Message:
