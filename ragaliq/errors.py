@@ -3,6 +3,7 @@
     RagaliqError
     ├── ConfigurationError     a setting, argument or environment variable is wrong
     ├── DatasetError           a file or row to evaluate cannot be read
+    │   └── MissingReferenceError  a case holds nothing that a metric could compare with
     ├── BudgetExceeded         a spend or rate limit stops the evaluation
     ├── SinkError              a sink did not store results
     ├── StoreError             a file in which ragaliq keeps its state cannot be used
@@ -46,6 +47,7 @@ __all__ = [
     "JudgeRefusalError",
     "JudgeResponseError",
     "JudgeTimeoutError",
+    "MissingReferenceError",
     "NotEvaluated",
     "RagaliqError",
     "RateLimitedError",
@@ -64,6 +66,10 @@ class ConfigurationError(RagaliqError):
 
 class DatasetError(RagaliqError):
     """A file or row to evaluate cannot be read."""
+
+
+class MissingReferenceError(DatasetError):
+    """A case says nothing of what a metric compares with, such as an expected answer."""
 
 
 class BudgetExceeded(RagaliqError):

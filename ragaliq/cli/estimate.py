@@ -40,7 +40,7 @@ def estimate(
     model: Model = None,
     base_url: BaseUrl = None,
     metrics: Metrics = "faithfulness,relevance",
-    policy: Policy = PolicyName.RAGALIQ,
+    policy: Policy = PolicyName.LIVE,
     strategy: Strategy = None,
     field: Fields = None,
     skip_bad_rows: SkipBadRows = False,

@@ -82,7 +82,7 @@ def evaluate(
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
     metrics: Metrics = "faithfulness,relevance",
-    policy: Policy = PolicyName.RAGALIQ,
+    policy: Policy = PolicyName.LIVE,
     strategy: Strategy = None,
     field: Fields = None,
     skip_bad_rows: SkipBadRows = False,
@@ -419,9 +419,9 @@ def show_skipped_runs(reader: CaseReader) -> None:
     """The runs of a file of traces that gave no case, by reason."""
     if not isinstance(reader, TraceReader):
         return
-    if reader.left_out:
+    if reader.skipped_runs:
         errors.print(f"runs skipped, of {reader.traces:,} traces:")
-    for reason, count in reader.left_out.most_common():
+    for reason, count in reader.skipped_runs.most_common():
         errors.print(plain(f"  {count:,} {reason}: {REASONS.get(reason, reason)}"))
     if reader.late_spans:
         errors.print(f"  {reader.late_spans:,} spans came too late for their trace; sort the file")

@@ -92,7 +92,13 @@ CalibrationFile = Annotated[
     ),
 ]
 Metrics = Annotated[str, typer.Option(help="Comma separated; `ragaliq metrics` lists them.")]
-Policy = Annotated[PolicyName, typer.Option(help="What to do in awkward cases.")]
+Policy = Annotated[
+    PolicyName,
+    typer.Option(
+        help="What an empty answer, a refusal or a missing context counts as; ragaliq gives an "
+        "answer without claims 1.0, as its documents do."
+    ),
+]
 Strategy = Annotated[
     StrategyName | None, typer.Option(help="How claims are checked; by default what suits a judge.")
 ]

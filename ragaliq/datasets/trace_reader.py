@@ -26,7 +26,8 @@ class TraceReader(CaseReader):
 
     Attributes:
         traces: Traces read by the last reading.
-        left_out: Runs that give no case, by reason (`ragaliq.traces.cases`), in the last reading.
+        skipped_runs: Runs of the last reading that give no case, by reason
+            (`ragaliq.traces.cases`).
         late_spans: Spans that came when their trace had been given out to keep memory bounded.
     """
 
@@ -39,12 +40,12 @@ class TraceReader(CaseReader):
             )
         self._names = AttributeNames(**{_NAMED[field]: name for field, name in fields.items()})
         self.traces = 0
-        self.left_out: Counter[str] = Counter()
+        self.skipped_runs: Counter[str] = Counter()
         self.late_spans = 0
 
     def __iter__(self) -> Iterator[RAGTestCase]:
         self.skipped, self.skipped_rows = 0, []
-        self.traces, self.left_out, self.late_spans = 0, Counter(), 0
+        self.traces, self.skipped_runs, self.late_spans = 0, Counter(), 0
         found = False
         unseen = set(self._fields.values())
         for spans in self._traces():
@@ -106,19 +107,19 @@ class TraceReader(CaseReader):
         else:
             reason = traced.reason
         if case is None:
-            self.left_out[reason] += 1
+            self.skipped_runs[reason] += 1
         return case
 
     def _nothing(self) -> str:
         if not self.traces:
             return "there are no spans in it"
-        if not self.left_out:
+        if not self.skipped_runs:
             return (
                 f"no span of its {self.traces} traces says that it is a chain, a retriever or a "
                 "model, as OpenInference's, GenAI's and OpenLLMetry's do"
             )
         counts = "; ".join(
             f"{count} {reason} ({REASONS.get(reason, reason)})"
-            for reason, count in self.left_out.most_common()
+            for reason, count in self.skipped_runs.most_common()
         )
         return f"no run in its {self.traces} traces can be evaluated: {counts}"

@@ -21,6 +21,7 @@ from ragaliq.errors import (
     JudgeAPIError,
     JudgeError,
     JudgeTimeoutError,
+    MissingReferenceError,
     RateLimitedError,
 )
 from ragaliq.evaluators.claims import ClaimCheck
@@ -138,9 +139,11 @@ async def _guarded(
         failure = _why_so_late(deadline if limit.expired() else None)
         return evaluator.failure_result(failure, judge, usage=spent.usage)
     except DatasetError as error:
+        missing_reference = isinstance(error, MissingReferenceError)
+        status = Status.NO_REFERENCE if missing_reference else Status.NO_CONTEXT
         return evaluator.result(
             judge,
-            status=Status.NO_CONTEXT,
+            status=status,
             fallback=UNSCORED,
             reasoning=f"Not scored: {error}.",
             usage=spent.usage,

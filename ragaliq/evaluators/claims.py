@@ -85,12 +85,12 @@ async def check_claims(
             "give it context or choose another policy"
         )
     ids = tuple(case.chunk_ids)
+    if not case.response.strip():
+        return ClaimCheck(status=Status.EMPTY_ANSWER, chunk_ids=ids)
     if not case.has_context and policy.empty_context == "skip":
         return ClaimCheck(status=Status.NO_CONTEXT, chunk_ids=ids)
     if policy.answer_refusal and is_refusal(case.response):
         return ClaimCheck(status=Status.ANSWER_REFUSED, chunk_ids=ids)
-    if not case.response.strip():
-        return ClaimCheck(status=Status.NO_CLAIMS, chunk_ids=ids)
     with spending() as spent:
         asked = await _decide(case, judge, policy, strategy)
     if not asked.claims:

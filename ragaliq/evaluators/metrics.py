@@ -13,7 +13,7 @@ from ragaliq.core.policy import UNSCORED, Fallback, ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import ChunkId, RAGTestCase
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.errors import ConfigurationError, DatasetError, MissingReferenceError
 from ragaliq.evaluators.claims import (
     ClaimCheck,
     Strategy,
@@ -92,16 +92,21 @@ class ClaimEvaluator(Evaluator):
         if check.status.is_measured:
             return self.score_claims(check, judge)
         wording = self.policy.wording
+        without_claims = wording.no_claims if wording else self.without_claims
+        fallback = self.score_without_claims()
         reasons = {
-            Status.NO_CLAIMS: wording.no_claims if wording else self.without_claims,
+            Status.NO_CLAIMS: without_claims,
+            # Where a policy gives it a score, the reason is the one its documents give.
+            Status.EMPTY_ANSWER: without_claims
+            if fallback.score is not None
+            else "The answer is empty.",
             Status.ANSWER_REFUSED: "The answer declines to answer; there is nothing to check.",
             Status.NO_CONTEXT: "There is no context to check the answer against.",
         }
-        no_context = check.status is Status.NO_CONTEXT
         return self.result(
             judge,
             status=check.status,
-            fallback=UNSCORED if no_context else self.score_without_claims(),
+            fallback=UNSCORED if check.status is Status.NO_CONTEXT else fallback,
             reasoning=reasons[check.status],
             usage=check.usage,
             raw_response=self.raw_response(check),
@@ -439,7 +444,7 @@ class ContextRecallEvaluator(ContextEvaluator):
         """Measure the context of a case that says what to expect of it.
 
         Raises:
-            DatasetError: The case says nothing of what is expected.
+            MissingReferenceError: The case says nothing of what is expected.
         """
         expected = [*test_case.expected_facts, test_case.expected_answer or ""]
         if not any(text.strip() for text in expected):
@@ -450,7 +455,7 @@ class ContextRecallEvaluator(ContextEvaluator):
         """Decide each expected fact from the context.
 
         Raises:
-            DatasetError: The expected answer makes no claims.
+            MissingReferenceError: The expected answer makes no claims.
         """
         batched = isinstance(judge, BatchingJudge)
         verifier = Verifier(judge, test_case.context_texts, policy=self.policy, batched=batched)
@@ -486,8 +491,8 @@ class ContextRecallEvaluator(ContextEvaluator):
         raise _nothing_expected(test_case)
 
 
-def _nothing_expected(case: RAGTestCase) -> DatasetError:
-    return DatasetError(
+def _nothing_expected(case: RAGTestCase) -> MissingReferenceError:
+    return MissingReferenceError(
         f"case {case.id!r} says nothing of what to expect; context_recall needs expected_facts, "
         "or an expected_answer that makes claims"
     )

@@ -53,7 +53,7 @@ def assert_rag(
     case: RAGTestCase,
     *,
     judge: JudgeSpec | str | None = None,
-    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+    policy: ScoringPolicy = ScoringPolicy.LIVE,
     **thresholds: float,
 ) -> Mapping[str, EvaluationResult]:
     """Fail unless the answer reaches every threshold.
@@ -61,7 +61,8 @@ def assert_rag(
     Args:
         case: Question, context and answer.
         judge: Who decides; by default the judge of the test run.
-        policy: What to do in awkward cases.
+        policy: What an empty answer or a refusal counts as; by default as no score, which fails
+            the test. `ScoringPolicy.RAGALIQ` passes an answer without claims.
         **thresholds: Metric to the score it must reach: `faithfulness=0.8`. Without any,
             `faithfulness` must reach its own threshold.
 
@@ -117,7 +118,7 @@ def _require_a_judgement(result: EvaluationResult) -> None:
     failure = _FAILURES.get(result.status)
     if failure is not None:
         raise failure(f"{result.evaluator_name} could not be judged: {result.error}")
-    if result.score is None:
+    if result.score is None and result.status in (Status.NO_CONTEXT, Status.NO_REFERENCE):
         raise DatasetError(f"{result.evaluator_name} has no score: {result.status.value}")
 
 
@@ -125,11 +126,10 @@ def _message(case: RAGTestCase, failed: list[EvaluationResult]) -> Iterator[str]
     yield f"the answer of {printable(case.name or case.id, limit=80)} is not good enough"
     shown: list[tuple[ClaimDetail, ...]] = []
     for result in failed:
-        score = result.score if result.score is not None else float("nan")
-        yield (
-            f"  {result.evaluator_name}: {score:.2f}, below {result.threshold:g} "
-            f"(judge: {result.judge})"
-        )
+        found = f"no score ({result.status.value})"
+        if result.score is not None:
+            found = f"{result.score:.2f}, below {result.threshold:g}"
+        yield f"  {result.evaluator_name}: {found} (judge: {result.judge})"
         if result.claims and result.claims not in shown:
             shown.append(result.claims)
             yield from _claims(result.claims)

@@ -76,8 +76,8 @@ def test_a_judge_that_is_away_is_told_from_bad_answers_and_says_why(ragaliq, wri
 def test_what_passes_without_a_score_is_not_counted_among_the_scored(ragaliq, write_cases):
     refusal = GOOD | {"response": "I don't know."}
 
-    done = ragaliq("evaluate", write_cases(refusal, GOOD), *FAITHFULNESS)
-    live = ragaliq("evaluate", write_cases(refusal, GOOD), *FAITHFULNESS, "--policy", "live")
+    live = ragaliq("evaluate", write_cases(refusal, GOOD), *FAITHFULNESS)
+    done = ragaliq("evaluate", write_cases(refusal, GOOD), *FAITHFULNESS, "--policy", "ragaliq")
 
     assert "1 of 2  1       1 no_claims (pass)" in done.stdout
     assert "1 of 2  1       1 answer_refused" in live.stdout
@@ -114,6 +114,19 @@ def test_a_resumed_run_judges_what_is_missing_and_nothing_else(
     assert "3 judged" in done.stdout
 
 
+def test_an_empty_answer_is_a_status_of_its_own_and_passes_nothing(ragaliq, write_cases, records):
+    blank = GOOD | {"response": " \n"}
+
+    done = ragaliq(
+        "evaluate", write_cases(blank), *FAITHFULNESS, "--out", "results.jsonl",
+        "--fail-under", "faithfulness=0.5",
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "1 empty_answer" in done.stdout
+    assert records()[0]["results"]["faithfulness"]["score"] is None
+
+
 def test_resuming_under_other_settings_is_refused_with_the_difference(ragaliq, write_cases):
     cases = write_cases(GOOD)
     ragaliq("evaluate", cases, "--out", "results.jsonl")
@@ -121,7 +134,7 @@ def test_resuming_under_other_settings_is_refused_with_the_difference(ragaliq, w
     done = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume", "--policy", "ragas")
 
     assert done.returncode == 3
-    assert "policy was 'ragaliq' and is now 'ragas'" in done.stderr
+    assert "policy was 'live' and is now 'ragas'" in done.stderr
 
 
 def test_what_is_no_results_file_is_not_touched(ragaliq, write_cases, tmp_path):

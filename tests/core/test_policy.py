@@ -34,6 +34,24 @@ async def test_no_claims(policy, expected, passed):
     assert (result.score, result.passed, result.status) == (expected, passed, "no_claims")
 
 
+@pytest.mark.parametrize(
+    ("policy", "passed"),
+    [
+        (P.RAGALIQ, True),
+        (P.RAGAS, False),
+        (P.RAG_EVALS, False),
+        (P.PROMPTFOO, False),
+        (P.LIVE, None),
+    ],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+async def test_a_blank_answer_has_a_status_of_its_own_and_no_judge_is_asked(policy, passed):
+    judge = ScriptedJudge()
+    blank = CASE.model_copy(update={"response": " \n"})
+    result = await score(policy, judge, blank)
+    assert (result.status, result.passed, judge.calls) == ("empty_answer", passed, [])
+
+
 async def test_no_claims_is_undefined_for_ragas_and_no_score_live():
     undefined = await score(P.RAGAS, ScriptedJudge(claims=[]))
     assert math.isnan(undefined.score)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq import RAGTestCase
+from ragaliq import RAGTestCase, ScoringPolicy
 from ragaliq.errors import (
     ConfigurationError,
     DatasetError,
@@ -52,6 +52,19 @@ def test_claims_that_metrics_share_are_shown_once():
 def test_without_thresholds_faithfulness_must_reach_its_own():
     with pytest.raises(RagAssertionError, match=r"faithfulness: 0\.50, below 0\.7"):
         assert_rag(CASE, judge="local")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [("", "empty_answer"), ("# Opening hours", "no_claims"), ("I don't know.", "answer_refused")],
+)
+def test_an_answer_that_says_nothing_fails_the_test_unless_a_policy_passes_it(answer, status):
+    case = CASE.model_copy(update={"response": answer})
+
+    with pytest.raises(RagAssertionError, match=rf"faithfulness: no score \({status}\)"):
+        assert_rag(case, judge="local")
+
+    assert assert_rag(case, judge="local", policy=ScoringPolicy.RAGALIQ)["faithfulness"].passed
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal():

@@ -150,3 +150,9 @@ def test_what_is_no_list_of_cases_is_refused_in_words(given, says):
 def test_a_script_is_not_asked_of_the_environments_judge(monkeypatch):
     monkeypatch.setenv("RAGALIQ_JUDGE", "claude")
     assert evaluate(cases(1))[0].results["faithfulness"].judge == "local"
+
+
+def test_a_missing_reference_is_no_reference_and_not_a_missing_context():
+    case = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
+    run = evaluate([case], evaluators=["context_recall"], judge=ScriptedJudge())
+    assert run.metrics["context_recall"].statuses == {"no_reference": 1}

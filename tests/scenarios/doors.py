@@ -55,7 +55,7 @@ class Doors:
             read = list(reader)
         except DatasetError:
             read = []
-        self.skipped = dict(reader.left_out)
+        self.skipped = dict(reader.skipped_runs)
         lists = (sorted(each, key=lambda e: e.run.ended_at) for each in (self.live, self.seen))
         return *([each.case for each in found] for found in lists), read
 

@@ -52,7 +52,7 @@ def main(module, name, app, folder):
         "processor": [plain(result.case) for result in results],
         "incomplete": dict(monitor.stats().incomplete),
         "file": [plain(case) for case in in_file],
-        "left_out": dict(reader.left_out),
+        "left_out": dict(reader.skipped_runs),
         "started": monitor.stats().started,
         "errors": processor.errors,
     }

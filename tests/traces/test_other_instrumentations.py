@@ -77,4 +77,4 @@ def test_without_content_there_is_no_case(traced, instrumentor):
     reader = traced(instrumentor, "agent", content="NO_CONTENT")
     with pytest.raises(DatasetError, match="can be evaluated"):
         list(reader)
-    assert "content_hidden" in reader.left_out or "not_rag" in reader.left_out
+    assert "content_hidden" in reader.skipped_runs or "not_rag" in reader.skipped_runs

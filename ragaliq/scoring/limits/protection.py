@@ -23,7 +23,13 @@ __all__ = ["Judging", "Protection"]
 # Our own limit; and the death of the process it works in, which is started again at once and gives
 # several runs back together.
 _NOT_ITS_FAULT = (RateLimitedError.__name__, JudgeProcessError.__name__)
-_SAYS_NOTHING = (Status.NO_CONTEXT, Status.ANSWER_REFUSED, Status.NO_CLAIMS)
+_SAYS_NOTHING = (
+    Status.NO_CONTEXT,
+    Status.NO_REFERENCE,
+    Status.ANSWER_REFUSED,
+    Status.EMPTY_ANSWER,
+    Status.NO_CLAIMS,
+)
 
 
 class _Run(Protocol):
