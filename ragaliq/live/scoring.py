@@ -69,7 +69,8 @@ class LiveScorer:
             self._complaints.add("a run could not be evaluated", error)
             tally.end("incomplete_run", "internal_error")
             return None
-        tally.evaluated(evaluation.results, _outcome(evaluation))
+        no_context = evaluation.case.sources.no_context
+        tally.evaluated(evaluation.results, _outcome(evaluation), no_context=no_context)
         return evaluation
 
     @property

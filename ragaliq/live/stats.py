@@ -42,6 +42,7 @@ class MonitorStats:
         pending: Runs still open, queued or being evaluated.
         outcomes: Runs by how they ended.
         incomplete: The runs that ended as `incomplete_run`, by reason.
+        without_context: The evaluated runs whose case has no context, by reason; see `CaseSources`.
         evaluations: Per metric, results by status.
         usage: Tokens, requests and money spent on the judge.
         unjudged: The evaluated runs that were kept from the judge while the breaker was open.
@@ -66,6 +67,7 @@ class MonitorStats:
     pending: int = 0
     outcomes: Mapping[str, int] = field(default_factory=dict)
     incomplete: Mapping[str, int] = field(default_factory=dict)
+    without_context: Mapping[str, int] = field(default_factory=dict)
     evaluations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     usage: JudgeUsage = JudgeUsage()
     unjudged: int = 0
@@ -95,6 +97,7 @@ class Tally:
         self._sampled_out = 0  # beside the outcomes: most runs of most applications end so
         self._outcomes: Counter[str] = Counter()
         self._incomplete: Counter[str] = Counter()
+        self._without_context: Counter[str] = Counter()
         self._evaluations: dict[str, Counter[str]] = {}
         self._usage = JudgeUsage()
         self._unjudged = 0
@@ -128,10 +131,20 @@ class Tally:
         outcome: Outcome,
         *,
         unjudged: bool = False,
+        no_context: str = "",
     ) -> None:
-        """A run has been evaluated; `unjudged` says that it was kept from the judge."""
+        """A run has been evaluated.
+
+        Args:
+            results: By metric.
+            outcome: How it ended.
+            unjudged: Whether it was kept from the judge.
+            no_context: Why its case has no context, if it has none.
+        """
         with self._lock:
             self._outcomes[outcome] += 1
+            if no_context:
+                self._without_context[no_context] += 1
             self._unjudged += unjudged
             for name, result in results.items():
                 self._evaluations.setdefault(name, Counter())[result.status.value] += 1
@@ -177,6 +190,7 @@ class Tally:
                 pending=self._started - self._outcomes.total(),
                 outcomes=outcomes,
                 incomplete=dict(self._incomplete),
+                without_context=dict(self._without_context),
                 evaluations={name: dict(counts) for name, counts in self._evaluations.items()},
                 usage=self._usage,
                 unjudged=self._unjudged,

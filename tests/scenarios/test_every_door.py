@@ -15,15 +15,7 @@ pytestmark = [
 ]
 
 
-WRONG = {"names of files beside the answer": "they replace the texts"}
-
-
-def shape_of(name):
-    marks = [pytest.mark.xfail(strict=True, reason=WRONG[name])] if name in WRONG else ()
-    return pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("name", [shape_of(name) for name in langchain_shapes.SHAPES])
+@pytest.mark.parametrize("name", langchain_shapes.SHAPES)
 def test_a_langchain_application(name, doors, langchain):
     shape = langchain_shapes.SHAPES[name]
     shape.make().invoke(shape.asked, langchain)

@@ -1,0 +1,487 @@
+"""LangChain and LangGraph applications as people write them: what the model was shown counts."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import sys
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.tools import tool
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import Command, interrupt
+from opentelemetry import trace
+from pydantic import BaseModel, Field
+
+from langchain_ragaliq import RagaliqCallbackHandler
+from ragaliq import Monitor
+from ragaliq.testing import ScriptedJudge
+
+QUESTION = "How long do refunds take?"
+ANSWER = "It takes five days until the money is back."
+REFUNDS = "Refunds take five days after the parcel has arrived."
+HOURS = "The shop opens at nine and closes at six."
+PARKING = "Parking costs two euros for every hour."
+
+PROMPT = ChatPromptTemplate.from_messages([("system", "Use: {context}"), ("human", "{question}")])
+
+
+class Model(BaseChatModel):
+    """Replies with what a function makes of the prompt's text: a text or a message."""
+
+    reply: Callable[[str], Any]
+
+    @property
+    def _llm_type(self) -> str:
+        return "applications"
+
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        reply = self.reply("\n".join(str(message.content) for message in messages))
+        message = AIMessage(reply) if isinstance(reply, str) else reply
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def model(reply=ANSWER):
+    return Model(reply=reply if callable(reply) else lambda prompt: reply)
+
+
+def in_turn(*replies):
+    left = list(replies)
+    return Model(reply=lambda prompt: left.pop(0))
+
+
+def calling(name, **arguments):
+    return AIMessage("", tool_calls=[ToolCall(name=name, args=arguments, id=f"call-{name}")])
+
+
+class Finding(BaseRetriever):
+    """Finds these texts, whatever is asked."""
+
+    texts: list[str] = Field(default_factory=lambda: [REFUNDS, HOURS])
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        return [
+            Document(text, id=f"id-{n}", metadata={"source": f"{n}.md", "page": n})
+            for n, text in enumerate(self.texts)
+        ]
+
+
+def joined(documents):
+    return "\n\n".join(document.page_content for document in documents)
+
+
+class Watch:
+    def __init__(self):
+        self.results = []
+        self.monitor = Monitor(judge=ScriptedJudge(), on_result=self.results.append)
+        self.handler = RagaliqCallbackHandler(self.monitor)
+        self.config = {"callbacks": [self.handler]}
+
+    @property
+    def cases(self):
+        assert self.monitor.flush(30)
+        assert self.handler.errors == 0
+        return [e.case for e in sorted(self.results, key=lambda e: e.run.ended_at)]
+
+    @property
+    def only(self):
+        (case,) = self.cases
+        return case
+
+    @property
+    def contexts(self):
+        return [case.context_texts for case in self.cases]
+
+
+@pytest.fixture
+def watch():
+    made = Watch()
+    yield made
+    made.monitor.close(5)
+
+
+class State(TypedDict, total=False):
+    question: str
+    documents: list
+    context: str
+    generation: str
+
+
+def graph(*nodes, state=State, **options):
+    builder = StateGraph(state, output_schema=options.pop("output", state))
+    builder.add_sequence(nodes)
+    builder.add_edge(START, nodes[0].__name__)
+    builder.add_edge(nodes[-1].__name__, END)
+    return builder.compile(**options)
+
+
+def retrieve(state):
+    return {"documents": Finding().invoke(state["question"])}
+
+
+def generate(state):
+    asked = {"context": joined(state["documents"]), "question": state["question"]}
+    return {"generation": (PROMPT | model() | StrOutputParser()).invoke(asked)}
+
+
+def thread(watch, name="t-1"):
+    return {**watch.config, "configurable": {"thread_id": name}}
+
+
+# Turns and interrupts
+
+
+def test_a_chunk_that_is_retrieved_again_in_the_next_turn_counts_again(watch):
+    rag = graph(retrieve, generate, checkpointer=InMemorySaver())
+    for question in (QUESTION, "And how long for parcels?"):
+        rag.invoke({"question": question}, thread(watch))
+    assert watch.contexts == [[REFUNDS, HOURS]] * 2
+
+
+def test_documents_from_before_an_interrupt_count_after_it(watch):
+    def approve(state):
+        return {"context": interrupt("May I?")}
+
+    rag = graph(retrieve, approve, generate, checkpointer=InMemorySaver())
+    rag.invoke({"question": QUESTION}, thread(watch))
+    rag.invoke(Command(resume="yes"), thread(watch))
+    assert watch.only.context_texts == [REFUNDS, HOURS]
+    assert watch.only.query == QUESTION
+    assert dict(watch.monitor.stats().incomplete) == {"interrupted": 1}
+
+
+def test_what_an_agent_found_before_a_human_was_asked_counts(watch):
+    @tool
+    def search(query: str) -> str:
+        """Searches."""
+        return REFUNDS
+
+    @tool
+    def send(text: str) -> str:
+        """Sends a mail."""
+        return "sent"
+
+    agent = create_agent(
+        in_turn(calling("search", query="refunds"), calling("send", text="Five days."), ANSWER),
+        [search, send],
+        middleware=[HumanInTheLoopMiddleware(interrupt_on={"send": True})],
+        checkpointer=InMemorySaver(),
+    )
+    agent.invoke({"messages": [("user", QUESTION)]}, thread(watch))
+    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread(watch))
+    assert (watch.only.query, watch.only.context_texts) == (QUESTION, [REFUNDS, "sent"])
+
+
+# Answers
+
+
+class Cited(BaseModel):
+    """An answer with its sources."""
+
+    answer: str
+    sources: list[str]
+
+
+class Nested(BaseModel):
+    """An answer further inside."""
+
+    result: Cited
+    confidence: float
+
+
+CITED = Cited(answer=ANSWER, sources=["0.md"])
+
+
+def test_an_agents_structured_response_is_the_text_a_person_reads(watch):
+    agent = create_agent(
+        in_turn(calling("Cited", answer=ANSWER, sources=["0.md"])), [], response_format=Cited
+    )
+    output = agent.invoke({"messages": [("user", f"{REFUNDS} {QUESTION}")]}, watch.config)
+    assert output["structured_response"] == CITED
+    assert watch.only.response == ANSWER
+    assert watch.only.sources.answer == "output.structured_response.answer"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        CITED,
+        Nested(result=CITED, confidence=0.9),
+        {"answer": {"text": ANSWER, "citations": [1, 2]}},
+        {"response": CITED},
+        {"output": {"result": {"answer": ANSWER}}, "took": 3.5},
+    ],
+)
+def test_an_answer_inside_an_object_is_found_before_anything_is_made_json(watch, made):
+    chain = {"context": Finding() | joined, "question": RunnablePassthrough()} | PROMPT | model()
+    (chain | (lambda _: made)).invoke(QUESTION, watch.config)
+    assert (watch.only.response, watch.only.context_texts) == (ANSWER, [REFUNDS, HOURS])
+
+
+# Questions
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"wish": QUESTION},
+        {"wish": QUESTION, "lang": "en"},
+        {"wish": QUESTION, "tenant": "acme", "user_id": "u1"},
+    ],
+)
+def test_a_question_under_an_unknown_key_is_never_the_answer(watch, inputs):
+    def answer(given):
+        asked = {"context": joined(Finding().invoke("x")), "question": given["wish"]}
+        return {**given, "reply": (PROMPT | model()).invoke(asked).text}
+
+    RunnableLambda(answer).invoke(inputs, watch.config)
+    assert (watch.only.query, watch.only.response) == (QUESTION, ANSWER)
+
+
+def test_what_a_chain_returns_under_an_unknown_key_is_no_question(watch):
+    RunnableLambda(lambda given: {"verdict": ANSWER, "answer": ANSWER}).invoke(3, watch.config)
+    assert watch.cases == []
+    assert dict(watch.monitor.stats().incomplete) == {"no_question": 1}
+
+
+# Context that the model never saw
+
+
+class Reranking(BaseRetriever):
+    """Asks another retriever without passing callbacks on, and keeps the first."""
+
+    base: BaseRetriever = Field(default_factory=Finding)
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        return self.base.invoke(query)[:1]
+
+
+def rag(source, llm=None):
+    return (
+        {"context": source | joined, "question": RunnablePassthrough()} | PROMPT | (llm or model())
+    )
+
+
+def test_what_a_reranking_retriever_rejected_is_no_context(watch):
+    rag(Reranking()).invoke(QUESTION, watch.config)
+    assert watch.only.context_texts == [REFUNDS]
+
+
+def test_a_fusion_of_documents_with_scores_keeps_what_it_passes_on(watch):
+    def fuse(lists):
+        ranked = [(document, 0.5) for found in lists.values() for document in found]
+        return [pair for pair in ranked if pair[0].page_content != HOURS]
+
+    search = {"a": Finding(), "b": Finding(texts=[PARKING, HOURS])}
+    rag(search | RunnableLambda(fuse) | (lambda pairs: [d for d, _ in pairs])).invoke(
+        QUESTION, watch.config
+    )
+    assert watch.only.context_texts == [REFUNDS, PARKING]
+
+
+class Answer(TypedDict):
+    generation: str
+
+
+def test_self_rag_with_an_output_schema_counts_what_the_grader_let_through(watch):
+    def grade(state):
+        kept = [d for d in state["documents"] if model("yes").invoke(d.page_content)][:1]
+        return Command(update={"documents": kept})
+
+    graph(retrieve, grade, generate, output=Answer).invoke({"question": QUESTION}, watch.config)
+    assert watch.only.context_texts == [REFUNDS]
+
+
+def test_the_examples_and_memories_that_a_query_writer_was_shown_are_no_context(watch):
+    memories = Finding(texts=["The user once asked about parking in the yard."])
+
+    def rewrite(question):
+        asked = f"{joined(memories.invoke(question))} {question}"
+        return model("refund duration").invoke(asked).text
+
+    (RunnablePassthrough.assign() | {
+        "context": (lambda given: rewrite(given["question"])) | Finding() | joined,
+        "question": lambda given: given["question"],
+    } | PROMPT | model()).invoke({"question": QUESTION}, watch.config)  # fmt: skip
+    assert watch.only.context_texts == [REFUNDS, HOURS]
+
+
+# Context in plain sight
+
+
+def test_a_text_in_the_state_is_the_context(watch):
+    def search(state):
+        return {"context": f"{REFUNDS}\n{HOURS}"}
+
+    def answer(state):
+        asked = f"{state['context']}\n{state['question']}"
+        return {"generation": model().invoke(asked).text}
+
+    graph(search, answer).invoke({"question": QUESTION}, watch.config)
+    assert watch.only.context_texts == [f"{REFUNDS}\n{HOURS}"]
+
+
+def test_documents_that_are_the_input_are_the_context(watch):
+    chain = {
+        "context": lambda given: joined(given["papers"]),
+        "question": lambda given: given["question"],
+    } | PROMPT | model()  # fmt: skip
+    given = {"question": QUESTION, "papers": [Document(REFUNDS, id="r")]}
+    chain.invoke(given, watch.config)
+    assert (watch.only.context_texts, watch.only.chunk_ids) == ([REFUNDS], ["r"])
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda found: {"hits": [(document, 0.7) for document in found]},
+        lambda found: {"hits": {"store": {"first": found[:1], "rest": found[1:]}}},
+        lambda found: Command(update={"hits": found}),
+    ],
+    ids=["tuples with scores", "nested dictionaries", "a command"],
+)
+def test_documents_are_found_wherever_a_state_holds_them(watch, hold):
+    class Hits(TypedDict, total=False):
+        question: str
+        hits: Any
+        generation: str
+
+    def search(state):
+        # As a vector store is asked: no retriever reports anything.
+        return hold([Document(REFUNDS, id="r"), Document(HOURS, id="h")])
+
+    def answer(state):
+        return {"generation": model().invoke(f"{REFUNDS}\n{HOURS}\n{state['question']}").text}
+
+    graph(search, answer, state=Hits, output=Answer).invoke({"question": QUESTION}, watch.config)
+    assert (watch.only.context_texts, watch.only.chunk_ids) == ([REFUNDS, HOURS], ["r", "h"])
+    assert watch.only.sources.context == "prompt"
+
+
+def test_without_a_context_the_case_and_the_handler_say_why(watch):
+    rag(Finding() | (lambda found: [])).invoke(QUESTION, watch.config)
+    rag(Finding(texts=[])).invoke(QUESTION, watch.config)
+    model().pipe(StrOutputParser()).invoke(QUESTION, watch.config)
+    assert [case.sources.no_context for case in watch.cases] == [
+        "not_in_prompt",
+        "nothing_found",
+        "nothing_retrieved",
+    ]
+    stats = watch.monitor.stats()
+    assert stats.without_context == {
+        "not_in_prompt": 1, "nothing_found": 1, "nothing_retrieved": 1
+    }  # fmt: skip
+    explained = watch.handler.explain(watch.cases[0].id)
+    assert (explained.outcome, explained.sources.no_context) == ("submitted", "not_in_prompt")
+
+
+# Runs
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_every_item_of_a_mapped_chain_is_a_run_of_its_own(watch, is_async):
+    chain = rag(Finding(), model(lambda prompt: f"{ANSWER} {prompt[-9:]}")).map()
+    questions = ["Is it one?", "Or is it two?"]
+    if is_async:
+        asyncio.run(chain.ainvoke(questions, watch.config))
+    else:
+        chain.invoke(questions, watch.config)
+    assert {case.query: case.response[-5:] for case in watch.cases} == {
+        "Is it one?": " one?", "Or is it two?": " two?"
+    }  # fmt: skip
+
+
+def test_a_run_that_answers_several_questions_at_once_is_not_mixed_up(watch):
+    chain = RunnableLambda(lambda questions: [model().invoke(q).text for q in questions])
+    chain.invoke([QUESTION, "And parcels?"], watch.config)
+    assert watch.cases == []
+    assert dict(watch.monitor.stats().incomplete) == {"several_questions": 1}
+
+
+def test_langfuses_span_of_an_asynchronous_run_is_its_target(watch, monkeypatch):
+    # Langfuse 5.0.4: the handler is not inline, so that its spans are current in other threads.
+    monkeypatch.setitem(sys.modules, "langfuse.langchain", ModuleType("langfuse.langchain"))
+    context = trace.SpanContext(0xABC, 0xDEF, is_remote=False)
+
+    class Langfuse(BaseCallbackHandler):
+        __module__ = "langfuse.langchain.CallbackHandler"
+
+        def __init__(self):
+            self._runs = {}
+
+        def on_chain_start(self, serialized, inputs, *, run_id, parent_run_id=None, **kwargs):
+            if parent_run_id is None:
+                self._runs[run_id] = SimpleNamespace(_otel_span=trace.NonRecordingSpan(context))
+
+    config = {"callbacks": [watch.handler, Langfuse()]}
+    asyncio.run(rag(Finding()).ainvoke(QUESTION, config))
+    assert watch.cases
+    target = watch.results[0].target
+    assert (target.span_id, target.source) == (f"{0xDEF:016x}", "langfuse")
+
+
+# Metadata
+
+
+def test_metadata_of_documents_and_of_the_run_reach_the_case(watch):
+    config = {**watch.config, "metadata": {"tenant": "acme", "ls_provider": "x", "thread_id": "t"}}
+    rag(Finding()).invoke(QUESTION, config)
+    assert [chunk.metadata for chunk in watch.only.context] == [
+        {"source": "0.md", "page": 0},
+        {"source": "1.md", "page": 1},
+    ]
+    assert watch.only.metadata == {"tenant": "acme", "thread_id": "t"}
+
+
+def test_two_agents_that_answer_a_third_count_what_they_were_shown(watch):
+    class Chat(TypedDict):
+        messages: Annotated[list[AnyMessage], add_messages]
+        found: Annotated[list, operator.add]
+
+    def expert(text, reply):
+        def node(state):
+            found = Finding(texts=[text]).invoke("x")
+            said = model(reply).invoke(f"{joined(found)}\n{QUESTION}")
+            return {"messages": [AIMessage(said.text, name="expert")], "found": found}
+
+        return node
+
+    def lead(state):
+        return {"messages": [model().invoke(state["messages"])]}
+
+    builder = StateGraph(Chat)
+    builder.add_node("refunds", expert(REFUNDS, "The expert says that it is five days."))
+    builder.add_node("hours", expert(HOURS, "The other one says that it opens at nine."))
+    builder.add_node("lead", lead)
+    builder.add_edge(START, "refunds")
+    builder.add_edge("refunds", "hours")
+    builder.add_edge("hours", "lead")
+    builder.compile().invoke({"messages": [HumanMessage(QUESTION)], "found": []}, watch.config)
+    assert watch.only.context_texts == [REFUNDS, HOURS]
+
+
+def test_a_hand_off_is_no_evidence(watch):
+    agent = create_agent(model(), [])
+    handed = ToolMessage("Successfully transferred to refunds", tool_call_id="1")
+    call = AIMessage("", tool_calls=[ToolCall(name="transfer", args={}, id="1")])
+    agent.invoke({"messages": [HumanMessage(QUESTION), call, handed]}, watch.config)
+    assert watch.only.context_texts == []
