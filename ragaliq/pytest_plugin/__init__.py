@@ -72,7 +72,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     started = _started(session.config)
     output = getattr(session.config, "workeroutput", None)
     if started is not None and output is not None:
-        output["ragaliq"] = started.totals.as_plain_data()
+        output["ragaliq"] = started.records
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -80,15 +80,15 @@ def pytest_testnodedown(node: Any) -> None:
     """Beside pytest-xdist's workers: take in what one of them counted."""
     counted = getattr(node, "workeroutput", {}).get("ragaliq")
     if counted:
-        _session(node.config).totals.add_plain_data(counted)
+        _session(node.config).take_in(counted)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say what was scored and spent; nothing in a run that scored nothing."""
     session = _started(config)
-    if session is not None and session.totals.cases:
+    if session is not None and session.summary.records:
         terminalreporter.section("ragaliq")
-        for line in session.totals.lines():
+        for line in session.lines():
             terminalreporter.line(line)
 
 

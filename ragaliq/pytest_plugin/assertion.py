@@ -9,7 +9,7 @@ import ragaliq.pytest_plugin as plugin
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.printable import printable
-from ragaliq.core.results import ClaimDetail, EvaluationResult, Status
+from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, Status
 from ragaliq.core.sync import run_sync
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
@@ -87,8 +87,9 @@ def assert_rag(
         keeps_judge=True,
     )
     session.require_budget()
-    results = run_sync(_results(scorer, case))
-    session.count(results)
+    evaluation = run_sync(_evaluation(scorer, case))
+    session.count(evaluation)
+    results = evaluation.results
     for result in results.values():
         _require_a_judgement(result)
     failed = [result for result in results.values() if not result.passed]
@@ -97,11 +98,11 @@ def assert_rag(
     return results
 
 
-async def _results(scorer: Scorer, case: RAGTestCase) -> Mapping[str, EvaluationResult]:
+async def _evaluation(scorer: Scorer, case: RAGTestCase) -> Evaluation:
     async with scorer:
         # Asserted a second time, a case is another run in a store.
         run = run_of(case, run_id=case.id, pipeline="", ended_at=time.time())
-        return (await scorer.score(case, run)).results
+        return await scorer.score(case, run)
 
 
 def _evaluators(thresholds: Mapping[str, float], policy: ScoringPolicy) -> list[Evaluator]:

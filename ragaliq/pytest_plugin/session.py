@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ragaliq.core.results import EvaluationResult
+from ragaliq.core.results import Evaluation, Status
 from ragaliq.core.sync import run_sync
 from ragaliq.errors import BudgetExceeded, ConfigurationError
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.pytest_plugin.totals import Totals
+from ragaliq.records import EvaluationRecord, Summary, evaluation_record
 from ragaliq.records.sinks import SinkSpec
 from ragaliq.scoring.scorer import CostCap
 from ragaliq.telemetry import ContentPolicy, Emitter
@@ -30,6 +30,10 @@ class RagSession:
         model: Claude's model.
         max_cost: US dollars this process may spend; None for no limit.
         sinks: Where results are stored besides.
+
+    Attributes:
+        summary: What was scored and spent.
+        records: The same, evaluation by evaluation, as JSON for another process.
     """
 
     def __init__(
@@ -40,7 +44,8 @@ class RagSession:
         max_cost: float | None = None,
         sinks: Sequence[SinkSpec] = (),
     ) -> None:
-        self.totals = Totals()
+        self.summary = Summary()
+        self.records: list[str] = []
         self.sinks = sinks
         self.emitter = Emitter(ContentPolicy.resolve())
         self._default: JudgeSpec | str = judge
@@ -91,16 +96,40 @@ class RagSession:
             BudgetExceeded: The ceiling is reached.
             ConfigurationError: There is a ceiling, but the judge's price is not known.
         """
-        cap = CostCap(self._max_cost, spent=self.totals.usage, option="--ragaliq-max-cost")
+        cap = CostCap(self._max_cost, spent=self.summary.usage, option="--ragaliq-max-cost")
         if cap.is_reached:
             raise BudgetExceeded(
                 f"the tests have spent ${cap.spent.cost_usd:.4f} on the judge, of "
                 f"${self._max_cost:.4f} in this process; raise --ragaliq-max-cost to continue"
             )
 
-    def count(self, results: Mapping[str, EvaluationResult]) -> None:
+    def count(self, evaluation: Evaluation) -> None:
         """Take in what came out for one case."""
-        self.totals.add(results)
+        record = evaluation_record(evaluation, content=ContentPolicy())
+        self.records.append(record.model_dump_json())
+        self.summary.add(record)
+
+    def take_in(self, records: Iterable[str]) -> None:
+        """Take in what came out in another process: its `records`."""
+        for record in records:
+            self.summary.add(EvaluationRecord.model_validate_json(record))
+
+    def lines(self) -> Iterator[str]:
+        """A line a metric, and one for the cost."""
+        for name, metric in sorted(self.summary.metrics.items()):
+            passed = metric.passed + sum(metric.statuses[status] for status in metric.passing)
+            mean = "no mean"
+            if metric.mean is not None:
+                mean = f"mean {metric.mean:.2f} of {metric.measured}"
+            others = "".join(
+                f", {count} {status}"
+                for status, count in sorted(metric.statuses.items())
+                if not Status(status).is_measured
+            )
+            yield f"{name}: {passed} of {metric.cases} passed, {mean}{others}"
+        usage = self.summary.usage
+        price = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+        yield f"{self.summary.records} cases, {usage.total_tokens:,} judge tokens, {price}"
 
     def close(self) -> None:
         """Close the judges' connections."""
