@@ -92,7 +92,7 @@ if TYPE_CHECKING:
         lifespan,
         suppress,
     )
-    from ragaliq.live.tracing.processor import RagaliqSpanProcessor
+    from ragaliq.live.span_processor import RagaliqSpanProcessor
     from ragaliq.records import (
         EvaluationRecord,
         MetricSummary,
@@ -252,7 +252,7 @@ _NAMES = {
         "OnError OnFeedback OnLowScore OnTag RateLimits OpenRun Sampling SamplingRule "
         "is_suppressed lifespan suppress"
     ),
-    "ragaliq.live.tracing.processor": "RagaliqSpanProcessor",
+    "ragaliq.live.span_processor": "RagaliqSpanProcessor",
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
     "ragaliq.records": "EvaluationRecord MetricSummary Sink SinkLimits SinkStats Summary",
     "ragaliq.records.langfuse": "LangfuseSink",

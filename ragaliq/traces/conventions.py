@@ -27,7 +27,7 @@ from ragaliq.traces.messages import (
 )
 from ragaliq.traces.span import TraceSpan
 
-__all__ = ["LANGCHAIN_SCOPES", "LLAMA_INDEX_SCOPE", "MARKS", "Kind", "Step", "step_of"]
+__all__ = ["LANGCHAIN_SCOPES", "LLAMA_INDEX_SCOPE", "MARKS", "Kind", "Step", "kind_of", "step_of"]
 
 SESSIONS = ("session.id", "gen_ai.conversation.id", "langfuse.session.id")
 RESPONSE_ID = "gen_ai.response.id"
@@ -206,7 +206,7 @@ _OPENINFERENCE_KINDS = {kind.value: kind for kind in Kind} | {"UNKNOWN": Kind.CH
 
 
 def _openinference(span: TraceSpan) -> Step:
-    kind = _OPENINFERENCE_KINDS.get(span.text(KIND).upper(), Kind.OTHER)
+    kind = kind_of(span.attributes)
     if span.scope == LLAMA_INDEX_SCOPE and span.name.endswith(_HISTORY_WRITERS):
         kind = Kind.OTHER  # marked as a model's for the stream that they read
     inputs, outputs = _side(span, "input"), _side(span, "output")
@@ -349,7 +349,7 @@ _PROMPT_EVENT, _COMPLETION_EVENT = "gen_ai.content.prompt", "gen_ai.content.comp
 
 
 def _genai(span: TraceSpan) -> Step:
-    kind = OPERATIONS.get(span.text(OPERATION), Kind.CHAIN)
+    kind = kind_of(span.attributes)
     step = Step(span=span, kind=kind, convention="genai", is_cut=span.dropped_attributes > 0)
     if kind in {Kind.RETRIEVER, Kind.RERANKER}:
         step.inputs = span.attributes.get("gen_ai.retrieval.query.text")
@@ -449,11 +449,7 @@ _DB_RESULT = "db.query.result"
 
 
 def _traceloop(span: TraceSpan) -> Step:
-    kind = OPERATIONS.get(span.text(OPERATION))
-    if kind is None:
-        kind = _TRACELOOP_KINDS.get(span.text(TRACELOOP_KIND), Kind.OTHER)
-        if span.text("llm.request.type") in {"chat", "completion"}:
-            kind = Kind.LLM
+    kind = kind_of(span.attributes)
     if kind is Kind.LLM or "gen_ai.input.messages" in span.attributes:
         is_cut = span.dropped_attributes > 0
         step = Step(span=span, kind=kind, convention="traceloop", is_cut=is_cut)
@@ -527,23 +523,19 @@ _AI_MODELS = ("doGenerate", "doStream")
 
 
 def _vercel(span: TraceSpan) -> Step:
-    operation = span.text(VERCEL)
     attributes = span.attributes
+    kind = kind_of(attributes)
     said = attributes.get("ai.response.text") or attributes.get("ai.response.object")
-    step = Step(span=span, kind=Kind.CHAIN, convention="vercel", is_cut=span.dropped_attributes > 0)
-    if operation == "ai.toolCall":
-        step.kind = Kind.TOOL
+    step = Step(span=span, kind=kind, convention="vercel", is_cut=span.dropped_attributes > 0)
+    if kind is Kind.TOOL:
         step.inputs = _Content(attributes.get("ai.toolCall.args")).value
         step.outputs = attributes.get("ai.toolCall.result")
-    elif operation.startswith("ai.embed"):
-        step.kind = Kind.EMBEDDING
-    elif operation.endswith(_AI_MODELS):
-        step.kind = Kind.LLM
+    elif kind is Kind.LLM:
         _set_model(step, _Content(attributes.get("ai.prompt.messages")).value, said)
         step.also = tuple(arguments_of(decoded(attributes.get("ai.response.toolCalls"))))
         step.reply = step.reply if step.reply is not None or not step.also else ""
         step.outputs = said
-    else:
+    elif kind is Kind.CHAIN:
         step.inputs, step.outputs = _Content(attributes.get("ai.prompt")).value, said
     step.is_hidden = step.inputs is None and step.outputs is None and not step.messages
     return step
@@ -569,13 +561,13 @@ _MLFLOW_KINDS = {
 
 
 def _mlflow(span: TraceSpan) -> Step:
-    named = str(decoded(span.attributes.get(MLFLOW))).upper()
-    kind = _MLFLOW_KINDS.get(named, Kind.CHAIN)
-    return _plain(span, kind, "mlflow", "mlflow.spanInputs", "mlflow.spanOutputs")
+    return _plain(
+        span, kind_of(span.attributes), "mlflow", "mlflow.spanInputs", "mlflow.spanOutputs"
+    )
 
 
 def _langfuse(span: TraceSpan) -> Step:
-    kind = _MLFLOW_KINDS.get(span.text(LANGFUSE).upper(), Kind.CHAIN)
+    kind = kind_of(span.attributes)
     prefix = "langfuse.observation."
     step = _plain(span, kind, "langfuse", f"{prefix}input", f"{prefix}output")
     if step.inputs is None and step.outputs is None and span.parent_id is None:
@@ -631,3 +623,30 @@ _READERS: dict[str, Callable[[TraceSpan], Step]] = {
 }
 MARKS = frozenset(_READERS)
 """Attributes that only spans of language model work have."""
+
+
+def kind_of(attributes: Mapping[str, object]) -> Kind:
+    """The part that a span with one of the marks plays, by its attributes."""
+    held = attributes.get(KIND)
+    if held is not None:
+        return _OPENINFERENCE_KINDS.get(str(held).upper(), Kind.OTHER)
+    held, traceloop = attributes.get(OPERATION), attributes.get(TRACELOOP_KIND)
+    if held is not None and (traceloop is None or held in OPERATIONS):
+        return OPERATIONS.get(str(held), Kind.CHAIN)
+    if attributes.get("llm.request.type") in ("chat", "completion"):
+        return Kind.LLM
+    if traceloop is not None:
+        return _TRACELOOP_KINDS.get(str(traceloop), Kind.OTHER)
+    held = attributes.get(VERCEL)
+    if held is not None:
+        return _vercel_kind(str(held))
+    held = attributes.get(MLFLOW, attributes.get(LANGFUSE))
+    return Kind.OTHER if held is None else _MLFLOW_KINDS.get(str(decoded(held)).upper(), Kind.CHAIN)
+
+
+def _vercel_kind(operation: str) -> Kind:
+    if operation.startswith("ai.embed"):
+        return Kind.EMBEDDING
+    if operation.endswith(_AI_MODELS):
+        return Kind.LLM
+    return Kind.TOOL if operation == "ai.toolCall" else Kind.CHAIN
