@@ -15,6 +15,7 @@ from llama_index.core.base.llms.types import (
     LLMMetadata,
     MessageRole,
 )
+from llama_index.core.base.response.schema import Response
 from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.evaluation import FaithfulnessEvaluator as LlamaFaithfulnessEvaluator
 from llama_index.core.llms import CustomLLM
@@ -39,9 +40,11 @@ from sqlalchemy.pool import StaticPool
 
 from llama_index.evaluation.ragaliq import (
     GuardedQueryEngine,
+    GuardedWorkflow,
     attach,
     detach,
 )
+from ragaliq import GuardRejected
 from ragaliq.testing import ScriptedJudge
 
 # Building an agent makes LlamaIndex look at every attribute of a pydantic model.
@@ -454,3 +457,79 @@ def test_a_structured_answer_is_guarded_by_its_text(loop_of_synchronous_calls):
         response = guarded.query(QUESTION).response
         assert getattr(response, "answer", response) == shown
         guarded.guard.monitor.close(1.0)
+
+
+@pytest.fixture
+def guarded(loop_of_synchronous_calls):
+    made = []
+
+    def build(workflow, **options):
+        options = {"judge": ScriptedJudge(), "fallback": FALLBACK, **options}
+        made.append(GuardedWorkflow(workflow, **options))
+        return made[-1]
+
+    yield build
+    for each in made:
+        each.guard.monitor.close(1.0)
+
+
+def clerk(*replies):
+    def policy(topic: str) -> str:
+        return f"{REFUNDS} {HOURS}"
+
+    call = ("policy", {"topic": "refunds"})
+    llm = model(*(step for reply in replies for step in (call, reply)))
+    return agent(FunctionTool.from_defaults(policy), llm=llm)
+
+
+def contents(kept):
+    return [message.content for message in kept.get_all()]
+
+
+async def test_an_agents_answer_is_replaced_in_the_conversation_too(guarded):
+    kept = memory()
+    output = await guarded(clerk(INVENTED)).run(user_msg=QUESTION, memory=kept)
+    assert str(output) == FALLBACK
+    assert contents(kept) == [QUESTION, FALLBACK]
+
+
+async def test_an_agent_answers_again_with_feedback(guarded):
+    kept = memory()
+    made = guarded(clerk(INVENTED, REFUNDS), action="retry")
+    assert str(await made.run(QUESTION, memory=kept)) == REFUNDS
+    assert contents(kept) == [QUESTION, REFUNDS]
+    assert made.guard.monitor.stats().outcomes == {"evaluated": 2}
+
+
+async def test_an_agents_answer_may_raise(guarded):
+    kept = memory()
+    with pytest.raises(GuardRejected):
+        await guarded(clerk(INVENTED), action="raise").run(user_msg=QUESTION, memory=kept)
+    assert contents(kept) == []
+
+
+async def test_a_supported_answer_of_an_agent_passes_as_it_is(guarded):
+    output = await guarded(clerk(REFUNDS)).run(user_msg=QUESTION, memory=memory())
+    assert (type(output).__name__, str(output)) == ("AgentOutput", REFUNDS)
+
+
+@pytest.mark.parametrize("shape", ["text", "dict", "response"])
+async def test_a_workflow_is_guarded(guarded, shape):
+    class Rag(Workflow):
+        @step
+        async def work(self, ev: StartEvent) -> StopEvent:
+            found = await Search(REFUNDS).aretrieve(ev.query)
+            said = (await model(INVENTED).acomplete(f"{found[0].text}\n\n{ev.query}")).text
+            made = {"text": said, "dict": {"answer": said}, "response": Response(said)}
+            return StopEvent(result=made[shape])
+
+    result = await guarded(Rag()).run(query=QUESTION)
+    assert str(result["answer"] if shape == "dict" else result) == FALLBACK
+
+
+async def test_a_guarded_agents_answer_is_scored_once(guarded, runs):
+    for reply in (REFUNDS, INVENTED):
+        await guarded(clerk(reply)).run(user_msg=QUESTION, memory=memory())
+    with pytest.raises(GuardRejected):
+        await guarded(clerk(INVENTED), action="raise").run(user_msg=QUESTION, memory=memory())
+    assert (runs.cases, runs.outcomes) == ([], {})

@@ -15,13 +15,18 @@ from llama_index.evaluation.ragaliq.evaluators import (
     RagaliqEvaluationResult,
     RelevancyEvaluator,
 )
-from llama_index.evaluation.ragaliq.guards import GuardedChatEngine, GuardedQueryEngine
+from llama_index.evaluation.ragaliq.guards import (
+    GuardedChatEngine,
+    GuardedQueryEngine,
+    GuardedWorkflow,
+)
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
 
 __all__ = [
     "FaithfulnessEvaluator",
     "GuardedChatEngine",
     "GuardedQueryEngine",
+    "GuardedWorkflow",
     "HallucinationEvaluator",
     "RagaliqEvaluationResult",
     "RagaliqSpanHandler",

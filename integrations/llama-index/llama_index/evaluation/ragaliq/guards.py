@@ -1,15 +1,16 @@
-"""Guards around query engines and chat engines: answers are checked before they go out."""
+"""Guards around engines, agents and workflows: answers are checked before they go out."""
 
 from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
+from llama_index.core.agent.workflow.workflow_events import AgentOutput
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.base.response.schema import (
@@ -34,20 +35,27 @@ from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.memory import BaseMemory
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 from llama_index.evaluation.ragaliq.judge import judge_of
 from llama_index.evaluation.ragaliq.reading import (
+    answer_of,
     aread_answer,
+    fields_of,
     passages_of,
+    payload_of,
+    question_of_fields,
     read_answer,
     sources_of,
 )
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler, openinference_target
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardRejected, GuardResult
+from ragaliq.capture import ANSWER_KEYS, Found
 
-__all__ = ["GuardedChatEngine", "GuardedQueryEngine"]
+__all__ = ["GuardedChatEngine", "GuardedQueryEngine", "GuardedWorkflow"]
 
 _KEY = "ragaliq"
+_STREAMS = (StreamingResponse, AsyncStreamingResponse, StreamingAgentChatResponse)
 _History = list[ChatMessage]
 
 
@@ -254,6 +262,110 @@ class GuardedChatEngine(BaseChatEngine):
 __all__ = ["_Attempts"]
 
 
+class _GuardedStart(StartEvent):
+    """What the guarded workflow is called with, and the same by field, for handlers to read."""
+
+    call: dict[str, Any]
+
+
+class GuardedWorkflow(Workflow):
+    """An agent or another workflow whose answers are checked before they go out.
+
+        agent = GuardedWorkflow(FunctionAgent(tools=tools, llm=llm), judge="claude")
+        output = await agent.run(user_msg="How long do refunds take?")
+
+    See `GuardedQueryEngine`. `run` takes what the guarded workflow's takes, and gives what that
+    gives; its events do not come out. For another attempt the feedback is appended to the question.
+    The conversation, in `memory` or in `ctx`, keeps the user's message and the answer that went
+    out. An annotation goes to a response's metadata; other results have no place for one.
+
+    Args:
+        workflow: What is guarded.
+        guard: Decides; built from `options` when not given.
+        pipeline: The application's name for the workflow.
+        **options: Arguments of `ragaliq.Guard`.
+
+    Raises:
+        ConfigurationError: A setting is wrong.
+    """
+
+    def __init__(
+        self, workflow: Any, guard: Guard | None = None, *, pipeline: str = "", **options: Any
+    ) -> None:
+        super().__init__(timeout=None)  # the guarded one has its own
+        self.guard = _guard_of(guard, options)
+        self._guarded_workflow = workflow
+        self._pipeline = pipeline
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the guarded workflow; await the result."""
+        if args:
+            kwargs["user_msg"] = args[0]  # as agents take it
+        start = kwargs.get("start_event")
+        asked = {k: v for k, v in kwargs.items() if k not in _NO_FIELDS} if start is None else start
+        fields = asked if isinstance(asked, dict) else fields_of(asked)
+        return super().run(start_event=_GuardedStart(call=kwargs, **fields))
+
+    @step
+    async def answer(self, event: _GuardedStart) -> StopEvent:
+        """Run it until the guard lets an answer out."""
+        call = dict(event.call)
+        if self.guard.is_off:
+            return StopEvent(result=await self._guarded_workflow.run(**call))
+        question = question_of_fields(fields_of(event))
+        attempts = _Attempts(self.guard, question.text, pipeline=self._pipeline)
+        memory = await _memory_of(call)
+        before = await memory.aget_all() if memory is not None else []
+        try:
+            while True:
+                with attempts.watched():
+                    output = await self._guarded_workflow.run(**call)
+                answer = answer_of(payload_of(output))
+                case = attempts.case(answer, payload_of(output))
+                result = None if case is None else await self.guard.acheck(case, **attempts.origin)
+                if not attempts.retries(result):
+                    break
+                await _remember(await _memory_of(call), before)
+                call = _asked_again(event.call, question, attempts.feedback)
+        except GuardRejected:
+            await _remember(await _memory_of(call), before)
+            raise
+        output, answer = attempts.outgoing(output, answer)
+        if attempts.made or attempts.is_replaced:
+            await _remember(await _memory_of(call), _conversation(before, question.text, answer))
+        return StopEvent(result=output)
+
+
+_NO_FIELDS = ("ctx", "memory", "start_event", "max_iterations", "early_stopping_method")
+
+
+async def _memory_of(call: dict[str, Any]) -> BaseMemory | None:
+    memory = call.get("memory")
+    if memory is None and (ctx := call.get("ctx")) is not None:
+        memory = await ctx.store.get("memory", default=None)
+    return memory if isinstance(memory, BaseMemory) else None
+
+
+async def _remember(memory: BaseMemory | None, conversation: _History) -> None:
+    if memory is not None:
+        await memory.aset(list(conversation))  # which some stores keep as it is
+
+
+def _asked_again(call: dict[str, Any], question: Found, feedback: str) -> dict[str, Any]:
+    """A call with the feedback in its question; the same where that is not a plain field."""
+    key = question.where.removeprefix("input.")
+    asked = f"{question.text}\n\n{feedback}"
+    start = call.get("start_event")
+    if start is None:
+        return {**call, key: asked} if key in call else call
+    copied = start.model_copy(deep=False)
+    if key in type(start).model_fields:
+        copied = start.model_copy(update={key: asked})
+    else:
+        copied[key] = asked
+    return {**call, "start_event": copied}
+
+
 class _Attempts:
     """The attempts at one answer.
 
@@ -446,11 +558,19 @@ def _replaced(response: Any, content: Any) -> Any:
         return kind(content, response.source_nodes, response.metadata)
     if isinstance(response, Response | AgentChatResponse):
         return dataclasses.replace(response, response=str(content))
-    return response  # a stream: its text is put in when it is made to stream again
+    if isinstance(response, AgentOutput):
+        said = ChatMessage(role=MessageRole.ASSISTANT, content=str(content))
+        return response.model_copy(update={"response": said, "structured_response": None})
+    if isinstance(response, _STREAMS):
+        return response  # its text is put in when it is made to stream again
+    if isinstance(response, Mapping):
+        key = next((key for key in ANSWER_KEYS if response.get(key) is not None), None)
+        return content if key is None else {**response, key: content}
+    return content  # a workflow of the application's own
 
 
 def _annotated(response: Any, result: GuardResult) -> Any:
-    if isinstance(response, StreamingAgentChatResponse):
+    if not hasattr(response, "metadata") or isinstance(response, BaseModel):
         return response  # has no place for metadata
     metadata = {**(response.metadata or {}), _KEY: result.summary}
     return dataclasses.replace(response, metadata=metadata)

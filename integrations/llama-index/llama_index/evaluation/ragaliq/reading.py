@@ -43,6 +43,7 @@ __all__ = [
     "answer_of",
     "aread_answer",
     "facts_of",
+    "fields_of",
     "inputs_of",
     "labels_of",
     "named_sources",
@@ -51,6 +52,7 @@ __all__ = [
     "payload_of",
     "prompt_of",
     "question_of_call",
+    "question_of_fields",
     "question_of_run",
     "read_answer",
     "reply_of",
@@ -92,7 +94,7 @@ class LlamaIndexReader(Reader):
         """The fields of an event, also those made up on the spot, and what the base class knows."""
         if isinstance(value, QueryBundle):
             return {"query_str": value.query_str}
-        return _fields_of(value) if isinstance(value, Event) else super().fields(value)
+        return fields_of(value) if isinstance(value, Event) else super().fields(value)
 
 
 _ROLES = {
@@ -190,7 +192,13 @@ def question_of_call(bound_args: BoundArguments) -> Found:
 def question_of_run(bound_args: BoundArguments) -> Found:
     """What was asked in a workflow's start event; empty for a run that resumes another."""
     start = bound_args.arguments.get("start_event")
-    fields = _fields_of(start) if start is not None else bound_args.arguments.get("kwargs") or {}
+    return question_of_fields(
+        fields_of(start) if start is not None else bound_args.arguments.get("kwargs") or {}
+    )
+
+
+def question_of_fields(fields: Mapping[str, Any]) -> Found:
+    """What was asked in the fields of a start event."""
     history = fields.get("chat_history")
     for key in ("user_msg", "q", "prompt"):
         if text := text_of(fields.get(key)):
@@ -204,7 +212,7 @@ def inputs_of(bound_args: BoundArguments) -> dict[str, Any]:
     given = bound_args.arguments
     start = given.get("start_event")
     if isinstance(start, Event):
-        return _fields_of(start)
+        return fields_of(start)
     return {**{k: v for k, v in given.items() if k != "kwargs"}, **(given.get("kwargs") or {})}
 
 
@@ -282,7 +290,7 @@ def output_of(result: Any) -> Any:
 def payload_of(result: Any) -> Any:
     """The object that carries the answer: what a workflow's stop event or a dict holds."""
     if isinstance(result, StopEvent):
-        return payload_of(_fields_of(result) if result.result is None else result.result)
+        return payload_of(fields_of(result) if result.result is None else result.result)
     if isinstance(result, Mapping):
         for key in ANSWER_KEYS:
             if result.get(key) is not None:
@@ -333,8 +341,8 @@ def _text_like_a_responses(response: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _fields_of(event: Any) -> dict[str, Any]:
-    # Declared fields and, for events built from keyword arguments, the ones made up on the spot.
+def fields_of(event: Any) -> dict[str, Any]:
+    """An event's declared fields and the ones made up on the spot by keyword arguments."""
     declared = {name: getattr(event, name) for name in type(event).model_fields}
     return {**declared, **event.to_dict()} if isinstance(event, Event) else declared
 
