@@ -44,10 +44,10 @@ __all__ = [
     "RunProgress",
     "code_of",
     "errors",
-    "heeding_sigterm",
     "output",
     "plain",
     "say_what_is_left",
+    "stopped_by_sigterm",
 ]
 
 output = Console(highlight=False, soft_wrap=True)
@@ -175,18 +175,18 @@ def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: s
 
 
 @contextmanager
-def heeding_sigterm() -> Iterator[None]:
+def stopped_by_sigterm() -> Iterator[None]:
     """Inside, within a task, SIGTERM cancels the task.
 
     Raises:
         typer.Exit: SIGTERM came.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    told = False
+    came = False
 
     def stop() -> None:
-        nonlocal told
-        told = True
+        nonlocal came
+        came = True
         if task is not None:
             task.cancel()
 
@@ -199,7 +199,7 @@ def heeding_sigterm() -> Iterator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        if told:
+        if came:
             raise typer.Exit(ExitCode.TERMINATED) from None
         raise
     finally:

@@ -97,7 +97,7 @@ def doctor(
     problems = environment_problems()
     for problem in problems:
         errors.print(plain(f"wrong: {problem}"))
-    code = ExitCode.OK if offline else _judging(judge, model, base_url)
+    code = ExitCode.OK if offline else _try_judge(judge, model, base_url)
     return ExitCode.USAGE if problems else code
 
 
@@ -109,7 +109,7 @@ def _packages() -> Iterator[tuple[str, str]]:
             yield package, "not installed"
 
 
-def _judging(name: str | None, model: str | None, base_url: str | None) -> ExitCode:
+def _try_judge(name: str | None, model: str | None, base_url: str | None) -> ExitCode:
     try:
         asked = choose_judge(name, model=model, base_url=base_url)
         asked.announce()

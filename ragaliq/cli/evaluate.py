@@ -18,10 +18,10 @@ from ragaliq.cli.console import (
     ExitCode,
     RunProgress,
     errors,
-    heeding_sigterm,
     output,
     plain,
     say_what_is_left,
+    stopped_by_sigterm,
 )
 from ragaliq.cli.options import (
     BaseUrl,
@@ -181,7 +181,7 @@ def evaluate(
             f"{error}; rerun with --resume and a higher --max-cost to continue"
         ) from None
     finally:
-        # Whatever ended the run, what was judged is shown and handed on.
+        # Whatever ended the run, the results so far are shown and written.
         if summary.records:
             show_summary(summary, records.causes)
             output.print(plain(asked.title))
@@ -192,9 +192,9 @@ def evaluate(
     return _code(summary, goals)
 
 
-def _processes(judgings: int) -> int:
+def _processes(evaluations: int) -> int:
     # Starting one takes half a second, in which the embedded judge decides some hundred cases.
-    return (os.cpu_count() or 1) if judgings >= _WORTH_A_PROCESS else 0
+    return (os.cpu_count() or 1) if evaluations >= _WORTH_A_PROCESS else 0
 
 
 class _Records:
@@ -236,7 +236,7 @@ async def _run(
     progress: RunProgress,
 ) -> None:
     try:
-        with heeding_sigterm():
+        with stopped_by_sigterm():
             async with scorer, aclosing(work):
                 async for evaluation in work:
                     records.keep(evaluation)
@@ -272,7 +272,7 @@ def _code(summary: Summary, goals: list[Goal]) -> int:
     problems = [missed(goal, summary) for goal in goals if goal.metric not in failed]
     for problem in filter(None, problems):
         errors.print(plain(problem))
-    # An outage of the judge is no bad answer, whatever mean was asked for.
+    # An outage of the judge is not a bad answer, whatever mean was asked for.
     if failed:
         errors.print(plain(f"the judge failed on every case: {', '.join(failed)}"))
         return ExitCode.JUDGE
@@ -327,7 +327,7 @@ _MOST_OF_A_CAUSE = 300  # characters
 
 
 def show_summary(summary: Summary, causes: Mapping[str, str]) -> None:
-    """Print means with intervals, the counts beside every mean, the cost, and why a judge failed.
+    """Print means with intervals, the counts with every mean, the cost, and why a judge failed.
 
     Args:
         summary: What was added up.

@@ -180,8 +180,8 @@ def show_bench(bench: JudgeBench) -> None:
     if bench.calibration == "uncalibrated":
         output.print("confidence is uncalibrated: `ragaliq calibrate` makes it a probability")
     if overall.failures:
-        told = ", ".join(f"{n:,} {status}" for status, n in sorted(overall.failures.items()))
-        errors.print(f"not scored, and in no figure: {told}")
+        shown = ", ".join(f"{n:,} {status}" for status, n in sorted(overall.failures.items()))
+        errors.print(f"not scored, and in no figure: {shown}")
 
 
 def show_comparison(
@@ -253,11 +253,11 @@ def _show_confusion(figures: JudgeFigures) -> None:
 
 
 def _abstention(points: Sequence[RiskPoint]) -> str:
-    told = []
+    shown = []
     for wanted in _COVERAGES:
         point = next(each for each in points if each.coverage >= wanted)
-        told.append(f"{point.risk:.1%} of {point.coverage:.0%}")
-    return ", ".join(dict.fromkeys(told))
+        shown.append(f"{point.risk:.1%} of {point.coverage:.0%}")
+    return ", ".join(dict.fromkeys(shown))
 
 
 def _show_cost(figures: JudgeFigures) -> None:
@@ -349,10 +349,10 @@ def _show(calibration: Calibration, out: Path) -> None:
     for side, words in _SIDES:
         for wanted in _PRECISIONS:
             try:
-                told = f"{words} {calibration.threshold_for(wanted, evaluator=side):.3f}"
+                shown = f"{words} {calibration.threshold_for(wanted, evaluator=side):.3f}"
             except ConfigurationError:
-                told = "no threshold; these labels do not show that precision"
-            output.print(f"{wanted:.0%} precise for {side}: {told}")
+                shown = "no threshold; these labels do not show that precision"
+            output.print(f"{wanted:.0%} precise for {side}: {shown}")
     output.print(
         f"a claim counts as supported from a probability of {calibration.supported_from:g}"
     )
@@ -363,7 +363,7 @@ Labels = Annotated[
 ]
 JournalFile = Annotated[
     Path | None,
-    typer.Option("--journal", help="Keeps what was judged; a further run goes on from it."),
+    typer.Option("--journal", help="Keeps what was judged; a further run continues it."),
 ]
 MaxCost = Annotated[
     float | None, typer.Option(min=0.0, help="US dollars after which no claim is begun.")

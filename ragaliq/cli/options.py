@@ -72,7 +72,7 @@ Judge = Annotated[
     str | None,
     typer.Option(
         help="local (embedded, no key), claude, openai (any compatible server), entailment "
-        "(a model of yours), or a cascade such as 'local>claude'. By default what RAGALIQ_JUDGE "
+        "(your own model), or a cascade such as 'local>claude'. By default what RAGALIQ_JUDGE "
         "says, else local (estimate: else claude)."
     ),
 ]
@@ -219,7 +219,7 @@ def choose_judge(
             calibration for a cascade only, which asks less with one.
 
     Raises:
-        ConfigurationError: There is no such judge, it lacks a model, an address or a key, or the
+        ConfigurationError: The judge is unknown, it lacks a model, an address or a key, or the
             calibration was made for another judge. The message names the variable that is wrong.
         DatasetError: The calibration's file cannot be read.
     """

@@ -148,10 +148,10 @@ def _beside(out: Path, reads: Sequence[Named]) -> Path:
 
 
 def _require_results(path: Path) -> None:
-    """Nobody is told to delete a file that is something else.
+    """Never advise to delete a file that is something else.
 
     Raises:
-        ConfigurationError: It is no results file.
+        ConfigurationError: It is not a results file.
     """
     try:
         read_settings(path)
@@ -176,7 +176,7 @@ class Results(NamedTuple):
     records: Iterable[EvaluationRecord]
 
 
-# A spreadsheet takes a cell that begins so for a formula, and a formula can send data away.
+# A spreadsheet reads a cell that begins with one of these as a formula, which can send data out.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 

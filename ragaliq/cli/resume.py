@@ -23,7 +23,7 @@ __all__ = ["Wanted", "case_digest", "input_digest"]
 
 
 def case_digest(case: RAGTestCase) -> str:
-    """What a judgement rests on, as 40 hex digits; labels and metadata are no part of it."""
+    """What an evaluation rests on, as 40 hex digits; labels and metadata are no part of it."""
     chunks = list(zip(case.chunk_ids, case.context_texts, strict=True))
     judged = [case.query, chunks, case.response, case.expected_answer, case.expected_facts]
     return long_digest_of(json.dumps(judged))
@@ -34,13 +34,13 @@ def input_digest(case: RAGTestCase) -> str:
     return long_digest_of(json.dumps([case.query, case.context_texts]))
 
 
-class _Judging(NamedTuple):
+class _Evaluation(NamedTuple):
     case_id: str
     digest: str
 
 
 class Wanted:
-    """The judgings that a file of cases asks for.
+    """The evaluations that a file of cases asks for.
 
     Args:
         repeats: How often each case is judged.
@@ -48,16 +48,16 @@ class Wanted:
 
     def __init__(self, repeats: int) -> None:
         self._repeats = repeats
-        self._judgings: dict[str, _Judging] = {}
+        self._evaluations: dict[str, _Evaluation] = {}
 
     def add(self, case: RAGTestCase) -> None:
         """Take in a case of the file."""
-        judging = _Judging(sendable(case.id), case_digest(case))
+        evaluation = _Evaluation(sendable(case.id), case_digest(case))
         for repeat in range(self._repeats):
-            self._judgings[run_id_of(case.id, repeat)] = judging
+            self._evaluations[run_id_of(case.id, repeat)] = evaluation
 
     def __contains__(self, record: EvaluationRecord) -> bool:
-        return record.run.run_id in self._judgings
+        return record.run.run_id in self._evaluations
 
     def sort_out(self, file: ResultsFile) -> None:
         """Keep in a results file what is still true of a case, under the id the case has now.
@@ -70,19 +70,19 @@ class Wanted:
         """
         stale, current = self._compare(read_results_file(file.path))
         moves = self._moves(stale, current)
-        replaced = {run_id for run_id in stale if run_id in self._judgings} - moves.keys()
+        replaced = {run_id for run_id in stale if run_id in self._evaluations} - moves.keys()
 
         def now(record: EvaluationRecord) -> EvaluationRecord | None:
             run_id = record.run.run_id
             if run_id in moves:
                 to = moves[run_id]
-                return record.renamed(run_id=to, case_id=self._judgings[to].case_id)
+                return record.renamed(run_id=to, case_id=self._evaluations[to].case_id)
             return None if run_id in replaced else record
 
         file.rewrite(now)
         gone = len(stale.keys() - moves.keys() - replaced)
-        _say(self._cases(replaced - set(moves.values())), "case", "changed since: judged again")
-        _say(self._cases(moves.values()), "case", "under another id or line now: not judged again")
+        _say(self._cases(replaced - set(moves.values())), "case", "changed since: evaluated again")
+        _say(self._cases(moves.values()), "case", "under another id or line now: result kept")
         _say(gone, "result", f"of cases that are gone: not counted, kept in {file.path}")
 
     def _compare(self, records: Iterable[EvaluationRecord]) -> tuple[dict[str, str], set[str]]:
@@ -91,29 +91,29 @@ class Wanted:
         current: set[str] = set()
         for record in records:
             run_id, held = record.run.run_id, record.case_digest
-            wanted = self._judgings.get(run_id)
+            wanted = self._evaluations.get(run_id)
             if wanted is not None and held == wanted.digest:
                 current.add(run_id)
             else:
-                # A result that speaks of a span is no other run's, however alike the two are.
+                # A result that speaks of a span is never another run's, however alike the two are.
                 stale[run_id] = held if held and record.run.target is None else ""
         return {run_id: held for run_id, held in stale.items() if run_id not in current}, current
 
     def _moves(self, stale: Mapping[str, str], current: Set[str]) -> dict[str, str]:
         """Of which case a stale result is in truth: old run id to new, for the same content."""
-        unjudged: defaultdict[str, list[str]] = defaultdict(list)
+        missing: defaultdict[str, list[str]] = defaultdict(list)
         known = set(stale.values())
-        for run_id, judging in self._judgings.items():
-            if judging.digest in known and run_id not in current:
-                unjudged[judging.digest].append(run_id)
+        for run_id, evaluation in self._evaluations.items():
+            if evaluation.digest in known and run_id not in current:
+                missing[evaluation.digest].append(run_id)
         moves: dict[str, str] = {}
         for run_id, digest in stale.items():
-            if unjudged[digest]:
-                moves[run_id] = unjudged[digest].pop(0)
+            if missing[digest]:
+                moves[run_id] = missing[digest].pop(0)
         return moves
 
     def _cases(self, run_ids: Iterable[str]) -> int:
-        return len({self._judgings[run_id].case_id for run_id in run_ids})
+        return len({self._evaluations[run_id].case_id for run_id in run_ids})
 
 
 def _say(count: int, what: str, became: str) -> None:

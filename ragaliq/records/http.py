@@ -134,7 +134,7 @@ def endpoint_of(product: str, explicit: str | None, variables: Mapping[str, str]
             missing: an empty string to look further, or the default address.
 
     Raises:
-        ConfigurationError: It is no web address, or holds a password.
+        ConfigurationError: It is not a web address, or holds a password.
     """
     candidates = [explicit, *(os.environ.get(name) or value for name, value in variables.items())]
     chosen = next((candidate for candidate in candidates if candidate), "")
@@ -217,7 +217,7 @@ def entry_id(record: EvaluationRecord, metric: str) -> str:
 
 
 def metric_facts(record: EvaluationRecord, metric: str) -> dict[str, str | float]:
-    """Numbers and names that go beside a score; never texts."""
+    """Numbers and names that accompany a score; never texts."""
     result = record.results[metric]
     verdicts = Counter(claim.verdict or "UNVERIFIED" for claim in result.claims)
     facts: dict[str, str | float | None] = {

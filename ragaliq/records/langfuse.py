@@ -22,7 +22,7 @@ class LangfuseSink:
     """Scores the evaluated observations in Langfuse.
 
     A metric without a score becomes a categorical score named `<metric>_status`, as a name holds
-    one type of value there. Runs whose span is not known are passed over. Langfuse keeps one score
+    one type of value there. Runs whose span is not known are skipped. Langfuse keeps one score
     for each id, so that a retry changes nothing.
 
     Args:

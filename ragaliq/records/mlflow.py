@@ -22,7 +22,7 @@ class MLflowSink:
     """Leaves feedback on the evaluated traces in MLflow.
 
     A failed evaluation becomes feedback with an error and no value; a metric that simply has no
-    score has its status as value. Runs whose span is not known are passed over. MLflow gives
+    score has its status as value. Runs whose span is not known are skipped. MLflow gives
     feedback its own ids, so the sink asks first what is there already and adds what is missing: a
     retry changes nothing. A trace that MLflow does not know yet is tried again.
 
@@ -33,7 +33,7 @@ class MLflowSink:
         password: By default from `MLFLOW_TRACKING_PASSWORD`.
 
     Raises:
-        ConfigurationError: The address is no web address.
+        ConfigurationError: The address is not a web address.
     """
 
     name: Final = "mlflow"
@@ -77,7 +77,7 @@ class MLflowSink:
         trace = f"{_TRACES}/tr-{record.run.target.trace_id}"
         known = _entries(await self._client.get(trace))
         for metric in record.results:
-            # Neither a second time, nor a failure beside the score of an earlier delivery.
+            # Neither a second time, nor a failure next to the score of an earlier delivery.
             if known.isdisjoint((record.metric_id(metric), entry_id(record, metric))):
                 assessment = _assessment(record, metric, record.run.target.trace_id)
                 await self._client.post(f"{trace}/assessments", {"assessment": assessment})

@@ -24,7 +24,7 @@ class PhoenixSink:
     """Annotates the evaluated spans in Phoenix.
 
     A metric without a score becomes an annotation whose label is its status. Runs whose span is
-    not known have nothing to annotate and are passed over. Phoenix keeps one annotation for each
+    not known have nothing to annotate and are skipped. Phoenix keeps one annotation for each
     span, name and identifier, so that a retry changes nothing; it holds annotations of spans that
     have not arrived yet and tries them again by itself.
 

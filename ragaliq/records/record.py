@@ -221,7 +221,7 @@ def _stored_result(
     result: EvaluationResult, places: _Places, content: ContentPolicy | None
 ) -> EvaluationResult:
     if not math.isfinite(result.threshold):
-        raise ValueError("a threshold that is no number cannot be stored")
+        raise ValueError("a threshold that is not a number cannot be stored")
     value = score(result)
     reasoning = template_explanation(result) or ""
     if content is not None:

@@ -87,16 +87,16 @@ class ResultsFile:
         altered = sum(change(record) is not record for record in read_results_file(self.path))
         if not altered:
             return 0
-        beside = self.path.with_name(f".{self.path.name}.new")
+        replacement = self.path.with_name(f".{self.path.name}.new")
         try:
-            beside.unlink(missing_ok=True)
-            kept = ResultsFile(beside, settings=self._settings)
+            replacement.unlink(missing_ok=True)
+            kept = ResultsFile(replacement, settings=self._settings)
             for record in read_results_file(self.path):
                 if (changed := change(record)) is not None:
                     kept.append(changed)
             os.fsync(kept._file.fileno())
             # The new file is locked already, so that nobody gets in between.
-            beside.replace(self.path)
+            replacement.replace(self.path)
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
         self._file.close()

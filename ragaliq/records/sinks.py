@@ -51,7 +51,7 @@ ErrorHook = Callable[[str, str], object]
 
 @runtime_checkable
 class Sink(Protocol):
-    """A place where records go. One method does the work; a class of your own will do.
+    """A place where records go. One method does the work; any class that has it will do.
 
     `write` is called on a thread that serves this sink alone, never twice at the same time, and
     again for records it did not deliver: writing the same record twice must leave one.
@@ -101,7 +101,7 @@ class SinkLimits:
     Attributes:
         max_queue: Records that may wait; further ones are dropped and counted.
         max_characters: Characters their texts may have; further records are dropped and counted.
-        max_batch: Records handed over at once.
+        max_batch: Records given to one `write`.
         timeout: Seconds one `write` may take.
         attempts: Times a record is tried.
         backoff: Seconds before the second attempt; doubled for each further one.
@@ -148,7 +148,7 @@ class SinkSet:
         sinks: Where records go.
         content: Whether texts may be kept.
         limits: How long and how often each is tried.
-        on_error: Told of each failed attempt: the sink's name and the kind of failure.
+        on_error: Called for each failed attempt with the sink's name and the kind of failure.
 
     Raises:
         ConfigurationError: A spec names no sink.
@@ -222,7 +222,7 @@ class SinkSet:
         return {lane.name: lane.stats() for lane in self._lanes}
 
     def restart_after_fork(self) -> None:
-        """In a forked child: start anew; what waits in the parent is stored by the parent."""
+        """In a forked child: start with empty queues; the parent stores what waits there."""
         self._lanes = self._new_lanes()
 
 
@@ -301,7 +301,7 @@ class _Entry:
     outcome: Future[str] = field(default_factory=Future, compare=False)
 
     def conclude(self, outcome: str) -> None:
-        """Tell whoever waits what became of it; only the first call counts."""
+        """Set what became of it for those who wait; only the first call counts."""
         with contextlib.suppress(InvalidStateError):
             self.outcome.set_result(outcome)
 
@@ -313,7 +313,7 @@ class SinkLane:
         sink: Where records go.
         name: Names it in counts and logs.
         limits: How long and how often it is tried.
-        on_error: Told of each failed attempt.
+        on_error: Called for each failed attempt.
     """
 
     def __init__(

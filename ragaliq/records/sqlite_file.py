@@ -38,7 +38,7 @@ def parse_location(location: Location) -> Path:
     """The store's absolute path; a change of the working directory later does not move it.
 
     Raises:
-        ConfigurationError: It is no such address.
+        ConfigurationError: It does not have that form.
     """
     if not isinstance(location, str) or "://" not in location:
         path = os.fspath(location)
@@ -85,7 +85,7 @@ APPLICATION_ID = 0x52474C51
 """Marks the file as a store of ragaliq (`PRAGMA application_id`); the letters RGLQ."""
 
 # evaluations and metrics hold what is asked for often, in short rows that are quick to go
-# through; the whole record is kept beside them, as JSON.
+# through; the whole record is kept with them, as JSON.
 _TABLES = """
 CREATE TABLE evaluations (
     evaluation_id TEXT PRIMARY KEY,
@@ -189,7 +189,7 @@ class WriterConnection:
 
     SQLite keeps the locks of a process in memory, which a forked child inherits: with a connection
     open at that moment, the child would believe in locks it does not hold. So it is closed before
-    a fork and opened again by whoever writes next.
+    a fork and opened again by the next write.
 
     Args:
         path: The file; made, readable by its owner alone, where there is none.
@@ -272,7 +272,7 @@ class WriterConnection:
         # A killed process loses nothing it committed; a power failure may cost the last commits.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
-        # What is deleted is overwritten: it may be what people asked and were told.
+        # What is deleted is overwritten: it may hold questions and answers.
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
         _make_tables(connection)
@@ -319,8 +319,8 @@ _INHERITED: list[sqlite3.Connection | None] = []
 def _create(path: Path) -> bool:
     """Make the file, unless it is there; whether it was made.
 
-    It may hold what people asked and were told: nobody else may read it, nor the files SQLite puts
-    beside it, which get its permissions.
+    It may hold questions and answers: only its owner may read it and the files SQLite puts next to
+    it, which get its permissions.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -368,7 +368,7 @@ _FAILURES = {
     "SQLITE_READONLY": _Failure("read_only", "the file may not be written"),
     "SQLITE_PERM": _Failure("read_only", "the file may not be written"),
     "SQLITE_CANTOPEN": _Failure("cannot_open", "the file cannot be opened"),
-    "SQLITE_CORRUPT": _Failure("corrupt", "the file is damaged; move it away"),
+    "SQLITE_CORRUPT": _Failure("corrupt", "the file is damaged; rename or delete it"),
     "SQLITE_NOTADB": _Failure("corrupt", "the file is not a database; name another one"),
     "SQLITE_IOERR": _Failure("io_error", "the file could not be read or written"),
 }

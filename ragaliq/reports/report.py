@@ -118,7 +118,7 @@ def write_report(
 
 
 def _replace(target: Path, content: bytes) -> None:
-    """Write beside the target and move it there: a reader never sees half a page."""
+    """Write next to the target and move it there: a reader never sees half a page."""
     part = target.with_name(f".{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

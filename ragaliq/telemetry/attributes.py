@@ -39,7 +39,7 @@ ClaimDetailLevel = Literal["spans", "arrays", "none"]
 
 
 def is_failure(result: EvaluationResult) -> bool:
-    """Whether the evaluation itself failed; a low score is no failure."""
+    """Whether the evaluation itself failed; a low score is not a failure."""
     return result.status.is_failure
 
 
@@ -186,7 +186,7 @@ def _error_type(result: EvaluationResult) -> str | None:
 
 
 def claim_arrays(claims: tuple[ClaimDetail, ...], content: ContentPolicy) -> Attributes:
-    """The claims of a metric as arrays on its span, beside the verdicts and in their order."""
+    """The claims of a metric as arrays on its span, in the order of the verdicts."""
     listed = claims[: names.MAX_VERDICTS]
     attributes: Attributes = {
         names.CLAIM_CONFIDENCES: [claim.confidence for claim in listed],

@@ -299,7 +299,7 @@ METRICS = (
         names.METRIC_JOBS,
         "counter",
         "{job}",
-        "What [workers](worker-tier.md) did with jobs; `retried` beside the outcome of the end.",
+        "What [workers](worker-tier.md) did with jobs; `retried` besides the final outcome.",
         (names.JOB_OUTCOME, names.JOB_REASON),
     ),
     Metric(

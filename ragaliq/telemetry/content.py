@@ -62,8 +62,8 @@ class ContentPolicy:
     ) -> ContentPolicy:
         """The policy from an explicit choice, else from the environment, else off.
 
-        Any `OPENINFERENCE_HIDE_*` variable set to true forces content off: whoever set it asked
-        for text to stay inside.
+        Any `OPENINFERENCE_HIDE_*` variable set to true forces content off: it asks for text to
+        stay inside.
 
         Raises:
             ConfigurationError: A variable holds a value that is neither on nor off.

@@ -265,7 +265,7 @@ class MetricsRecorder:
             how[names.EVALUATION_LABEL] = passed
         self._evaluations.add(1, what | how, context=target)
         measured = score(result)
-        # What a policy says about an answer without claims is no measurement.
+        # What a policy says about an answer without claims is not a measurement.
         if measured is not None and result.is_measured:
             self._score.record(measured, what, context=target)
         if result.duration is not None:
@@ -319,7 +319,7 @@ class RunReadings:
     """
 
     def __init__(self, provider: metrics.MeterProvider | None) -> None:
-        self._start_afresh()
+        self._reset()
         own = meter(provider)
         observe_count(own, names.METRIC_RUNS, self._read_outcomes)
         observe_size(own, names.METRIC_QUEUE_SIZE, self._read_sizes)
@@ -327,7 +327,7 @@ class RunReadings:
     def watch(self, queue: Queue, counts: Counts) -> None:
         """Report a monitor's queue for as long as it lives, and its counts for good."""
         if self._pid != os.getpid():
-            self._start_afresh()
+            self._reset()
         with self._lock:
             self._keep_ended()  # here too, for applications that never collect metrics
             self._counts[id(counts)] = counts
@@ -335,7 +335,7 @@ class RunReadings:
         # The collector runs the callback at any moment, on any thread: an append needs no lock.
         weakref.finalize(queue, self._ended.append, id(counts)).atexit = False
 
-    def _start_afresh(self) -> None:
+    def _reset(self) -> None:
         # In a forked child the counts are the parent's, which may have held the lock at the fork.
         self._pid = os.getpid()
         self._lock = threading.RLock()
@@ -346,7 +346,7 @@ class RunReadings:
 
     def _read_outcomes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
         if self._pid != os.getpid():
-            self._start_afresh()
+            self._reset()
         with self._lock:
             self._keep_ended()
             # From zero on: a count that begins with its first event shows no increase by it, and
@@ -365,7 +365,7 @@ class RunReadings:
 
     def _read_sizes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
         if self._pid != os.getpid():
-            self._start_afresh()
+            self._reset()
         with self._lock:
             queues = list(self._queues)
         yield metrics.Observation(sum(queue.size for queue in queues))
@@ -381,7 +381,7 @@ _OF_PROVIDER: weakref.WeakKeyDictionary[metrics.MeterProvider, RunReadings] = (
 def run_readings(provider: metrics.MeterProvider | None) -> RunReadings:
     """The readings of a meter provider, one for all its monitors."""
     with _LOCK:
-        # The process's own provider may be set later; until then the API hands out a stand-in.
+        # The process's own provider may be set later; until then the API gives a stand-in.
         if provider is None or provider is metrics.get_meter_provider():
             if not _OF_PROCESS:
                 _OF_PROCESS.append(RunReadings(None))

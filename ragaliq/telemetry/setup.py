@@ -120,9 +120,9 @@ def configure(
     Args:
         service_name: Resource attribute `service.name`; by default from `OTEL_SERVICE_NAME`.
         endpoint: Base address of the OTLP receiver, such as `http://localhost:4318`.
-        span_exporter: An exporter of your own instead of OTLP.
-        log_exporter: An exporter of your own instead of OTLP.
-        metric_reader: A reader of your own instead of one that exports by OTLP.
+        span_exporter: An exporter to use instead of OTLP.
+        log_exporter: An exporter to use instead of OTLP.
+        metric_reader: A reader to use instead of one that exports by OTLP.
         exit_timeout: Seconds the process may take at exit to export what is waiting.
 
     Raises:
@@ -163,7 +163,7 @@ def _resource(service_name: str | None) -> Resource:
 
 
 def _is_set(provider: object) -> bool:
-    # Until somebody sets a provider the API hands out a proxy; those of logs and metrics are
+    # Until somebody sets a provider the API gives a proxy; those of logs and metrics are
     # private.
     return not type(provider).__name__.lstrip("_").startswith("Proxy")
 
@@ -190,12 +190,12 @@ class ExportCounts:
 
 class _Ledger:
     def __init__(self) -> None:
-        self._start_afresh()
+        self._reset()
         if hasattr(os, "register_at_fork"):
-            again = weakref.WeakMethod(self._start_afresh)
+            again = weakref.WeakMethod(self._reset)
             os.register_at_fork(after_in_child=lambda: (start := again()) and start())
 
-    def _start_afresh(self) -> None:
+    def _reset(self) -> None:
         # Also in a forked child, whose queue is empty; the parent may have held the lock. It is
         # re-entrant since the garbage collector may end a span on the thread that holds it.
         self._lock = threading.RLock()
@@ -220,7 +220,7 @@ class _Ledger:
 
 
 class CountedSpans(_Ledger, SpanProcessor):
-    """Counts the spans that end; put it beside the processor that exports them."""
+    """Counts the spans that end; add it before the processor that exports them."""
 
     def on_end(self, span: ReadableSpan) -> None:
         """Count a span, if it is sampled: others are never exported."""
@@ -234,7 +234,7 @@ class CountedSpans(_Ledger, SpanProcessor):
 
 
 class CountedEvents(_Ledger, LogRecordProcessor):
-    """Counts log records; put it beside the processor that exports them."""
+    """Counts log records; add it before the processor that exports them."""
 
     def on_emit(self, log_record: ReadWriteLogRecord) -> None:  # noqa: ARG002
         """Count a record."""
@@ -303,7 +303,7 @@ class EventExport(LogRecordExporter):
 
 
 class Closing:
-    """Calls `close` on a thread of its own, once, and waits for it no longer than it is told.
+    """Calls `close` on a thread of its own, once, and waits for it only as long as asked.
 
     An exporter in the middle of a request cannot be interrupted: a receiver that accepts and does
     not answer would hold the process for as long as the SDK likes. The thread exists beforehand,
@@ -324,7 +324,7 @@ class Closing:
             os.register_at_fork(after_in_child=lambda: (start := again()) and start())
 
     def within(self, timeout: float) -> bool:
-        """Close; False if `timeout` seconds were not enough, and it goes on."""
+        """Close; False if `timeout` seconds were not enough; it continues then."""
         self._asked.set()
         return self._closed.wait(timeout)
 

@@ -57,7 +57,7 @@ def test_a_corrected_case_is_judged_again(judge_rows, records, change):
     done = judge_rows(named([CASES[0] | change, *CASES[1:]]), "--resume")
 
     assert done.returncode == 0, done.stderr
-    assert "1 case changed since: judged again" in done.stderr
+    assert "1 case changed since: evaluated again" in done.stderr
     after = {r["run"]["run_id"]: r for r in records()}
     assert len(records()) == 3
     assert {name for name in after if after[name] != before[name]} == {"case-0"}
@@ -81,7 +81,7 @@ def test_other_labels_do_not_make_another_case(judge_rows, records):
     done = judge_rows(named([row | {"tags": ["new"], "note": "x"} for row in CASES]), "--resume")
 
     assert records() == before
-    assert "judged again" not in done.stderr
+    assert "evaluated again" not in done.stderr
 
 
 def test_rows_without_ids_keep_their_results_when_one_is_put_before_them(
@@ -94,7 +94,7 @@ def test_rows_without_ids_keep_their_results_when_one_is_put_before_them(
 
     assert done.returncode == 0, done.stderr
     assert scores() == {"line 1": 0.0, "line 2": 1.0, "line 3": 1.0, "line 4": 1.0}
-    assert "3 cases under another id or line now: not judged again" in done.stderr
+    assert "3 cases under another id or line now: result kept" in done.stderr
     assert "4 judged" in done.stdout
     # The three were not judged again, and stand under the text they are about.
     assert sorted(r["created_at"] for r in records())[:3] == before

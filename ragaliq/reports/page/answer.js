@@ -120,7 +120,7 @@ function claimList(full, set) {
     el("div", { class: "why", hidden: "" }, claimReasons(claim)))));
 }
 
-// An uncalibrated confidence is no probability, and must not read like one.
+// An uncalibrated confidence is not a probability, and must not read like one.
 function certainty(claim) {
   const figure = claim.confidence.toFixed(2);
   return claim.calibration === "uncalibrated" ? `confidence ${figure} (uncalibrated)` : `probability ${figure} (calibration ${claim.calibration})`;
