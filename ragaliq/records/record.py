@@ -20,7 +20,7 @@ from ragaliq.core.results import (
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase
 from ragaliq.telemetry.attributes import is_failure, score, template_explanation
-from ragaliq.telemetry.content import ContentPolicy, sendable
+from ragaliq.telemetry.content import ContentKind, ContentPolicy, sendable
 
 __all__ = [
     "RECORD_VERSION",
@@ -46,6 +46,7 @@ MAX_REASONING = 4_000
 MAX_ID = 128
 MAX_NAME = 512
 MAX_TAGS = 32
+MAX_METADATA = 32
 
 Scorers = Iterable[tuple[str, str, str | None]]
 """Of each metric, in order: its name, the judge's name and the judge's model."""
@@ -68,7 +69,7 @@ class EvaluationRecord(BaseModel):
             a count. Ranges of characters are those of the stored texts, where texts are stored.
         claims_omitted: Claims beyond the number that is kept, by metric.
         case: The case with its texts, with content capture; None otherwise. A text that the
-            redactor dropped is empty. Expectations and metadata are not kept.
+            redactor dropped is empty. Expectations are not kept; of metadata, texts and numbers.
         case_digest: Of what the evaluation rests on; in results files, where it tells a case that
             was changed since. None elsewhere.
         input_digest: Of question and context alone, likewise: by it the cases of two results files
@@ -283,6 +284,8 @@ def _stored_case(case: RAGTestCase, content: ContentPolicy) -> RAGTestCase:
             for tag in (content.text(tag, "question", MAX_ID) for tag in case.tags[:MAX_TAGS])
             if tag
         ],
+        metadata=_stored_metadata(case.metadata, "question", content),
+        sources=case.sources,
     )
 
 
@@ -293,7 +296,21 @@ def _stored_chunk(chunk: str | ContextChunk, content: ContentPolicy) -> str | Co
         text=content.text(chunk.text, "chunk", MAX_CHUNK) or "",
         id=None if chunk.id is None else _chunk_id(chunk.id),
         score=chunk.score,
+        metadata=_stored_metadata(chunk.metadata, "chunk", content),
     )
+
+
+def _stored_metadata(
+    metadata: Mapping[str, object], kind: ContentKind, content: ContentPolicy
+) -> dict[str, object]:
+    """What tells a reader which document it was: a file's name, a page. No more than that."""
+    kept: dict[str, object] = {}
+    for key, value in metadata.items():
+        held = content.text(value, kind, MAX_NAME) if isinstance(value, str) else value
+        is_number = isinstance(held, bool | int | float) and math.isfinite(held)
+        if len(kept) < MAX_METADATA and (is_number or (isinstance(held, str) and held)):
+            kept[_name(str(key))] = held
+    return kept
 
 
 class _Places:

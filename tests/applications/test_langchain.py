@@ -29,8 +29,8 @@ from langgraph.types import Command, interrupt
 from opentelemetry import trace
 from pydantic import BaseModel, Field
 
-from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import Monitor
+from langchain_ragaliq import RagaliqCallbackHandler, RagaliqGuard
+from ragaliq import ConfigurationError, Monitor
 from ragaliq.testing import ScriptedJudge
 
 QUESTION = "How long do refunds take?"
@@ -150,8 +150,12 @@ def thread(watch, name="t-1"):
 # Turns and interrupts
 
 
-def test_a_chunk_that_is_retrieved_again_in_the_next_turn_counts_again(watch):
-    rag = graph(retrieve, generate, checkpointer=InMemorySaver())
+def test_a_chunk_that_is_found_again_in_the_next_turn_counts_again(watch):
+    def search(state):
+        # As a vector store is asked: no retriever reports anything.
+        return {"documents": [Document(REFUNDS, id="r"), Document(HOURS, id="h")]}
+
+    rag = graph(search, generate, checkpointer=InMemorySaver())
     for question in (QUESTION, "And how long for parcels?"):
         rag.invoke({"question": question}, thread(watch))
     assert watch.contexts == [[REFUNDS, HOURS]] * 2
@@ -251,14 +255,14 @@ def test_an_answer_inside_an_object_is_found_before_anything_is_made_json(watch,
 def test_a_question_under_an_unknown_key_is_never_the_answer(watch, inputs):
     def answer(given):
         asked = {"context": joined(Finding().invoke("x")), "question": given["wish"]}
-        return {**given, "reply": (PROMPT | model()).invoke(asked).text}
+        return {"reply": (PROMPT | model()).invoke(asked).text}
 
     RunnableLambda(answer).invoke(inputs, watch.config)
     assert (watch.only.query, watch.only.response) == (QUESTION, ANSWER)
 
 
 def test_what_a_chain_returns_under_an_unknown_key_is_no_question(watch):
-    RunnableLambda(lambda given: {"verdict": ANSWER, "answer": ANSWER}).invoke(3, watch.config)
+    RunnableLambda(lambda given: {"reply": model().invoke("x").text}).invoke(3, watch.config)
     assert watch.cases == []
     assert dict(watch.monitor.stats().incomplete) == {"no_question": 1}
 
@@ -450,6 +454,37 @@ def test_metadata_of_documents_and_of_the_run_reach_the_case(watch):
         {"source": "1.md", "page": 1},
     ]
     assert watch.only.metadata == {"tenant": "acme", "thread_id": "t"}
+
+
+def test_with_content_capture_a_record_names_the_document_and_the_tenant():
+    records = []
+
+    class Keeping:
+        name = "keeping"
+
+        async def write(self, batch):
+            records.extend(batch)
+
+        async def aclose(self):
+            pass
+
+    monitor = Monitor(judge=ScriptedJudge(), sinks=[Keeping()], capture_content=True)
+    config = {"callbacks": [RagaliqCallbackHandler(monitor)], "metadata": {"tenant": "acme"}}
+    rag(Finding()).invoke(QUESTION, config)
+    assert monitor.close(30)
+    (record,) = records
+    assert record.case.metadata == {"tenant": "acme"}
+    assert record.case.context[0].metadata == {"source": "0.md", "page": 0}
+    assert record.case.sources.context == "prompt"
+
+
+@pytest.mark.parametrize("wrapped", [lambda graph: graph, lambda graph: graph | (lambda out: out)])
+def test_a_guard_refuses_to_write_its_retries_into_a_thread(wrapped):
+    agent = create_agent(model(), [], checkpointer=InMemorySaver())
+    with pytest.raises(ConfigurationError, match="RagaliqGuardMiddleware"):
+        RagaliqGuard(wrapped(agent), judge=ScriptedJudge(), action="retry", fallback="?")
+    guard = RagaliqGuard(wrapped(agent), judge=ScriptedJudge(), action="fallback", fallback="?")
+    guard.guard.monitor.close(5)
 
 
 def test_two_agents_that_answer_a_third_count_what_they_were_shown(watch):

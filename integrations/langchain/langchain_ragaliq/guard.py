@@ -62,7 +62,8 @@ class RagaliqGuard(Runnable[Any, Any]):
         **options: Arguments of `ragaliq.Guard`.
 
     Raises:
-        ragaliq.ConfigurationError: A setting is wrong, or there is nothing to retry.
+        ragaliq.ConfigurationError: A setting is wrong, there is nothing to retry, or a retry would
+            stay in a graph's threads.
     """
 
     def __init__(
@@ -81,6 +82,11 @@ class RagaliqGuard(Runnable[Any, Any]):
         if chain is None and self.guard.action == "retry":
             raise ConfigurationError(
                 "RagaliqGuard at the end of a chain cannot retry it; wrap it: RagaliqGuard(chain)"
+            )
+        if self.guard.action == "retry" and _keeps_turns(chain):
+            raise ConfigurationError(
+                "RagaliqGuard cannot retry a graph with a checkpointer: rejected answers would "
+                "stay in its threads. Use RagaliqGuardMiddleware for an agent, or another action"
             )
         self.chain: Runnable[Any, Any] | None = None if chain is None else coerce_to_runnable(chain)
         self.pipeline = pipeline
@@ -207,6 +213,14 @@ class RagaliqGuard(Runnable[Any, Any]):
         if pieces is not None:
             pieces += map(call.piece, held)
         return call.output
+
+
+def _keeps_turns(chain: Any) -> bool:
+    """Whether a graph in a chain writes what it says into threads."""
+    graph = _graph_in(chain)
+    if graph is None:
+        return any(map(_keeps_turns, getattr(chain, "steps", ())))
+    return bool(getattr(graph, "checkpointer", None))
 
 
 def _graph_in(chain: Runnable[Any, Any] | None) -> Runnable[Any, Any] | None:
