@@ -26,7 +26,6 @@ from ragaliq.cli.console import (
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
-    Data,
     Fields,
     Judge,
     Metrics,
@@ -41,8 +40,10 @@ from ragaliq.cli.options import (
     reader_of,
 )
 from ragaliq.cli.outputs import Outputs
+from ragaliq.cli.pending import evaluate_runs
 from ragaliq.cli.resume import Wanted, case_digest, input_digest
 from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation
 from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.errors import BudgetExceeded, ConfigurationError
@@ -74,8 +75,23 @@ Out = Annotated[
 
 
 def evaluate(
-    data: Data,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="Cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces (OTLP, Phoenix's "
+            "exports), also .gz; with --pending a file of runs, sqlite:///runs.db.",
+        ),
+    ],
     *,
+    pending: Annotated[
+        bool,
+        typer.Option(
+            "--pending",
+            help="Judge the runs that Monitor(executor='sqlite:///runs.db') stored; --judge "
+            "claude-batch does so at half price, in minutes to hours.",
+        ),
+    ] = False,
     out: Out = None,
     judge: Judge = None,
     model: Model = None,
@@ -117,7 +133,23 @@ def evaluate(
     ] = False,
 ) -> int:
     """Score the cases of a file. Rerun with --resume to continue an interrupted run."""
+    data = Path(source)
     scoring = policy_of(policy)
+    if pending:
+        # Live runs, by the policy for those.
+        live = ScoringPolicy.LIVE if policy is PolicyName.RAGALIQ else scoring
+        return _code(
+            evaluate_runs(
+                source,
+                evaluators_of(metrics, policy=live, strategy=strategy),
+                choice=(judge, model, base_url),
+                sinks=sink or (),
+                concurrency=concurrency,
+                timeout=timeout,
+                show=lambda summary: show_summary(summary, {}),
+            ),
+            [],
+        )
     asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
     decider = asked.judge
     chosen = evaluators_of(metrics, policy=scoring, strategy=strategy)

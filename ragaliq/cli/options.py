@@ -305,6 +305,12 @@ def _has_one_claude(name: str) -> bool:
 
 
 def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked: bool) -> LLMJudge:
+    if name == "claude-batch":
+        raise ConfigurationError(
+            "--judge claude-batch goes with --pending: store runs in a file by "
+            "Monitor(executor='sqlite:///runs.db'), then run "
+            "ragaliq evaluate sqlite:///runs.db --pending"
+        )
     if name not in _NAMES:
         raise ConfigurationError(
             f"no judge {name!r}; use {', '.join(_NAMES)}, or a cascade such as 'local>claude'"

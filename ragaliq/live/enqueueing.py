@@ -114,7 +114,13 @@ def executor_at(given: object) -> JobExecutor | None:
     """
     if isinstance(given, JobExecutor):
         return given
-    return BrokerExecutor(given) if isinstance(given, str) and "://" in given else None
+    if not isinstance(given, str) or "://" not in given:
+        return None
+    if given.startswith("sqlite:"):
+        from ragaliq.worker.runs_file import FileExecutor
+
+        return FileExecutor(given)
+    return BrokerExecutor(given)
 
 
 def leave_to_workers(given: Mapping[str, object], monitor: type) -> None:

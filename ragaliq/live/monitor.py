@@ -68,7 +68,8 @@ class Monitor(EndingMonitor):
             the application its interpreter. By default from `RAGALIQ_EXECUTOR`, else `process` for
             the embedded judge with ragaliq's own evaluators where it is possible, else `thread`.
             With a broker's address (`redis://`, `amqp://`, `nats://`, `kafka://`) runs are judged
-            by `ragaliq worker` processes; judge, limits, breaker, sinks and content are then
+            by `ragaliq worker` processes, with `sqlite:///runs.db` later by
+            `ragaliq evaluate --pending`; judge, limits, breaker, sinks and content are then
             theirs to choose and must not be given here.
         niceness: How far the child process steps back for others, 0 (not at all) to 19.
         mode: `background`, or `inline` to have whoever ends a run wait for its result: then it is

@@ -1,0 +1,114 @@
+"""`ragaliq evaluate sqlite:///runs.db --pending`: judge the runs that a monitor stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+
+from ragaliq.cli.console import errors, heeding_sigterm, output, plain
+from ragaliq.cli.options import choose_judge
+from ragaliq.core.evaluator import Evaluator
+from ragaliq.errors import ConfigurationError
+from ragaliq.records import evaluation_record
+from ragaliq.records.sqlite_file import parse_options
+from ragaliq.records.summary import Summary
+from ragaliq.scoring.scorer import Scorer
+from ragaliq.telemetry import ContentPolicy, configure_from_environment
+
+__all__ = ["evaluate_runs"]
+
+BATCH = "claude-batch"
+
+
+def evaluate_runs(
+    data: str,
+    evaluators: Sequence[Evaluator],
+    *,
+    choice: tuple[str | None, str | None, str | None],
+    sinks: Sequence[str],
+    concurrency: int,
+    timeout: float,
+    show: Callable[[Summary], object],
+) -> Summary:
+    """Judge what is pending in a file.
+
+    Args:
+        data: The file's address; numbers after `?` say how batches are made and waited for.
+        evaluators: What is measured, where a run's sampling chose it.
+        choice: The judge's name, model and address, as the options have them.
+        sinks: Where results go; by default the file itself.
+        concurrency: Runs judged at the same time.
+        timeout: Seconds each metric may take, but for batches.
+        show: Prints what came out, if anything did.
+
+    Raises:
+        ConfigurationError: The file or the judge cannot be used, or another process judges the
+            same file.
+    """
+    from ragaliq.scoring.batches import Batches, BatchJudge, BatchRequests, BatchSchedule
+    from ragaliq.worker.runs_file import RunsFile, evaluate_pending
+
+    if not data.startswith("sqlite:"):
+        raise ConfigurationError("--pending goes with a file of runs: sqlite:///runs.db")
+    runs = RunsFile(data)
+    if not runs.path.exists():
+        raise ConfigurationError(f"{runs.path}: there is no such file")
+    options = parse_options(data, "max_requests", "max_bytes", "poll_interval", "resend_after")
+    usual = BatchSchedule()
+    schedule = BatchSchedule(
+        max_requests=int(options.get("max_requests", usual.max_requests)),
+        max_bytes=int(options.get("max_bytes", usual.max_bytes)),
+        poll_interval=options.get("poll_interval", usual.poll_interval),
+        resend_after=options.get("resend_after", usual.resend_after),
+    )
+    stores = sinks or [f"sqlite:///{runs.path}"]
+    judge, model, base_url = choice
+    summary, skipped = Summary(), dict[str, str]()
+
+    async def run() -> str:
+        batches: tuple[BatchJudge, Batches] | None = None
+        requests: BatchRequests | None = None
+        if judge == BATCH:
+            requests = BatchRequests(runs.connection)
+            decider = BatchJudge(requests, **({"model": model} if model else {}))
+            batches = decider, Batches(requests, decider, schedule)
+            scorer = Scorer(decider, evaluators, sinks=stores, waits_for_sinks=True)
+            title = f"judge {decider.name} ({decider.model})"
+        else:
+            asked = choose_judge(judge, model=model, base_url=base_url)
+            scorer = Scorer(
+                asked.judge,
+                evaluators,
+                deadline=timeout,
+                executor=None,
+                sinks=stores,
+                waits_for_sinks=True,
+            )
+            title = asked.title
+        work = evaluate_pending(
+            runs, scorer, concurrency=concurrency, batches=batches, skipped=skipped
+        )
+        with heeding_sigterm(), runs.locked():
+            async with scorer, aclosing(work):
+                async for evaluation in work:
+                    summary.add(evaluation_record(evaluation, content=ContentPolicy()))
+            if requests is not None and not skipped:
+                requests.clear()
+        return title
+
+    try:
+        configure_from_environment("ragaliq")
+    except ConfigurationError as error:  # the exporter is not installed
+        errors.print(plain(f"no telemetry is exported: {error}"))
+    title = asyncio.run(run())
+    for job_id, reason in list(skipped.items())[:5]:
+        errors.print(plain(f"skipped: run {job_id} stays in the file: {reason}"))
+    if len(skipped) > 5:
+        errors.print(f"skipped: {len(skipped) - 5:,} more runs")
+    if not summary.records:
+        output.print("no run was pending" if not skipped else "no run was judged")
+    else:
+        show(summary)
+    output.print(plain(title))
+    return summary

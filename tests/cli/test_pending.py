@@ -1,0 +1,160 @@
+"""`ragaliq evaluate sqlite:///runs.db --pending`: runs that a monitor stored, judged later."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from ragaliq import Monitor, RAGTestCase, SpanTarget, read_records
+from ragaliq.testing import BatchesServer
+
+QUICK = "?poll_interval=0.1&resend_after=0.5"
+TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
+
+
+def store(path, cases):
+    with Monitor(executor=f"sqlite:///{path}", max_queue=2 * cases) as monitor:
+        for number in range(cases):
+            case = RAGTestCase(
+                id=f"case-{number}",
+                query=f"When does shop {number} open?",
+                context=[f"Shop {number} opens at 9."],
+                response=f"Shop {number} opens at 9. Parrots juggle lanterns.",
+            )
+            assert monitor.submit(case, run_id=f"run-{number}", target=TARGET, pipeline="shop")
+        assert monitor.flush(30.0)
+        assert monitor.stats().outcomes == {"enqueued": cases}
+        assert (monitor.stats().executor, monitor.judge) == ("sqlite", None)
+
+
+def judged(path):
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as sql:
+            return [row[0] for row in sql.execute("SELECT run_id FROM evaluations")]
+    except sqlite3.Error:
+        return []
+
+
+def test_runs_in_a_file_are_judged_once_by_any_judge_and_keep_their_links(ragaliq, tmp_path):
+    path = tmp_path / "runs.db"
+    store(path, 3)
+    done = ragaliq("evaluate", f"sqlite:///{path}", "--pending", "--judge", "local")
+    assert done.returncode == 0, done.stderr
+    assert "3 judged" in done.stdout
+    records = list(read_records(path))
+    assert {(r.run.run_id, r.run.pipeline) for r in records} == {
+        (f"run-{number}", "shop") for number in range(3)
+    }
+    assert all(record.run.target == TARGET for record in records)
+    again = ragaliq("evaluate", f"sqlite:///{path}", "--pending")
+    assert "no run was pending" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cases.jsonl", "--pending"], "sqlite:///runs.db"),
+        (["sqlite:///missing.db", "--pending"], "there is no such file"),
+        (["cases.jsonl", "--judge", "claude-batch"], "goes with --pending"),
+    ],
+)
+def test_what_cannot_be_judged_later_is_one_error(ragaliq, write_cases, arguments, words):
+    write_cases({"query": "q", "context": ["c"], "response": "r"})
+    done = ragaliq("evaluate", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_batches_cost_half_and_are_emptied(ragaliq, tmp_path):
+    path = tmp_path / "runs.db"
+    store(path, 4)
+    with BatchesServer() as server:
+        done = ragaliq(
+            "evaluate", f"sqlite:///{path}{QUICK}", "--pending", "--judge", "claude-batch",
+            ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL=server.url,
+        )  # fmt: skip
+        # Each case: its claims, its relevance, and the verdicts.
+        assert len(server.paid) == len(set(server.paid)) == 12
+        assert len(server.batches) == 2  # what depends on nothing, then the verdicts
+    assert done.returncode == 0, done.stderr
+    assert "batch price: $" in done.stdout
+    records = list(read_records(path))
+    usage = [result.usage for record in records for result in record.results.values()]
+    cost = sum(each.cost_usd for each in usage)
+    assert cost > 0
+    assert sum(each.saved_usd for each in usage) == pytest.approx(cost)
+    with closing(sqlite3.connect(path)) as sql:
+        assert sql.execute("SELECT count(*) FROM batch_requests").fetchone() == (0,)
+        assert sql.execute("SELECT count(*) FROM pending_runs").fetchone() == (0,)
+
+
+def test_requests_of_a_batch_that_failed_for_now_are_sent_again_and_others_are_failures(
+    ragaliq, tmp_path
+):
+    from ragaliq.testing import batches
+
+    path = tmp_path / "runs.db"
+    store(path, 2)
+    results = [batches.expired(), batches.errored("invalid_request_error")]
+    with BatchesServer(result=lambda _: results.pop(0) if results else None) as server:
+        done = ragaliq(
+            "evaluate", f"sqlite:///{path}{QUICK}", "--pending", "--judge", "claude-batch",
+            "--metrics", "relevance",
+            ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL=server.url,
+        )  # fmt: skip
+        assert len(server.paid) == 1
+    assert done.returncode == 0, done.stderr
+    statuses = [result.status.value for r in read_records(path) for result in r.results.values()]
+    assert sorted(statuses) == ["judge_error", "scored"]
+
+
+@pytest.mark.fleet
+@pytest.mark.timeout(300)
+def test_500_cases_killed_three_times_are_paid_for_once_and_cost_half(tmp_path):
+    path, cases = tmp_path / "runs.db", 500
+    store(path, cases)
+    with BatchesServer() as server:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("RAGALIQ_")}
+        environment |= {
+            "ANTHROPIC_API_KEY": "test-key",
+            "ANTHROPIC_BASE_URL": server.url,
+            "COLUMNS": "200",
+        }
+
+        def start():
+            return subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "ragaliq.cli", "evaluate"),
+                    *(f"sqlite:///{path}{QUICK}", "--pending", "--judge", "claude-batch"),
+                ],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+        def kill_when(is_time):
+            running = start()
+            while not is_time():
+                assert running.poll() is None, running.communicate()
+                time.sleep(0.002)
+            running.send_signal(signal.SIGKILL)
+            running.communicate()
+
+        server.holds = True
+        kill_when(lambda: server.batches)  # whether its id was stored is not known
+        server.holds = False
+        kill_when(lambda: "results" in server.calls)
+        kill_when(lambda: len(judged(path)) > cases // 10)
+        shown, said = start().communicate(timeout=200)
+        assert len(server.paid) == len(set(server.paid)) == 3 * cases, said
+    assert sorted(judged(path)) == sorted(f"run-{number}" for number in range(cases))
+    assert "less than the list price" in shown
