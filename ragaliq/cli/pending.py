@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
-from ragaliq.cli.console import errors, heeding_sigterm, output, plain
+from ragaliq.cli.console import errors, output, plain, stopped_by_sigterm
 from ragaliq.cli.options import choose_judge
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.errors import ConfigurationError
@@ -89,7 +89,7 @@ def evaluate_runs(
         work = evaluate_pending(
             runs, scorer, concurrency=concurrency, batches=batches, skipped=skipped
         )
-        with heeding_sigterm(), runs.locked():
+        with stopped_by_sigterm(), runs.locked():
             async with scorer, aclosing(work):
                 async for evaluation in work:
                     summary.add(evaluation_record(evaluation, content=ContentPolicy()))
