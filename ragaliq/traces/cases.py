@@ -283,7 +283,11 @@ class _Run:
         """The model that answered: the last that was shown what was retrieved, else the last."""
         replied = [s for s in self._models if s.reply and not self._is_late(s)]
         texts = {p.text for step in self._steps for p in _found_by(step) if p.text}
-        shown = [step for step in replied if _shows(step, texts)]
+        shown = [
+            step
+            for number, step in enumerate(replied)
+            if _shows(step, texts, replied[max(number - _REPLIES_BEFORE, 0) : number])
+        ]
         answers = [step for step in shown if len((step.reply or "").split()) >= _VERDICT_WORDS]
         best = answers or shown or replied
         return max(best, key=lambda step: step.span.end_ns, default=None)
@@ -397,8 +401,15 @@ def _found_by(step: Step) -> Sequence[Passage]:
     return step.passages or () if step.kind in {Kind.RETRIEVER, Kind.RERANKER} else ()
 
 
-def _shows(step: Step, texts: Iterable[str]) -> bool:
+_REPLIES_BEFORE = 20
+"""So many calls before one may have made texts that it is shown."""
+
+
+def _shows(step: Step, texts: Iterable[str], before: Sequence[Step] = ()) -> bool:
+    """Whether a model was shown what was found, and not only an answer that repeats it."""
     prompt = "\n".join(text for m in step.messages if m.role != "assistant" for text in m.texts)
+    for earlier in before:
+        prompt = prompt.replace(earlier.reply or "", "") if earlier.reply else prompt
     return any(m.role == "tool" for m in step.messages) or any(text in prompt for text in texts)
 
 
