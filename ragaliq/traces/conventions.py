@@ -262,7 +262,9 @@ def _openinference_documents(step: Step, prefix: str, outputs: Any) -> list[Pass
         elif isinstance(text, str):
             own_id = identifier(item.get("document.id", item.get("id")))
             score = number(item.get("document.score", item.get("score")))
-            passages.append(Passage(text, own_id, score))
+            metadata = decoded(item.get("document.metadata"))
+            known = metadata if isinstance(metadata, Mapping) and metadata else None
+            passages.append(Passage(text, own_id, score, known))
         else:
             step.is_hidden = step.is_hidden or "document.id" in item
     return passages

@@ -212,7 +212,12 @@ class _Reading:
         if texts is None:
             return _as_prompted(step, self._nodes(self._sources[-1]) or self._found)
         if len(listed) >= len(texts):  # in the order of the texts, followed by further sources
-            owners: list[Passage | None] = list(listed[: len(texts)])
+            # Nodes may have been cut into new ones, whose ids nothing else shows.
+            nodes = zip(listed, _owners(texts, self._found), strict=False)
+            owners: list[Passage | None] = [
+                node._replace(metadata=cut_from.metadata if cut_from is not None else None)
+                for node, cut_from in nodes
+            ]
         else:
             owners = _owners(texts, self._found)
         return [

@@ -74,6 +74,4 @@ class Doors:
 def as_bytes(case):
     """Everything of a case but how it is called and where it was found."""
     held = case.model_dump(mode="json", exclude={"id", "tags", "metadata", "sources"})
-    for chunk in held["context"]:
-        del chunk["metadata"]
     return json.dumps(held).encode()
