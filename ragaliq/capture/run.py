@@ -147,6 +147,14 @@ class RunLog:
         if passages:
             self._events.append(("turn", None, passages))
 
+    def adopt(self, other: RunLog, step: Step) -> None:
+        """What was taken for a run of its own turned out to be a part of this one's step."""
+        for below, parent in list(other.parents.items()):
+            self.parents[below] = step if parent is None else parent
+        self._events += other._events
+        self._kept |= other._kept
+        self.size += other.size
+
     def _weigh(self, passages: Iterable[Passage]) -> None:
         for passage in passages:
             self._weigh_text(passage.text)

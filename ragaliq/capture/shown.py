@@ -242,15 +242,17 @@ class _Finding:
         return [self._norm(_CITED.sub(" ", text)) for text in (call.reply or "", *call.also)]
 
     def _repeats_reply(self, text: str, before: int, share: float = 0.5) -> bool:
-        """Whether a text is little more than what a model had said before it turned up."""
+        """Whether a text is little more than what models had said before it turned up."""
+        left = text
         for call in self._calls:
             reply = self._norm(call.reply or "")
             if not reply or call.ended >= before:
                 continue
-            is_most = len(reply) >= max(_TELLING, share * len(text))
-            if text == reply or (is_most and f" {reply} " in f" {text} "):
+            if text == reply:
                 return True
-        return False
+            if len(reply) >= _TELLING and f" {reply} " in f" {text} ":
+                left = left.replace(reply, "")
+        return len(left.strip()) <= (1 - share) * len(text)
 
     # Which passages
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -326,6 +328,36 @@ def test_building_an_index_of_summaries_is_no_run(runs):
         show_progress=False,
     )
     assert runs.handler.monitor.stats().started == 0
+
+
+async def test_the_threads_of_a_tool_are_part_of_its_run(runs):
+    def policy(topics: str) -> str:
+        with ThreadPoolExecutor(2) as pool:
+            asked = pool.map(engine(REFUNDS, HOURS).query, topics.split())
+            return "\n".join(map(str, asked))
+
+    llm = model(("policy", {"topics": "refunds hours"}), "All in all: five days.")
+    await agent(FunctionTool.from_defaults(policy), llm=llm).run(user_msg=QUESTION, memory=memory())
+    assert runs.only == (QUESTION, [REFUNDS, HOURS], "All in all: five days.")
+
+
+async def test_what_others_ask_while_a_tool_runs_is_a_run_of_its_own(runs):
+    asked = []
+
+    def policy(topic: str) -> str:
+        thread = Thread(target=lambda: asked.append(str(engine(HOURS).query("When?"))))
+        thread.start()
+        thread.join()
+        assert runs.handler.runs_in_progress == 2
+        return REFUNDS
+
+    llm = model(("policy", {"topic": "refunds"}), "All in all: five days.")
+    await agent(FunctionTool.from_defaults(policy), llm=llm).run(user_msg=QUESTION, memory=memory())
+    assert asked == [ANSWER]
+    assert sorted((case.query, case.context_texts) for case in runs.cases) == [
+        (QUESTION, [REFUNDS]),
+        ("When?", [HOURS]),
+    ]
 
 
 def test_a_database_is_judged_by_its_query_and_named_columns(runs):

@@ -265,3 +265,12 @@ def test_passages_handed_to_an_answering_step_count_where_its_prompt_shows_nothi
     run.log.answering("synthesize", [CARDS])
     assert run.ask(user("Rückerstattungen gehen auf die Karte.")).find() == ([CARDS], "given", "")
     assert Run().retrieve(REFUNDS).ask(prompt(REFUNDS)).find().source == "prompt"
+
+
+def test_a_run_that_turns_out_to_be_a_part_of_another_is_read_with_it():
+    inner = Run().retrieve(REFUNDS).ask(prompt(REFUNDS), reply="Refunds take five days, it says.")
+    inner.log.parents = {("inner", step): None for step in inner.log.parents}
+    outer = Run()
+    outer.log.adopt(inner.log, "root")
+    outer.ask(user(QUESTION), tool("Refunds take five days, it says."))
+    assert outer.context() == [REFUNDS]

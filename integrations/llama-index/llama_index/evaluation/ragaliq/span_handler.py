@@ -161,6 +161,7 @@ class _Run:
         inner: What engines inside it answered.
         streaming: Calls whose replies are being streamed.
         not_evidence: Tools' texts that are the framework's own, or say that a tool failed.
+        tools: Ids of the tools' spans that were open when it began, which may be around it.
         stream: The chat stream whose end brings the answer, once the root has returned it.
         written: The last chat stream that was read.
     """
@@ -189,6 +190,7 @@ class _Run:
         "tags",
         "target",
         "ticket",
+        "tools",
         "written",
     )
 
@@ -215,6 +217,7 @@ class _Run:
         # Held with their texts, so that neither id is another's: some postprocessors change nodes.
         self.nodes: dict[int, tuple[object, str | None, Passage]] = {}
         self.not_evidence: set[str] | None = None
+        self.tools: tuple[str, ...] = ()
         self.stream: object | None = None
         self.written: _Written | None = None
 
@@ -299,6 +302,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         _covers: Callable[[Mapping[str, Any]], bool] | None
         _awaited: WeakValueDictionary[int, _Run]
         _ignored: dict[str, None]
+        _tools: dict[str, list[tuple[_Run, str]]]
 
     def __init__(
         self,
@@ -329,6 +333,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             # Chat streams by their ids; the runs hold the streams, so that the ids stay theirs.
             _awaited=WeakValueDictionary(),
             _ignored={},
+            _tools={},
         )
 
     @classmethod
@@ -477,6 +482,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
                 self._ignore(span_id)
             else:
                 self._enter_root(span_id, parent_id, part, bound_args, tags)
+                if self._tools and parent_id is None and span_id in runs.runs:
+                    runs.runs[span_id].tools = tuple(self._tools)
             return
         if part in _CHECKED and (
             is_suppressed() or (not run.is_answering(parent_id) and _is_called_by(BaseEvaluator))
@@ -549,6 +556,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         elif part is _Part.SYNTHESIZE:
             run.synthesizers.add(span_id)
             log.answering(span_id, run.evidence(bound_args.arguments.get("nodes") or ()))
+        elif part is _Part.TOOL:
+            self._tools[span_id] = []
         elif part is _Part.WRITE:
             follow_response(instance, _Listener(self, run, instance))
 
@@ -565,6 +574,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         if isinstance(instance, StreamingAgentChatResponse):
             self._stream_was_read(instance)
         run = self._runs.runs.get(span_id)
+        if span_id in self._tools:
+            self._end_tool(run, span_id, result)
         if run is None:
             self._ignored.pop(span_id, None)
         elif span_id == run.key:
@@ -651,6 +662,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         if isinstance(instance, StreamingAgentChatResponse):
             self._stream_was_read(instance, error or RuntimeError())
         run = self._runs.runs.get(span_id)
+        if span_id in self._tools:
+            self._end_tool(run, span_id, None)
         if run is None:
             self._ignored.pop(span_id, None)
             return
@@ -663,6 +676,29 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             self._withdraw(run)
         else:
             self._discard(run, failure_reason(error))
+
+    # Tools with threads of their own, whose context is lost: engines that are asked there look like
+    # runs of the application. They wait for the tool: if it says what they answered, they are its.
+
+    def _waits_for_tool(self, run: _Run, answer: str) -> bool:
+        """Whether a tool that began before the run may turn out to be around it."""
+        waiting = [self._tools.get(tool) for tool in run.tools]
+        for each in waiting:
+            if each is not None:
+                each.append((run, answer))
+        run.tools = ()
+        return any(each is not None for each in waiting)
+
+    def _end_tool(self, run: _Run | None, span_id: str, output: Any) -> None:
+        waited = self._tools.pop(span_id)
+        told = output.content if isinstance(output, ToolOutput) and run is not None else ""
+        for inner, answer in waited:
+            if run is not None and len(answer) >= _TELLING and answer in told:
+                if self._runs.close(inner):
+                    run.log.adopt(inner.log, span_id)
+                    inner.ticket.withdraw()
+            elif not any((inner, answer) in others for others in self._tools.values()):
+                self._finish(inner, answer)
 
     # Chat engines that read the model's stream themselves, in a thread or task of their own, to
     # write it to their history, and pass the tokens on through a queue
@@ -703,7 +739,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
 
     def _finish(self, run: _Run, answer: str) -> None:
         """End a run whose answer is complete: to the monitor, or with the reason why not."""
-        if run.closed:
+        if run.closed or (run.tools and self._waits_for_tool(run, answer)):
             return
         if run.guarded and answer.strip() in run.guarded:
             self._withdraw(run)
@@ -852,6 +888,8 @@ class _FaultLog:
 
 _NOTHING_SAID = Facts()
 _MOST_IGNORED = 100_000
+# Letters that an answer has at least if finding it elsewhere is to mean anything.
+_TELLING = 20
 _FRAMES = 16
 _OPENINFERENCE = "openinference"
 _INSTRUMENTATION = "openinference.instrumentation.llama_index"
