@@ -17,8 +17,8 @@ from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.entailment import EntailmentJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.rehearsal import Rehearsal
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
+from ragaliq.judges.unsent import CostCounter
 from ragaliq.runner import evaluate_async
 from ragaliq.telemetry.emit import TelemetryOptions
 
@@ -75,12 +75,12 @@ async def estimate_async(
             neither embedded nor made of prompts.
     """
     todo = list(cases)
-    rehearsed = _rehearse(resolve_judge(judge))
+    counting = _counting(resolve_judge(judge))
     run = await evaluate_async(
         # One case at a time, so that what is cached does not depend on timing.
         todo,
         evaluators=evaluators,
-        judge=rehearsed,
+        judge=counting,
         policy=policy,
         concurrency=1,
         telemetry=TelemetryOptions.silent(),
@@ -88,9 +88,9 @@ async def estimate_async(
     return CostEstimate(cases=len(todo), usage=run.usage)
 
 
-def _rehearse(judge: LLMJudge) -> LLMJudge:
+def _counting(judge: LLMJudge) -> LLMJudge:
     if isinstance(judge, CascadeJudge):
-        return judge.with_stages(*map(_rehearse_stage, judge.stages))
+        return judge.with_stages(*map(_counting_stage, judge.stages))
     if isinstance(judge, CalibratedJudge):
         judge = judge.judge  # the curve changes verdicts and not what is asked
     if isinstance(judge, LocalJudge):
@@ -100,16 +100,16 @@ def _rehearse(judge: LLMJudge) -> LLMJudge:
         free.name = judge.name
         return free
     if isinstance(judge, PromptedJudge):
-        return Rehearsal(judge, LocalJudge())
+        return CostCounter(judge, LocalJudge())
     raise ConfigurationError(
         f"what {type(judge).__name__} costs cannot be estimated; it can for 'local', 'claude', "
         "judges derived from PromptedJudge, and cascades of these"
     )
 
 
-def _rehearse_stage(judge: LLMJudge) -> LLMJudge:
+def _counting_stage(judge: LLMJudge) -> LLMJudge:
     # The embedded judge screens as it will, so that what it leaves to the next judge is what will
     # be asked. What any other would be sure of nobody knows: it escalates everything.
     if isinstance(judge, CalibratedJudge) and isinstance(judge.judge, LocalJudge):
         return judge
-    return _rehearse(judge)
+    return _counting(judge)

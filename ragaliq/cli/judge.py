@@ -31,6 +31,7 @@ from ragaliq.datasets import LabelledClaim, read_labelled_claims
 from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
 from ragaliq.judges.base import BatchingJudge, LLMJudge
 from ragaliq.judges.calibration import Calibration, Side, fit_calibration
+from ragaliq.judges.unsent import reads_replies, writes_requests
 from ragaliq.statistics import Estimate, RiskPoint
 
 __all__ = [
@@ -72,21 +73,38 @@ def bench(
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    render: Annotated[
+        Path | None, typer.Option(help="Write the requests here, a line each, and send none.")
+    ] = None,
+    replies: Annotated[
+        Path | None, typer.Option(help="Replies to rendered requests, a line each; asks nobody.")
+    ] = None,
 ) -> int:
     """Have labelled claims judged, and say how well the judge did."""
     if plot is not None and plot.suffix.lower() != ".svg":
         raise ConfigurationError(f"--plot {plot}: the plot is an .svg file")
-    asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
-    decider = asked.judge
+    if render is not None and replies is not None:
+        raise ConfigurationError("give --render or --replies, not both")
+    asked = choose_judge(
+        judge,
+        model=model,
+        base_url=base_url,
+        calibration=calibration,
+        is_asked=render is None and replies is None,
+    )
     require_writable(
-        [("--journal", journal), ("--out", out), ("--plot", plot)],
+        [("--journal", journal), ("--out", out), ("--plot", plot), ("--render", render)],
         read=[
             ("the labels", data),
             ("the calibration", asked.calibration),
             ("--compare", compare),
             ("--model", model),
+            ("--replies", replies),
         ],
     )
+    if render is not None:
+        return _render(data, asked.judge, render)
+    decider = asked.judge if replies is None else reads_replies(asked.judge, replies)
     other = _other(compare, data)
     asked.announce()
     judged = judge_file(
@@ -120,6 +138,14 @@ def compare_files(
     """Compare two benches claim by claim."""
     one, other = JudgeBench.load(first), JudgeBench.load(second)
     show_comparison(one, other, compare_benches(one, other, seed=seed), files=(first, second))
+    return ExitCode.OK
+
+
+def _render(data: Path, judge: LLMJudge, path: Path) -> int:
+    """Write the requests that the bench would send."""
+    writer = writes_requests(judge, path)
+    judge_file(data, writer, concurrency=1)
+    errors.print(f"{path}: {writer.count} requests; nothing was sent")
     return ExitCode.OK
 
 

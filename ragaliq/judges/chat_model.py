@@ -55,6 +55,15 @@ class ChatModelJudge(PromptedJudge):
     def __repr__(self) -> str:
         return f"ChatModelJudge(model={self.model!r})"
 
+    def worded(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> str:
+        """The text of the request with the form of the reply in words."""
+        form = self.prompts.render("reply_form", form=form_of(reply)).text
+        return f"{defuse(prompt.text)}\n\n{form}"
+
+    def read(self, text: str, prompt: RenderedPrompt, reply: type[R]) -> R:
+        """Read what the model said, in whatever form it said it."""
+        return read_reply(restore(text), reply, prompt.expected)
+
     async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
         """Send one request; see `PromptedJudge.ask`.
 
@@ -64,9 +73,8 @@ class ChatModelJudge(PromptedJudge):
             JudgeRefusalError: The model declined.
             JudgeResponseError: The reply says nothing that can be used.
         """
-        form = self.prompts.render("reply_form", form=form_of(reply)).text
         try:
-            text, usage = await self._complete(prompt.system, f"{defuse(prompt.text)}\n\n{form}")
+            text, usage = await self._complete(prompt.system, self.worded(prompt, reply))
         except JudgeError:
             raise
         except TimeoutError as error:
@@ -78,7 +86,7 @@ class ChatModelJudge(PromptedJudge):
             ) from error
         usage = self.priced(usage)
         try:
-            return read_reply(restore(text), reply, prompt.expected), usage
+            return self.read(text, prompt, reply), usage
         except JudgeError as error:
             error.usage = usage
             raise

@@ -12,7 +12,7 @@ import anthropic
 import genai_prices  # noqa: F401
 from anthropic.types import Message, OutputConfigParam, TextBlockParam, Usage
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
@@ -134,17 +134,11 @@ class ClaudeJudge(PromptedJudge):
         usage = self._usage(message)
         if (failure := stopped_early(message, usage, self._max_tokens)) is not None:
             raise failure
-        text = _text(message)
         try:
-            return reply.model_validate_json(text), usage
-        except ValidationError as error:
-            faults = error.error_count()
-        # Raised outside the handler: pydantic's error quotes the reply and must not be chained.
-        raise JudgeResponseError(
-            f"the reply to {prompt.name} is not of the form asked for ({faults} faults in "
-            f"{len(text)} characters)",
-            usage=usage,
-        )
+            return self.read(_text(message), prompt, reply), usage
+        except JudgeError as error:
+            error.usage = usage
+            raise
 
     async def _client(self) -> anthropic.AsyncAnthropic:
         return self._given or await self._clients.get()

@@ -115,6 +115,15 @@ class OpenAICompatibleJudge(PromptedJudge):
         # A price found by the model's name alone would be what somebody else asks for it.
         return None if self.provider is None else super().price(usage)
 
+    def worded(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> str:
+        """The text of the request with the form of the reply in words."""
+        form = self.prompts.render("reply_form", form=form_of(reply)).text
+        return f"{defuse(prompt.text)}\n\n{form}"
+
+    def read(self, text: str, prompt: RenderedPrompt, reply: type[R]) -> R:
+        """Read what the model said, in whatever form it said it."""
+        return read_reply(restore(text), reply, prompt.expected)
+
     async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
         """Send one request; see `PromptedJudge.ask`.
 
@@ -126,15 +135,13 @@ class OpenAICompatibleJudge(PromptedJudge):
         """
         from ragaliq.judges.openai_server import stopped_early
 
-        form = self.prompts.render("reply_form", form=form_of(reply)).text
-        text = f"{defuse(prompt.text)}\n\n{form}"
-        said = await self._server.complete(prompt.system, text, reply)
+        said = await self._server.complete(prompt.system, self.worded(prompt, reply), reply)
         usage = said.usage.model_copy(update={"cost_usd": self.price(said.usage)})
         failure = stopped_early(self.model, said.finish_reason, usage, refused=said.refused)
         if failure is not None:
             raise failure
         try:
-            return read_reply(restore(said.text), reply, prompt.expected), usage
+            return self.read(said.text, prompt, reply), usage
         except JudgeError as error:
             error.usage = usage
             raise

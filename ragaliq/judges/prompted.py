@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
@@ -93,6 +93,26 @@ class PromptedJudge(BatchingJudge):
         Raises:
             JudgeError: No reply of this form was to be had.
         """
+
+    def worded(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> str:  # noqa: ARG002
+        """The text of the request, as it is sent; the form goes with it as a schema."""
+        return prompt.text
+
+    def read(self, text: str, prompt: RenderedPrompt, reply: type[R]) -> R:
+        """Read what the model said; by default nothing but JSON of the form asked for.
+
+        Raises:
+            JudgeError: It is not a reply of this form.
+        """
+        try:
+            return reply.model_validate_json(text)
+        except ValidationError as error:
+            faults = error.error_count()
+        # Raised outside the handler: pydantic's error quotes the reply and must not be chained.
+        raise JudgeResponseError(
+            f"the reply to {prompt.name} is not of the form asked for ({faults} faults in "
+            f"{len(text)} characters)"
+        )
 
     async def extract_claims(self, response: str) -> ClaimsResult:
         """List the claims of an answer whose question is not known."""

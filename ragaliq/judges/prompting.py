@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 from ragaliq.errors import ConfigurationError
 
@@ -35,8 +36,9 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
 }
 """The prompts there are, and the placeholders each of them must hold."""
 
-PromptSource = Mapping[str, str | Path] | Path
-"""What to use instead of ours: name to text or file, a folder of `<name>.md`, or one such file."""
+PromptSource = Mapping[str, str | Path] | Path | Literal["v1"]
+"""What to use instead of ours: name to text or file, a folder of `<name>.md`, one such file, or our
+version 1 (`v1`), for those whose figures were made with it."""
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n?---[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -160,14 +162,23 @@ def _own_prompts() -> Mapping[str, Prompt]:
 
 
 def _read(replacements: PromptSource) -> Iterator[tuple[str, str, str]]:
+    if replacements == "v1":
+        folder = files("ragaliq.judges") / "prompts" / "v1"
+        for file in folder.iterdir():
+            yield (
+                file.name.removesuffix(".md"),
+                file.read_text("utf-8"),
+                f"ragaliq's v1/{file.name}",
+            )
+        return
     if isinstance(replacements, Path):
         for path in _prompt_files(replacements):
             yield path.stem, _text_of(path), str(path)
         return
     if not isinstance(replacements, Mapping):
         raise ConfigurationError(
-            "prompts= takes a mapping of prompt names to texts or pathlib.Path files, or a "
-            f"pathlib.Path to a folder; got {type(replacements).__name__}"
+            "prompts= takes a mapping of prompt names to texts or pathlib.Path files, a "
+            f"pathlib.Path to a folder, or 'v1'; got {type(replacements).__name__}"
         )
     for name, value in replacements.items():
         if isinstance(value, Path):

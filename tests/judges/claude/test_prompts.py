@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,38 @@ from hypothesis import strategies as st
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.prompting import PLACEHOLDERS, PromptSet
+from ragaliq.judges.wire import ClaimsReply, VerdictsReply, schema_of
 
 GOOD = "Compare {{question}} and {{answer}}."
 
 
 def test_every_prompt_of_ours_has_a_version():
     assert set(PromptSet().versions) == set(PLACEHOLDERS)
-    assert set(PromptSet().versions.values()) == {"1"}
+    assert set(PromptSet().versions.values()) == {"1", "2"}
+
+
+def test_version_1_of_our_prompts_stays_available_by_name():
+    old = PromptSet("v1")
+    assert set(old.versions.values()) == {"1"}
+    assert {name for name, version in PromptSet().versions.items() if version == "2"} == {
+        "system",
+        "extract_statements",
+        "verify_claims",
+        "grade_statements",
+    }
+    claims = old.render("verify_claims", context="", claims="").text
+    assert "without further assumptions" in claims
+
+
+def test_a_case_in_two_calls_takes_fewer_characters_of_prompt_than_in_version_1():
+    def characters(prompts):
+        first = prompts.render("extract_statements", question="", answer="")
+        second = prompts.render("verify_claims", context="", claims="")
+        forms = (ClaimsReply, VerdictsReply)
+        schemas = (len(json.dumps(schema_of(form))) for form in forms)
+        return sum(len(each.system + each.text) for each in (first, second)) + sum(schemas)
+
+    assert characters(PromptSet()) < characters(PromptSet("v1")) < 7_000
 
 
 def test_the_front_matter_does_not_reach_the_judge():
