@@ -19,7 +19,7 @@ from ragaliq.core.results import (
 )
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase
-from ragaliq.telemetry.attributes import is_failure, score, template_explanation
+from ragaliq.telemetry.attributes import score, template_explanation
 from ragaliq.telemetry.content import ContentKind, ContentPolicy, sendable
 
 __all__ = [
@@ -117,12 +117,12 @@ class EvaluationRecord(BaseModel):
     def metric_id(self, metric: str) -> str:
         """The same whenever the same run is scored by the same metric and judge."""
         result = self.results[metric]
-        return deterministic_id(["metric", *_run_key(self.run), *_scorer(metric, result)])
+        return deterministic_id(["metric", *_run_key(self.run), metric, result.judge, result.model])
 
     def renamed(self, *, run_id: str, case_id: str) -> EvaluationRecord:
         """The same results as those of another run, whose case holds the same texts."""
         run = self.run.model_copy(update={"run_id": run_id})
-        scorers = [_scorer(name, result) for name, result in self.results.items()]
+        scorers = [(name, each.judge, each.model) for name, each in self.results.items()]
         changed = {"evaluation_id": evaluation_id(run, scorers), "run": run, "case_id": case_id}
         if self.case is not None:
             changed["case"] = self.case.model_copy(update={"id": case_id})
@@ -142,7 +142,7 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
     case, run, results = evaluation.case, evaluation.run, evaluation.results
     stored = _stored_case(case, content) if content.on_sinks else None
     places = _Places(case, stored)
-    scorers = [_scorer(result.evaluator_name, result) for result in results.values()]
+    scorers = [(each.evaluator_name, each.judge, each.model) for each in results.values()]
     return EvaluationRecord(
         evaluation_id=evaluation_id(run, scorers),
         run=_stored_run(run),
@@ -191,10 +191,6 @@ def _run_key(run: RunInfo) -> list[str | None]:
     return [run.run_id, repr(run.ended_at)]
 
 
-def _scorer(metric: str, result: EvaluationResult) -> tuple[str, str, str | None]:
-    return metric, result.judge, result.model
-
-
 def deterministic_id(parts: Iterable[str | None]) -> str:
     """32 hex digits that depend on nothing but the parts."""
     digest = blake2b(digest_size=16, person=b"ragaliq-record")
@@ -234,7 +230,9 @@ def _stored_result(
         reasoning=reasoning,
         tokens_used=result.tokens_used,
         status=result.status,
-        error_type=_name(result.error_type) if result.error_type and is_failure(result) else None,
+        error_type=_name(result.error_type)
+        if result.error_type and result.status.is_failure
+        else None,
         usage=result.usage,
         claims=tuple(_stored_claim(claim, places, content) for claim in result.claims[:MAX_CLAIMS]),
         higher_is_better=result.higher_is_better,
@@ -322,8 +320,10 @@ class _Places:
 
     def __init__(self, case: RAGTestCase, stored: RAGTestCase | None) -> None:
         self._case, self._stored = case, stored
-        self._chunks = _texts_by_id(case)
-        self._stored_chunks = _texts_by_id(stored) if stored is not None else {}
+        self._chunks, self._stored_chunks = (
+            dict(zip(each.chunk_ids, each.context_texts, strict=True)) if each else {}
+            for each in (case, stored)
+        )
 
     def in_answer(self, span: tuple[int, int] | None) -> tuple[int, int] | None:
         if span is None or self._stored is None:
@@ -342,10 +342,6 @@ class _Places:
                 end,
             )
         )
-
-
-def _texts_by_id(case: RAGTestCase) -> Mapping[ChunkId, str]:
-    return dict(zip(case.chunk_ids, case.context_texts, strict=True))
 
 
 def _same(original: str, stored: str, start: int, end: int) -> bool:

@@ -404,32 +404,25 @@ class Summary:
         self.usage += evaluated.usage
         self.without_weight += not run.represents_traffic
         self.first, self.last = min(self.first, time), max(self.last, time)
-        pipeline = self._pipeline(run.pipeline)
+        name = run.pipeline
+        if name not in self._numbers and len(self._pipelines) >= _MAX_PIPELINES:
+            name = _OTHER_PIPELINES
+        pipeline = self._numbers.setdefault(name, len(self._pipelines))
+        if pipeline == len(self._pipelines):
+            self._pipelines.append(PipelineCosts(name))
         self._pipelines[pipeline].add(evaluated.usage)
         self._cases.append(case)
         self._owners.append(pipeline)
-        for name, result in evaluated.results.items():
-            key = SeriesKey.by_judge(name, result) if self._by_judge else SeriesKey(name)
-            series = self._series_of(key)
+        for metric, result in evaluated.results.items():
+            key = SeriesKey.by_judge(metric, result) if self._by_judge else SeriesKey(metric)
+            series = self._series.get(key)
             if series is None:
-                self.skipped += 1
-                continue
-            series.add(result, case=case, time=time, weight=run.weight(name), pipeline=pipeline)
+                if len(self._series) == self._max_series:
+                    self.skipped += 1
+                    continue
+                series = self._series[key] = Series(key)
+            series.add(result, case=case, time=time, weight=run.weight(metric), pipeline=pipeline)
         return pipeline
-
-    def _series_of(self, key: SeriesKey) -> Series | None:
-        series = self._series.get(key)
-        if series is None and len(self._series) != self._max_series:
-            series = self._series[key] = Series(key)
-        return series
-
-    def _pipeline(self, name: str) -> int:
-        if name not in self._numbers and len(self._pipelines) >= _MAX_PIPELINES:
-            name = _OTHER_PIPELINES
-        number = self._numbers.setdefault(name, len(self._pipelines))
-        if number == len(self._pipelines):
-            self._pipelines.append(PipelineCosts(name))
-        return number
 
     @property
     def cases(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
@@ -16,38 +15,27 @@ from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy, identifier, sendable
 
 __all__ = [
+    "UNVERIFIED",
     "Attributes",
     "ClaimDetailLevel",
     "claim_arrays",
     "claim_attributes",
     "distinct_claims",
     "explanation",
-    "is_failure",
-    "label",
     "metric_attributes",
     "root_attributes",
     "score",
     "summary_attributes",
     "template_explanation",
-    "verdict",
 ]
 
 Attributes = dict[str, AttributeValue]
 
+UNVERIFIED = "UNVERIFIED"
+"""In the place of a verdict where a claim has none."""
+
 ClaimDetailLevel = Literal["spans", "arrays", "none"]
 """How much is said about each claim: a span, an entry in arrays on the metric's span, nothing."""
-
-
-def is_failure(result: EvaluationResult) -> bool:
-    """Whether the evaluation itself failed; a low score is not a failure."""
-    return result.status.is_failure
-
-
-def label(result: EvaluationResult) -> str | None:
-    """`pass` or `fail`, or None where there is no score."""
-    if score(result) is None:
-        return None
-    return "pass" if result.passed else "fail"
 
 
 def score(result: EvaluationResult) -> float | None:
@@ -55,14 +43,9 @@ def score(result: EvaluationResult) -> float | None:
 
     Some policies give a failure the score 0.0; on the wire it would look like a bad answer.
     """
-    if result.score is None or math.isnan(result.score) or is_failure(result):
+    if result.score is None or math.isnan(result.score) or result.status.is_failure:
         return None
     return result.score
-
-
-def verdict(claim: ClaimDetail) -> str:
-    """The verdict, or `UNVERIFIED` where there is none."""
-    return claim.verdict or "UNVERIFIED"
 
 
 def distinct_claims(results: Mapping[str, EvaluationResult]) -> Iterator[ClaimDetail]:
@@ -128,10 +111,11 @@ def summary_attributes(
     """OpenInference's `evaluations.<i>.*` list for the root span."""
     attributes: Attributes = {}
     for index, result in enumerate(list(results.values())[: names.MAX_METRICS_ON_ROOT]):
+        found = score(result)
         fields = {
             "name": identifier(result.evaluator_name),
-            "score": score(result),
-            "label": label(result) or result.status.value,
+            "score": found,
+            "label": result.status.value if found is None else "pass" if result.passed else "fail",
             "explanation": explanation(result, content, captured=content.on_spans),
             "annotator_kind": "LLM" if result.model else "CODE",
             "identifier": identifier(result.judge),
@@ -154,6 +138,7 @@ def metric_attributes(
     detail: ClaimDetailLevel | None = "spans",
 ) -> Attributes:
     """Attributes of a metric's span and of its event."""
+    found = score(result)
     attributes: Attributes = {
         names.OPERATION_NAME: "evaluation",
         names.EVALUATION_NAME: identifier(result.evaluator_name),
@@ -165,24 +150,31 @@ def metric_attributes(
         names.THRESHOLD: result.threshold,
         names.HIGHER_IS_BETTER: result.higher_is_better,
     }
-    optional: dict[str, AttributeValue | None] = {
-        names.EVALUATION_SCORE: score(result),
-        names.EVALUATION_LABEL: label(result),
-        names.EVALUATION_EXPLANATION: explanation(result, content, captured=captured),
-        names.PASSED: None if score(result) is None else result.passed,
-        names.JUDGE_MODEL: identifier(result.model) if result.model else None,
-        names.ERROR_TYPE: _error_type(result),
+    if found is not None:
+        attributes[names.EVALUATION_SCORE] = found
+        attributes[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
+        attributes[names.PASSED] = bool(result.passed)
+    if (reason := explanation(result, content, captured=captured)) is not None:
+        attributes[names.EVALUATION_EXPLANATION] = reason
+    if result.model:
+        attributes[names.JUDGE_MODEL] = identifier(result.model)
+    if result.error_type and result.status.is_failure:
+        attributes[names.ERROR_TYPE] = identifier(result.error_type)
+    if not result.claims:
+        return attributes
+    verdicts = [claim.verdict or UNVERIFIED for claim in result.claims]
+    attributes |= {
+        names.CLAIM_TOTAL: len(verdicts),
+        names.CLAIM_SUPPORTED: verdicts.count("SUPPORTED"),
+        names.CLAIM_CONTRADICTED: verdicts.count("CONTRADICTED"),
+        names.CLAIM_NOT_ENOUGH_INFO: verdicts.count("NOT_ENOUGH_INFO"),
+        names.CLAIM_UNVERIFIED: verdicts.count(UNVERIFIED),
     }
-    attributes.update({name: value for name, value in optional.items() if value is not None})
-    if result.claims:
-        attributes.update(_claim_counts(result.claims))
-        if detail != "none":
-            attributes.update(_claim_verdicts(result.claims, detail))
+    if detail != "none":
+        listed = names.MAX_VERDICTS if detail == "arrays" else names.MAX_CLAIM_SPANS
+        attributes[names.CLAIM_VERDICTS] = verdicts[: names.MAX_VERDICTS]
+        attributes[names.CLAIMS_TRUNCATED] = max(0, len(verdicts) - listed)
     return attributes
-
-
-def _error_type(result: EvaluationResult) -> str | None:
-    return identifier(result.error_type) if result.error_type and is_failure(result) else None
 
 
 def claim_arrays(claims: tuple[ClaimDetail, ...], content: ContentPolicy) -> Attributes:
@@ -205,7 +197,7 @@ def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> 
     ids = claim.supporting_chunk_ids[: names.MAX_DOCUMENT_IDS]
     attributes: Attributes = {
         names.CLAIM_INDEX: index,
-        names.CLAIM_VERDICT: verdict(claim),
+        names.CLAIM_VERDICT: claim.verdict or UNVERIFIED,
         names.CLAIM_CONFIDENCE: claim.confidence,
         names.CLAIM_DOCUMENT_IDS: [sendable(str(i)[: names.MAX_DOCUMENT_ID_LENGTH]) for i in ids],
         names.CLAIM_EVIDENCE_VERIFIED: claim.evidence_verified,
@@ -213,37 +205,14 @@ def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> 
         names.JUDGE_CALIBRATION: identifier(claim.calibration),
     }
     if content.on_spans:
-        attributes.update(_claim_content(claim, content))
+        limit = names.MAX_CLAIM_TEXT_LENGTH
+        texts = {
+            names.CLAIM_TEXT: content.text(claim.claim, "claim", limit),
+            names.CLAIM_EVIDENCE: content.text(claim.evidence, "evidence", limit),
+            names.CLAIM_EXPLANATION: content.text(claim.reason, "explanation", limit),
+        }
+        attributes |= {name: text for name, text in texts.items() if text}
+        if claim.answer_span:
+            start, end = claim.answer_span
+            attributes |= {names.CLAIM_ANSWER_START: start, names.CLAIM_ANSWER_END: end}
     return attributes
-
-
-def _claim_content(claim: ClaimDetail, content: ContentPolicy) -> Attributes:
-    limit = names.MAX_CLAIM_TEXT_LENGTH
-    texts = {
-        names.CLAIM_TEXT: content.text(claim.claim, "claim", limit),
-        names.CLAIM_EVIDENCE: content.text(claim.evidence, "evidence", limit),
-        names.CLAIM_EXPLANATION: content.text(claim.reason, "explanation", limit),
-    }
-    attributes: Attributes = {name: text for name, text in texts.items() if text}
-    if claim.answer_span:
-        attributes[names.CLAIM_ANSWER_START], attributes[names.CLAIM_ANSWER_END] = claim.answer_span
-    return attributes
-
-
-def _claim_counts(claims: tuple[ClaimDetail, ...]) -> Attributes:
-    counts = Counter(verdict(claim) for claim in claims)
-    return {
-        names.CLAIM_TOTAL: len(claims),
-        names.CLAIM_SUPPORTED: counts["SUPPORTED"],
-        names.CLAIM_CONTRADICTED: counts["CONTRADICTED"],
-        names.CLAIM_NOT_ENOUGH_INFO: counts["NOT_ENOUGH_INFO"],
-        names.CLAIM_UNVERIFIED: counts["UNVERIFIED"],
-    }
-
-
-def _claim_verdicts(claims: tuple[ClaimDetail, ...], detail: ClaimDetailLevel | None) -> Attributes:
-    listed = names.MAX_VERDICTS if detail == "arrays" else names.MAX_CLAIM_SPANS
-    return {
-        names.CLAIM_VERDICTS: [verdict(claim) for claim in claims[: names.MAX_VERDICTS]],
-        names.CLAIMS_TRUNCATED: max(0, len(claims) - listed),
-    }

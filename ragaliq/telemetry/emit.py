@@ -35,11 +35,9 @@ from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.errors import ConfigurationError
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import (
-    Attributes,
     ClaimDetailLevel,
     claim_arrays,
     claim_attributes,
-    is_failure,
     metric_attributes,
     root_attributes,
     summary_attributes,
@@ -115,12 +113,6 @@ class TelemetryOptions:
             logger_provider=_logs.NoOpLoggerProvider(),
             meter_provider=metrics.NoOpMeterProvider(),
         )
-
-    def scope_of(self, target: SpanTarget | None) -> OnUnsampled:
-        """What is emitted about a run with this target."""
-        if target is None or target.is_sampled:
-            return "all"
-        return self.on_unsampled or "metrics"
 
     def _settle(self, field: str, choices: Any, variable: str) -> None:
         allowed = get_args(choices)
@@ -305,7 +297,9 @@ class Emission:
         self._emitter = emitter
         self._run = run
         self._lag = lag
-        self._scope = emitter.options.scope_of(run.target)
+        self._scope: OnUnsampled = "all"
+        if run.target is not None and not run.target.is_sampled:
+            self._scope = emitter.options.on_unsampled or "metrics"
         self._root: trace.Span = trace.INVALID_SPAN
         self._context = Context()
 
@@ -336,8 +330,19 @@ class Emission:
                 self._emitter.metrics.evaluated(
                     self._run, results, lag=self._lag, target=target_context(self._run.target)
                 )
-        if self._scope == "all":
-            self._record_trace(results)
+        if self._scope != "all":
+            return
+        if any(result.status.is_failure for result in results.values()):
+            self.failed()
+        with self._contained("recording an evaluation"):
+            self._root.set_attributes(summary_attributes(results, self._emitter.content))
+        detailed: list[tuple[ClaimDetail, ...]] = []
+        for result in results.values():
+            # Metrics that share a claim check hold the same claims: detail them once.
+            claims = () if result.claims in detailed else result.claims
+            detailed.append(result.claims)
+            with self._contained("recording a metric"):
+                self._record_metric(result, claims)
 
     def failed(self) -> None:
         """Say that the evaluation itself failed."""
@@ -356,25 +361,17 @@ class Emission:
         except Exception as error:  # noqa: BLE001 - telemetry must not stop the evaluation
             self._emitter.complain(what, error)
 
-    def _record_trace(self, results: Mapping[str, EvaluationResult]) -> None:
-        if any(is_failure(result) for result in results.values()):
-            self.failed()
-        with self._contained("recording an evaluation"):
-            self._root.set_attributes(summary_attributes(results, self._emitter.content))
-        detailed: list[tuple[ClaimDetail, ...]] = []
-        for result in results.values():
-            # Metrics that share a claim check hold the same claims: detail them once.
-            claims = () if result.claims in detailed else result.claims
-            detailed.append(result.claims)
-            with self._contained("recording a metric"):
-                self._record_metric(result, claims)
-
     def _record_metric(self, result: EvaluationResult, claims: tuple[ClaimDetail, ...]) -> None:
         content, detail = self._emitter.content, self._emitter.options.claim_detail
         ended = time.time_ns()
-        started = _before(ended, result.duration)
-        attributes = self._attributes_of(result, captured=content.on_spans)
+        # An evaluator of the user's own may give any number of seconds.
+        duration = result.duration or 0.0
+        started = ended - int(duration * 1e9) if 0.0 <= duration <= _LONGEST else ended
+        attributes = metric_attributes(result, content, captured=content.on_spans, detail=detail)
         attributes[names.SPAN_KIND] = names.SPAN_KIND_EVALUATOR
+        chance = self._run.metric_probabilities.get(result.evaluator_name)
+        if chance is not None:
+            attributes[names.SAMPLING_PROBABILITY] = chance
         if detail == "arrays" and claims:
             attributes.update(claim_arrays(claims, content))
         span: trace.Span = trace.INVALID_SPAN
@@ -386,43 +383,32 @@ class Emission:
                 start_time=started,
             )
         try:
-            if is_failure(result):
+            if result.status.is_failure:
                 span.set_status(StatusCode.ERROR, identifier(result.error_type or ""))
             if detail == "spans" and span.get_span_context().is_valid:
+                within = trace.set_span_in_context(span, Context())
                 for index, claim in enumerate(claims[: names.MAX_CLAIM_SPANS]):
-                    self._record_claim(index, claim, span, started, ended)
-            self._record_event(result, span)
+                    own = claim_attributes(index, claim, content)
+                    own[names.SPAN_KIND] = names.SPAN_KIND_EVALUATOR
+                    self._emitter.tracer.start_span(
+                        names.SPAN_CLAIM, context=within, attributes=own, start_time=started
+                    ).end(ended)
+            self._record_event(result, span, chance)
         finally:
             span.end(ended)
 
-    def _record_claim(
-        self, index: int, claim: ClaimDetail, parent: trace.Span, started: int, ended: int
+    def _record_event(
+        self, result: EvaluationResult, span: trace.Span, chance: float | None
     ) -> None:
-        self._emitter.tracer.start_span(
-            names.SPAN_CLAIM,
-            context=trace.set_span_in_context(parent, Context()),
-            attributes=claim_attributes(index, claim, self._emitter.content)
-            | {names.SPAN_KIND: names.SPAN_KIND_EVALUATOR},
-            start_time=started,
-        ).end(ended)
-
-    def _attributes_of(self, result: EvaluationResult, *, captured: bool) -> Attributes:
+        own, content = span.get_span_context(), self._emitter.content
         detail = self._emitter.options.claim_detail
-        attributes = metric_attributes(
-            result, self._emitter.content, captured=captured, detail=detail
-        )
-        chance = self._run.metric_probabilities.get(result.evaluator_name)
-        if chance is not None:
-            attributes[names.SAMPLING_PROBABILITY] = chance
-        return attributes
-
-    def _record_event(self, result: EvaluationResult, span: trace.Span) -> None:
-        own = span.get_span_context()
-        attributes = self._attributes_of(result, captured=self._emitter.content.on_events)
+        attributes = metric_attributes(result, content, captured=content.on_events, detail=detail)
         if span.is_recording():  # it is not where only a logger provider is set up
             attributes[names.EVALUATION_TRACE_ID] = trace.format_trace_id(own.trace_id)
             attributes[names.EVALUATION_SPAN_ID] = trace.format_span_id(own.span_id)
-        attributes.setdefault(names.SAMPLING_PROBABILITY, self._run.sampling_probability)
+        attributes[names.SAMPLING_PROBABILITY] = (
+            self._run.sampling_probability if chance is None else chance
+        )
         if self._run.pipeline:
             attributes[names.PIPELINE_NAME] = identifier(self._run.pipeline)
         if self._run.response_id:
@@ -432,7 +418,7 @@ class Emission:
             # Span events are on their way out: only where there is no other carrier.
             span.add_event(names.EVENT_RESULT, attributes)
             return
-        failed = is_failure(result)
+        failed = result.status.is_failure
         event_logger.emit(
             _logs.LogRecord(
                 timestamp=time.time_ns(),
@@ -443,13 +429,6 @@ class Emission:
                 event_name=names.EVENT_RESULT,
             )
         )
-
-
-def _before(ended: int, duration: float | None) -> int:
-    """The start in nanoseconds; an evaluator of the user's own may give any number of seconds."""
-    if duration is None or not 0.0 <= duration <= _LONGEST:
-        return ended
-    return ended - int(duration * 1e9)
 
 
 _SDK = "opentelemetry.sdk.trace"

@@ -14,10 +14,10 @@ from opentelemetry import metrics
 from opentelemetry.context import Context
 
 from ragaliq._version import __version__
-from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.core.results import EvaluationResult
 from ragaliq.core.run import RunInfo
 from ragaliq.telemetry import names
-from ragaliq.telemetry.attributes import Attributes, distinct_claims, label, score, verdict
+from ragaliq.telemetry.attributes import UNVERIFIED, Attributes, distinct_claims, score
 from ragaliq.telemetry.catalogue import METRICS
 from ragaliq.telemetry.content import identifier
 
@@ -98,15 +98,19 @@ class BoundedValues:
         self._limit = limit
         self._seen: dict[str, set[str]] = {}
 
-    def value(self, attribute: str, value: str) -> str:
-        """`value`, or what stands for it."""
-        value = identifier(value)
-        seen = self._seen.setdefault(attribute, set())
-        if value not in seen:
-            if len(seen) >= self._limit:
-                return names.OTHER
-            seen.add(value)
-        return value
+    def __call__(self, attributes: Mapping[str, str]) -> Attributes:
+        """The attributes that have a value, each with it or with what stands for it."""
+        bounded: Attributes = {}
+        for attribute, text in attributes.items():
+            if not text:
+                continue
+            value, seen = identifier(text), self._seen.setdefault(attribute, set())
+            if value not in seen and len(seen) >= self._limit:
+                value = names.OTHER
+            else:
+                seen.add(value)
+            bounded[attribute] = value
+        return bounded
 
 
 class MetricsRecorder:
@@ -132,7 +136,7 @@ class MetricsRecorder:
         self._publish_errors = counter(own, names.METRIC_PUBLISH_ERRORS)
         self._jobs = counter(own, names.METRIC_JOBS)
         self._job_wait = histogram(own, names.METRIC_JOB_WAIT)
-        self._values = BoundedValues()
+        self._bounded = BoundedValues()
 
     def evaluated(
         self,
@@ -157,7 +161,7 @@ class MetricsRecorder:
             self._record_result(result, pipeline, target)
         for claim in distinct_claims(results):
             attributes = {
-                names.CLAIM_VERDICT: verdict(claim),
+                names.CLAIM_VERDICT: claim.verdict or UNVERIFIED,
                 **self._bounded({names.CLAIM_DECIDED_BY: claim.decided_by}),
             }
             self._claims.add(1, attributes | pipeline, context=target)
@@ -172,11 +176,19 @@ class MetricsRecorder:
                     names.PIPELINE_NAME: run.pipeline,
                 }
             )
-            for kind, tokens in _tokens(result.usage).items():
+            usage = result.usage
+            spent = {
+                "input": usage.input_tokens,
+                "output": usage.output_tokens,
+                "cache_read": usage.cache_read_tokens,
+                "cache_write": usage.cache_write_tokens,
+                "unsplit": usage.unsplit_tokens,
+            }
+            for kind, tokens in spent.items():
                 if tokens:
                     self._tokens.add(tokens, {names.TOKEN_TYPE: kind, **attributes})
-            if result.usage.cost_usd:
-                self._cost.add(result.usage.cost_usd, attributes)
+            if usage.cost_usd:
+                self._cost.add(usage.cost_usd, attributes)
 
     def agreed(self, first: str, second: str, *, route: str, share: float) -> None:
         """Record how often two judges of a cascade agree; never raises.
@@ -261,30 +273,15 @@ class MetricsRecorder:
             {names.EVALUATION_NAME: result.evaluator_name, names.EVALUATOR_ID: result.judge}
         )
         how: Attributes = {names.STATUS: result.status.value}
-        if (passed := label(result)) is not None:
-            how[names.EVALUATION_LABEL] = passed
-        self._evaluations.add(1, what | how, context=target)
         measured = score(result)
+        if measured is not None:
+            how[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
+        self._evaluations.add(1, what | how, context=target)
         # What a policy says about an answer without claims is not a measurement.
         if measured is not None and result.is_measured:
             self._score.record(measured, what, context=target)
         if result.duration is not None:
             self._duration.record(result.duration, what, context=target)
-
-    def _bounded(self, attributes: Mapping[str, str]) -> Attributes:
-        return {
-            name: self._values.value(name, value) for name, value in attributes.items() if value
-        }
-
-
-def _tokens(usage: JudgeUsage) -> dict[str, int]:
-    return {
-        "input": usage.input_tokens,
-        "output": usage.output_tokens,
-        "cache_read": usage.cache_read_tokens,
-        "cache_write": usage.cache_write_tokens,
-        "unsplit": usage.unsplit_tokens,
-    }
 
 
 class _Snapshot(Protocol):
