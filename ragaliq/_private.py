@@ -6,10 +6,18 @@ there.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
+from collections.abc import Callable
 from importlib import import_module
 
-__all__ = ["suppress_instrumentation_key", "working_folder"]
+__all__ = [
+    "is_loop_running",
+    "register_before_threads_end",
+    "suppress_instrumentation_key",
+    "working_folder",
+]
 
 
 def suppress_instrumentation_key() -> str:
@@ -24,3 +32,28 @@ def working_folder() -> str:
     """`os.getcwd()`, which touches no disk; `blockbuster` counts it among the calls that do."""
     found = getattr(import_module(os.name), "getcwd", os.getcwd)()
     return str(found)
+
+
+def is_loop_running() -> bool:
+    """Whether an event loop runs in this thread; the public function raises where none does."""
+    running = getattr(asyncio, "_get_running_loop", None)
+    if running is not None:
+        return running() is not None
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def register_before_threads_end(hook: Callable[[], object]) -> bool:
+    """Call `hook` when the main thread has ended and before executors are closed.
+
+    Returns:
+        False where Python has no such hook: `atexit` runs later.
+    """
+    register = getattr(threading, "_register_atexit", None)
+    if register is None:
+        return False
+    register(hook)
+    return True

@@ -19,14 +19,18 @@ def suppress() -> Iterator[None]:
     Judges are asked inside such a block, so that one built on LangChain or LlamaIndex is never
     taken for the application.
     """
-    token = _SUPPRESSED.set(True)
+    before, token = _SUPPRESSED.get(), None
     try:
+        token = _SUPPRESSED.set(True)
         yield
     finally:
-        # Left in another context than it was entered in, as web frameworks do with generators that
-        # span a request, there is nothing to undo: the value went with the context it was set in.
-        with undo_if_possible(ValueError):
-            _SUPPRESSED.reset(token)
+        if token is None:  # a signal came while it was set
+            _SUPPRESSED.set(before)
+        else:
+            # Left in another context than it was entered in, as web frameworks do with generators
+            # that span a request, there is nothing to undo: the value went with its context.
+            with undo_if_possible(ValueError):
+                _SUPPRESSED.reset(token)
 
 
 # Every step of every run asks: the variable's own method saves each of them a call.

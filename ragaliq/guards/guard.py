@@ -19,8 +19,7 @@ from ragaliq.errors import (
 )
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.guards.outcome import GuardResult
-from ragaliq.live.direct import RunDetails
-from ragaliq.live.monitor import Monitor
+from ragaliq.live.monitor import Monitor, RunDetails
 
 __all__ = ["Action", "Guard", "Step"]
 

@@ -1,10 +1,10 @@
 """Production traffic: sampled, queued and scored off the request path."""
 
 from ragaliq.core.suppression import is_suppressed, suppress
-from ragaliq.live.asgi import lifespan
+from ragaliq.live.lifespan import lifespan
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.open_run import OpenRun
-from ragaliq.live.sampling import (
+from ragaliq.live.run import OpenRun
+from ragaliq.live.sampling.rules import (
     FinishedRun,
     OnCondition,
     OnError,

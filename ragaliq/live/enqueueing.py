@@ -9,10 +9,9 @@ from inspect import signature
 from itertools import count
 
 from ragaliq.core.backoff import pause_before_retry
-from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.complaints import Complaints
-from ragaliq.live.job import Submission
+from ragaliq.live.run import Submission
 from ragaliq.live.stats import Tally
 from ragaliq.worker.executor import BrokerExecutor, JobExecutor, JobRefusedError
 from ragaliq.worker.message import Job
@@ -53,32 +52,18 @@ class Enqueueing:
         """Where runs go."""
         return self._executor.name
 
-    async def score(
-        self,
-        submission: Submission,
-        tally: Tally,
-        *,
-        returns_unjudged: bool = False,  # noqa: ARG002 - as in LiveScorer
-    ) -> None:
-        """Enqueue a run and count what became of it; raises nothing but a cancellation."""
+    async def score(self, submission: Submission, tally: Tally) -> None:
+        """Enqueue a run and count what became of it; `Engine` counts what is raised."""
+        job = submission.job()
+        chosen = job.run.metric_probabilities
+        metrics = [each for each in self._metrics if each in chosen or not chosen]
         try:
-            job = submission.job()
-            chosen = job.run.metric_probabilities
-            metrics = [each for each in self._metrics if each in chosen or not chosen]
             await self._publish(job, metrics, tally)
         except JobRefusedError as error:
             self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
-            tally.end("incomplete_run", error.reason)
-        except BaseException as error:
-            if is_being_cancelled():
-                tally.end("shutdown")
-                submission.settle("shutdown")
-                raise
-            self._complaints.add("a run could not be enqueued", error)
-            tally.end("incomplete_run", "internal_error")
+            submission.end("incomplete_run", error.reason)
         else:
-            tally.end("enqueued")
-            submission.settle("enqueued")
+            submission.end("enqueued")
 
     async def _publish(self, job: Job, metrics: Sequence[str], tally: Tally) -> None:
         for failures in count(1):
@@ -100,10 +85,9 @@ class Enqueueing:
         """Let go of the connection."""
         await self._executor.aclose()
 
-    def after_fork(self) -> Enqueueing:
-        """The same, with connections of its own."""
+    def restart_after_fork(self) -> None:
+        """In a forked child: connections of its own."""
         self._executor.after_fork()
-        return self
 
 
 def executor_at(given: object) -> JobExecutor | None:

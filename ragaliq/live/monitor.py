@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from collections.abc import Iterable
-from typing import Literal
-from uuid import UUID
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from types import TracebackType
+from typing import Literal, NoReturn, Self, TypedDict, Unpack
+from uuid import UUID, uuid4
 
 from ragaliq.core.checks import require_choice, require_positive
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.policy import ScoringPolicy
+from ragaliq.core.results import Evaluation
 from ragaliq.core.run import SpanTarget
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import ConfigurationError, NotEvaluated, RagaliqError
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
-from ragaliq.live.ending import EndingMonitor
-from ragaliq.live.engine import Engine, EngineSettings
+from ragaliq.live.engine import Engine, EngineSettings, ResultCallback
 from ragaliq.live.enqueueing import Enqueueing, executor_at, leave_to_workers
-from ragaliq.live.inline import InlineMode
-from ragaliq.live.job import Framework
-from ragaliq.live.lifecycle import watch_process
-from ragaliq.live.open_run import OpenRun
-from ragaliq.live.reporting import ResultCallback
-from ragaliq.live.sampling import Sampler, Sampling
-from ragaliq.live.scoring import LiveScorer
-from ragaliq.records.sinks import SinkSet, SinkSpec
+from ragaliq.live.lifecycle import Sweepable, watch_process
+from ragaliq.live.lifespan import Capture, settled_at_end
+from ragaliq.live.run import Framework, InlineMode, OpenRun, Receipt, Submission
+from ragaliq.live.sampling.rules import Choice, Sampling
+from ragaliq.live.sampling.sampler import Sampler
+from ragaliq.live.stats import MonitorStats
+from ragaliq.records.sinks import SinkSet, SinkSpec, in_turn
 from ragaliq.scoring.execution import Executor
 from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget
@@ -35,19 +40,44 @@ from ragaliq.scoring.scorer import Limits, Scorer
 from ragaliq.scoring.settings import chosen_judge, read_settings
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions, current_span_target
+from ragaliq.telemetry.providers import providers_in_use
 from ragaliq.worker.executor import JobExecutor
 
-__all__ = ["Monitor"]
+__all__ = ["Monitor", "RunDetails"]
 
 logger = logging.getLogger(__name__)
 
+_DEFAULT_TIMEOUT = 30.0
+_REQUESTED = Choice(reason="requested")
+_AWAITED = 2  # before what a rule chose: somebody waits
+# Seconds a process may take to end without saying why: the embedded judge takes one to start.
+_UNNOTICED = 2.0
 
-class Monitor(EndingMonitor):
+
+class RunDetails(TypedDict, total=False):
+    """Where an answer comes from; everything may be left out.
+
+    Attributes:
+        target: The span to link to; by default the current one.
+        pipeline: The application's name for the chain.
+        run_id: The run's id; a new one by default.
+        session_id: The conversation, when the application names it.
+        framework: The framework that ran it.
+    """
+
+    target: SpanTarget | None
+    pipeline: str
+    run_id: str | None
+    session_id: str | None
+    framework: Framework
+
+
+class Monitor:
     """Scores a sample of live answers off the request path.
 
     Everything a request touches (`begin`, `submit`, a ticket's end) takes microseconds, never
     blocks and never raises. Judging happens on one daemon thread with its own event loop, which
-    starts with the first run and starts anew in forked children. At exit the monitor waits up to
+    starts with the first run, and once more in forked children. At exit the monitor waits up to
     `exit_timeout` seconds for what is queued.
 
     Args:
@@ -140,14 +170,14 @@ class Monitor(EndingMonitor):
         self._emitter = emitter = Emitter(content, telemetry)
         self._exit_timeout = exit_timeout
         self.judge: LLMJudge | None = None  # workers elsewhere have one of their own
-        scorer: LiveScorer | Enqueueing
+        scorer: Scorer | Enqueueing
         if (elsewhere := executor_at(executor)) is not None:
             leave_to_workers(given, Monitor)
             scorer = Enqueueing(elsewhere, metrics, failed=emitter.metrics.publish_failed)
             self._sinks = SinkSet(())
         else:
             self.judge = chosen_judge(settings, judge, calibration)
-            judging = Scorer(
+            scorer = Scorer(
                 self.judge,
                 self.evaluators,
                 deadline=deadline,
@@ -157,8 +187,7 @@ class Monitor(EndingMonitor):
                 telemetry=emitter,
                 sinks=sinks,
             )
-            self._sinks = judging.sinks
-            scorer = LiveScorer(judging)
+            self._sinks = scorer.sinks
         self._engine = Engine(
             EngineSettings(
                 scorer=scorer,
@@ -204,13 +233,11 @@ class Monitor(EndingMonitor):
             decision = self._sampler.begin(run_id, pipeline)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
-            tally.start()
-            tally.end("incomplete_run", "internal_error")
+            tally.start().end("incomplete_run", "internal_error")
             return None
         if decision is None:
             tally.sampled_out()
             return None
-        tally.start()
         return OpenRun(
             str(run_id),
             pipeline=pipeline,
@@ -252,3 +279,275 @@ class Monitor(EndingMonitor):
             Whether a run will be evaluated for it, which nothing had chosen so far.
         """
         return self._enabled and self._sampler.feedback(str(run_id), value)
+
+    # --- results that somebody waits for -------------------------------------------------------
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether the monitor evaluates anything at all."""
+        return self._enabled
+
+    def evaluate(
+        self,
+        case: RAGTestCase | CaseDraft,
+        *,
+        timeout: float = _DEFAULT_TIMEOUT,
+        **run: Unpack[RunDetails],
+    ) -> Evaluation:
+        """Evaluate an answer now and wait for the result.
+
+        The run takes the way of every other: queue, budgets, judge, telemetry, `on_result`; it is
+        counted once. Only sampling is left out.
+
+        Args:
+            case: Question, context and answer.
+            timeout: Seconds to wait; a run that takes longer is scored and counted all the same.
+            **run: Where the answer comes from; see `RunDetails`.
+
+        Raises:
+            EvaluationTimeout: There is no result within `timeout` seconds.
+            NotEvaluated: There will be none; `reason` says why.
+            BudgetExceeded: A budget left no room for it.
+            ConfigurationError: The monitor's runs are judged by workers elsewhere.
+            RuntimeError: Called on the monitor's own thread, from `on_result` for instance, where
+                it would wait for itself; use `await monitor.aevaluate(...)` there.
+        """
+        if self._engine.worker.is_current_thread:
+            raise RuntimeError(
+                "monitor.evaluate() was called on the monitor's own thread and would wait for "
+                "itself; make on_result a coroutine function and use `await monitor.aevaluate()`"
+            )
+        submission, receipt = self._submission(case, run)
+        self._enqueue(submission)
+        return receipt.wait(timeout)
+
+    async def aevaluate(
+        self,
+        case: RAGTestCase | CaseDraft,
+        *,
+        timeout: float = _DEFAULT_TIMEOUT,  # noqa: ASYNC109 - as in evaluate
+        **run: Unpack[RunDetails],
+    ) -> Evaluation:
+        """`evaluate` without blocking the event loop; may also be awaited in `on_result`.
+
+        What is evaluated from inside `on_result` is not reported to it again.
+        """
+        submission, receipt = self._submission(case, run)
+        engine = self._engine
+        if engine.worker.is_current_thread:
+            # Every lane may be waiting for a callback like this one: queued, it would never start.
+            engine.score_now(submission)
+        else:
+            self._enqueue(submission)
+        return await receipt.await_result(timeout)
+
+    async def result(
+        self,
+        run_id: object = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - as in evaluate
+    ) -> Evaluation | None:
+        """The result of a run of an inline monitor, waiting for it without blocking the loop.
+
+        Args:
+            run_id: The framework's id of the run; by default the latest run of this task.
+            timeout: Seconds to wait; by default `inline_timeout`.
+
+        Returns:
+            The result; None for a run that is unknown (sampled out, or one of more than 1,000 runs
+            or 64 MiB of text ago), could not be evaluated, or takes too long.
+        """
+        inline = self._engine.inline
+        receipt = None if inline is None else inline.find(None if run_id is None else str(run_id))
+        if inline is None or receipt is None:
+            return None
+        try:
+            return await receipt.await_result(inline.timeout if timeout is None else timeout)
+        except RagaliqError:
+            return None
+
+    @property
+    def last_result(self) -> Evaluation | None:
+        """The result of this thread's or task's latest run, if it is there; inline mode only."""
+        inline = self._engine.inline
+        receipt = None if inline is None else inline.find(None)
+        return None if receipt is None else receipt.result
+
+    def capture(self, *, timeout: float = 10.0) -> Capture:
+        """A block, `with` or `async with`, for handlers that are frozen when they return.
+
+        Leaving it waits up to `timeout` seconds until every run is evaluated, then has
+        OpenTelemetry's providers send what they hold. It never raises.
+        """
+        return Capture(self, timeout=timeout, providers=providers_in_use(self._emitter.options))
+
+    def lifespan(
+        self,
+        app: object = None,  # noqa: ARG002 - what an ASGI framework passes
+        *,
+        timeout: float | None = None,
+    ) -> AbstractAsyncContextManager[None]:
+        """For `FastAPI(lifespan=monitor.lifespan)`: evaluates and sends everything at the end.
+
+        Servers end by the signal that stopped them, which runs no exit code: the end of the
+        lifespan, after the last request, is the last moment at which anything can be done. The
+        event loop is not blocked meanwhile. For an application with a lifespan of its own there
+        is `ragaliq.lifespan`.
+
+        Args:
+            app: The application; not looked at.
+            timeout: Seconds to wait for the evaluations; by default the monitor's `exit_timeout`.
+                What is left then is counted `shutdown`, and the monitor is closed.
+        """
+        return settled_at_end(self, timeout=self._exit_timeout if timeout is None else timeout)
+
+    def flush(self, timeout: float = 30.0) -> bool:
+        """Wait until every run accepted so far is evaluated; later ones are not waited for.
+
+        Returns:
+            False when `timeout` seconds were not enough, or when called from `on_result`.
+        """
+        self._engine.sweeps.hand_over()
+        return in_turn(timeout, self._engine.worker.flush, self._sinks.flush)
+
+    async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
+        """`flush` without blocking the event loop."""
+        return await asyncio.to_thread(self.flush, timeout)
+
+    def _submission(
+        self, case: RAGTestCase | CaseDraft, run: RunDetails
+    ) -> tuple[Submission, Receipt]:
+        if not self._enabled:
+            raise NotEvaluated("disabled")
+        if self._engine.enqueues:
+            raise ConfigurationError(
+                "this monitor's runs are judged by workers elsewhere: results do not come back to "
+                "be waited for; use a monitor with executor='thread' or 'process'"
+            )
+        receipt = Receipt()
+        submission = Submission(
+            case=case,
+            run_id=run.get("run_id") or uuid4().hex,
+            pipeline=run.get("pipeline", ""),
+            framework=run.get("framework", ""),
+            entry=self._engine.tally.start(),
+            target=run.get("target") or current_span_target(),
+            session_id=run.get("session_id"),
+            response_id=None,
+            ended_at=time.time(),
+            choice=_REQUESTED,
+            receipt=receipt,
+            priority=_AWAITED,
+        )
+        return submission, receipt
+
+    def _enqueue(self, submission: Submission) -> None:
+        try:
+            self._engine.submit(submission)
+        except RuntimeError:  # no thread can be started
+            submission.end("incomplete_run", "internal_error")
+
+    # --- the ends -----------------------------------------------------------------------------
+
+    def close(self, timeout: float = 30.0) -> bool:
+        """Evaluate what is queued, at most for `timeout` seconds, then stop for good.
+
+        Runs left over are counted `shutdown`. Called from `on_result` it cannot wait: no more runs
+        are accepted, and those in the queue are still evaluated.
+
+        Returns:
+            Whether everything was evaluated.
+        """
+        if self._engine.worker.is_current_thread:
+            return self._stop_judging(0.0)  # the sinks are still needed for what is queued
+        # A write to a disk has its chance even when the judge took all the time there was.
+        return in_turn(timeout, self._stop_judging, self._sinks.close, at_least=0.25)
+
+    def _stop_judging(self, timeout: float) -> bool:
+        self._engine.sweeps.hand_over()
+        self._sampler.close()
+        return self._engine.close(timeout)
+
+    def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
+        """Sweep something on the worker's thread, in `delay` seconds or sooner; for adapters.
+
+        Returns:
+            False when it will not be done: the monitor is off or closed.
+        """
+        return self._enabled and self._engine.sweeps.add(delay, sweepable)
+
+    def flush_at_exit(self) -> None:
+        """Wait for what is queued; called when the main thread has ended."""
+        unnoticed = min(self._exit_timeout, _UNNOTICED)
+        if self.flush(unnoticed):
+            return
+        left = self._exit_timeout - unnoticed
+        if left > 0:
+            logger.warning(
+                "the process waits for %d runs to be evaluated and %d results to be stored, %g s "
+                "more at most; Ctrl-C ends it now",
+                self._engine.worker.undone,
+                sum(sink.pending for sink in self._sinks.stats().values()),
+                left,
+            )
+        if left <= 0 or not self.flush(left):
+            self.give_up_at_exit()
+
+    def close_at_exit(self) -> None:
+        """Close within `exit_timeout`; called when the interpreter ends."""
+        self.close(self._exit_timeout)
+
+    def give_up_at_exit(self) -> None:
+        """Close without waiting, and say what is lost; called when the user will not wait."""
+        before = self.stats()
+        self.close(0.0)
+        after = self.stats()
+        runs = after.outcomes.get("shutdown", 0) - before.outcomes.get("shutdown", 0)
+        records = _dropped(after) - _dropped(before)
+        if runs or records:
+            logger.warning(
+                "lost at the end of the process: %d runs not evaluated (counted as shutdown), %d "
+                "results not stored (counted as dropped)",
+                runs,
+                records,
+            )
+
+    def restart_after_fork(self) -> None:
+        """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
+        self._engine = self._engine.after_fork()
+        self._sampler.restart()
+        self._emitter.watch(self._engine.worker, self._engine.tally)
+
+    def stats(self) -> MonitorStats:
+        """What became of every run so far."""
+        sampling = self._sampler.counts()
+        return replace(self._engine.stats(), sampling=sampling, sinks=self._sinks.stats())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Monitors are handed around inside chains, which frameworks copy: a copy is the same monitor.
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        kind = type(self).__name__
+        raise TypeError(
+            f"a {kind} has a thread and a queue and cannot be pickled or sent to another process; "
+            f"build one there, for instance in the worker's initializer"
+        )
+
+
+def _dropped(stats: MonitorStats) -> int:
+    return sum(sink.dropped for sink in stats.sinks.values())

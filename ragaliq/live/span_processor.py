@@ -23,7 +23,7 @@ from ragaliq.core.suppression import is_suppressed
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.open_run import OpenRun
+from ragaliq.live.run import OpenRun
 from ragaliq.live.span_units import (
     Copied,
     Kept,

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
-from ragaliq.live.job import Framework
-from ragaliq.live.open_run import OpenRun
+from ragaliq.live.run import Framework, OpenRun
 from ragaliq.traces import SpanEvent, TraceSpan
 from ragaliq.traces.conventions import (
     LANGCHAIN_SCOPES,

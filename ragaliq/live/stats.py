@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,7 +15,7 @@ from ragaliq.scoring.limits.breaker import BreakerState
 from ragaliq.scoring.limits.budget import BudgetLine
 from ragaliq.scoring.limits.fleet import StorageState
 
-__all__ = ["MonitorStats", "Outcome", "Tally"]
+__all__ = ["Entry", "MonitorStats", "Outcome", "Tally"]
 
 Outcome = Literal[
     "evaluated",
@@ -85,48 +85,90 @@ class MonitorStats:
     restarts: int = 0
 
 
+class Entry:
+    """A run's place in the books, from its start to its one outcome.
+
+    Let go without an outcome, since whoever followed the run is gone or was interrupted (a handler
+    that was made for one request, Ctrl-C in the middle of `submit`), it counts as `abandoned`.
+
+    Attributes:
+        is_pending: Whether it was counted and has no outcome yet.
+    """
+
+    __slots__ = ("_tally", "is_pending")
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self.is_pending = False
+
+    def end(self, outcome: Outcome, reason: str = "") -> None:
+        """The run has ended; `reason` says why it is incomplete. Only the first end counts."""
+        self._tally.end(self, outcome, reason)
+
+    def withdraw(self) -> None:
+        """Take the run out of the books: it is counted elsewhere."""
+        self._tally.withdraw(self)
+
+    def __del__(self) -> None:
+        # What a forked child lets go of runs on in its parent.
+        try:
+            if self.is_pending and self._tally.is_of_this_process():
+                self._tally.end(self, "incomplete_run", "abandoned")
+        except Exception:  # noqa: BLE001, S110 - the interpreter may be half gone
+            pass
+
+
 class Tally:
-    """Thread-safe counters behind `MonitorStats`."""
+    """Thread-safe counters behind `MonitorStats`.
+
+    Pending runs are counted by themselves, and what started is the sum: the books add up whatever
+    happens. An exception from a signal (Ctrl-C, a time limit of Celery's) may come between any two
+    lines, so what belongs together changes in one.
+    """
 
     def __init__(self) -> None:
         # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
         # which may run on this thread while it holds the lock.
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._started = 0
+        self._pending = 0
         self._sampled_out = 0  # beside the outcomes: most runs of most applications end so
-        self._outcomes: Counter[str] = Counter()
-        self._incomplete: Counter[str] = Counter()
         self._without_context: Counter[str] = Counter()
+        self._ended: defaultdict[tuple[Outcome, str], int] = defaultdict(int)
         self._evaluations: dict[str, Counter[str]] = {}
         self._usage = JudgeUsage()
         self._unjudged = 0
         self._callback_errors = self._callback_timeouts = self._publish_errors = 0
 
-    def start(self) -> None:
+    def start(self) -> Entry:
         """A run has begun."""
+        entry = Entry(self)
         with self._lock:
-            self._started += 1
+            entry.is_pending, self._pending = True, self._pending + 1
+        return entry
 
     def sampled_out(self) -> None:
         """A run has begun that will not be evaluated; the same as its start and its end."""
         with self._lock:
             self._sampled_out += 1
 
-    def withdraw(self) -> None:
+    def withdraw(self, entry: Entry) -> None:
         """A run that has begun is counted elsewhere."""
         with self._lock:
-            self._started -= 1
+            if entry.is_pending:
+                entry.is_pending, self._pending = False, self._pending - 1
 
-    def end(self, outcome: Outcome, reason: str = "") -> None:
-        """A run has ended; `reason` says why it is incomplete."""
+    def end(self, entry: Entry, outcome: Outcome, reason: str = "") -> None:
+        """A run has ended; `reason` says why it is incomplete. Only the first end counts."""
+        how, ended = (outcome, reason), self._ended
         with self._lock:
-            self._outcomes[outcome] += 1
-            if outcome == "incomplete_run":
-                self._incomplete[reason] += 1
+            left = self._pending - 1
+            if entry.is_pending:
+                entry.is_pending, self._pending, ended[how] = False, left, ended[how] + 1
 
     def evaluated(
         self,
+        entry: Entry,
         results: Mapping[str, EvaluationResult],
         outcome: Outcome,
         *,
@@ -136,13 +178,14 @@ class Tally:
         """A run has been evaluated.
 
         Args:
+            entry: Its place in the books.
             results: By metric.
             outcome: How it ended.
             unjudged: Whether it was kept from the judge.
             no_context: Why its case has no context, if it has none.
         """
         with self._lock:
-            self._outcomes[outcome] += 1
+            self.end(entry, outcome)
             if no_context:
                 self._without_context[no_context] += 1
             self._unjudged += unjudged
@@ -181,15 +224,20 @@ class Tally:
 
     def snapshot(self) -> MonitorStats:
         """The counts now."""
+        outcomes: Counter[str] = Counter()
+        incomplete: Counter[str] = Counter()
         with self._lock:
-            outcomes = dict(self._outcomes)
+            for (outcome, reason), count in self._ended.items():
+                outcomes[outcome] += count
+                if outcome == "incomplete_run":
+                    incomplete[reason] += count
             if self._sampled_out:
-                outcomes["sampled_out"] = outcomes.get("sampled_out", 0) + self._sampled_out
+                outcomes["sampled_out"] += self._sampled_out
             return MonitorStats(
-                started=self._started + self._sampled_out,
-                pending=self._started - self._outcomes.total(),
-                outcomes=outcomes,
-                incomplete=dict(self._incomplete),
+                started=self._pending + outcomes.total(),
+                pending=self._pending,
+                outcomes=dict(outcomes),
+                incomplete=dict(incomplete),
                 without_context=dict(self._without_context),
                 evaluations={name: dict(counts) for name, counts in self._evaluations.items()},
                 usage=self._usage,

@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import Counter
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from ragaliq.core.sync import LoopThread
-from ragaliq.live.job import Submission
-from ragaliq.live.queue import RunQueue, WaitingRun
+from ragaliq.live.run import Submission
 
-__all__ = ["Refusal", "Worker"]
+__all__ = ["Refusal", "RunQueue", "WaitingRun", "Worker"]
 
 Refusal = Literal["queue_full", "shutdown"]
 
@@ -54,10 +54,10 @@ class Worker:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._lanes: set[asyncio.Task[None]] = set()
-        self._active = 0
-        # Jobs that are not done, by the epoch they came in. Each `flush` ends an epoch and waits
-        # for it and those before, so that jobs which come later do not keep it waiting.
-        self._undone: Counter[int] = Counter()
+        self._is_woken = False
+        # Each `flush` ends an epoch and waits for the jobs of it and of those before, so that jobs
+        # which come later do not keep it waiting.
+        self._working: set[WaitingRun] = set()
         self._epoch = 0
         self._closed = self._given_up = False
 
@@ -71,16 +71,15 @@ class Worker:
         with self._lock:
             if self._closed:
                 return "shutdown"
-            # The loop is woken only for a new lane: a busy lane takes the next job by itself. Woken
-            # first, so that a job which is in the queue will be done.
-            if self._active < self._concurrency:
-                self._loop = loop = self._thread.loop()
-                loop.call_soon_threadsafe(self._open_lane)
-                self._active += 1
+            # First: where there is no thread nothing may be queued.
+            self._loop = loop = self._thread.loop()
             displaced = self._queue.put(WaitingRun(job, size, self._epoch))
             if displaced is None:
                 return "queue_full"
-            self._undone[self._epoch] += 1
+            # The loop is woken only for a new lane: a busy lane takes the next job by itself.
+            if not self._is_woken and len(self._lanes) < self._concurrency:
+                loop.call_soon_threadsafe(self._open_lanes)
+                self._is_woken = True
         for run in displaced:
             self._drop(run, "queue_full")
         return None
@@ -119,7 +118,7 @@ class Worker:
     def undone(self) -> int:
         """Jobs waiting in the queue or being done."""
         with self._lock:
-            return self._undone.total()
+            return len(self._queue) + len(self._working)
 
     @property
     def queued_bytes(self) -> int:
@@ -187,42 +186,42 @@ class Worker:
         with self._changed:
             last = self._epoch
             self._epoch += 1
+            if self._queue and self._loop is not None and not self._lanes:
+                # Whoever queued the job may have been interrupted before it woke the loop.
+                with suppress(RuntimeError):  # closed already
+                    self._loop.call_soon_threadsafe(self._open_lanes)
             return self._changed.wait_for(lambda: self._is_done(last), timeout)
 
     def _is_done(self, last: int) -> bool:
-        if not self._undone:
-            return not self._active  # lanes are about to end, and hold what they worked with
-        return all(epoch > last for epoch in self._undone)
-
-    def _done(self, run: WaitingRun) -> None:
-        with self._changed:
-            self._undone[run.epoch] -= 1
-            if not self._undone[run.epoch]:
-                del self._undone[run.epoch]
-                self._changed.notify_all()
+        if not self._queue and not self._working:
+            return not self._lanes  # they are about to end, and hold what they worked with
+        return not self._queue.holds_up_to(last) and all(run.epoch > last for run in self._working)
 
     def _drop(self, run: WaitingRun, reason: Refusal) -> None:
         self._dropped(run.submission, reason)
-        self._done(run)
+        with self._changed:
+            self._changed.notify_all()
 
-    def _open_lane(self) -> None:
-        lane = asyncio.ensure_future(self._drain())
-        self._lanes.add(lane)
-        lane.add_done_callback(self._lane_ended)
+    # --- on the worker's thread ---------------------------------------------------------------
+
+    def _open_lanes(self) -> None:
+        with self._changed:
+            self._is_woken = False
+            wanted = min(len(self._queue), self._concurrency - len(self._lanes))
+            for _ in range(wanted):
+                lane = asyncio.ensure_future(self._drain())
+                self._lanes.add(lane)
+                lane.add_done_callback(self._lane_ended)
 
     def _lane_ended(self, lane: asyncio.Task[None]) -> None:
-        self._lanes.discard(lane)
         if not lane.cancelled():
             # Asked for, or asyncio would log what was raised, the application's text included.
             lane.exception()
         with self._changed:
+            self._lanes.discard(lane)
             # A job may have been queued after the lane found nothing and before it ended.
-            reopen = bool(self._queue)
-            if not reopen:
-                self._active -= 1
-                self._changed.notify_all()
-        if reopen:
-            self._open_lane()
+            self._open_lanes()
+            self._changed.notify_all()
 
     def _cancel_lanes(self) -> None:
         for lane in list(self._lanes):
@@ -233,8 +232,124 @@ class Worker:
             try:
                 await self._handle(run.submission)
             finally:
-                self._done(run)
+                with self._changed:
+                    self._working.discard(run)
+                    self._changed.notify_all()
 
     def _next(self) -> WaitingRun | None:
         with self._changed:
-            return self._queue.take()
+            run = self._queue.take()
+            if run is not None:
+                self._working.add(run)
+            return run
+
+
+class WaitingRun(NamedTuple):
+    """A run in the queue.
+
+    Attributes:
+        submission: The run.
+        size: Bytes its texts take.
+        epoch: Which calls of `flush` wait for it; see `Worker`.
+    """
+
+    submission: Submission
+    size: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class _Level:
+    """The waiting runs of one priority, oldest first."""
+
+    runs: deque[WaitingRun] = field(default_factory=deque)
+    size: int = 0
+
+
+class RunQueue:
+    """Runs in the order in which they are to be judged; not safe for threads by itself.
+
+    Within a priority, first come is first served. A run that finds the queue full takes the place
+    of the newest ones of the lowest priority below its own.
+
+    Args:
+        max_runs: Runs that may wait.
+        max_bytes: Bytes their texts may take together.
+    """
+
+    def __init__(self, *, max_runs: int, max_bytes: int) -> None:
+        self._max_runs = max_runs
+        self._max_bytes = max_bytes
+        self._levels: dict[int, _Level] = {}
+
+    def __len__(self) -> int:
+        return sum(len(level.runs) for level in self._levels.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes the texts of all runs take."""
+        return sum(level.size for level in self._levels.values())
+
+    def put(self, run: WaitingRun) -> list[WaitingRun] | None:
+        """Add a run.
+
+        Returns:
+            The runs that lost their place to it, or None when there is no room for it.
+        """
+        priority = run.submission.priority
+        displaced: list[WaitingRun] | None = []
+        if not self._fits(run, len(self), self.size):
+            displaced = self._make_room(run, priority)
+            if displaced is None:
+                return None
+        level = self._levels.get(priority)
+        if level is None:
+            level = self._levels[priority] = _Level()
+        # In one line: an exception from a signal may come between two.
+        _, level.size = level.runs.extend((run,)), level.size + run.size  # type: ignore[func-returns-value]
+        return displaced
+
+    def holds_up_to(self, epoch: int) -> bool:
+        """Whether a run of this epoch or an earlier one waits."""
+        # A level's runs came one after the other: its first one is of its earliest epoch.
+        return any(level.runs[0].epoch <= epoch for level in self._levels.values() if level.runs)
+
+    def take(self) -> WaitingRun | None:
+        """Remove and return the run that is next."""
+        waiting = [priority for priority, level in self._levels.items() if level.runs]
+        return self._remove(max(waiting), newest=False) if waiting else None
+
+    def clear(self) -> list[WaitingRun]:
+        """Remove and return all runs."""
+        taken = []
+        while (run := self.take()) is not None:
+            taken.append(run)
+        return taken
+
+    def _make_room(self, run: WaitingRun, priority: int) -> list[WaitingRun] | None:
+        below = sorted(level for level in self._levels if level < priority)
+        count = len(self) - sum(len(self._levels[level].runs) for level in below)
+        size = self.size - sum(self._levels[level].size for level in below)
+        if not self._fits(run, count, size):
+            return None
+        displaced = []
+        while not self._fits(run, len(self), self.size):
+            lowest = next(level for level in below if self._has(level))
+            displaced.append(self._remove(lowest, newest=True))
+        return displaced
+
+    def _has(self, priority: int) -> bool:
+        level = self._levels.get(priority)
+        return level is not None and bool(level.runs)
+
+    def _fits(self, run: WaitingRun, count: int, size: int) -> bool:
+        return count < self._max_runs and size + run.size <= self._max_bytes
+
+    def _remove(self, priority: int, *, newest: bool) -> WaitingRun:
+        level = self._levels[priority]
+        run = level.runs[-1 if newest else 0]
+        remove = level.runs.pop if newest else level.runs.popleft
+        _, level.size = remove(), level.size - run.size  # in one line, as above
+        if not level.runs:
+            del self._levels[priority]
+        return run

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from importlib import import_module
 from pathlib import Path
 
@@ -21,3 +23,22 @@ def test_instrumentations_know_the_key_by_which_they_are_suppressed():
 
     with suppress_instrumentation():
         assert context.get_value(_private.suppress_instrumentation_key()) is True
+
+
+async def test_asyncio_says_whether_a_loop_runs_without_raising(monkeypatch):
+    assert callable(asyncio._get_running_loop)
+    assert _private.is_loop_running()
+    monkeypatch.delattr(asyncio, "_get_running_loop")
+    assert _private.is_loop_running()
+
+
+def test_where_no_loop_runs_it_says_so(monkeypatch):
+    assert not _private.is_loop_running()
+    monkeypatch.delattr(asyncio, "_get_running_loop")
+    assert not _private.is_loop_running()
+
+
+def test_threading_has_a_hook_before_its_executors_end(monkeypatch):
+    assert callable(threading._register_atexit)
+    monkeypatch.delattr(threading, "_register_atexit")
+    assert not _private.register_before_threads_end(print)

@@ -27,7 +27,7 @@ from ragaliq import (
     Monitor,
     RAGTestCase,
 )
-from ragaliq.live.job import Submission
+from ragaliq.live.run import Submission
 from ragaliq.testing import ScriptedJudge
 
 CASES = [
@@ -137,13 +137,13 @@ class Accounts(RuleBasedStateMachine):
     @rule(priority=st.integers(0, 3), case=st.sampled_from(CASES))
     def submit_with_priority(self, priority, case):
         self.started += 1
-        self.monitor._engine.tally.start()
         self.monitor._engine.submit(
             Submission(
                 case=case,
                 run_id=self.name(),
                 pipeline="",
                 framework="",
+                entry=self.monitor._engine.tally.start(),
                 target=None,
                 session_id=None,
                 response_id=None,

@@ -9,18 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq import CaseDraft
-from ragaliq.live.job import Submission
-from ragaliq.live.queue import RunQueue, WaitingRun
-from ragaliq.live.sampling.choice import Choice
+from ragaliq.live.run import Submission
+from ragaliq.live.sampling.rules import Choice
+from ragaliq.live.stats import Tally
+from ragaliq.live.worker import RunQueue, WaitingRun
 from ragaliq.testing import ScriptedJudge
 
 
-def waiting(name, *, priority=0, size=1):
+def waiting(name, *, priority=0, size=1, tally=None):
     submission = Submission(
         case=CaseDraft(id=name, query="q", passages=[], response="r"),
         run_id=name,
         pipeline="",
         framework="",
+        entry=(tally or Tally()).start(),
         target=None,
         session_id=None,
         response_id=None,
@@ -115,8 +117,8 @@ def test_a_run_that_lost_its_place_is_counted_and_the_important_one_is_judged_fi
     )
 
     def submit(name, priority=0):
-        monitor._engine.tally.start()
-        return monitor._engine.submit(waiting(name, priority=priority).submission)
+        tally = monitor._engine.tally
+        return monitor._engine.submit(waiting(name, priority=priority, tally=tally).submission)
 
     assert submit("running")
     assert entered.wait(5.0)

@@ -8,7 +8,7 @@ import weakref
 from threading import Event
 
 from ragaliq import Monitor
-from ragaliq.live.sweeps import Sweeps
+from ragaliq.live.lifecycle import Sweeps
 from ragaliq.testing import ScriptedJudge
 
 

@@ -11,9 +11,8 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 
 from ragaliq import Monitor, RAGTestCase
-from ragaliq.live.queue import RunQueue
 from ragaliq.live.stats import Outcome, Tally
-from ragaliq.live.worker import Worker
+from ragaliq.live.worker import RunQueue, Worker
 from ragaliq.telemetry.metrics import RunReadings
 from ragaliq.testing import ScriptedJudge
 

@@ -1,18 +1,84 @@
-"""Rules that choose runs for what they are, beside the rate that chooses them by chance."""
+"""What an application may say about sampling: rates, a cap, and rules about finished runs."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection
-from dataclasses import KW_ONLY, dataclass
-from typing import Literal, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Literal, Protocol, Self
 
 from ragaliq.core.checks import require_positive
+from ragaliq.core.draft import CaseDraft
+from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.sampling.finished import FinishedRun
 
-__all__ = ["OnCondition", "OnError", "OnFeedback", "OnLowScore", "OnTag", "SamplingRule"]
+__all__ = [
+    "Choice",
+    "FinishedRun",
+    "OnCondition",
+    "OnError",
+    "OnFeedback",
+    "OnLowScore",
+    "OnTag",
+    "Sampling",
+    "SamplingRule",
+    "require_rate",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """What a rule may look at: a run with its answer, before it is decided whether to judge it.
+
+    Attributes:
+        case: Question, context and answer, as the adapter or the application handed them in.
+        run_id: The framework's id of the run.
+        pipeline: The application's name for the chain.
+        session_id: The conversation, when the application names it.
+    """
+
+    case: RAGTestCase | CaseDraft
+    run_id: str
+    pipeline: str
+    session_id: str | None
+
+    @property
+    def query(self) -> str:
+        """The user's question."""
+        return self.case.query
+
+    @property
+    def response(self) -> str:
+        """The application's answer."""
+        return self.case.response
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """The run's labels."""
+        return self.case.tags
+
+    @property
+    def contexts(self) -> list[str]:
+        """The retrieved texts, in rank order."""
+        if isinstance(self.case, CaseDraft):
+            return [passage.text for passage in self.case.context]
+        return self.case.context_texts
+
+    @property
+    def scores(self) -> list[float]:
+        """The retriever's scores, of the passages that have one."""
+        if isinstance(self.case, CaseDraft):
+            scores = [passage.score for passage in self.case.context]
+        else:
+            chunks = [each for each in self.case.context if isinstance(each, ContextChunk)]
+            scores = [chunk.score for chunk in chunks]
+        return [score for score in scores if score is not None]
+
+    @property
+    def had_errors(self) -> bool:
+        """Whether something in the run failed that a retry, a fallback or a model made up for."""
+        return isinstance(self.case, CaseDraft) and self.case.had_errors
 
 
 class SamplingRule(Protocol):
@@ -157,3 +223,118 @@ class OnFeedback:
 def _require_number(owner: str, below: object) -> None:
     if not isinstance(below, int | float) or math.isnan(below):
         raise ConfigurationError(f"{owner}: below must be a number, got {below!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Which runs are evaluated, and with which metrics.
+
+    A metric's rate in a pipeline is the lower of the two where both have a rate of their own, the
+    one that is given where one has, and `rate` where neither has.
+
+    Args:
+        rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`, else 1.0.
+        pipelines: Rates of pipelines, by name.
+        evaluators: Rates of metrics, by name.
+        rules: What is evaluated beside the rate; a run that matches several things has the highest
+            of their probabilities. Rules need the end of a run, so every run is followed.
+        max_per_minute: Runs this process evaluates in a minute at most; where there would be more,
+            every chance is lowered, and what is recorded is the lowered one.
+
+    Raises:
+        ConfigurationError: A value is out of its range, or two rules have one name.
+    """
+
+    rate: float | None = None
+    pipelines: Mapping[str, float] = field(default_factory=dict)
+    evaluators: Mapping[str, float] = field(default_factory=dict)
+    rules: Sequence[SamplingRule] = ()
+    max_per_minute: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rate is not None:
+            require_rate("Sampling: rate", self.rate)
+        for what in ("pipelines", "evaluators"):
+            for name, rate in getattr(self, what).items():
+                require_rate(f"Sampling: {what}[{name!r}]", rate)
+        if self.max_per_minute is not None and not (
+            isinstance(self.max_per_minute, int) and self.max_per_minute > 0
+        ):
+            raise ConfigurationError(
+                f"Sampling: max_per_minute must be a whole number above 0, "
+                f"got {self.max_per_minute!r}"
+            )
+        _check_rules(self.rules)
+
+    @classmethod
+    def everything(cls) -> Self:
+        """Every run with every metric, for tests."""
+        return cls(rate=1.0)
+
+    @classmethod
+    def nothing(cls) -> Self:
+        """No run at all, for tests; unlike a monitor that is off, it still counts."""
+        return cls(rate=0.0)
+
+    def require(self, metrics: Collection[str]) -> None:
+        """Check that the evaluators named are there.
+
+        Raises:
+            ConfigurationError: One is not.
+        """
+        unknown = sorted(set(self.evaluators) - set(metrics))
+        if unknown:
+            raise ConfigurationError(
+                f"Sampling: evaluators names {', '.join(unknown)}, but the monitor measures "
+                f"{', '.join(metrics)}"
+            )
+
+
+def require_rate(what: str, rate: object) -> None:
+    """Refuse what is no share.
+
+    Raises:
+        ConfigurationError: It is not a number within [0, 1]; the message says what it is for.
+    """
+    if not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
+        raise ConfigurationError(f"{what} must be within [0, 1], got {rate!r}")
+
+
+def _check_rules(rules: Sequence[SamplingRule]) -> None:
+    names: set[str] = {"rate"}
+    for rule in rules:
+        if isinstance(rule, type) or not hasattr(rule, "matches"):
+            raise ConfigurationError(
+                f"Sampling: {rule!r} is no rule; give an object such as OnError() or "
+                "OnCondition(function)"
+            )
+        require_rate(f"Sampling: the probability of rule {rule.name!r}", rule.probability)
+        if rule.probability == 0:
+            raise ConfigurationError(f"Sampling: rule {rule.name!r} could never choose a run")
+        if not isinstance(rule.name, str) or not rule.name or rule.name in names:
+            raise ConfigurationError(
+                f"Sampling: the rule name {rule.name!r} is empty, taken or reserved; give each "
+                "rule a name of its own with name="
+            )
+        names.add(rule.name)
+    if sum(isinstance(rule, OnFeedback) for rule in rules) > 1:
+        raise ConfigurationError("Sampling: give one OnFeedback rule at most")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Why a run is evaluated, with which metrics, and what chance each had.
+
+    Attributes:
+        probability: The chance the run had of being evaluated at all, in (0, 1].
+        metrics: The chosen metrics, each with the chance it had; empty for all of them.
+        reason: `rate`, or the name of the rule that made the difference.
+        rules: The names of all rules the run matched.
+        represents_traffic: False for a run that was chosen when it was already over.
+    """
+
+    probability: float = 1.0
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    reason: str = "rate"
+    rules: tuple[str, ...] = ()
+    represents_traffic: bool = True

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import CaseDraft, Passage, Sampling
-from ragaliq.live.job import Submission
-from ragaliq.live.sampling import Sampler
+from ragaliq.live.run import Submission
+from ragaliq.live.sampling.sampler import Sampler
 from ragaliq.live.stats import Tally
 
 
@@ -25,7 +25,7 @@ class RecordingEngine:
         self.tally = Tally()
         self.taken = []
 
-    def submit(self, submission, *, is_late=False):
+    def submit(self, submission):
         self.taken.append(submission.job().run)
         return True
 
@@ -45,10 +45,10 @@ class Traffic:
 
     def run(self, run_id, *, pipeline="", target=None, **facts):
         """One run; whether it was queued."""
-        self.engine.tally.start()
-        chance = self.sampler.begin(run_id, pipeline)
-        if chance is None:
-            self.engine.tally.end("sampled_out")
+        entry = self.engine.tally.start()
+        decision = self.sampler.begin(run_id, pipeline)
+        if decision is None:
+            entry.end("sampled_out")
             return False
         facts.setdefault("passages", ())
         draft = CaseDraft(id=run_id, query="q", response="r", **facts)
@@ -57,12 +57,13 @@ class Traffic:
             run_id=run_id,
             pipeline=pipeline,
             framework="",
+            entry=entry,
             target=target,
             session_id=None,
             response_id=None,
             ended_at=0.0,
         )
-        return chance.settle(submission, self.engine)
+        return decision.settle(submission, self.engine)
 
     @property
     def taken(self):

@@ -9,7 +9,7 @@ import uuid
 import pytest
 
 from ragaliq import CaseDraft, OnFeedback, OnTag, Passage, RAGTestCase, Sampling, SpanTarget
-from ragaliq.live.sampling.position import position
+from ragaliq.live.sampling.sampler import position
 
 TARGET = SpanTarget(trace_id="a" * 32, span_id="b" * 16)
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq import ConfigurationError, Monitor, Sampling
-from ragaliq.live.sampling import Sampler
-from ragaliq.live.sampling.rates import Rates
+from ragaliq.live.sampling.sampler import Rates, Sampler
 from ragaliq.testing import ScriptedJudge
 
 RATES = st.floats(0, 1)

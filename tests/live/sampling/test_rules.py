@@ -18,8 +18,7 @@ from ragaliq import (
     Sampling,
     is_suppressed,
 )
-from ragaliq.live.sampling import Sampler
-from ragaliq.live.sampling.position import position
+from ragaliq.live.sampling.sampler import Sampler, position
 
 CHANCES = st.floats(0.001, 1)
 

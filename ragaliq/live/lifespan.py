@@ -1,0 +1,146 @@
+"""Applications that are frozen or stopped: everything is judged and sent before that.
+
+`Capture` is for handlers that are frozen when they return (serverless functions), `lifespan` for
+the beginning and end of an ASGI application, in the form FastAPI and Starlette ask for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from ragaliq.telemetry.providers import force_flush
+
+__all__ = [
+    "Capture",
+    "Lifespan",
+    "lifespan",
+    "settled_at_end",
+]
+
+logger = logging.getLogger(__name__)
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
+"""Takes the application, and is entered when it starts and left when it ends."""
+
+
+class _Ending(Protocol):
+    def capture(self, *, timeout: float) -> Capture: ...
+
+    def close(self, timeout: float) -> bool: ...
+
+
+class _Lasting(Protocol):
+    def lifespan(
+        self, app: object, *, timeout: float | None
+    ) -> AbstractAsyncContextManager[None]: ...
+
+
+def lifespan(
+    monitor: _Lasting, own: Lifespan | None = None, *, timeout: float | None = None
+) -> Lifespan:
+    """`Monitor.lifespan` around an application that has a lifespan of its own.
+
+    Args:
+        monitor: Whose runs to wait for.
+        own: The application's own lifespan. It begins before and ends after the monitor's part, so
+            that what it opens can be used until the end; what it yields is passed on.
+        timeout: See `Monitor.lifespan`.
+    """
+    # The older form of a lifespan, which FastAPI still takes.
+    opened = asynccontextmanager(own) if inspect.isasyncgenfunction(own) else own
+
+    @asynccontextmanager
+    async def both(app: Any) -> AsyncIterator[Any]:
+        async with (
+            opened(app) if opened is not None else nullcontext() as state,
+            monitor.lifespan(app, timeout=timeout),
+        ):
+            yield state
+
+    return both
+
+
+@asynccontextmanager
+async def settled_at_end(
+    monitor: _Ending,
+    *,
+    timeout: float,  # noqa: ASYNC109 - threads are waited for, which nothing can cancel
+) -> AsyncIterator[None]:
+    """Have everything evaluated and sent when the block ends; drop, counted, what takes longer."""
+    try:
+        yield
+    finally:
+        # Made only now, when the application has set its telemetry up.
+        async with monitor.capture(timeout=timeout) as capture:
+            pass
+        if not capture.complete:
+            await asyncio.to_thread(monitor.close, 0.0)
+
+
+class _Flushing(Protocol):
+    def flush(self, timeout: float) -> bool: ...
+
+
+class Capture:
+    """Waits, when the block is left, until every run is evaluated and its telemetry is sent.
+
+    A context manager, synchronous and asynchronous; leaving it never raises and hides no error of
+    the block.
+
+    Args:
+        monitor: Where the runs go.
+        timeout: Seconds to wait for the evaluations; what they leave is for sending telemetry, and
+            half a second for each provider at least.
+        providers: OpenTelemetry's providers, of the application or the monitor's own.
+
+    Attributes:
+        complete: Whether everything was evaluated in time; None until the block was left.
+    """
+
+    def __init__(self, monitor: _Flushing, *, timeout: float, providers: Iterable[object]) -> None:
+        self._monitor = monitor
+        self._timeout = timeout
+        self._providers = list(providers)
+        self.complete: bool | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._send()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Exporters block; the handler's loop may have other requests to answer meanwhile.
+        await asyncio.to_thread(self._send)
+
+    def _send(self) -> None:
+        deadline = time.monotonic() + self._timeout
+        try:
+            self.complete = self._monitor.flush(self._timeout)
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            self.complete = False
+            logger.debug("runs could not be flushed: %s", type(error).__name__)
+        if not self.complete:
+            logger.warning("not every run was evaluated within %g s", self._timeout)
+        for provider in self._providers:
+            force_flush(provider, max(0.5, deadline - time.monotonic()))
