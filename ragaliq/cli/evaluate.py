@@ -34,6 +34,7 @@ from ragaliq.cli.options import (
     PolicyName,
     SkipBadRows,
     Strategy,
+    StrategyName,
     choose_judge,
     evaluators_of,
     policy_of,
@@ -47,7 +48,12 @@ from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation
 from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.errors import BudgetExceeded, ConfigurationError
-from ragaliq.evaluators.metrics import RelevanceEvaluator
+from ragaliq.evaluators.metrics import (
+    ClaimEvaluator,
+    ContextRecallEvaluator,
+    RelevanceEvaluator,
+)
+from ragaliq.judges.unsent import RequestWriter, reads_replies, writes_requests
 from ragaliq.records import MetricSummary, evaluation_record
 from ragaliq.records.results_file import ResultsFile
 from ragaliq.records.sinks import SinkLimits
@@ -131,17 +137,25 @@ def evaluate(
     no_text: Annotated[
         bool, typer.Option("--no-text", help="Keep no questions, answers or claims in results.")
     ] = False,
+    render: Annotated[
+        Path | None, typer.Option(help="Write the requests here, a line each, and send none.")
+    ] = None,
+    replies: Annotated[
+        Path | None, typer.Option(help="Replies to rendered requests, a line each; asks nobody.")
+    ] = None,
 ) -> int:
     """Score the cases of a file. Rerun with --resume to continue an interrupted run."""
-    data = Path(source)
-    scoring = policy_of(policy)
+    data, scoring = Path(source), policy_of(policy)
     if pending:
         # Live runs, by the policy for those.
-        live = ScoringPolicy.LIVE if policy is PolicyName.RAGALIQ else scoring
         return _code(
             evaluate_runs(
                 source,
-                evaluators_of(metrics, policy=live, strategy=strategy),
+                evaluators_of(
+                    metrics,
+                    policy=ScoringPolicy.LIVE if policy is PolicyName.RAGALIQ else scoring,
+                    strategy=strategy,
+                ),
                 choice=(judge, model, base_url),
                 sinks=sink or (),
                 concurrency=concurrency,
@@ -150,11 +164,16 @@ def evaluate(
             ),
             [],
         )
-    asked = choose_judge(judge, model=model, base_url=base_url, calibration=calibration)
-    decider = asked.judge
+    offline = render is not None or replies is not None
+    asked = choose_judge(
+        judge, model=model, base_url=base_url, calibration=calibration, is_asked=not offline
+    )
+    decider = asked.judge if replies is None else reads_replies(asked.judge, replies)
     chosen = evaluators_of(metrics, policy=scoring, strategy=strategy)
     for evaluator in chosen:
         evaluator.require(decider)
+        if offline:
+            _require_known_requests(evaluator, strategy)
     goals = [Goal.of(text, [each.name for each in chosen]) for text in fail_under or ()]
     reads = [("the cases", data), ("the calibration", asked.calibration), ("--model", model)]
     outputs = Outputs(out or [], reads=reads)
@@ -163,6 +182,8 @@ def evaluate(
         raise ConfigurationError("--retry-failed goes with --resume")
 
     reader = reader_of(data, field, skip_bad_rows=skip_bad_rows)
+    if render is not None:
+        return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))
     wanted = Wanted(repeats) if resume else None
     total = _count(reader, chosen, wanted) * repeats
     settings: dict[str, Any] = {
@@ -222,6 +243,31 @@ def evaluate(
             if outputs.journal is None:
                 errors.print("claim by claim: add --out report.html or --out results.csv")
     return _code(summary, goals)
+
+
+def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) -> None:
+    """Refuse a metric whose later requests depend on the replies to earlier ones."""
+    if isinstance(metric, ContextRecallEvaluator):
+        raise ConfigurationError("--render and --replies: context_recall asks about its own claims")
+    if isinstance(metric, ClaimEvaluator) and strategy is not StrategyName.SINGLE_PASS:
+        raise ConfigurationError("--render and --replies need --strategy single_pass")
+
+
+async def _render(
+    writer: RequestWriter,
+    path: Path,
+    metrics: Sequence[Evaluator],
+    cases: CaseReader | TraceReader,
+) -> int:
+    scorer = Scorer(writer, metrics)
+    try:
+        async with aclosing(scorer.stream(cases, concurrency=1)) as stream:
+            async for _ in stream:
+                pass
+    finally:
+        await scorer.aclose()
+    errors.print(f"{path}: {writer.count} requests; nothing was sent")
+    return ExitCode.OK
 
 
 def _processes(evaluations: int) -> int:

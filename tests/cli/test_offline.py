@@ -1,0 +1,61 @@
+"""`ragaliq evaluate` and `judge bench` with requests that are written and replies that are read."""
+
+from __future__ import annotations
+
+import json
+
+CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "It opens at 9."}
+GRADED = {
+    "statements": [
+        {
+            "statement": "The shop opens at 9.",
+            "reason": "It says so.",
+            "evidence": "The shop opens at 9.",
+            "chunk_ids": [0],
+            "verdict": "SUPPORTED",
+            "confidence": 0.95,
+        }
+    ]
+}
+CLAUDE = ("--judge", "claude", "--strategy", "single_pass")
+
+
+def test_an_evaluation_in_one_pass_is_written_and_read(ragaliq, write_cases, records, tmp_path):
+    cases = write_cases(CASE)
+    done = ragaliq("evaluate", cases, *CLAUDE, "--render", "requests.jsonl")
+    assert (done.returncode, "2 requests; nothing was sent" in done.stderr) == (0, True)
+    requests = [json.loads(line) for line in (tmp_path / "requests.jsonl").read_text().splitlines()]
+    texts = {"statements": GRADED, "score": {"reasoning": "It is.", "score": 0.9}}
+    (tmp_path / "replies.jsonl").write_text(
+        "".join(
+            json.dumps({"id": request["id"], "text": json.dumps(texts[field])}) + "\n"
+            for request in requests
+            for field in texts
+            if field in request["schema"]["properties"]
+        )
+    )
+    done = ragaliq("evaluate", cases, *CLAUDE, "--replies", "replies.jsonl", "--out", "r.jsonl")
+    assert done.returncode == 0, done.stderr
+    (record,) = records("r.jsonl")
+    scores = {name: result["score"] for name, result in record["results"].items()}
+    assert scores == {"faithfulness": 1.0, "relevance": 0.9}
+    assert record["results"]["faithfulness"]["claims"][0]["evidence_verified"]
+
+
+def test_what_is_not_known_beforehand_is_refused(ragaliq, write_cases):
+    done = ragaliq("evaluate", write_cases(CASE), "--judge", "claude", "--render", "r.jsonl")
+    assert (done.returncode, "--strategy single_pass" in done.stderr) == (2, True)
+
+
+def test_a_bench_needs_no_key_where_nothing_is_sent(ragaliq, tmp_path):
+    row = {"id": "a", "claim": "It opens at 9.", "context": ["It opens at 9."], "label": 1}
+    (tmp_path / "labels.jsonl").write_text(json.dumps(row) + "\n")
+    bench = ("judge", "bench", "labels.jsonl", "--judge", "claude")
+    assert ragaliq(*bench, "--render", "requests.jsonl").returncode == 0
+    (request,) = map(json.loads, (tmp_path / "requests.jsonl").read_text().splitlines())
+    verdict = {"claim_id": "c1", **GRADED["statements"][0]}
+    reply = {"id": request["id"], "text": json.dumps({"verdicts": [verdict]})}
+    (tmp_path / "replies.jsonl").write_text(json.dumps(reply) + "\n")
+    done = ragaliq(*bench, "--replies", "replies.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "claude" in done.stdout
