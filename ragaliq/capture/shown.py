@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -135,6 +136,36 @@ class _Prompt:
         self.text = f" {' '.join(pieces)} "
 
 
+class _Standing:
+    """Which texts stand in others, word by word, without comparing each with each.
+
+    Each is filed under the run of up to four words in it that the fewest have.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        runs = {text: set(_runs(text.split())) for text in texts if text}
+        counts = Counter(run for held in runs.values() for run in held)
+        self._filed: defaultdict[str, list[str]] = defaultdict(list)
+        for text, held in runs.items():
+            self._filed[min(held, key=lambda run: (counts[run], run))].append(text)
+
+    def inside(self, text: str) -> list[str]:
+        """Those that stand in a text, itself left out."""
+        split, padded = text.split(), f" {text} "
+        runs = {run for size in range(1, _RUN + 1) for run in _runs(split, size)}
+        filed = (known for run in runs if run in self._filed for known in self._filed[run])
+        return [known for known in filed if known != text and f" {known} " in padded]
+
+
+_RUN = 4
+
+
+def _runs(split: Sequence[str], size: int = _RUN) -> Iterator[str]:
+    """The runs of so many words in a text; the text itself where it has fewer."""
+    size = min(size, len(split))
+    return (" ".join(split[at : at + size]) for at in range(len(split) - size + 1))
+
+
 class _Finding:
     def __init__(
         self, calls: Sequence[Call], candidates: Sequence[Candidate], question: str, answer: str
@@ -143,6 +174,13 @@ class _Finding:
         self._calls = [call for call in calls if call.reply is not None and not call.is_aside]
         self._candidates = candidates
         self._began = 0
+        # Each reply, and when a model first gave it.
+        self._ended: dict[str, int] = {}
+        for call in self._calls:
+            reply = self._norm(call.reply or "")
+            if reply:
+                self._ended[reply] = min(call.ended, self._ended.get(reply, call.ended))
+        self._replies = _Standing(self._ended)
         self._question = self._norm(question)
         self._answer = self._norm(_CITED.sub(" ", answer))
 
@@ -243,14 +281,12 @@ class _Finding:
 
     def _repeats_reply(self, text: str, before: int, share: float = 0.5) -> bool:
         """Whether a text is little more than what models had said before it turned up."""
+        if self._ended.get(text, before) < before:
+            return True
         left = text
-        for call in self._calls:
-            reply = self._norm(call.reply or "")
-            if not reply or call.ended >= before:
-                continue
-            if text == reply:
-                return True
-            if len(reply) >= _TELLING and f" {reply} " in f" {text} ":
+        said = [r for r in self._replies.inside(text) if len(r) >= _TELLING]
+        for reply in sorted(said, key=self._ended.__getitem__):
+            if self._ended[reply] < before:
                 left = left.replace(reply, "")
         return len(left.strip()) <= (1 - share) * len(text)
 
@@ -274,12 +310,15 @@ class _Finding:
                 yield text, candidate
 
     def _whole(self, prompts: Sequence[_Prompt], found: dict[str, tuple[_Place, Passage]]) -> None:
-        for text, candidate in self._of_kind("document", "tool", "block"):
-            place = _place_of(text, prompts)
-            if place is None:
-                continue
+        placed = [
+            (text, candidate, place)
+            for text, candidate in self._of_kind("document", "tool", "block")
+            if (place := _place_of(text, prompts)) is not None
+        ]
+        standing = _Standing(text for text, _, _ in placed)
+        for text, candidate, place in placed:
             if candidate.kind != "document" and (
-                self._is_the_answer(candidate) or _holds(text, found)
+                self._is_the_answer(candidate) or not found.keys().isdisjoint(standing.inside(text))
             ):
                 continue
             found[text] = (place, candidate.passage)
@@ -309,13 +348,14 @@ class _Finding:
         self, prompts: Sequence[_Prompt], found: dict[str, tuple[_Place, Passage]]
     ) -> None:
         gave_answer = any(map(self._is_the_answer, self._candidates))
+        standing = _Standing({*found, *(text for p in prompts for text, _ in p.tools)})
         for prompt in prompts:
             for text, original in prompt.tools:
                 if (
                     text
                     and not (gave_answer and text == self._answer)
                     and text not in found
-                    and not _holds(text, found)
+                    and found.keys().isdisjoint(standing.inside(text))
                     and not self._repeats_reply(text, prompt.call.began)
                 ):
                     place = _place_of(text, [prompt])
@@ -393,8 +433,12 @@ def _place_of(text: str, prompts: Iterable[_Prompt]) -> _Place | None:
 def _contained(found: Collection[str], prompts: Sequence[_Prompt]) -> list[str]:
     """Passages that are shown only as a part of longer ones, as the children of a parent are."""
     inner = []
+    standing, holders = _Standing(found), defaultdict[str, list[str]](list)
+    for other in found:
+        for text in standing.inside(other):
+            holders[text].append(other)
     for text in found:
-        around = [other for other in found if other != text and f" {text} " in f" {other} "]
+        around = holders[text]
         if around:
             times = sum(_count(text, prompt.text) for prompt in prompts)
             within = sum(

@@ -14,12 +14,21 @@ sys.path.append(str(Path(__file__).parent.parent / "traces"))
 
 from test_many_spans import (
     a_reranker_each,
+    documents_in_one_prompt,
     requests_inside_each_other,
     retrievers_that_embed,
     syntheses,
+    tools_in_one_prompt,
 )
 
-FORMS = [retrievers_that_embed, a_reranker_each, syntheses, requests_inside_each_other]
+FORMS = [
+    retrievers_that_embed,
+    a_reranker_each,
+    syntheses,
+    requests_inside_each_other,
+    documents_in_one_prompt,
+    tools_in_one_prompt,
+]
 
 
 @pytest.mark.benchmark

@@ -34,7 +34,31 @@ def a_reranker_each(many=MANY):
     return [root, *steps]
 
 
-@pytest.mark.parametrize("steps", [retrievers_that_embed, a_reranker_each])
+def said(number):
+    return f"Paragraph {number} says that item {number * 7919} costs {number} crowns."
+
+
+def documents_in_one_prompt(many=MANY):
+    root, texts = chain(), [said(number) for number in range(many)]
+    held = {f"retrieval.documents.{n}.document.content": text for n, text in enumerate(texts)}
+    search = span("RETRIEVER", parent=root, at=(10, 20), attributes=held)
+    return [root, search, model(root, asked="\n".join([*texts, QUESTION]))]
+
+
+def tools_in_one_prompt(many=MANY):
+    root, texts = chain(at=(0, 9 * many)), [said(number) for number in range(many)]
+    tools = [
+        span("TOOL", parent=root, at=(number, number + 1), attributes=io("q", text))
+        for number, text in enumerate(texts)
+    ]
+    asked = "\n".join([*texts, QUESTION])
+    return [root, *tools, model(root, asked=asked, at=(many + 1, many + 2))]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [retrievers_that_embed, a_reranker_each, documents_in_one_prompt, tools_in_one_prompt],
+)
 def test_searches(steps):
     assert len(only(steps()).draft.passages) == MANY
 
