@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
-from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent
+from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
@@ -66,28 +66,6 @@ def query_tool(engine):
     return QueryEngineTool.from_defaults(engine(), name="policy", description="The policy.")
 
 
-async def test_a_function_agent_gives_the_users_question_and_its_own_answer(
-    query_tool, monitor, handler, docs
-):
-    agent = FunctionAgent(tools=[query_tool], llm=calling("policy", input="refund period"))
-    output = await agent.run(user_msg=QUESTION, memory=memory())
-
-    assert str(output) == FINAL
-    assert monitor.only == (QUESTION, docs, FINAL)
-
-
-async def test_an_agent_workflow_gives_the_same(query_tool, monitor, handler, docs):
-    agent = FunctionAgent(
-        name="clerk",
-        description="Answers.",
-        tools=[query_tool],
-        llm=calling("policy", input="refund period"),
-    )
-    await AgentWorkflow(agents=[agent]).run(user_msg=QUESTION, memory=memory())
-
-    assert monitor.only == (QUESTION, docs, FINAL)
-
-
 @pytest.mark.filterwarnings("ignore:is_running called from within a step:DeprecationWarning")
 async def test_a_react_agent_gives_the_same(query_tool, scripted_llm, monitor, handler, docs):
     def reply(prompt):
@@ -114,17 +92,6 @@ async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, h
         assert monitor.outcomes == {"not_rag": 1}
     else:
         assert monitor.only == (QUESTION, docs, FINAL)
-
-
-async def test_an_agent_with_other_tools_is_judged_by_what_they_said(monitor, handler):
-    def add(one: int, two: int) -> int:
-        return one + two
-
-    tool = FunctionTool.from_defaults(add)
-    agent = FunctionAgent(tools=[tool], llm=calling("add", one=1, two=2))
-    await agent.run(user_msg="What is 1 + 2?", memory=memory())
-
-    assert monitor.only == ("What is 1 + 2?", ["3"], FINAL)
 
 
 async def test_reading_an_agents_events_changes_nothing(query_tool, monitor, handler, docs):
@@ -159,15 +126,6 @@ def workflow(retriever):
 
 async def test_a_workflow_of_ones_own_gives_what_it_retrieved(workflow, monitor, handler, docs):
     assert await workflow.run(query=QUESTION) == ANSWER
-
-    assert monitor.only == (QUESTION, docs, ANSWER)
-
-
-async def test_a_workflow_around_a_query_engine_counts_once(
-    workflow, engine, monitor, handler, docs
-):
-    workflow.answer = lambda: engine().aquery("rewritten")
-    await workflow.run(query=QUESTION)
 
     assert monitor.only == (QUESTION, docs, ANSWER)
 

@@ -43,12 +43,6 @@ def chat_engine(request, retriever, engine, scripted_llm, memory):
     return CondenseQuestionChatEngine.from_defaults(engine(llm=llm), llm=llm, memory=memory)
 
 
-def test_a_chat_gives_the_users_own_words(chat_engine, monitor, handler, docs):
-    assert chat_engine.chat(QUESTION, HISTORY).response == ANSWER
-
-    assert monitor.only == (QUESTION, docs, ANSWER)
-
-
 async def test_an_asynchronous_chat_gives_the_same(chat_engine, monitor, handler, docs):
     await chat_engine.achat(QUESTION, HISTORY)
 

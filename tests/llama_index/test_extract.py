@@ -65,10 +65,6 @@ def test_a_question_may_be_a_string_a_bundle_or_a_message(question):
     assert question_of_call(called(str_or_query_bundle=question)).text == "Why?"
 
 
-def test_something_else_is_no_question():
-    assert question_of_call(called(17)).text == ""
-
-
 @pytest.mark.parametrize(
     ("event", "question"),
     [

@@ -80,33 +80,6 @@ def test_the_counts_add_up_whatever_happens(live, engine, scripted_llm):
     assert str(unread)
 
 
-def test_at_rate_zero_every_run_is_counted_once(judge, engine):
-    inner = engine()
-
-    class Outer(CustomQueryEngine):
-        def custom_query(self, query_str):
-            return inner.query(query_str)
-
-    with Monitor(judge=judge, sample_rate=0.0) as monitor:
-        attach(monitor)
-        Outer().query(QUESTION)
-
-    assert monitor.stats().outcomes == {"sampled_out": 1}
-
-
-def test_a_judge_built_on_llama_index_is_not_captured(judge_class, engine):
-    class Asking(judge_class):
-        async def extract_claims(self, response):
-            await engine().aquery("Is that so?")
-            return await super().extract_claims(response)
-
-    with Monitor(judge=Asking()) as monitor:
-        attach(monitor)
-        engine().query(QUESTION)
-        assert monitor.flush(timeout=10.0)
-        assert monitor.stats().started == 1
-
-
 def test_one_of_llama_indexs_models_may_judge(engine, scripted_llm, results):
     judge = scripted_llm(reply=lambda prompt: '{"score": 0.75, "reasoning": "to the point"}')
     settings = {"judge": judge, "evaluators": ["relevance"], "on_result": results.append}

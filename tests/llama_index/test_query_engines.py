@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import pytest
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
-from llama_index.core.base.response.schema import Response
 from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import (
-    CitationQueryEngine,
     CustomQueryEngine,
 )
-from llama_index.core.schema import QueryBundle
 
 QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
@@ -21,20 +18,6 @@ ANSWER = "Refunds take five days."
 class KeepFirst(BaseNodePostprocessor):
     def _postprocess_nodes(self, nodes, query_bundle=None):
         return nodes[:1]
-
-
-def test_a_query_gives_question_documents_and_answer(engine, monitor, handler, docs):
-    response = engine().query(QUESTION)
-
-    assert str(response) == ANSWER
-    assert monitor.only == (QUESTION, docs, ANSWER)
-    assert monitor.begun[0][1:] == ("shop", "llama_index")
-
-
-async def test_an_asynchronous_query_gives_the_same(engine, monitor, handler, docs):
-    await engine().aquery(QueryBundle(QUESTION))
-
-    assert monitor.only == (QUESTION, docs, ANSWER)
 
 
 def test_chunks_carry_node_ids_and_scores(engine, monitor, handler):
@@ -68,12 +51,6 @@ def test_metadata_kept_from_the_model_is_kept_from_the_judge(
     engine(retriever=retriever_class(lambda question: found)).query(QUESTION)
 
     assert monitor.only[1] == ["Refunds take five days."]
-
-
-def test_the_context_is_what_the_reranker_let_through(engine, monitor, handler, docs):
-    engine(node_postprocessors=[KeepFirst()]).query(QUESTION)
-
-    assert monitor.only[1] == docs[:1]
 
 
 @pytest.mark.usefixtures("handler")
@@ -129,38 +106,6 @@ def test_a_structured_answer_is_submitted_as_json(engine, scripted_llm, monitor,
     engine(llm=structured).query(QUESTION)
 
     assert monitor.only[2] == '{"days": 5}'
-
-
-def test_citations_give_the_numbered_sources_the_model_saw(retriever, llm, monitor, handler, docs):
-    CitationQueryEngine(retriever, llm).query(QUESTION)
-
-    _, contexts, _ = monitor.only
-    assert [context.split() for context in contexts] == [
-        ["Source", f"{number}:", *text.split()] for number, text in enumerate(docs, start=1)
-    ]
-
-
-def test_a_custom_engine_without_synthesizer_gives_what_it_retrieved(
-    retriever, monitor, handler, docs
-):
-    class Own(CustomQueryEngine):
-        def custom_query(self, query_str):
-            retriever.retrieve(f"{query_str} (rewritten)")
-            return ANSWER
-
-    Own().query(QUESTION)
-
-    assert monitor.only == (QUESTION, docs, ANSWER)
-
-
-def test_a_custom_engine_may_name_its_sources(retriever, monitor, handler, docs):
-    class Own(CustomQueryEngine):
-        def custom_query(self, query_str):
-            return Response(ANSWER, source_nodes=retriever.retrieve(query_str)[1:])
-
-    Own().query(QUESTION)
-
-    assert monitor.only[1] == docs[1:]
 
 
 def test_without_synthesizer_the_rerankers_result_counts(retriever, monitor, handler, docs):
