@@ -12,6 +12,7 @@ and hands a `ragaliq.CaseDraft` with the log as its `finder` to a monitor:
 The context of an answer is what the model that wrote it was shown; see `ragaliq.capture.shown`.
 """
 
+from ragaliq.capture.explained import Explanation, Explanations
 from ragaliq.capture.registry import FollowedRun, RunRegistry
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.shown import Call, Candidate, shown
@@ -37,6 +38,8 @@ __all__ = [
     "Candidate",
     "CaseSources",
     "ContextFinder",
+    "Explanation",
+    "Explanations",
     "FollowedRun",
     "Found",
     "FoundContext",

@@ -91,3 +91,20 @@ def test_one_of_llama_indexs_models_may_judge(engine, scripted_llm, results):
 
     assert [result.results["relevance"].score for result in results] == [0.75]
     assert monitor.stats().started == 1
+
+
+def test_the_handler_explains_its_latest_runs(engine, judge, results):
+    handler = attach(judge=judge, on_result=results.append)
+    engine().query(QUESTION)
+    assert handler.monitor.flush(timeout=10.0)
+
+    (result,) = results
+    explained = handler.explain(result.run.run_id)
+    assert explained.outcome == "submitted"
+    assert (explained.sources.question, explained.sources.context) == (
+        "input.str_or_query_bundle",
+        "prompt",
+    )
+    assert explained.contexts == tuple(result.case.context_texts)
+    assert handler.explain("another") is None
+    handler.monitor.close(1.0)

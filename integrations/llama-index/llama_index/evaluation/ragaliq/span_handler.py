@@ -66,7 +66,15 @@ from ragaliq import (
     is_suppressed,
     span_target,
 )
-from ragaliq.capture import CaseSources, Found, Message, RunLog, RunRegistry
+from ragaliq.capture import (
+    CaseSources,
+    Explanation,
+    Explanations,
+    Found,
+    Message,
+    RunLog,
+    RunRegistry,
+)
 
 if TYPE_CHECKING:
     from ragaliq import Monitor, OpenRun
@@ -298,6 +306,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         stream_ends: StreamEnds
         _runs: RunRegistry[_Run]
         _faults: _FaultLog
+        _explained: Explanations
         _extract: Extract | None
         _covers: Callable[[Mapping[str, Any]], bool] | None
         _awaited: WeakValueDictionary[int, _Run]
@@ -328,6 +337,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             stream_ends=StreamEnds(self),
             _runs=RunRegistry(max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later),
             _faults=_FaultLog(),
+            _explained=Explanations(logger),
             _extract=extract,
             _covers=covers,
             # Chat streams by their ids; the runs hold the streams, so that the ids stay theirs.
@@ -350,6 +360,17 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
     def errors(self) -> int:
         """Events that ragaliq failed to handle; the application never notices them."""
         return self._faults.count
+
+    def explain(self, run_id: str) -> Explanation | None:
+        """What became of one of the latest runs: its parts, where they came from, or why not.
+
+        Args:
+            run_id: The run's id, as the results know it.
+
+        Returns:
+            None for a run that was sampled out, is in progress, or ended too long ago.
+        """
+        return self._explained.of(run_id)
 
     # The three methods below replace the inherited bookkeeping, which keeps an object a span and
     # a list of all that ever ended.
@@ -753,6 +774,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         if not self._runs.close(run):
             return
         if reason:
+            self._explained.note(str(run.key), reason)
             run.ticket.discard(reason)
             return
         case = CaseDraft(
@@ -769,6 +791,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             ),
             had_errors=run.had_errors,
         )
+        self._explained.note(str(run.key), case)
         run.ticket.submit(case, target=run.target, session_id=run.session_id)
 
     def _facts(self, run: _Run) -> Facts | None:
@@ -786,10 +809,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
 
     def _discard(self, run: _Run, reason: str) -> None:
         if self._runs.close(run):
+            self._explained.note(str(run.key), reason)
             run.ticket.discard(reason)
 
     def _withdraw(self, run: _Run) -> None:
         if self._runs.close(run):
+            self._explained.note(str(run.key), "withdrawn")
             run.ticket.withdraw()
 
     def _give_up(self, run: _Run | None, entered: str | None = None) -> None:

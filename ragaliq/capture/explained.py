@@ -1,0 +1,66 @@
+"""What became of a handler's latest runs: their parts, or why they were not evaluated."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from typing import NamedTuple
+
+from ragaliq.core.draft import CaseDraft
+from ragaliq.core.test_case import CaseSources
+
+__all__ = ["Explanation", "Explanations"]
+
+_LATEST = 64
+
+
+class Explanation(NamedTuple):
+    """What became of one run, and why.
+
+    Attributes:
+        run_id: The run's id.
+        outcome: `submitted`, `withdrawn` (a guard had scored it), or why there was no case.
+        sources: Where question, context and answer came from, and why there is no context.
+        question: Empty where none was found.
+        contexts: The texts the answer is judged against.
+        answer: Empty where none was found.
+    """
+
+    run_id: str
+    outcome: str
+    sources: CaseSources = CaseSources()
+    question: str = ""
+    contexts: tuple[str, ...] = ()
+    answer: str = ""
+
+
+class Explanations:
+    """The latest runs of one handler, a few dozen of them.
+
+    Args:
+        logger: Gets a line for each run, at level DEBUG, without any of its texts.
+    """
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+        self._latest: OrderedDict[str, CaseDraft | str] = OrderedDict()
+
+    def note(self, run_id: str, found: CaseDraft | str) -> None:
+        """A run has ended with a case, or with the reason why there is none."""
+        self._latest[run_id] = found
+        if len(self._latest) > _LATEST:
+            self._latest.popitem(last=False)
+        if isinstance(found, str):
+            self._logger.debug("run %s is not evaluated: %s", run_id, found)
+        else:
+            self._logger.debug("run %s is submitted: %s", run_id, found.sources)
+
+    def of(self, run_id: str) -> Explanation | None:
+        """What became of a run; None where it is not known, or not any more."""
+        found = self._latest.get(run_id)
+        if found is None or isinstance(found, str):
+            return None if found is None else Explanation(run_id, found)
+        contexts = tuple(passage.text for passage in found.context)
+        return Explanation(
+            run_id, "submitted", found.sources, found.query, contexts, found.response
+        )
