@@ -132,9 +132,15 @@ class OpenRun:
             self._entry.withdraw()
 
     def discard(self, reason: str) -> None:
-        """End a run that cannot be evaluated, counted as `incomplete_run` under `reason`."""
+        """End a run that cannot be evaluated, counted as `incomplete_run` under `reason`.
+
+        `not_rag` is counted apart: a lone call of a model, or a lone search, lacks nothing.
+        """
         if self._ended.acquire(blocking=False):
-            self._entry.end("incomplete_run", reason)
+            if reason == "not_rag":
+                self._entry.end("not_rag")
+            else:
+                self._entry.end("incomplete_run", reason)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
