@@ -90,11 +90,12 @@ _OTHERWISE = frozenset(
     "forbid forbidden ban avoid prevent declin cease stop los miss unless impossibl illegal free "
     "barel scarce few littl stopp".split()
 )
-_BREAK = re.compile(r"[,;:()–—!?]|\b(?:but|although|while|and|aber|mais|pero|ma|mas)\b")
-# They deny nothing: "not only", "no later than", "nothing but".
+_BREAK = re.compile(r"[,;:()–—!?]|\.(?=\s|$)|\b(?:but|although|while|and|aber|mais|pero|ma|mas)\b")
+# They deny nothing: "not only", "no later than", "nothing but", "No. 5", "a sin".
 _EMPHASIS = re.compile(
     r"\bnot (?:only|just|merely|simply)\b|\b(?:no|not) (?:more|less|fewer|later|earlier) than\b"
-    r"|\bno doubt\b|\bnothing (?:but|(?:more|less|other) than)\b",
+    r"|\bno doubt\b|\b(?:nothing|none) (?:but|(?:more|less|other) than)\b|\bnos?\.\s?(?=\d)"
+    r"|\b(?:a|the|of|original|my|his|her|our|their|your) sins?\b",
     re.IGNORECASE,
 )
 _BETWEEN = 2  # function words between a negation and what it denies: "not in the shop"
@@ -133,7 +134,8 @@ def denied_words(clause: Sequence[str], *, any_negation: bool = False) -> set[st
     denied: set[str] = set()
     for at, word in enumerate(clause):
         if word in negations:
-            denied.update(_follows(clause, at + 1))
+            follows = _follows(clause, at + 1)
+            denied.update(follows[:1] if word == "non" else follows)
     return denied
 
 
@@ -165,6 +167,16 @@ _ATTRIBUTION = re.compile(
     rf"^\W*(?:according to|based on|as (?:stated|mentioned|described) in|per) (?:\w+ )?{CONTEXT},?",
     re.IGNORECASE,
 )
+# "More than 100" and "about 100" hold for other numbers too.
+_BOUND = re.compile(
+    r"\b(?:(?:more|less|fewer|greater|higher|lower|later|earlier) than|over|under|above|below|"
+    r"at (?:least|most)|up to|about|around|approximately|roughly|nearly|almost|some|mehr als|"
+    r"weniger als|über|unter|mindestens|höchstens|bis zu|etwa|rund|fast|plus de|moins de|environ|"
+    r"au (?:moins|plus)|más de|menos de|al menos|unos|cerca de|più di|meno di|circa|mais de) "
+    r"(?=[\d$€£¥₹]|[^\W\d_])",
+    re.IGNORECASE,
+)
+_NEXT = 30  # characters in which the number follows
 _NO_CONTENT = FUNCTION_WORDS | NEGATIONS
 _PARTICLES = frozenset("le la les de da di van von der den del el al".split())
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
@@ -195,6 +207,7 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
     """Take a claim apart."""
     text = _ATTRIBUTION.sub("", text)
     stems, numbers, _ = read_words(text)
+    bounds = _bounds(text) if numbers else set()
     weights = {word: frequencies.weight(word) for word in stems if word not in _NO_CONTENT}
     if not weights:  # "He was there.": the small words are all there is to go by
         weights = dict.fromkeys(stems, 1.0)
@@ -203,7 +216,7 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
     return ClaimWords(
         stems=stems,
         weights=weights,
-        numbers=[number for number in numbers if number.certain],
+        numbers=[number for number in numbers if number.certain and number not in bounds],
         names=names_in(text, frequencies),
         negated=bool(denied)
         or any(
@@ -211,6 +224,16 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
         ),
         denied=frozenset(denied),
     )
+
+
+def _bounds(text: str) -> set[Number]:
+    """Numbers that stand for a range."""
+    found = set()
+    for match in _BOUND.finditer(text):
+        words = read_words(text[match.end() : match.end() + _NEXT])
+        if words.places and words.places[0] == 0:
+            found.add(words.numbers[0])
+    return found
 
 
 def names_in(text: str, frequencies: WordFrequencies) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import itertools
 import json
 import math
 import re
@@ -29,7 +30,7 @@ from ragaliq.judges.local.claim import (
 )
 from ragaliq.judges.local.context import ContextIndex
 from ragaliq.judges.local.numbers import UNITS, Number, other_unit
-from ragaliq.judges.local.words import is_pair, read_words, stem, stems_of
+from ragaliq.judges.local.words import FUNCTION_WORDS, is_pair, read_words, stem, stems_of
 
 __all__ = [
     "FOLDER",
@@ -74,6 +75,8 @@ class Match:
         missing: Content words that stand nowhere in the context, the most telling first.
         missing_numbers: Numbers that stand nowhere.
         missing_names: Names that stand nowhere.
+        far_numbers: Numbers that stand in none of the `near` sentences.
+        far_names: Names that stand in none of them.
     """
 
     sentence: int
@@ -87,6 +90,8 @@ class Match:
     missing: list[str]
     missing_numbers: list[Number]
     missing_names: list[str]
+    far_numbers: list[Number]
+    far_names: list[str]
 
 
 def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
@@ -96,6 +101,7 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     total = sum(claim.weights.values()) or 1.0
     best = max(range(len(sentences)), key=sentences.__getitem__, default=-1)
     near = _near_best(sentences)
+    here = set(near)
     missing = [word for word in claim.weights if word not in places]
     return Match(
         sentence=best,
@@ -112,6 +118,16 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
             number for number in claim.numbers if not any(map(context.places, number.values))
         ],
         missing_names=sorted(claim.names.intersection(missing)),
+        far_numbers=[
+            number
+            for number in claim.numbers
+            if all(map(here.isdisjoint, map(context.places, number.values)))
+        ],
+        far_names=sorted(
+            name
+            for name in claim.names & claim.weights.keys()
+            if name not in places or here.isdisjoint(places[name][1])
+        ),
     )
 
 
@@ -173,10 +189,12 @@ def _near_best(sentences: list[float]) -> list[int]:
 # A sentence that matches, but for a number, a unit, a name or a negation. A claim whose words are
 # merely absent is not contradicted.
 
-_NUMBER_COVER = 0.6  # share of the rest of the claim the sentence must cover
+_NUMBER_COVER = 0.7  # share of the rest of the claim the sentence must cover
+_FAR_COVER = 0.9  # the same where the context has the number in another sentence
 _NAME_COVER = 0.9
 _NEGATION_COVER = 0.85
 _UNITS = {stem(unit): unit for unit in UNITS}
+_DECIMAL = re.compile(r"#\d+(?:\.\d+)?(?:e\+\d+)?")
 _LEAST_WORDS = 2  # content words of the rest; with fewer, agreement is chance
 
 
@@ -217,18 +235,36 @@ def _rest(claim: ClaimWords, match: Match, without: Sequence[str]) -> tuple[floa
 
 
 def _other_number(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
-    if not match.missing_numbers:
+    """A number that the sentence has with another value.
+
+    Also where another sentence has it: "nine working days" and "the shop opens at nine".
+    """
+    if not match.far_numbers:
         return None
     claimed = {value for number in claim.numbers for value in number.values}
     stated = [
         number for number in context.numbers(match.sentence) if claimed.isdisjoint(number.values)
     ]
-    missing = match.missing_numbers
-    same_kind = [number for number in stated if number.year == missing[0].year and number.certain]
-    cover, words = _rest(claim, match, [number.values[0] for number in missing])
-    if same_kind and cover >= _NUMBER_COVER and words >= _LEAST_WORDS:
-        return Sign("number", _shown(missing), _shown(same_kind))
+    if any(_rounds(one, other) for one in match.far_numbers for other in stated):
+        return None
+    absent = match.missing_numbers or match.far_numbers
+    least = _NUMBER_COVER if match.missing_numbers else _FAR_COVER
+    same_kind = [number for number in stated if number.year == absent[0].year and number.certain]
+    cover, words = _rest(claim, match, [number.values[0] for number in absent])
+    if same_kind and cover >= least and words >= _LEAST_WORDS:
+        return Sign("number", _shown(absent), _shown(same_kind))
     return None
+
+
+def _rounds(claimed: Number, stated: Number) -> bool:
+    """Whether one number is the other in fewer digits: 1.2 billion and 1.18 billion."""
+    return not claimed.year and any(
+        len(digits := value.strip("#0").replace(".", "").rstrip("0")) > 1
+        and float(f"{float(other[1:]):.{len(digits)}g}") == float(value[1:])
+        for value in claimed.values
+        for other in stated.values
+        if _DECIMAL.fullmatch(value) and _DECIMAL.fullmatch(other)
+    )
 
 
 def _shown(numbers: Sequence[Number]) -> tuple[str, ...]:
@@ -238,17 +274,16 @@ def _shown(numbers: Sequence[Number]) -> tuple[str, ...]:
 def _other_name(
     claim: ClaimWords, match: Match, context: ContextIndex, frequencies: WordFrequencies
 ) -> Sign | None:
-    if not match.missing_names:
-        return None
-    cover, words = _rest(claim, match, match.missing_names)
-    if cover < _NAME_COVER or words < _LEAST_WORDS:
+    absent = match.missing_names or match.far_names
+    cover, words = _rest(claim, match, absent)
+    if not absent or cover < _NAME_COVER or words < _LEAST_WORDS:
         return None
     theirs = context.stems(match.sentence)
     others = names_in(context.text(match.sentence), frequencies) - claim.weights.keys()
     stated_in = _framed(theirs, others)
     for frame, run in _framed(claim.stems, claim.names):
         claimed = claim.stems[run.start : run.stop]
-        if not claim.weights.keys() & set(claimed) <= set(match.missing_names):
+        if not claim.weights.keys() & set(claimed) <= set(absent):
             continue  # "Rupert Murdoch" against "Murdoch" is the same name
         for other, place in stated_in:
             if _same_place(frame, other):
@@ -317,14 +352,18 @@ def _opposed(claim: ClaimWords, match: Match, context: ContextIndex, sentence: i
         return told and not denies(stems) and not says_no_otherwise(stems)
     if not denies(stems) or says_no_otherwise(set(claim.stems).difference(stems)):
         return False
-    return any(_denied(clause, match.found) for clause in clauses(context.text(sentence)))
+    parts = list(clauses(context.text(sentence)))
+    # What the sentence says without a denial too, it does not deny: "(winter does not occur in the
+    # tropics)" after a clause about winter.
+    said = {word for part in parts if not denies(part) for word in part}
+    return any(_denied(part, match.found - said, match.found) for part in parts)
 
 
-def _denied(clause: Sequence[str], found: frozenset[str]) -> bool:
+def _denied(clause: Sequence[str], denied: frozenset[str], found: frozenset[str]) -> bool:
     """Whether a clause denies the words it shares with the claim."""
-    if not found.isdisjoint(denied_words(clause, any_negation=len(found) < _LEAST_WORDS)):
+    if not denied.isdisjoint(denied_words(clause, any_negation=len(found) < _LEAST_WORDS)):
         return True
-    return denies_all(clause) and len(found & set(clause)) >= _LEAST_WORDS
+    return denies_all(clause) and len(denied & set(clause)) >= _LEAST_WORDS
 
 
 # The support score: features, and the weights that training left behind.
@@ -401,6 +440,9 @@ MODEL_FILE = "model.json"
 FOLDER = "parameters"
 
 
+_WITHOUT_NUMBER = 0.45  # most that a claim gets whose number is nowhere
+
+
 class SupportModel(NamedTuple):
     """A logistic model: the share of support a claim's features speak for.
 
@@ -413,11 +455,15 @@ class SupportModel(NamedTuple):
     weights: Features
 
     def support(self, features: Features) -> float:
-        """The support score, 0 to 1; 0.5 and more counts as supported. Not a probability."""
+        """The support score, 0 to 1; 0.5 and more counts as supported. Not a probability.
+
+        A claim with a number that the context does not have is never supported.
+        """
         total = self.intercept + sum(
             weight * value for weight, value in zip(self.weights, features, strict=True)
         )
-        return 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, total))))
+        support = 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, total))))
+        return min(support, _WITHOUT_NUMBER) if features.missing_number else support
 
 
 class Parameters(NamedTuple):
@@ -462,6 +508,8 @@ async def parameters_off_loop() -> Parameters:
 _THRESHOLD = 0.5
 _KEPT = 4  # contexts
 _MOST_NAMED = 5  # missing words a reason names
+_MOST_QUOTED = 160  # characters of a sentence
+_COUNTED = 2  # words shown after a number: "nine working days"
 _SURFACE = re.compile(r"[1-9]\d{0,2}(?: \d{3})+|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
@@ -510,45 +558,71 @@ class Verifier:
             return Decision("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
         match, sign, features = examine(claim, self._context, self._frequencies)
         support = round(self._model.support(features), 4)
-        if sign is None and support < _THRESHOLD:
-            return Decision(
-                "NOT_ENOUGH_INFO", round(1.0 - support, 4), _what_is_missing(claim, match)
-            )
-        evidence = self._context.text(match.sentence)
+        sentence = self._context.text(match.sentence)
         if sign is not None:
             chunk = self._context.chunk_of[match.sentence]
             doubt = round(max(1.0 - support, 1.0 - _THRESHOLD), 4)
-            return Decision("CONTRADICTED", doubt, _told(claim, evidence, sign), evidence, [chunk])
-        return Decision("SUPPORTED", support, _found(claim, match), evidence, match.chunk_ids)
+            reason = _compared(claim, sentence, sign)
+            return Decision("CONTRADICTED", doubt, reason, sentence, [chunk])
+        sure = round(max(support, 1.0 - support), 4)
+        if support < _THRESHOLD:
+            reason = _what_is_missing(claim, match, sentence)
+            return Decision("NOT_ENOUGH_INFO", sure, reason)
+        reason = _found(claim, match, sentence)
+        return Decision("SUPPORTED", sure, reason, sentence, match.chunk_ids)
 
 
-def _found(claim: str, match: Match) -> str:
-    found = f"{match.window_cover:.0%} of the claim's wording stands close together"
+def _found(claim: str, match: Match, sentence: str) -> str:
+    closest = f"Closest sentence: {_quoted(sentence)}."
     if not match.missing:
-        return f"{found}."
-    missing = ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
-    return f"{found}; the context does not have {missing}."
+        return closest
+    return f"{closest} Not in the context: {_named(claim, match)}."
 
 
-def _told(claim: str, sentence: str, sign: Sign) -> str:
+def _compared(claim: str, sentence: str, sign: Sign) -> str:
     if sign.kind == "negation":
-        return "A sentence with the same wording differs in negation."
-    between = " " if sign.kind == "measure" else ", "  # a measure is a number and its unit
-    claimed = between.join(_as_written(claim, sign.claimed))
-    stated = between.join(_as_written(sentence, sign.stated))
-    return f"The claim has the {sign.kind} {claimed} where a matching sentence has {stated}."
+        return f"The claim and the closest sentence differ in negation: {_quoted(sentence)}."
+    if sign.kind == "measure":
+        claimed = " ".join(_as_written(claim, sign.claimed))
+        stated = " ".join(_as_written(sentence, sign.stated))
+    else:
+        claimed, stated = _phrase(claim, sign.claimed), _phrase(sentence, sign.stated)
+    return f"Another {sign.kind}. Claim: {claimed}; closest sentence: {stated}."
 
 
-def _what_is_missing(claim: str, match: Match) -> str:
+def _what_is_missing(claim: str, match: Match, sentence: str) -> str:
     if not read_words(claim).stems:
         return "The claim has no words to compare."
     if not match.missing:
         return (
-            "Not supported by wording: the claim's words occur in the context, but not together "
-            f"({match.window_cover:.0%})."
+            "Not supported by wording: the claim's words occur in the context, but not together. "
+            f"Closest sentence: {_quoted(sentence)}."
         )
-    words = _as_written(claim, match.missing[:_MOST_NAMED])
-    return f"Not supported by wording: the context does not have {', '.join(words)}."
+    return f"Not supported by wording: the context does not have {_named(claim, match)}."
+
+
+def _quoted(sentence: str) -> str:
+    text = " ".join(sentence.split())
+    return f'"{text}"' if len(text) <= _MOST_QUOTED else f'"{text[: _MOST_QUOTED - 1]}…"'
+
+
+def _named(claim: str, match: Match) -> str:
+    return ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
+
+
+def _phrase(text: str, stems: Sequence[str]) -> str:
+    """The words of a text behind some stems; a number with what it counts: "nine working days"."""
+    written = _as_written(text, stems)
+    words = _SURFACE.findall(text)
+    for at, word in enumerate(words):
+        if word == written[0] and stems[0][0] == "#":
+            follows = itertools.takewhile(_is_content, words[at + 1 : at + 1 + _COUNTED])
+            return ", ".join([" ".join([word, *follows]), *written[1:]])
+    return ", ".join(written)
+
+
+def _is_content(word: str) -> bool:
+    return all(found not in FUNCTION_WORDS and found[0] != "#" for found in stems_of(word))
 
 
 def _as_written(text: str, stems: Sequence[str]) -> list[str]:

@@ -117,6 +117,7 @@ _NOT_SAID = re.compile(
 # The gap is asked first, as it is rare: looking for the digit before takes ten times as long.
 _DIGIT_GAP = re.compile(r"[\u00a0\u2009\u202f'’](?<=\d.)(?=\d{3}(?!\d))")
 _ASCII_DIGIT_GAP = re.compile(r"'(?<=\d')(?=\d{3}(?!\d))")
+_COMMA_GAP = re.compile(r", (?<=\d, )(?=0\d\d(?!\d))")  # "1, 056", as some converters write
 _NOT = re.compile(r"n't\b")
 _CANNOT = re.compile(r"cannot(?<=\bcannot)\b")
 
@@ -150,6 +151,8 @@ def _tokens(text: str) -> list[str]:
         text = _ASCII_DIGIT_GAP.sub("", text)
     if "[" in text or "]" in text or "http" in text or "www." in text or "【" in text:
         text = _NOT_SAID.sub(" ", text)
+    if ", 0" in text:
+        text = _COMMA_GAP.sub(",", text)
     text = spell_symbols(text)
     if not text.isascii():
         for sign, ascii_sign in _READ_AS:
@@ -258,7 +261,7 @@ FUNCTION_WORDS = frozenset(
     "una unos unas y o es son fue era del al por con para su sus lo como pero gli i uno di dal "
     "della del dei delle e è sono che per non si al alla nel nella os um uma é são foi do da dos "
     "das no na nos nas em ao à não mais het een van op te voor met aan zijn wordt werd bij dat "
-    "niet ook".split()
+    "niet ook n l qu".split()
 )
 
 DENIALS_OF_A_WORD = frozenset(

@@ -39,6 +39,12 @@ AGREEING = [
     ("There is no charge for parking.", "Parking is free; there is no charge."),
     ("Sale items cannot be refunded.", "Sale items can't be refunded."),
     ("The tour takes two hours.", "The tour takes no more than two hours."),
+    ("No, the tour takes two hours.", "The tour takes two hours."),
+    ("Not really. The tour takes two hours.", "The tour takes two hours."),
+    (
+        "Winter is the coldest season in temperate zones.",
+        "Winter is the coldest season in temperate zones (winter does not occur in the tropics).",
+    ),
     ("The desert is sand.", "The desert is nothing but sand."),
     *(
         (f"{opening} refunds are paid within five days.", "Refunds are paid within five days.")
@@ -58,7 +64,9 @@ AGREEING = [
 def test_a_negation_on_one_side_only_contradicts(claim, context):
     decision = Verifier([context]).decide(claim)
     assert decision.verdict == "CONTRADICTED"
-    assert decision.reason == "A sentence with the same wording differs in negation."
+    assert decision.reason == (
+        f'The claim and the closest sentence differ in negation: "{context}".'
+    )
     assert decision.evidence == context
 
 
