@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -44,7 +44,6 @@ from ragaliq.cli.outputs import Outputs
 from ragaliq.cli.pending import evaluate_runs
 from ragaliq.cli.resume import Wanted, case_digest, input_digest
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation
 from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.errors import BudgetExceeded, ConfigurationError
@@ -54,8 +53,7 @@ from ragaliq.evaluators.metrics import (
     RelevanceEvaluator,
 )
 from ragaliq.judges.unsent import RequestWriter, reads_replies, writes_requests
-from ragaliq.records import MetricSummary, evaluation_record
-from ragaliq.records.results_file import ResultsFile
+from ragaliq.records import EvaluationRecord, MetricSummary, evaluation_record
 from ragaliq.records.sinks import SinkLimits
 from ragaliq.records.summary import TOLERANCE, Summary
 from ragaliq.scoring.scorer import CostCap, Scorer
@@ -80,7 +78,7 @@ Out = Annotated[
 ]
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0915 - the command, from top to bottom
     source: Annotated[
         str,
         typer.Argument(
@@ -147,15 +145,10 @@ def evaluate(
     """Score the cases of a file. Rerun with --resume to continue an interrupted run."""
     data, scoring = Path(source), policy_of(policy)
     if pending:
-        # Live runs, by the policy for those.
         return _code(
             evaluate_runs(
                 source,
-                evaluators_of(
-                    metrics,
-                    policy=ScoringPolicy.LIVE if policy is PolicyName.RAGALIQ else scoring,
-                    strategy=strategy,
-                ),
+                evaluators_of(metrics, policy=scoring, strategy=strategy),
                 choice=(judge, model, base_url),
                 sinks=sink or (),
                 concurrency=concurrency,
@@ -200,8 +193,14 @@ def evaluate(
     summary, done = Summary(), set[str]()
     journal = outputs.open(settings, summary, done=done, wanted=wanted, retry_failed=retry_failed)
     left = total - summary.records
-    at_once = _processes(left) if processes is None else processes
-    _export()
+    at_once = processes
+    if at_once is None:
+        # Starting one takes half a second, in which the embedded judge decides some hundred cases.
+        at_once = (os.cpu_count() or 1) if left >= _WORTH_A_PROCESS else 0
+    try:
+        configure_from_environment("ragaliq")
+    except ConfigurationError as error:  # the exporter is not installed
+        errors.print(plain(f"no telemetry is exported: {error}"))
     scorer = Scorer(
         decider,
         chosen,
@@ -220,11 +219,26 @@ def evaluate(
         skip=done,
         cap=cap,
     )
-    records = _Records(journal, summary, ContentPolicy(on_spans=not no_text, on_events=not no_text))
+    content = ContentPolicy(on_spans=not no_text, on_events=not no_text)
+    causes: dict[str, str] = {}
+
+    async def run() -> None:
+        with closing(journal) if journal else nullcontext(), stopped_by_sigterm():
+            async with scorer, aclosing(work):
+                async for evaluation in work:
+                    record = _record_of(evaluation, content)
+                    if journal is not None:
+                        journal.append(record)
+                    summary.add(record)
+                    progress.judged(record.usage)
+                    for result in evaluation.results.values():
+                        if result.status.is_failure and result.error_type and result.error:
+                            causes.setdefault(result.error_type, result.error)
+
     asked.announce()
     try:
         with RunProgress(total, summary.records) as progress:
-            asyncio.run(_run(scorer, work, records, progress))
+            asyncio.run(run())
     except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
         option = "--resume" if outputs.journal else "--out results.jsonl"
         say_what_is_left(summary.records, total, outputs.journal, option=option)
@@ -236,7 +250,7 @@ def evaluate(
     finally:
         # Whatever ended the run, the results so far are shown and written.
         if summary.records:
-            show_summary(summary, records.causes)
+            show_summary(summary, causes)
             output.print(plain(asked.title))
             show_skipped_runs(reader)
             outputs.write()
@@ -270,65 +284,12 @@ async def _render(
     return ExitCode.OK
 
 
-def _processes(evaluations: int) -> int:
-    # Starting one takes half a second, in which the embedded judge decides some hundred cases.
-    return (os.cpu_count() or 1) if evaluations >= _WORTH_A_PROCESS else 0
-
-
-class _Records:
-    """Keeps what comes out of a run: in the results file, in the summary.
-
-    Attributes:
-        causes: What the judge's errors said, one of each class; never a text that was judged.
-    """
-
-    def __init__(self, file: ResultsFile | None, summary: Summary, content: ContentPolicy) -> None:
-        self._file, self._summary, self._content = file, summary, content
-        self.causes: dict[str, str] = {}
-
-    def keep(self, evaluation: Evaluation) -> None:
-        """Keep one evaluation."""
-        for result in evaluation.results.values():
-            if result.status.is_failure and result.error_type and result.error:
-                self.causes.setdefault(result.error_type, result.error)
-        record = evaluation_record(evaluation, content=self._content)
-        digests = {
-            "case_digest": case_digest(evaluation.case),
-            "input_digest": input_digest(evaluation.case),
-        }
-        record = record.model_copy(update=digests)
-        if self._file is not None:
-            self._file.append(record)
-        self._summary.add(record)
-
-    def close(self) -> None:
-        """Let go of the results file."""
-        if self._file is not None:
-            self._file.close()
-
-
-async def _run(
-    scorer: Scorer,
-    work: AsyncGenerator[Evaluation],
-    records: _Records,
-    progress: RunProgress,
-) -> None:
-    try:
-        with stopped_by_sigterm():
-            async with scorer, aclosing(work):
-                async for evaluation in work:
-                    records.keep(evaluation)
-                    progress.judged(evaluation.usage)
-    finally:
-        records.close()
-
-
-def _export() -> None:
-    """Export telemetry where the environment says where to; what is evaluated is emitted then."""
-    try:
-        configure_from_environment("ragaliq")
-    except ConfigurationError as error:  # the exporter is not installed
-        errors.print(plain(f"no telemetry is exported: {error}"))
+def _record_of(evaluation: Evaluation, content: ContentPolicy) -> EvaluationRecord:
+    digests = {
+        "case_digest": case_digest(evaluation.case),
+        "input_digest": input_digest(evaluation.case),
+    }
+    return evaluation_record(evaluation, content=content).model_copy(update=digests)
 
 
 def _count(reader: CaseReader, chosen: Sequence[Evaluator], wanted: Wanted | None) -> int:
@@ -427,25 +388,17 @@ def show_summary(summary: Summary, causes: Mapping[str, str]) -> None:
         judged = f"{summary.cases:,} cases, {judged}"
     output.print(f"{judged}, {summary.usage.total_tokens:,} tokens, {price}")
     for name, metric in summary.metrics.items():
-        _show_repeats(name, metric)
-    _show_failures(summary, causes)
-
-
-def _show_failures(summary: Summary, causes: Mapping[str, str]) -> None:
+        if metric.spread is not None:
+            output.print(f"{name}: a case's score spreads by {metric.spread:.3f} when repeated")
+        if metric.unscored_repeats:
+            lost = _counted(metric.unscored_repeats)
+            output.print(f"{name}: no score at some repeats of a scored case: {lost}")
     found = summary.errors
     for kind, count in found.most_common(1):
         of = "" if len(found) == 1 else f" of {found.total():,}"
         cause = f": {causes[kind]}" if kind in causes else ""
         line = f"failures of the judge: {count:,}{of} with {kind}{cause}"
         errors.print(plain(line, limit=_MOST_OF_A_CAUSE))
-
-
-def _show_repeats(name: str, metric: MetricSummary) -> None:
-    if metric.spread is not None:
-        output.print(f"{name}: a case's score spreads by {metric.spread:.3f} when repeated")
-    if metric.unscored_repeats:
-        lost = _counted(metric.unscored_repeats)
-        output.print(f"{name}: no score at some repeats of a scored case: {lost}")
 
 
 def _cells(metric: MetricSummary) -> tuple[str, ...]:

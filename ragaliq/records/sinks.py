@@ -174,15 +174,11 @@ class SinkSet:
             for name, sink in self._sinks
         )
 
-    def record(self, evaluation: Evaluation) -> None:
-        """Have an evaluation stored; never blocks on a sink and never raises."""
-        self.store(evaluation)
-
-    def store(self, evaluation: Evaluation) -> list[Future[str]]:
-        """`record`, for callers that wait for what becomes of it.
+    def record(self, evaluation: Evaluation) -> list[Future[str]]:
+        """Have an evaluation stored; never blocks on a sink and never raises.
 
         Returns:
-            One for each sink: will be `written`, `failed` or `dropped`.
+            One for each sink, to wait for: will be `written`, `failed` or `dropped`.
         """
         if not self._lanes:
             return []

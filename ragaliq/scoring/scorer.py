@@ -285,7 +285,7 @@ class Scorer:
             case, run = built, run_of(built, run_id=built.id, pipeline="")
         evaluation = await self._judged(case, run, metrics, lag)
         if self._waits_for_sinks:
-            stored = map(asyncio.wrap_future, self.sinks.store(evaluation))
+            stored = map(asyncio.wrap_future, self.sinks.record(evaluation))
             outcomes = await asyncio.gather(*stored)
             if outcomes and "written" not in outcomes:
                 raise StoreError("no sink stored the result", kind="unrecorded")

@@ -119,15 +119,11 @@ class TelemetryOptions:
         given = getattr(self, field)
         where = f"TelemetryOptions: {field}"
         if given is None:
-            where, given = variable, _from_environment(variable, os.environ) or allowed[0]
+            where, given = variable, os.environ.get(variable, "").strip().lower() or allowed[0]
         if given not in allowed:
             listed = ", ".join(allowed)
             raise ConfigurationError(f"{where} must be one of {listed}, got {given!r}")
         object.__setattr__(self, field, given)
-
-
-def _from_environment(variable: str, environ: Mapping[str, str]) -> str:
-    return environ.get(variable, "").strip().lower()
 
 
 def span_target(context: trace.SpanContext, *, source: str) -> SpanTarget | None:
