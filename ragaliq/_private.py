@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import Callable
 from importlib import import_module
 
 __all__ = [
     "is_loop_running",
+    "patched_by",
     "register_before_threads_end",
     "suppress_instrumentation_key",
     "working_folder",
@@ -44,6 +46,17 @@ def is_loop_running() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def patched_by() -> str | None:
+    """Which of gevent and eventlet has put greenlets in the place of threads; None for neither."""
+    gevent = sys.modules.get("gevent.monkey")
+    if gevent is not None and gevent.is_module_patched("threading"):
+        return "gevent"
+    eventlet = sys.modules.get("eventlet.patcher")
+    if eventlet is not None and eventlet.is_monkey_patched("thread"):
+        return "eventlet"
+    return None
 
 
 def register_before_threads_end(hook: Callable[[], object]) -> bool:

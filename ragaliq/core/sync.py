@@ -7,6 +7,7 @@ judge clients keep their connections between calls and no running loop is ever p
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import weakref
@@ -17,10 +18,39 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
+from ragaliq._private import patched_by
+
 __all__ = ["LoopThread", "WorkThread", "run_sync"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+_SAID: set[str] = set()
+
+
+def require_real_threads() -> None:
+    """Refuse to start a thread that would be a greenlet.
+
+    An event loop in a greenlet counts as running for the whole of its real thread: from then on
+    `asyncio.run` and Django's ORM fail in every request.
+
+    Raises:
+        RuntimeError: gevent or eventlet has patched `threading`.
+    """
+    patched = patched_by()
+    if patched is None:
+        return
+    if patched not in _SAID:
+        _SAID.add(patched)
+        logger.warning(
+            "%s has patched threading, and ragaliq needs real threads: nothing is evaluated in "
+            "this process, and runs are counted as incomplete_run. Serve with real threads "
+            "(gunicorn -k gthread, or an ASGI server)",
+            patched,
+        )
+    raise RuntimeError(f"{patched} has patched threading, and ragaliq needs real threads")
 
 
 class LoopThread:
@@ -63,6 +93,7 @@ class LoopThread:
             return self._loop
 
     def _start(self, pid: int) -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
+        require_real_threads()
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=self._run, args=(loop,), name=self._name, daemon=True)
         try:
@@ -155,6 +186,7 @@ class WorkThread:
             self._queue, self._thread, self._pid = None, None, os.getpid()
         with self._lock:
             if self._queue is None:
+                require_real_threads()
                 queue: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
                 thread = threading.Thread(
                     target=_work_through, args=(queue,), name=self._name, daemon=True

@@ -8,6 +8,7 @@ import threading
 from importlib import import_module
 from pathlib import Path
 
+import pytest
 from opentelemetry import context
 
 from ragaliq import _private
@@ -42,3 +43,14 @@ def test_threading_has_a_hook_before_its_executors_end(monkeypatch):
     assert callable(threading._register_atexit)
     monkeypatch.delattr(threading, "_register_atexit")
     assert not _private.register_before_threads_end(print)
+
+
+def test_gevent_and_eventlet_say_what_they_patched():
+    gevent = pytest.importorskip("gevent.monkey")
+    assert not gevent.is_module_patched("threading")
+    assert _private.patched_by() is None
+
+
+def test_eventlet_says_what_it_patched():
+    eventlet = pytest.importorskip("eventlet.patcher")
+    assert not eventlet.is_monkey_patched("thread")
