@@ -85,8 +85,9 @@ class RunLog:
     def said(self, step: Step, text: str, key: Any = "") -> None:
         """A step was given, or returned, a text under a key; by itself, the key is empty."""
         if id(text) not in self._kept:
+            self._kept.add(id(text))
+            self.size += len(text)
             self._events.append(("said", step, text, key))
-            self._weigh_text(text)
 
     def retrieving(self, step: Step) -> None:
         """A retriever began; models below it write queries, not answers."""
@@ -124,7 +125,9 @@ class RunLog:
         self._events.append(("asked", step, messages))
         for message in messages:
             for text in message.texts:
-                self._weigh_text(text)
+                if id(text) not in self._kept:
+                    self._kept.add(id(text))
+                    self.size += len(text)
 
     def replied(self, step: Step, text: str, also: Sequence[str] = ()) -> None:
         """A model replied.
@@ -156,14 +159,11 @@ class RunLog:
         self.size += other.size
 
     def _weigh(self, passages: Iterable[Passage]) -> None:
-        for passage in passages:
-            self._weigh_text(passage.text)
-
-    def _weigh_text(self, text: str) -> None:
         # By identity: what is kept is a reference, and what is kept keeps its identity.
-        if id(text) not in self._kept:
-            self._kept.add(id(text))
-            self.size += len(text)
+        for passage in passages:
+            if id(passage.text) not in self._kept:
+                self._kept.add(id(passage.text))
+                self.size += len(passage.text)
 
     # What it amounts to
 
@@ -285,16 +285,11 @@ def _candidates(events: Sequence[tuple[Any, ...]]) -> list[Candidate]:
                 for p in rest[0]
             ]
         elif kind in {"given", "returned", "retrieved", "reranked", "answering", "named"}:
-            found += [Candidate(passage, "document", at) for passage in _passages_in(rest)]
+            for part in rest:  # a list of documents, lists by key, or whether the step follows
+                for passages in part.values() if isinstance(part, Mapping) else [part]:
+                    if isinstance(passages, Sequence):
+                        found += [Candidate(passage, "document", at) for passage in passages]
     return found
-
-
-def _passages_in(parts: Iterable[Any]) -> Iterator[Passage]:
-    for part in parts:
-        lists = part.values() if isinstance(part, Mapping) else [part]
-        for passages in lists:
-            if isinstance(passages, Sequence):
-                yield from passages
 
 
 def _around(step: Step | None, parents: Mapping[Step, Step | None]) -> Iterator[Step]:

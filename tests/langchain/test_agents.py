@@ -4,9 +4,8 @@ import json
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import dynamic_prompt
-from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain.tools import ToolException, tool
+from langchain.agents.structured_output import ToolStrategy
+from langchain.tools import tool
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.tools import create_retriever_tool
@@ -17,13 +16,11 @@ from rag_parts import (
     ANSWER,
     QUESTION,
     REFUNDS,
-    SHIPPING,
     FixedRetriever,
     calling,
     documents,
     joined,
     model,
-    rag_chain,
 )
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
@@ -76,35 +73,11 @@ def test_an_agent_that_is_streamed(watch, stream, stream_mode):
     assert watch.only == EXPECTED
 
 
-def test_two_searches_give_both_results_in_order(watch, invoke):
-    agent = create_agent(
-        model(calling("search", query="refunds"), calling("post", query="parcels"), ANSWER),
-        [search(), search(SHIPPING, name="post")],
-    )
-    invoke(agent, ASK, watch.config)
-    assert watch.only == (QUESTION, REFUNDS + SHIPPING, ANSWER)
-
-
 def test_a_tool_that_asks_a_retriever_without_passing_callbacks_on(watch, invoke):
     @tool
     def look_up(query: str) -> str:
         """Looks things up."""
         return joined(FixedRetriever().invoke(query))
-
-    invoke(create_agent(model(calling("look_up", query="r"), ANSWER), [look_up]), ASK, watch.config)
-    assert watch.only == EXPECTED
-
-
-def test_a_plain_tools_text_is_the_context(watch, invoke):
-    invoke(create_agent(model(calling("clock", city="Ulm"), ANSWER), [clock]), ASK, watch.config)
-    assert watch.only == (QUESTION, ["It is noon in Ulm."], ANSWER)
-
-
-def test_a_plain_tool_that_returns_blocks_gives_one_context_each(watch, invoke):
-    @tool
-    def look_up(query: str) -> list:
-        """Looks things up."""
-        return [{"type": "text", "text": text} for text in REFUNDS]
 
     invoke(create_agent(model(calling("look_up", query="r"), ANSWER), [look_up]), ASK, watch.config)
     assert watch.only == EXPECTED
@@ -123,28 +96,6 @@ def test_of_the_documents_that_a_plain_tool_keeps_those_count_that_it_tells(
 
     invoke(create_agent(model(calling("look_up", query="r"), ANSWER), [look_up]), ASK, watch.config)
     assert watch.only == (QUESTION, contexts, ANSWER)
-
-
-def test_retrieved_documents_and_a_plain_tools_text_are_both_context(watch, invoke):
-    agent = create_agent(
-        model(calling("search", query="refunds"), calling("clock", city="Ulm"), ANSWER),
-        [search(), clock],
-    )
-    invoke(agent, ASK, watch.config)
-    assert watch.only == (QUESTION, [*REFUNDS, "It is noon in Ulm."], ANSWER)
-
-
-def test_a_tool_that_answers_with_a_chain_of_its_own_gives_that_chains_documents(watch, invoke):
-    @tool
-    def ask_handbook(question: str) -> str:
-        """Answers from the handbook."""
-        return rag_chain(llm=model("The handbook says five days.")).invoke(question)
-
-    agent = create_agent(
-        model(calling("ask_handbook", question="refunds?"), ANSWER), [ask_handbook]
-    )
-    invoke(agent, ASK, watch.config)
-    assert watch.only == EXPECTED
 
 
 def test_a_tool_that_gave_the_answer_itself_is_no_context(watch, invoke):
@@ -167,61 +118,16 @@ def test_a_document_that_a_tool_found_is_context_even_if_it_is_the_answer(watch,
     assert watch.only == (QUESTION, [ANSWER], ANSWER)
 
 
-def test_a_tool_that_fails_gives_no_context(watch, invoke):
-    @tool
-    def broken(query: str) -> str:
-        """Fails."""
-        FixedRetriever().invoke(query)
-        raise ToolException("out of order")
-
-    broken.handle_tool_error = True
-    agent = create_agent(
-        model(calling("broken", query="r"), calling("clock", city="Ulm"), ANSWER), [broken, clock]
-    )
-    invoke(agent, ASK, watch.config)
-    assert watch.only == (QUESTION, ["It is noon in Ulm."], ANSWER)
-
-
-def test_documents_put_into_the_prompt_by_middleware(watch, invoke):
-    @dynamic_prompt
-    def with_documents(request):
-        return joined(FixedRetriever().invoke(request.state["messages"][-1].text))
-
-    invoke(create_agent(model(), [], middleware=[with_documents]), ASK, watch.config)
-    assert watch.only == EXPECTED
-
-
 class Refund(BaseModel):
     """How long it takes."""
 
     days: int
 
 
-def test_a_structured_answer_given_through_a_tool_is_the_answer_and_no_context(watch, invoke):
-    agent = create_agent(
-        model(calling("clock", city="Ulm"), calling("Refund", days=5)),
-        [clock],
-        response_format=ToolStrategy(Refund),
-    )
-    output = invoke(agent, ASK, watch.config)
-    assert output["structured_response"] == Refund(days=5)
-    assert watch.only == (QUESTION, ["It is noon in Ulm."], '{"days": 5}')
-
-
 def test_what_langchain_says_about_a_structured_answer_is_no_context(watch, invoke):
     agent = create_agent(model(calling("Refund", days=5)), [], response_format=ToolStrategy(Refund))
     invoke(agent, ASK, watch.config)
     assert watch.only == (QUESTION, [], '{"days": 5}')
-
-
-def test_a_structured_answer_given_by_the_provider(watch, invoke):
-    agent = create_agent(
-        model(calling("search", query="refunds"), '{"days": 5}'),
-        [search()],
-        response_format=ProviderStrategy(Refund),
-    )
-    invoke(agent, ASK, watch.config)
-    assert watch.only == (QUESTION, REFUNDS, '{"days": 5}')
 
 
 def test_a_conversation_that_is_kept_gives_each_turn_its_own_contexts(watch, invoke):
@@ -238,13 +144,6 @@ def test_a_conversation_that_is_kept_gives_each_turn_its_own_contexts(watch, inv
         ("Goodbye!", [], "Bye."),
     ]
     assert {result.run.session_id for result in watch.results} == {"t-1"}
-
-
-def test_earlier_turns_sent_along_do_not_count(watch, invoke):
-    agent = create_agent(model(calling("search", query="refunds"), ANSWER), [search()])
-    earlier = [("user", "Where are you?"), ("assistant", "In Ulm.")]
-    invoke(agent, {"messages": [*earlier, USER]}, watch.config)
-    assert watch.only == EXPECTED
 
 
 @pytest.mark.parametrize("streamed", [False, True])

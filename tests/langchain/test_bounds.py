@@ -183,7 +183,7 @@ def test_nothing_remains_of_a_step_that_starts_while_its_run_ends_in_another_thr
             handler.on_chain_end(ANSWER, run_id=root_id)
             super().__setitem__(run, parent)
 
-    root.parents = EndingRun(root.parents)
+    root.steps = EndingRun(root.steps)
     handler.on_chain_start({}, QUESTION, run_id=step_id, parent_run_id=root_id)
     assert watch.only == (QUESTION, [], ANSWER)
     assert left_in(handler) == 0

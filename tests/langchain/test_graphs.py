@@ -44,11 +44,6 @@ def retrieve(state):
     return {"documents": FixedRetriever().invoke(state["question"])}
 
 
-def fetch(state):
-    """Asks a store directly: no retriever reports it."""
-    return {"documents": documents()}
-
-
 def grade(state):
     """Keeps the first document, after asking a model about each."""
     for _ in state["documents"]:
@@ -75,20 +70,6 @@ def graph(*nodes, state=State, output=None, **options):
     return builder.compile(**options)
 
 
-@pytest.mark.parametrize("first", [retrieve, fetch])
-@pytest.mark.parametrize("output", [State, Answer])
-def test_retrieve_and_generate(watch, invoke, first, output):
-    rag = graph(first, generate, output=output)
-    assert invoke(rag, {"question": QUESTION}, watch.config)["generation"] == ANSWER
-    assert watch.only == EXPECTED
-
-
-@pytest.mark.parametrize("output", [State, Answer])
-def test_documents_that_a_grader_rejects_are_no_context(watch, invoke, output):
-    invoke(graph(retrieve, grade, generate, output=output), {"question": QUESTION}, watch.config)
-    assert watch.only == (QUESTION, REFUNDS[:1], ANSWER)
-
-
 def test_events_that_arrive_twice_change_nothing(watch, invoke):
     attach(watch.handler)
     rag = graph(retrieve, grade, generate, check, output=Answer)
@@ -104,16 +85,6 @@ def test_a_grader_that_rejects_everything_leaves_no_context(watch, invoke, outpu
     rag = graph(retrieve, reject, generate, output=output)
     invoke(rag, {"question": QUESTION}, watch.config)
     assert watch.only == (QUESTION, [], ANSWER)
-
-
-@pytest.mark.parametrize("output", [State, Answer])
-def test_documents_added_to_those_there_are_all_context(watch, invoke, output):
-    def search_web(state):
-        return {"documents": [*state["documents"], *documents(SHIPPING)]}
-
-    rag = graph(retrieve, search_web, generate, output=output)
-    invoke(rag, {"question": QUESTION}, watch.config)
-    assert watch.only == (QUESTION, REFUNDS + SHIPPING, ANSWER)
 
 
 def test_documents_collected_by_a_reducer_are_all_context(watch, invoke):

@@ -5,7 +5,7 @@ from operator import itemgetter
 import pytest
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough, chain
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough, chain
 from rag_parts import (
     ANSWER,
     PROMPT,
@@ -22,22 +22,6 @@ from rag_parts import (
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 
 
-def test_a_question_string_through_retriever_prompt_model_and_parser(watch, invoke):
-    assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
-    assert watch.only == EXPECTED
-
-
-def test_without_a_parser_the_answer_is_the_messages_text(watch, invoke):
-    invoke(rag_chain(parser=RunnablePassthrough()), QUESTION, watch.config)
-    assert watch.only == EXPECTED
-
-
-def test_documents_may_reach_the_prompt_without_being_formatted(watch, invoke):
-    plain = {"context": FixedRetriever(), "question": RunnablePassthrough()} | PROMPT | model()
-    invoke(plain, QUESTION, watch.config)
-    assert watch.only == EXPECTED
-
-
 @pytest.mark.parametrize("key", ["question", "query", "input", "user_input", "anything_else"])
 def test_a_dictionary_input_with_an_itemgetter(watch, invoke, key):
     sources = {
@@ -48,56 +32,11 @@ def test_a_dictionary_input_with_an_itemgetter(watch, invoke, key):
     assert watch.only == EXPECTED
 
 
-def test_other_inputs_beside_the_question_are_not_taken_for_it(watch, invoke):
-    sources = {
-        "context": itemgetter("question") | FixedRetriever() | joined,
-        "question": itemgetter("question"),
-        "language": itemgetter("language"),
-    }
-    prompt = ChatPromptTemplate.from_template("{context} {question} in {language}")
-    inputs = {"language": "German", "question": QUESTION, "tone": "kind"}
-    invoke(sources | prompt | model(), inputs, watch.config)
-    assert watch.only == EXPECTED
-
-
-def test_assign_keeps_documents_and_answer_in_one_dictionary(watch, invoke):
-    assigned = (
-        RunnablePassthrough.assign(docs=itemgetter("question") | FixedRetriever())
-        .assign(context=lambda state: joined(state["docs"]))
-        .assign(answer=PROMPT | model() | StrOutputParser())
-    )
-    output = invoke(assigned, {"question": QUESTION}, watch.config)
-    assert output["answer"] == ANSWER
-    assert watch.only == EXPECTED
-
-
-def test_a_parallel_step_then_an_assigned_answer(watch, invoke):
-    answer = (
-        RunnablePassthrough.assign(context=lambda state: joined(state["context"]))
-        | PROMPT
-        | model()
-        | StrOutputParser()
-    )
-    with_sources = RunnableParallel(
-        context=FixedRetriever(), question=RunnablePassthrough()
-    ).assign(answer=answer)
-    invoke(with_sources, QUESTION, watch.config)
-    assert watch.only == EXPECTED
-
-
 def test_only_the_answer_picked_from_an_assigned_dictionary(watch, invoke):
     assigned = RunnablePassthrough.assign(
         context=itemgetter("question") | FixedRetriever() | joined
     ).assign(answer=PROMPT | model() | StrOutputParser())
     assert invoke(assigned.pick("answer"), {"question": QUESTION}, watch.config) == ANSWER
-    assert watch.only == EXPECTED
-
-
-def test_an_answer_under_a_name_of_the_applications_own(watch, invoke):
-    assigned = RunnablePassthrough.assign(
-        context=itemgetter("question") | FixedRetriever() | joined
-    ).assign(draft=PROMPT | model() | StrOutputParser())
-    invoke(assigned, {"question": QUESTION}, watch.config)
     assert watch.only == EXPECTED
 
 

@@ -22,11 +22,6 @@ from rag_parts import (
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 
 
-def test_create_retrieval_chain(watch, invoke):
-    assert invoke(retrieval_chain(), {"input": QUESTION}, watch.config)["answer"] == ANSWER
-    assert watch.only == EXPECTED
-
-
 def test_create_retrieval_chain_streamed(watch, stream):
     chunks = stream(retrieval_chain(), {"input": QUESTION}, watch.config)
     assert "".join(chunk.get("answer", "") for chunk in chunks) == ANSWER

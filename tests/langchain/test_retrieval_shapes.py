@@ -1,21 +1,16 @@
 """The contexts are what the answer was made from, however many steps fetched and reworked them."""
 
 import threading
-import time
-from operator import itemgetter
 
 import pytest
 from langchain_classic.retrievers import (
-    ContextualCompressionRetriever,
     EnsembleRetriever,
     MergerRetriever,
 )
-from langchain_classic.retrievers.document_compressors import LLMChainExtractor
 from langchain_classic.retrievers.multi_query import MultiQueryRetriever
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 from rag_parts import (
@@ -31,10 +26,6 @@ from rag_parts import (
     model,
     rag_chain,
 )
-
-
-def reversed_order(docs):
-    return docs[::-1]
 
 
 def best(docs):
@@ -60,17 +51,6 @@ def test_a_vector_stores_retriever_in_rank_order(contexts):
     retriever = store.as_retriever(search_kwargs={"k": 3})
     ranked = [doc.page_content for doc in retriever.invoke(QUESTION)]
     assert contexts(rag_chain(retriever)) == ranked
-
-
-def test_two_retrievers_in_parallel_give_the_union_in_the_order_they_were_asked(contexts):
-    # The first asked answers last.
-    sources = {
-        "a": FixedRetriever(delay=0.2),
-        "b": RunnableLambda(lambda q: time.sleep(0.1) or q) | FixedRetriever(texts=SHIPPING),
-        "question": RunnablePassthrough(),
-    }
-    merged = RunnablePassthrough.assign(context=lambda s: joined(s["a"] + s["b"]))
-    assert contexts(sources | merged | PROMPT | model()) == REFUNDS + SHIPPING
 
 
 def test_a_text_that_two_retrievers_find_counts_once(contexts):
@@ -103,19 +83,6 @@ def test_many_retrievers_that_end_at_the_same_moment_are_all_kept(watch, invoke)
     ] * 5
 
 
-def test_a_multi_query_retriever_counts_as_one_and_its_model_does_not_answer(contexts):
-    retriever = MultiQueryRetriever.from_llm(
-        FixedRetriever(), model("refund time\nrefund duration"), include_original=True
-    )
-    topical = MultiQueryRetriever.from_llm(TopicRetriever(), model("first query\nsecond query"))
-    assert contexts(rag_chain(retriever)) == REFUNDS
-    assert [d.page_content for d in topical.invoke(QUESTION)] == [
-        "About first query",
-        "Common to all.",
-        "About second query",
-    ]
-
-
 def test_what_a_model_inside_a_retriever_writes_is_never_the_answer(watch, invoke):
     retriever = MultiQueryRetriever.from_llm(FixedRetriever(), model("first\nsecond"))
     invoke(retriever | RunnableLambda(lambda docs: {"found": len(docs)}), QUESTION, watch.config)
@@ -139,57 +106,6 @@ def test_a_retriever_of_retrievers_counts_with_its_final_list(contexts, kind):
     assert contexts(rag_chain(retriever)) == final
 
 
-def test_compressed_documents_replace_the_ones_they_were_made_from(contexts):
-    retriever = ContextualCompressionRetriever(
-        base_retriever=FixedRetriever(),
-        base_compressor=LLMChainExtractor.from_llm(model("five days", "to the card")),
-    )
-    assert sorted(contexts(rag_chain(retriever))) == ["five days", "to the card"]
-
-
-@pytest.mark.parametrize(("rerank", "left"), [(reversed_order, REFUNDS[::-1]), (best, REFUNDS[:1])])
-def test_what_a_reranker_returns_replaces_what_it_was_given(contexts, rerank, left):
-    assert contexts(rag_chain(FixedRetriever() | RunnableLambda(rerank))) == left
-
-
-def test_a_reranker_in_one_branch_leaves_the_other_branch_alone(contexts):
-    sources = {
-        "a": FixedRetriever() | RunnableLambda(best),
-        "b": FixedRetriever(texts=SHIPPING),
-        "question": RunnablePassthrough(),
-    }
-    merged = RunnablePassthrough.assign(context=lambda s: joined(s["a"] + s["b"]))
-    assert sorted(contexts(sources | merged | PROMPT | model())) == sorted(REFUNDS[:1] + SHIPPING)
-
-
-def test_a_reranker_that_is_assigned_under_the_same_key(contexts):
-    chain = (
-        RunnablePassthrough.assign(docs=itemgetter("question") | FixedRetriever())
-        .assign(docs=lambda state: best(state["docs"]))
-        .assign(context=lambda state: joined(state["docs"]))
-        | PROMPT
-        | model()
-        | StrOutputParser()
-    )
-    assert contexts(chain, {"question": QUESTION}) == REFUNDS[:1]
-
-
-def test_a_selection_under_another_key_leaves_the_documents_alone(contexts):
-    chain = (
-        RunnablePassthrough.assign(docs=itemgetter("question") | FixedRetriever())
-        .assign(shown=lambda state: best(state["docs"]))
-        .assign(context=lambda state: joined(state["docs"]))
-        | PROMPT
-        | model()
-        | StrOutputParser()
-    )
-    assert contexts(chain, {"question": QUESTION}) == REFUNDS
-
-
-def test_a_filter_that_leaves_nothing_leaves_no_context(contexts):
-    assert contexts(rag_chain(FixedRetriever() | RunnableLambda(lambda docs: docs[:0]))) == []
-
-
 def test_one_reranker_per_list_of_documents(contexts):
     fused = (
         RunnableLambda(lambda q: [q, q + " fast"])
@@ -200,14 +116,6 @@ def test_one_reranker_per_list_of_documents(contexts):
     assert contexts(rag_chain(fused)) == [f"About {QUESTION}", f"About {QUESTION} fast"]
 
 
-def test_mapped_retrievers_and_a_fusion_give_the_fused_list(contexts):
-    def fuse(lists):
-        return [docs[0] for docs in reversed(lists)]
-
-    fused = RunnableLambda(lambda q: ["first", "second"]) | TopicRetriever().map() | fuse
-    assert contexts(rag_chain(fused)) == ["About second", "About first"]
-
-
 def test_a_parallel_retrieval_merged_by_a_function(contexts):
     fused = RunnableParallel(a=FixedRetriever(), b=FixedRetriever(texts=SHIPPING)) | RunnableLambda(
         lambda found: [found["b"][0], found["a"][0]]
@@ -215,27 +123,9 @@ def test_a_parallel_retrieval_merged_by_a_function(contexts):
     assert contexts(rag_chain(fused)) == [SHIPPING[0], REFUNDS[0]]
 
 
-def test_a_function_that_returns_documents_is_a_retriever(contexts):
-    assert contexts(rag_chain(RunnableLambda(lambda q: documents()))) == REFUNDS
-
-
 def test_a_function_whose_inner_retriever_finds_more_than_it_returns(contexts):
     found = RunnableLambda(lambda q: FixedRetriever().invoke(q)[:1])
     assert contexts(rag_chain(found)) == REFUNDS[:1]
-
-
-def test_documents_that_only_a_prompt_variable_shows(contexts):
-    def look_up(question):
-        return {"context": joined(documents()), "question": question}
-
-    assert contexts(RunnableLambda(look_up) | PROMPT | model()) == [joined(documents())]
-
-
-def test_a_list_of_texts_in_a_prompt_variable(contexts):
-    def look_up(question):
-        return {"context": list(REFUNDS), "question": question}
-
-    assert contexts(RunnableLambda(look_up) | PROMPT | model()) == REFUNDS
 
 
 def test_a_custom_event_names_the_contexts_whatever_else_was_seen(contexts, mode):

@@ -11,11 +11,13 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from langchain_core.documents import Document
+from langchain_core.load import Serializable
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
@@ -23,7 +25,7 @@ from langchain_ragaliq.overrides import Facts, Overrides
 from langchain_ragaliq.reading import READER, documents_among, reply_of
 from langchain_ragaliq.target import TargetFinder
 from ragaliq import CaseDraft, GuardRejected, Monitor, OpenRun, Passage, is_suppressed
-from ragaliq.capture import CONTEXT_KEYS, CaseSources, Found, Message, RunLog, RunRegistry
+from ragaliq.capture import CONTEXT_KEYS, CaseSources, Found, RunLog, RunRegistry
 
 __all__ = ["Explanation", "RootRun", "RunTracker", "run_in_force"]
 
@@ -113,14 +115,15 @@ class RootRun:
         "open_models",
         "open_steps",
         "overrides",
-        "parents",
         "prompt_question",
         "question",
-        "replied_last",
+        "reply",
+        "response_id",
         "retrievers",
         "said",
         "session_id",
         "started",
+        "steps",
         "tags",
         "target",
         "ticket",
@@ -135,11 +138,11 @@ class RootRun:
         self.started = time.monotonic()
         self.has_child = ticket is None  # of a run that is not evaluated nothing is looked at
         if ticket is None:
-            self.parents: dict[Any, Any] = {self.key: None}
+            self.steps: dict[Any, Any] = {self.key: None}
             return
         self.name = ticket.run_id
         self.log = RunLog(self.key)
-        self.parents = self.log.parents
+        self.steps = self.log.parents
         self.guarded: set[str] | None = None
         self.question: Found | None = None
         self.prompt_question: Found | None = None
@@ -152,19 +155,13 @@ class RootRun:
         self.open_models: set[int] = set()
         self.open_steps: set[int] = set()
         self.retrievers: set[int] = set()
-        self.replied_last: LLMResult | None = None
+        self.reply = ""
+        self.response_id: str | None = None
         self.keyed_passages: list[Passage] | None = None
         self.overrides = overrides
         self.said: Facts | None = None
         self.inputs: Any = None
         self.input_items = 0
-
-    # As the registry sees it
-
-    @property
-    def steps(self) -> Collection[int]:
-        """The ids of its steps so far."""
-        return self.parents
 
     @property
     def size(self) -> int:
@@ -234,6 +231,10 @@ class RootRun:
         log = self.log
         if type(outputs) is str:
             log.said(run, outputs)
+        elif isinstance(outputs, Document):
+            log.returned(run, READER.document_list([outputs]))
+        elif isinstance(outputs, Serializable):
+            return  # messages and prompts, which models report themselves
         elif isinstance(outputs, dict):
             log.returned(run, by_key=documents_among(outputs))
             for key, value in outputs.items():
@@ -259,11 +260,6 @@ class RootRun:
         if not _is_stopped(error) and not _is_control_flow(error):
             self.had_errors = True
 
-    def retriever_started(self, run: int) -> None:
-        """A retriever began; models below it write queries, not answers."""
-        self.retrievers.add(run)
-        self.log.retrieving(run)
-
     def tool_ended(self, run: int, output: Any) -> None:
         """A tool answered."""
         if getattr(output, "status", None) == "error":
@@ -273,21 +269,16 @@ class RootRun:
         else:
             self.log.told(run, READER.told(output))
 
-    def asked(self, run: int, messages: Sequence[Message]) -> None:
-        """A model was called."""
-        self.open_models.add(run)
-        self.log.asked(run, messages)
-
     def replied(self, run: int, result: LLMResult) -> None:
         """A model answered; the last reply outside retrievers may be the run's answer."""
         self.open_models.discard(run)
-        text, also, _ = reply_of(result)
+        text, also, response_id = reply_of(result)
         self.log.replied(run, text, also)
         at: int | None = run
         while at is not None and at not in self.retrievers:
-            at = self.parents.get(at)
+            at = self.steps.get(at)
         if at is None:
-            self.replied_last = result
+            self.reply, self.response_id = text, response_id
 
     def told(self, what: str, value: Any) -> None:
         """The application itself named its question, contexts or answer."""
@@ -323,20 +314,30 @@ class RootRun:
         if isinstance(outputs, list) and 1 < self.input_items == len(outputs):
             return "several_questions"
         answer = READER.answer(outputs) or self._reply(outputs)
-        if outputs is None or self._is_cut(answer, is_stream=is_stream):
+        # A stream that is broken off ends like any other, but before its steps and its model do. A
+        # model that was itself given up, say for a faster one, is open as well: then the answer is
+        # the other's reply.
+        is_broken_off = is_stream and bool(self.open_steps)
+        is_waiting = self.open_models and (answer.text if answer else "") != self.reply
+        if outputs is None or is_broken_off or is_waiting:
             return "truncated"
         said = self._said(outputs, inputs)
         if said is None:
             return "extract_failed"
-        question = _named(said.question) or self.question or self._question(outputs, inputs)
-        answer = _named(said.answer) or answer
+        if said.question:
+            question: Found | None = Found(said.question, "application")
+        else:
+            question = self.question or (None if inputs is None else READER.question(inputs))
+            question = question or READER.echoed_question(outputs) or self.prompt_question
+        if said.answer:
+            answer = Found(said.answer, "application")
         if question is None:
             return "no_question"
         if answer is None:
             return "no_answer"
         passages = said.passages if said.passages is not None else self.keyed_passages
         log = self.log
-        if passages is None:
+        if passages is None and type(outputs) is not str:
             named = READER.context(outputs)
             if named is not None:
                 log.named(named)
@@ -381,26 +382,13 @@ class RootRun:
                 facts.passages = passages
         return facts
 
-    def _question(self, outputs: Any, inputs: Any) -> Found | None:
-        found = None if inputs is None else READER.question(inputs)
-        return found or READER.echoed_question(outputs) or self.prompt_question
-
-    def _is_cut(self, answer: Found | None, *, is_stream: bool) -> bool:
-        # A stream that is broken off ends like any other, but before its steps and its model do. A
-        # model that was itself given up, say for a faster one, is open as well: then the answer is
-        # the other's reply.
-        return (is_stream and bool(self.open_steps)) or (
-            bool(self.open_models)
-            and (answer.text if answer is not None else None) != reply_of(self.replied_last)[0]
-        )
-
     def _reply(self, outputs: Any) -> Found | None:
         """The last model's reply, unless the chain returned something else than an answer.
 
         A chain may return documents only, or a state in which nothing has been answered yet: then
         the last reply was a rewritten question or a grade.
         """
-        reply = reply_of(self.replied_last)[0]
+        reply = self.reply
         if not reply or READER.document_list(outputs):
             return None
         if isinstance(outputs, dict):
@@ -417,10 +405,6 @@ def _text(found: Found | None) -> str | None:
     return found.text if found is not None else None
 
 
-def _named(text: str | None) -> Found | None:
-    return Found(text, "application") if text else None
-
-
 class RunTracker:
     """The runs in progress of one handler.
 
@@ -434,7 +418,6 @@ class RunTracker:
     Attributes:
         errors: Events that could not be handled.
         registry: The runs in progress.
-        runs: The root of every run in progress. Every event asks, and asks the dictionary itself.
     """
 
     def __init__(
@@ -456,11 +439,6 @@ class RunTracker:
             max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later
         )
 
-    @property
-    def runs(self) -> dict[Any, RootRun]:
-        """The root of every run in progress."""
-        return self.registry.runs
-
     def complain(self, error: Exception) -> None:
         """Count an error, and log the first; its message may quote the application's text."""
         self.errors += 1
@@ -481,7 +459,7 @@ class RunTracker:
         root = registry.runs.get(parent)
         if root is None or (root.ticket is not None and is_suppressed()):
             return None
-        root.parents[run] = parent
+        root.steps[run] = parent
         registry.runs[run] = root
         if root.closed:
             registry.join(root, run)
@@ -550,7 +528,7 @@ class RunTracker:
                 found,
                 target=target,
                 session_id=root.session_id,
-                response_id=reply_of(root.replied_last)[2],
+                response_id=root.response_id,
             )
 
     def root_failed(self, root: RootRun, error: BaseException) -> None:

@@ -249,7 +249,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             parent = parent_run_id.int if parent_run_id is not None else run_in_force()
             root = tracker.child_started(run, parent)
             if root is not None and root.ticket is not None:
-                root.asked(run, prompt_of(messages[0]) if messages else ())
+                root.open_models.add(run)
+                root.log.asked(run, prompt_of(messages[0]) if messages else ())
         except Exception as error:  # noqa: BLE001 - as above
             tracker.complain(error)
 
@@ -271,7 +272,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             parent = parent_run_id.int if parent_run_id is not None else run_in_force()
             root = tracker.child_started(run, parent)
             if root is not None and root.ticket is not None:
-                root.asked(run, (Message("user", tuple(prompts[:1])),))
+                root.open_models.add(run)
+                root.log.asked(run, (Message("user", tuple(prompts[:1])),))
         except Exception as error:  # noqa: BLE001 - as above
             tracker.complain(error)
 
@@ -314,7 +316,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             if root is None:
                 tracker.registry.ignore(run)  # a chain inside it writes queries, not answers
             elif root.ticket is not None:
-                root.retriever_started(run)
+                root.retrievers.add(run)  # models below it write queries, not answers
+                root.log.retrieving(run)
         except Exception as error:  # noqa: BLE001 - as above
             tracker.complain(error)
 

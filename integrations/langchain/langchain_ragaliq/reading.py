@@ -44,12 +44,20 @@ class LangChainReader(Reader):
         """A message: an object, a pair of a role and a text, or a dictionary."""
         if not isinstance(value, BaseMessage):
             return super().message(value)
-        content = value.content
+        content, kind = value.content, value.type
         texts = (content,) if isinstance(content, str) else text_blocks(content)
-        role = _role_of(value, texts)
+        role = _ROLES.get(kind) or _ROLES.get(kind.removesuffix("MessageChunk").lower())
         if role == "tool":
+            is_failed = getattr(value, "status", None) == "error"
+            if is_failed or (texts and texts[0].startswith(_OWN_TEXTS)):
+                return Message("system", texts)
             return Message(role, texts, artifact=getattr(value, "artifact", None))
-        return Message(role, texts, isinstance(value, AIMessage) and bool(value.tool_calls))
+        if role == "user":
+            return Message("system" if is_feedback(value) else role, texts)
+        if kind == "chat":
+            role = _ROLES.get(str(getattr(value, "role", "")), "assistant")
+        is_call = isinstance(value, AIMessage) and bool(value.tool_calls)
+        return Message(role or "system", texts, is_call)
 
     def passage(self, value: Any) -> Passage | None:
         """A document."""
@@ -73,19 +81,6 @@ class LangChainReader(Reader):
 
 
 READER = LangChainReader()
-
-
-def _role_of(message: BaseMessage, texts: Sequence[str]) -> str:
-    role = _ROLES.get(message.type.removesuffix("MessageChunk").lower())
-    if role == "user":
-        return "system" if is_feedback(message) else role
-    if role == "tool":
-        is_failed = getattr(message, "status", None) == "error"
-        is_own = bool(texts) and texts[0].startswith(_OWN_TEXTS)
-        return "system" if is_failed or is_own else role
-    if role is None and message.type == "chat":
-        return _ROLES.get(str(getattr(message, "role", "")), "assistant")
-    return role or "system"
 
 
 def is_feedback(message: Any) -> bool:
