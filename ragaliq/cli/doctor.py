@@ -57,7 +57,6 @@ _PACKAGES = (
     "pandas",
     "faststream",
     "redis",
-    "limits",
 )
 _SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "LANGFUSE_SECRET_KEY")
 _ENDPOINTS = (

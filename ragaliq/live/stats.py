@@ -13,7 +13,7 @@ from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.records.sinks import SinkStats
 from ragaliq.scoring.limits.breaker import BreakerState
 from ragaliq.scoring.limits.budget import BudgetLine
-from ragaliq.scoring.limits.fleet import StorageState
+from ragaliq.scoring.limits.shared import StorageState
 
 __all__ = ["Entry", "MonitorStats", "Outcome", "Tally"]
 
@@ -46,12 +46,12 @@ class MonitorStats:
         evaluations: Per metric, results by status.
         usage: Tokens, requests and money spent on the judge.
         unjudged: The evaluated runs that were kept from the judge while the breaker was open.
-        breaker: `closed`, `open` or `probing`; see `CircuitBreaker`.
+        breaker: `closed`, `open` or `half_open`; see `CircuitBreaker`.
         queued: Runs waiting to be evaluated.
         queued_bytes: Bytes their texts take.
         budget: Each limit of the budget, and where it stands.
         limits_storage: Where budget and rate limits are counted: `local` in this process, `shared`
-            with other processes, or `away` when that storage cannot be reached.
+            with other processes, or `unavailable` when that storage cannot be reached.
         callback_errors: Times `on_result` raised.
         callback_timeouts: Times it took too long, or was not called because an earlier call still
             blocked its thread.

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 from ragaliq import Budget, JudgeUsage, Monitor, RAGTestCase, RateLimits
-from ragaliq.scoring.limits import fleet_budget, protection
-from ragaliq.scoring.limits.fleet_budget import SharedBudget
-from ragaliq.scoring.limits.turns import Turns
+from ragaliq.scoring.limits import protection
+from ragaliq.scoring.limits.budget import SharedBudget
+from ragaliq.scoring.limits.rate_limits import Turns
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="r")
@@ -40,6 +40,13 @@ class Recording(ScriptedJudge):
         return reply.model_copy(update={"usage": usage})
 
 
+class Quick(SharedBudget):
+    """Looks for a storage that is gone ten times as often."""
+
+    def __init__(self, budget, **options):
+        super().__init__(budget, pause=0.1, **options)
+
+
 def monitor(what, lines, **limits):
     return Monitor(
         judge=Recording(what, lines),
@@ -54,7 +61,7 @@ def monitor(what, lines, **limits):
 def main(options):
     shared = {"storage": options["url"], "local_share": options["share"]}
     protection.Turns = functools.partial(Turns, minute=options["minute"], pause=0.1)
-    fleet_budget.SharedBudget = functools.partial(SharedBudget, pause=0.1)
+    protection.SharedBudget = Quick
     lines = []
     limits = {
         "requests": {"judge_limits": RateLimits(**shared, requests_per_minute=options["requests"])},

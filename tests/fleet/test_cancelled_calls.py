@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from ragaliq import Budget, JudgeUsage, RateLimits
-from ragaliq.scoring.limits.fleet_budget import SharedBudget
-from ragaliq.scoring.limits.turns import Turns
+from ragaliq.scoring.limits.budget import SharedBudget
+from ragaliq.scoring.limits.rate_limits import Turns
 
 MOMENTS = range(40)
 
@@ -58,7 +58,7 @@ async def test_nothing_stays_set_aside_for_a_run_that_was_given_up(redis_server)
     budget.settle(first, JudgeUsage(requests=1, input_tokens=100))
     for moment in MOMENTS:
         await given_up(reserve_and_return(budget), moment)
-    await budget._account._deliver(tries=True)
+    await asyncio.sleep(0.2)
     line = budget.lines()["tokens_per_hour"]
     assert (line.spent, line.reserved) == (100, 0)
     await budget.aclose()

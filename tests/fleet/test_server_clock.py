@@ -8,9 +8,9 @@ import pytest
 from redis import Redis
 
 from ragaliq import RateLimits
-from ragaliq.scoring.limits.turns import Turns
+from ragaliq.scoring.limits.rate_limits import Turns
 
-SPENT = "ragaliq:{rates:default}:requests:spent"
+SPENT = "ragaliq:{rates:default}:requests"
 HOUR = 3_600_000
 
 

@@ -59,7 +59,7 @@ def test_after_the_pause_one_probe_is_let_through_and_decides():
     clock.now = 29.9
     assert breaker.refuses
     clock.now = 30.0
-    assert (breaker.state, breaker.refuses) == ("probing", False)
+    assert (breaker.state, breaker.refuses) == ("half_open", False)
     is_probe = breaker.enter()
     assert breaker.refuses
     breaker.leave(failed=True, is_probe=is_probe)
@@ -74,7 +74,7 @@ def test_a_probe_that_says_nothing_makes_room_for_another():
     fail(breaker, 2)
     clock.now = 30.0
     breaker.leave(failed=None, is_probe=breaker.enter())
-    assert (breaker.state, breaker.refuses) == ("probing", False)
+    assert (breaker.state, breaker.refuses) == ("half_open", False)
 
 
 def test_runs_that_were_sent_before_it_opened_neither_close_it_nor_keep_it_open():
@@ -86,7 +86,7 @@ def test_runs_that_were_sent_before_it_opened_neither_close_it_nor_keep_it_open(
     breaker.leave(failed=False, is_probe=late[1])
     assert breaker.state == "open"
     clock.now = 30.0
-    assert breaker.state == "probing"
+    assert breaker.state == "half_open"
 
 
 @pytest.mark.parametrize("failure", [JudgeAPIError, JudgeTimeoutError, JudgeResponseError])
@@ -163,7 +163,7 @@ def test_a_judge_that_is_back_is_asked_again(monitor_of, case):
     monitor.submit(case)
     assert monitor.flush(5.0)
     asyncio.run(asyncio.sleep(pause))
-    assert monitor.stats().breaker == "probing"
+    assert monitor.stats().breaker == "half_open"
     monitor.submit(case)
     assert monitor.flush(5.0)
     assert monitor.stats().breaker == "closed"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq import Budget, ConfigurationError, JudgeAPIError, JudgeUsage
-from ragaliq.scoring.limits.budget_ledger import BudgetLedger
+from ragaliq.scoring.limits.budget import BudgetLedger
 from ragaliq.testing import ScriptedJudge
 
 HOUR, DAY = 3600.0, 86_400.0

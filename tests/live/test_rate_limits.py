@@ -9,7 +9,7 @@ import time
 import pytest
 
 from ragaliq import ConfigurationError, JudgeUsage, RateLimits
-from ragaliq.scoring.limits.turns import RunPace, Turns
+from ragaliq.scoring.limits.rate_limits import RunPace, Turns
 from ragaliq.testing import ScriptedJudge
 
 

@@ -129,7 +129,7 @@ def test_failures_of_the_storage_of_shared_limits_are_counted(sdk, secret_case):
     )
     monitor.submit(secret_case)
     assert monitor.flush(10.0)
-    assert monitor.stats().limits_storage == "away"
+    assert monitor.stats().limits_storage == "unavailable"
     assert monitor.stats().outcomes == {"evaluated": 1}
     monitor.close()
     counted = points(sdk.metrics()["ragaliq.limits.storage.errors"])

@@ -1,1 +1,1 @@
-"""What stands between a run and the judge: breaker, budgets, rate limits; alone or for a fleet."""
+"""What stands between a run and the judge: breaker, budgets, rate limits; of one process or all."""

@@ -19,8 +19,8 @@ __all__ = ["BreakerState", "Circuit", "CircuitBreaker"]
 
 logger = logging.getLogger(__name__)
 
-BreakerState = Literal["closed", "open", "probing"]
-"""`closed`: runs go to the judge. `open`: none does. `probing`: one tries."""
+BreakerState = Literal["closed", "open", "half_open"]
+"""`closed`: runs go to the judge. `open`: none does. `half_open`: one tries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Circuit:
         if self._opened_at is None:
             return "closed"
         over = self._clock() - self._opened_at >= self._breaker.pause
-        return "probing" if over else "open"
+        return "half_open" if over else "open"
 
     @property
     def refuses(self) -> bool:

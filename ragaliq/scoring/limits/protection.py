@@ -11,12 +11,15 @@ from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import spending
 from ragaliq.errors import JudgeProcessError, RateLimitedError
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
-from ragaliq.scoring.limits.budget import Budget, BudgetLine
-from ragaliq.scoring.limits.budget_ledger import Reservation
-from ragaliq.scoring.limits.fleet import StorageState
-from ragaliq.scoring.limits.fleet_budget import SharedBudget, budget_at_work
-from ragaliq.scoring.limits.rate_limits import RateLimits
-from ragaliq.scoring.limits.turns import RunPace, Turns
+from ragaliq.scoring.limits.budget import (
+    Budget,
+    BudgetLedger,
+    BudgetLine,
+    Reservation,
+    SharedBudget,
+)
+from ragaliq.scoring.limits.rate_limits import RateLimits, RunPace, Turns
+from ragaliq.scoring.limits.shared import IN_MEMORY, StorageState
 
 __all__ = ["Judging", "Protection"]
 
@@ -70,7 +73,14 @@ class Protection:
     ) -> None:
         self._on_budget = on_budget
         self._circuit = Circuit(breaker) if breaker else None
-        self._ledger = budget_at_work(budget, on_error=on_storage_error) if budget else None
+        self._ledger: BudgetLedger | SharedBudget | None = None
+        if budget is not None:
+            is_shared = budget.storage != IN_MEMORY
+            self._ledger = (
+                SharedBudget(budget, on_error=on_storage_error)
+                if is_shared
+                else BudgetLedger(budget)
+            )
         self._turns = Turns(judge_limits, on_error=on_storage_error) if judge_limits else None
 
     @property
@@ -88,7 +98,7 @@ class Protection:
         states = [self._turns.storage] if self._turns else []
         if isinstance(self._ledger, SharedBudget):
             states.append(self._ledger.storage)
-        return next((s for s in ("away", "shared") if s in states), "local")
+        return next((s for s in ("unavailable", "shared") if s in states), "local")
 
     async def aclose(self) -> None:
         """Tell the storage what is left to tell, and close the connections."""
