@@ -1,4 +1,4 @@
-"""Answers a question under one instrumentation, and says what span processor and file make of it.
+"""Answers under one instrumentation, and says what span processor and file make of it.
 
 In a process of its own: these instrumentations cannot be taken out of a process without a trace.
 """
@@ -25,37 +25,58 @@ def plain(case):
     return case.model_dump(mode="json", exclude={"tags", "metadata"})
 
 
-def main(module, name, app, folder):
-    results = []
+def chain():
+    named = rag_chain(FixedRetriever(prefix="d")).with_config(run_name="rag")
+    named.invoke(QUESTION, {"metadata": {"thread_id": "t1"}})
+
+
+def agent():
+    tool = create_retriever_tool(FixedRetriever(prefix="d"), "library", "Finds texts.")
+    replies = calling("library", query="refunds"), "Five days."
+    create_agent(model(*replies), [tool]).invoke({"messages": [("user", QUESTION)]})
+
+
+def batch():
+    """Several questions at once, and one after them: OpenLLMetry writes them all as one trace."""
+    rag_chain(FixedRetriever(prefix="d")).batch([f"{QUESTION} 1", f"{QUESTION} 2"])
+    rag_chain(FixedRetriever(prefix="d")).invoke(f"{QUESTION} 3")
+
+
+def answered(app, folder, provider):
+    """What an application's answers come to, live and in the file."""
+    results, exporter = [], InMemorySpanExporter()
     monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
     processor = RagaliqSpanProcessor(monitor)
-    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    exporting = SimpleSpanProcessor(exporter)
     provider.add_span_processor(processor)
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    getattr(import_module(module), name)().instrument(tracer_provider=provider, skip_dep_check=True)
-    if app == "chain":
-        chain = rag_chain(FixedRetriever(prefix="d")).with_config(run_name="rag")
-        chain.invoke(QUESTION, {"metadata": {"thread_id": "t1"}})
-    else:
-        tool = create_retriever_tool(FixedRetriever(prefix="d"), "library", "Finds texts.")
-        replies = calling("library", query="refunds"), "Five days."
-        create_agent(model(*replies), [tool]).invoke({"messages": [("user", QUESTION)]})
+    provider.add_span_processor(exporting)
+    app()
     provider.force_flush()
-    path = Path(folder) / "t.pb"
+    processor.shutdown()
+    exporting.shutdown()
+    path = Path(folder) / f"{app.__name__}.pb"
     path.write_bytes(protobuf(exporter.get_finished_spans()))
     reader = read_cases(path)
     try:
         in_file = list(reader)
     except DatasetError:
         in_file = []
-    said = {
+    stats = monitor.stats()
+    not_rag = stats.outcomes.get("not_rag", 0)
+    return {
         "processor": [plain(result.case) for result in results],
-        "incomplete": dict(monitor.stats().incomplete),
+        "incomplete": dict(stats.incomplete) | ({"not_rag": not_rag} if not_rag else {}),
         "file": [plain(case) for case in in_file],
-        "left_out": dict(reader.skipped_runs),
-        "started": monitor.stats().started,
+        "skipped": dict(reader.skipped_runs),
+        "started": stats.started,
         "errors": processor.errors,
     }
+
+
+def main(module, name, folder):
+    provider = TracerProvider()
+    getattr(import_module(module), name)().instrument(tracer_provider=provider, skip_dep_check=True)
+    said = {app.__name__: answered(app, folder, provider) for app in (chain, agent, batch)}
     sys.stdout.write(json.dumps(said))
 
 
