@@ -47,8 +47,8 @@ def is_streamed(root: Step) -> bool:
 
 
 def is_rag(steps: Sequence[Step]) -> bool:
-    """Whether something wrote an answer from documents, if only from none."""
-    return any(method_of(step) in _SYNTHESIZE for step in steps)
+    """Whether something wrote an answer from documents, if only from none, or a tool was asked."""
+    return any(method_of(step) in _SYNTHESIZE or all(_told(step)) for step in steps)
 
 
 # --- question and answer --------------------------------------------------------------------------
@@ -123,6 +123,17 @@ def _said(step: Step) -> list[str]:
 # --- context --------------------------------------------------------------------------------------
 
 
+def _told(step: Step) -> tuple[str, bool]:
+    """What a tool said, and whether it is evidence: hand-offs and failures are none."""
+    outputs = step.outputs if step.kind is Kind.TOOL else None
+    blocks = outputs.get("blocks") if isinstance(outputs, Mapping) else None
+    if not isinstance(outputs, Mapping) or not isinstance(blocks, list):
+        return "", True
+    texts = [block.get("text") for block in blocks if isinstance(block, Mapping)]
+    is_evidence = not outputs.get("is_error") and outputs.get("tool_name") != "handoff"
+    return "\n".join(text for text in texts if isinstance(text, str)), is_evidence
+
+
 def log_of(steps: Sequence[Step]) -> RunLog:
     """A run's steps as the events that a handler would have seen."""
     return _Reading(steps).log
@@ -135,6 +146,7 @@ class _Reading:
         self.log = RunLog(steps[0].index)
         self._known: dict[str, Passage] = {}
         self._found: list[Passage] = []
+        self._no_evidence: set[str] = set()
         self._sources: list[Any] = [None]
         beyond = -1  # what goes on inside a retriever or a reranker is its own business
         for step, parent, is_end in walk(steps):
@@ -166,7 +178,11 @@ class _Reading:
         """Take a step that began; whether what is inside it is its own business."""
         part = method_of(step)
         if step.kind is Kind.LLM:
-            self.log.asked(step.index, step.messages)
+            messages = [
+                message._replace(role="system") if message.text in self._no_evidence else message
+                for message in step.messages
+            ]
+            self.log.asked(step.index, messages)
         elif part in _RETRIEVE:
             self.log.retrieving(step.index)
             return True
@@ -188,6 +204,12 @@ class _Reading:
             kept = self._nodes(step.outputs) or step.passages or []
             self.log.reranked(step.index, kept, self._found)
             self._found = list(kept)
+        elif step.kind is Kind.TOOL:
+            text, is_evidence = _told(step)
+            if not is_evidence:
+                self._no_evidence.add(text)
+            elif text:
+                self.log.told(step.index, [Passage(text)])
         elif part in ENGINES and (named := self._named(step)) and step.index == 0:
             self.log.named(named)
 

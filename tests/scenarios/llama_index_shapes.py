@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine import (
@@ -16,6 +17,8 @@ from llama_index.core.chat_engine import (
     ContextChatEngine,
 )
 from llama_index.core.llms import CustomLLM
+from llama_index.core.llms.function_calling import FunctionCallingLLM
+from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import (
@@ -26,6 +29,7 @@ from llama_index.core.query_engine import (
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.tools import FunctionTool, QueryEngineTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 QUESTION = "How long do refunds take?"
@@ -115,6 +119,37 @@ def chat(kind):
     return kind.from_defaults(Shelf(), llm=Clerk(), memory=memory())
 
 
+class Caller(CustomLLM, FunctionCallingLLM):
+    """Calls its tool, then answers."""
+
+    @property
+    def metadata(self):
+        return LLMMetadata(is_function_calling_model=True, context_window=100_000)
+
+    def complete(self, prompt, formatted=False, **kwargs):
+        return CompletionResponse(text=ANSWER if "\ntool:" in prompt else "(calls)")
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        raise NotImplementedError
+
+    def _prepare_chat_with_tools(self, tools, user_msg=None, chat_history=None, **kwargs):
+        return {"messages": [*(chat_history or ()), *([user_msg] if user_msg else ())]}
+
+    def get_tool_calls_from_response(self, response, *args, **kwargs):
+        if response.message.content != "(calls)":
+            return []
+        return [ToolSelection(tool_id="1", tool_name="policy", tool_kwargs={"input": "refunds"})]
+
+
+def policy(input: str) -> str:  # noqa: A002 - as a query engine tool calls it
+    return "Refunds take five days. They are paid to the card."
+
+
+def agent(tool):
+    made = FunctionAgent(tools=[tool], llm=Caller(), streaming=False)
+    return made.run(user_msg=QUESTION, memory=memory())
+
+
 SHAPES = {
     "query": Shape(lambda: engine().query(QUESTION)),
     "reranked": Shape(
@@ -147,7 +182,13 @@ SHAPES = {
     ),
 }
 ASYNCHRONOUS = {
-    "query": lambda: engine().aquery(QUESTION),
-    "workflow around an engine": lambda: Desk().run(question=QUESTION),
-    "chat": lambda: chat(ContextChatEngine).achat(QUESTION),
+    "query": Shape(lambda: engine().aquery(QUESTION)),
+    "workflow around an engine": Shape(lambda: Desk().run(question=QUESTION)),
+    "chat": Shape(lambda: chat(ContextChatEngine).achat(QUESTION)),
+    "agent with an engine": Shape(
+        lambda: agent(QueryEngineTool.from_defaults(engine(), name="policy", description="Policy"))
+    ),
+    "agent with an ordinary tool": Shape(
+        lambda: agent(FunctionTool.from_defaults(policy)), [policy("")]
+    ),
 }

@@ -49,10 +49,8 @@ def test_a_llama_index_application(name, doors):
 @pytest.mark.usefixtures("llama_index")
 @pytest.mark.parametrize("name", llama_index_shapes.ASYNCHRONOUS)
 async def test_an_asynchronous_llama_index_application(name, doors):
-    await llama_index_shapes.ASYNCHRONOUS[name]()
+    shape = llama_index_shapes.ASYNCHRONOUS[name]
+    await shape.ask()
     await asyncio.to_thread(
-        doors.assert_one_case,
-        llama_index_shapes.QUESTION,
-        llama_index_shapes.TEXTS,
-        llama_index_shapes.ANSWER,
+        doors.assert_one_case, llama_index_shapes.QUESTION, shape.texts, shape.answer
     )
