@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -91,36 +91,22 @@ async def check_claims(
         return ClaimCheck(status=Status.NO_CONTEXT, chunk_ids=ids)
     if policy.answer_refusal and is_refusal(case.response):
         return ClaimCheck(status=Status.ANSWER_REFUSED, chunk_ids=ids)
+    require_strategy(strategy, judge)
+    batching = judge if isinstance(judge, BatchingJudge) and strategy != "per_claim" else None
+    verifier = Verifier(judge, case.context_texts, policy=policy, batched=batching is not None)
     with spending() as spent:
-        asked = await _decide(case, judge, policy, strategy)
-    if not asked.claims:
+        claims, verdicts = await _decide(
+            case, batching or judge, verifier, at_once=strategy == "single_pass"
+        )
+    if not claims:
         return ClaimCheck(status=Status.NO_CLAIMS, chunk_ids=ids, usage=spent.usage)
-    is_complete = len(asked.verdicts) == len(asked.claims)
-    claims = await claim_details(case, asked.claims, asked.verdicts, judge, evidence=asked.evidence)
     return ClaimCheck(
-        status=Status.SCORED if is_complete else Status.PARTIAL,
-        claims=claims,
-        coverage=_coverage(case.response, claims),
+        status=Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL,
+        claims=await claim_details(case, claims, verdicts, judge, evidence=verifier.evidence),
         chunk_ids=ids,
         usage=spent.usage,
-        context_parts=asked.context_parts,
+        context_parts=len(verifier.parts),
     )
-
-
-def _coverage(answer: str, claims: Sequence[ClaimDetail]) -> float:
-    """Share of an answer's letters and digits that its claims cover.
-
-    A claim in other words than the answer's has no place in it; its own length stands for it.
-    """
-    everything = sum(map(str.isalnum, answer))
-    if not everything:
-        return 1.0
-    covered, end = 0, 0
-    for start, stop in sorted(claim.answer_span for claim in claims if claim.answer_span):
-        covered += sum(map(str.isalnum, answer[max(start, end) : stop]))
-        end = max(end, stop)
-    covered += sum(sum(map(str.isalnum, c.claim)) for c in claims if c.answer_span is None)
-    return min(1.0, covered / everything)
 
 
 def require_strategy(strategy: Strategy | None, judge: LLMJudge) -> None:
@@ -136,65 +122,37 @@ def require_strategy(strategy: Strategy | None, judge: LLMJudge) -> None:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    claims: list[str]
-    verdicts: Verdicts
-    evidence: EvidenceFinder
-    context_parts: int = 1
-
-
 async def _decide(
-    case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy, strategy: Strategy | None
-) -> _Asked:
-    require_strategy(strategy, judge)
-    batching = judge if isinstance(judge, BatchingJudge) else None
-    without_context = not case.has_context and policy.empty_context == "not_enough_info"
-    batched = batching is not None and strategy != "per_claim"
-    verifier = Verifier(judge, case.context_texts, policy=policy, batched=batched)
+    case: RAGTestCase, judge: LLMJudge, verifier: Verifier, *, at_once: bool
+) -> tuple[list[str], Verdicts]:
+    """The answer's claims and their verdicts; in one pass where that is wanted and possible."""
+    # Where the policy has an empty context judged, it is given to the judge like any other.
+    without_context = not case.has_context and verifier.policy.empty_context == "not_enough_info"
     answer = split_text(case.response, positive_limit(judge.max_answer_chars))
-    at_once = len(verifier.parts) == len(answer) == 1
-    if strategy == "single_pass" and batching is not None and at_once and not without_context:
-        return await _single_pass(case, batching, verifier)
+    if (
+        at_once
+        and isinstance(judge, BatchingJudge)
+        and len(verifier.parts) == len(answer) == 1
+        and not without_context
+    ):
+        graded = await paid(judge.grade_statements(case.query, case.response, case.context_texts))
+        claims = [verdict.statement for verdict in graded.verdicts]
+        verdicts = _with_chunks(dict(enumerate(graded.verdicts)), range(len(case.context_texts)))
+        return claims, await verifier.look_again(claims, verdicts)
 
-    claims: list[str] = []
+    claims = []
     for part in answer:
-        claims += await _extract(case.query, part, judge, batched=batched)
-    if not claims:
-        verdicts: Verdicts = {}
-    elif without_context:
-        verdicts = _nothing_to_check_against(claims)
-    else:
-        verdicts = await verifier.decide(claims)
-    return _Asked(
-        claims=claims,
-        verdicts=verdicts,
-        evidence=verifier.evidence,
-        context_parts=len(verifier.parts),
-    )
-
-
-async def _extract(query: str, answer: str, judge: LLMJudge, *, batched: bool) -> list[str]:
-    if batched and isinstance(judge, BatchingJudge):
-        extracted = await paid(judge.extract_statements(query, answer))
-    else:
-        extracted = await paid(judge.extract_claims(answer))
-    return [claim for claim in extracted.claims if claim.strip()]
-
-
-def _nothing_to_check_against(claims: Sequence[str]) -> Verdicts:
-    verdict = ClaimVerdict(
-        verdict="NOT_ENOUGH_INFO", reason="There is no context.", decided_by="policy"
-    )
-    return dict.fromkeys(range(len(claims)), verdict)
-
-
-async def _single_pass(case: RAGTestCase, judge: BatchingJudge, verifier: Verifier) -> _Asked:
-    graded = await paid(judge.grade_statements(case.query, case.response, case.context_texts))
-    claims = [statement.statement for statement in graded.verdicts]
-    verdicts = _with_chunks(dict(enumerate(graded.verdicts)), range(len(case.context_texts)))
-    verdicts = await verifier.look_again(claims, verdicts)
-    return _Asked(claims=claims, verdicts=verdicts, evidence=verifier.evidence)
+        if verifier.asks_together and isinstance(judge, BatchingJudge):
+            extracted = await paid(judge.extract_statements(case.query, part))
+        else:
+            extracted = await paid(judge.extract_claims(part))
+        claims += [claim for claim in extracted.claims if claim.strip()]
+    if without_context:
+        verdict = ClaimVerdict(
+            verdict="NOT_ENOUGH_INFO", reason="There is no context.", decided_by="policy"
+        )
+        return claims, dict.fromkeys(range(len(claims)), verdict)
+    return claims, await verifier.decide(claims) if claims else {}
 
 
 # --- Deciding claims --------------------------------------------------------------------------
@@ -218,6 +176,7 @@ class Verifier:
     Attributes:
         evidence: Finds quotes in the context.
         parts: The parts in which the context is judged.
+        policy: What to do about missing verdicts.
     """
 
     def __init__(
@@ -225,11 +184,16 @@ class Verifier:
     ) -> None:
         self._judge = judge
         self._context = list(context)
-        self._policy = policy
+        self.policy = policy
         self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
         self.evidence = EvidenceFinder(self._context)
         self.parts = split_context(self._context, positive_limit(judge.max_context_chars))
+
+    @property
+    def asks_together(self) -> bool:
+        """Whether many claims are asked about in one call."""
+        return self._batching is not None
 
     async def decide(self, claims: Sequence[str]) -> Verdicts:
         """Decide all claims.
@@ -265,40 +229,41 @@ class Verifier:
         return settled
 
     async def _decide(self, claims: Sequence[str]) -> Verdicts:
-        return merge_parts(
-            await run_all(self._decide_from(part, claims) for part in self.parts), len(claims)
-        )
+        parts = await run_all(self._decide_from(part, claims) for part in self.parts)
+        return parts[0] if len(parts) == 1 else merge_parts(parts, len(claims))
 
     async def _decide_from(self, part: ContextPart, claims: Sequence[str]) -> Verdicts:
-        async def ask(positions: Sequence[int]) -> Verdicts:
-            if self._batching is None:
-                return await self._ask_each(claims, positions, part)
-            return await self._ask_together(self._batching, claims, positions, part)
+        """Ask about all claims, then once more about those without a verdict if the policy says so.
 
-        return _with_chunks(await decide_missing(ask, len(claims), self._policy), part.positions)
+        Raises:
+            JudgeResponseError: No claim was decided, or some were not and the policy forbids it.
+        """
+        total, policy = len(claims), self.policy
+        verdicts = await self._ask(claims, range(total), part)
+        missing = [i for i in range(total) if i not in verdicts]
+        if missing and policy.missing_verdicts == "reask":
+            verdicts = {**await self._ask(claims, missing, part), **verdicts}
+            missing = [i for i in range(total) if i not in verdicts]
+        if missing and (not tolerates_missing(policy) or not verdicts):
+            raise _undecided(len(missing), total)
+        return _with_chunks(verdicts, part.positions)
 
-    async def _ask_together(
-        self,
-        judge: BatchingJudge,
-        claims: Sequence[str],
-        positions: Sequence[int],
-        part: ContextPart,
+    async def _ask(
+        self, claims: Sequence[str], positions: Sequence[int], part: ContextPart
     ) -> Verdicts:
-        size = positive_limit(judge.max_claims) or len(positions)
+        """Ask about the claims at these positions, together where the judge can."""
+        if self._batching is None:
+            replies = await run_all(self._ask_one(claims[i], part) for i in positions)
+            answered = zip(positions, replies, strict=True)
+            return {i: reply for i, reply in answered if reply is not None}
+        size = positive_limit(self._batching.max_claims) or len(positions)
         verdicts: Verdicts = {}
         for start in range(0, len(positions), size):
             group = positions[start : start + size]
             asked = [claims[i] for i in group]
-            reply = await paid(judge.verify_claims(asked, list(part.texts)))
+            reply = await paid(self._batching.verify_claims(asked, list(part.texts)))
             verdicts |= verdicts_for(reply, group)
         return verdicts
-
-    async def _ask_each(
-        self, claims: Sequence[str], positions: Sequence[int], part: ContextPart
-    ) -> Verdicts:
-        replies = await run_all(self._ask_one(claims[i], part) for i in positions)
-        answered = zip(positions, replies, strict=True)
-        return {i: reply for i, reply in answered if reply is not None}
 
     async def _ask_one(self, claim: str, part: ContextPart) -> ClaimVerdict | None:
         async with self._slots:
@@ -306,7 +271,7 @@ class Verifier:
                 return await paid(self._judge.verify_claim(claim, list(part.texts)))
             except JudgeResponseError:
                 # One malformed reply is one missing verdict where the policy can live with it.
-                if tolerates_missing(self._policy):
+                if tolerates_missing(self.policy):
                     return None
                 raise
 
@@ -360,38 +325,12 @@ def verdicts_for(reply: VerdictsResult, positions: Sequence[int]) -> Verdicts:
 
 def _with_chunks(verdicts: Verdicts, positions: Sequence[int]) -> Verdicts:
     """The same with chunk ids that count in the whole context instead of in a part of it."""
-
-    def chunks(verdict: ClaimVerdict) -> list[int]:
-        known = (positions[i] for i in verdict.supporting_chunk_ids if 0 <= i < len(positions))
-        return list(dict.fromkeys(known))
-
-    return {
-        claim: verdict.model_copy(update={"supporting_chunk_ids": chunks(verdict)})
-        for claim, verdict in verdicts.items()
-    }
-
-
-async def decide_missing(
-    ask: Callable[[Sequence[int]], Awaitable[Verdicts]], total: int, policy: ScoringPolicy
-) -> Verdicts:
-    """Ask for all claims, then once more for those without a verdict if the policy says so.
-
-    Args:
-        ask: Decides the claims at the given positions.
-        total: Number of claims.
-        policy: What to do about missing verdicts.
-
-    Raises:
-        JudgeResponseError: No claim was decided, or some were not and the policy forbids it.
-    """
-    verdicts = await ask(range(total))
-    missing = [i for i in range(total) if i not in verdicts]
-    if missing and policy.missing_verdicts == "reask":
-        verdicts = {**await ask(missing), **verdicts}
-        missing = [i for i in range(total) if i not in verdicts]
-    if missing and (not tolerates_missing(policy) or not verdicts):
-        raise _undecided(len(missing), total)
-    return verdicts
+    placed = {}
+    for claim, verdict in verdicts.items():
+        known = [positions[i] for i in verdict.supporting_chunk_ids if 0 <= i < len(positions)]
+        chunks = list(dict.fromkeys(known))
+        placed[claim] = verdict.model_copy(update={"supporting_chunk_ids": chunks})
+    return placed
 
 
 def tolerates_missing(policy: ScoringPolicy) -> bool:
@@ -410,8 +349,6 @@ def merge_parts(parts: Sequence[Verdicts], total: int) -> Verdicts:
     Raises:
         JudgeResponseError: No claim is decided.
     """
-    if len(parts) == 1:
-        return parts[0]
     verdicts = {}
     for claim in range(total):
         found = [part[claim] for part in parts if claim in part]
@@ -462,13 +399,15 @@ async def claim_details(
             continue
         chunks = [i for i in verdict.supporting_chunk_ids if 0 <= i < len(ids)]
         evidence_spans = await evidence.find(verdict.evidence, ids, chunks)
+        # A MagicMock(spec=LLMJudge) answers any call with another mock.
+        unsure: object = judge.is_unsure(verdict)
         details.append(
             ClaimDetail(
                 claim=claim,
                 verdict=verdict.verdict,
                 evidence=verdict.evidence,
                 confidence=verdict.confidence,
-                is_unsure=is_unsure(judge, verdict),
+                is_unsure=unsure is True,
                 reason=verdict.reason,
                 supporting_chunk_ids=tuple(ids[i] for i in chunks),
                 answer_span=span,
@@ -479,13 +418,6 @@ async def claim_details(
             )
         )
     return tuple(details)
-
-
-def is_unsure(judge: LLMJudge, verdict: ClaimVerdict) -> bool:
-    """Whether a judge would rather have somebody look at a verdict."""
-    unsure: object = judge.is_unsure(verdict)
-    # A MagicMock(spec=LLMJudge) answers any call with another mock.
-    return unsure if isinstance(unsure, bool) else False
 
 
 # --- Parts of what is too long for one question -----------------------------------------------
