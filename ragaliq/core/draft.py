@@ -93,15 +93,18 @@ class CaseDraft:
     @property
     def context(self) -> Sequence[Passage]:
         """The passages the answer was made from; found when first asked for, which takes time."""
-        if self.passages is None:
+        passages, finder = self.passages, self.finder
+        if passages is None:
+            # The worker and whoever asks for an explanation may both be here: the finder goes last.
             found = FoundContext(())
-            if self.finder is not None:
-                found, self.finder = self.finder.find(self.query, self.response), None
-            self.passages = found.passages
+            if finder is not None:
+                found = finder.find(self.query, self.response)
             self.sources = self.sources.model_copy(
                 update={"context": found.source, "no_context": found.missing}
             )
-        return self.passages
+            self.passages = passages = found.passages
+            self.finder = None
+        return passages
 
     def build(self) -> RAGTestCase:
         """The case.

@@ -12,7 +12,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -25,9 +25,9 @@ from langchain_ragaliq.overrides import Facts, Overrides
 from langchain_ragaliq.reading import READER, documents_among, reply_of
 from langchain_ragaliq.target import TargetFinder
 from ragaliq import CaseDraft, GuardRejected, Monitor, OpenRun, Passage, is_suppressed
-from ragaliq.capture import CONTEXT_KEYS, CaseSources, Found, RunLog, RunRegistry
+from ragaliq.capture import CONTEXT_KEYS, CaseSources, Explanations, Found, RunLog, RunRegistry
 
-__all__ = ["Explanation", "RootRun", "RunTracker", "run_in_force"]
+__all__ = ["RootRun", "RunTracker", "run_in_force"]
 
 logger = logging.getLogger("ragaliq.langchain")
 
@@ -39,7 +39,6 @@ _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
 _OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
 _CLAIMED_RUNS = 10_000
-_EXPLAINED_RUNS = 64
 _NOTHING = Facts()
 
 
@@ -69,26 +68,6 @@ def _is_control_flow(error: BaseException) -> bool:
 def _is_stopped(error: BaseException) -> bool:
     """Whether somebody lost interest, rather than something having failed."""
     return isinstance(error, GeneratorExit | asyncio.CancelledError)
-
-
-class Explanation(NamedTuple):
-    """What became of one run, and why; see `RagaliqCallbackHandler.explain`.
-
-    Attributes:
-        run_id: The run's id.
-        outcome: `submitted`, `withdrawn` (a guard had scored it), or why there was no case.
-        sources: Where question, context and answer came from, and why there is no context.
-        question: Empty where none was found.
-        contexts: The texts the answer is judged against.
-        answer: Empty where none was found.
-    """
-
-    run_id: str
-    outcome: str
-    sources: CaseSources = CaseSources()
-    question: str = ""
-    contexts: tuple[str, ...] = ()
-    answer: str = ""
 
 
 class RootRun:
@@ -418,6 +397,7 @@ class RunTracker:
     Attributes:
         errors: Events that could not be handled.
         registry: The runs in progress.
+        explained: What became of the latest runs.
     """
 
     def __init__(
@@ -434,7 +414,7 @@ class RunTracker:
         self._pipeline = pipeline
         self._overrides = overrides
         self._claims = _CLAIMS.setdefault(monitor, Claims())
-        self._explained: OrderedDict[str, CaseDraft | str] = OrderedDict()
+        self.explained = Explanations(logger)
         self.registry: RunRegistry[RootRun] = RunRegistry(
             max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later
         )
@@ -517,12 +497,12 @@ class RunTracker:
             is_ours = isinstance(error, Exception)
             root.ticket.discard("internal_error" if is_ours else "interrupted")
             raise
-        self._note(root.name, found)
+        self.explained.note(root.name, found)
         if isinstance(found, str):
             root.ticket.discard(found)
         elif root.guarded and found.response.strip() in root.guarded:
             root.ticket.withdraw()
-            self._note(root.name, "withdrawn")
+            self.explained.note(root.name, "withdrawn")
         else:
             root.ticket.submit(
                 found,
@@ -540,32 +520,12 @@ class RunTracker:
             return
         reason = "interrupted" if _is_interrupt(error) else "errored"
         reason = "cancelled" if _is_stopped(error) else reason
-        self._note(root.name, reason)
+        self.explained.note(root.name, reason)
         root.ticket.discard(reason)
-
-    def explain(self, run_id: str) -> Explanation | None:
-        """What became of a run; None where it is not known, or not any more."""
-        found = self._explained.get(run_id)
-        if found is None or isinstance(found, str):
-            return None if found is None else Explanation(run_id, found)
-        contexts = tuple(passage.text for passage in found.context)
-        return Explanation(
-            run_id, "submitted", found.sources, found.query, contexts, found.response
-        )
 
     def _close(self, root: RootRun) -> bool:
         self._claims.release(root.key)
         return self.registry.close(root)
-
-    def _note(self, run_id: str, found: CaseDraft | str) -> None:
-        explained = self._explained
-        explained[run_id] = found
-        if len(explained) > _EXPLAINED_RUNS:
-            explained.popitem(last=False)
-        if isinstance(found, str):
-            logger.debug("run %s is not evaluated: %s", run_id, found)
-        else:
-            logger.debug("run %s is submitted: %s", run_id, found.sources)
 
 
 class Claims:

@@ -17,11 +17,11 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
-from langchain_ragaliq.following import Explanation, RunTracker, run_in_force
+from langchain_ragaliq.following import RunTracker, run_in_force
 from langchain_ragaliq.overrides import Extract, Overrides
 from langchain_ragaliq.reading import READER, prompt_of
 from ragaliq import ConfigurationError, Monitor
-from ragaliq.capture import Message
+from ragaliq.capture import Explanation, Message
 
 __all__ = ["RagaliqCallbackHandler"]
 
@@ -159,7 +159,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         Returns:
             None for a run that was sampled out, goes on, or ended too long ago.
         """
-        return self._tracker.explain(str(run_id)) if self._tracker is not None else None
+        return self._tracker.explained.of(str(run_id)) if self._tracker is not None else None
 
     @_contained
     def scored_by_guard(self, tracker: RunTracker, /, run_id: UUID, answer: str) -> None:
