@@ -1,4 +1,4 @@
-"""The files under deploy/, read as their programs read them."""
+"""The files under examples/deploy/, read as their programs read them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[2]
-COMPOSE = ROOT / "deploy/compose"
-KUBERNETES = ROOT / "deploy/kubernetes"
+COMPOSE = ROOT / "examples/deploy/compose"
+KUBERNETES = ROOT / "examples/deploy/kubernetes"
 SCALING = ("keda-redis", "keda-rabbitmq", "hpa")
 EXAMPLE_SETTINGS = COMPOSE / ".env.example"
 

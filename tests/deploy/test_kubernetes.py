@@ -63,10 +63,7 @@ def test_a_worker_has_longer_to_end_than_it_takes_at_most(worker):
 def test_a_broker_that_is_away_for_minutes_restarts_no_worker(worker):
     liveness = worker["livenessProbe"]
     assert liveness["periodSeconds"] * liveness["failureThreshold"] >= 600
-    for probe in probes():
-        command = probe["exec"]["command"]
-        waits = float(command[command.index("--timeout") + 1])
-        assert probe["timeoutSeconds"] >= waits + 10
+    assert all(probe["timeoutSeconds"] >= 15 for probe in probes())  # each starts a process
 
 
 @pytest.mark.parametrize("deployment", [WORKER, APPLICATION], ids=["worker", "application"])
