@@ -21,7 +21,7 @@ from ragaliq.live.complaints import Complaints
 from ragaliq.live.enqueueing import Enqueueing
 from ragaliq.live.lifecycle import Sweeps
 from ragaliq.live.run import InlineMode, Submission
-from ragaliq.live.stats import MonitorStats, Outcome, Tally
+from ragaliq.live.stats import MonitorStats, Tally
 from ragaliq.live.worker import Refusal, RunQueue, Worker
 from ragaliq.scoring.scorer import Scorer
 
@@ -211,21 +211,17 @@ class Engine:
             if case is None:
                 return None
             return Evaluation(case=case, results=results, run=run, lag=lag)
+        statuses = {result.status for result in evaluation.results.values()}
         self.tally.evaluated(
             submission.entry,
             evaluation.results,
-            _outcome(evaluation),
+            "no_context" if statuses == {Status.NO_CONTEXT} else "evaluated",
             no_context=evaluation.case.sources.no_context,
         )
         return evaluation
 
     def _drop(self, submission: Submission, reason: Refusal) -> None:
         submission.end(reason)
-
-
-def _outcome(evaluation: Evaluation) -> Outcome:
-    statuses = {result.status for result in evaluation.results.values()}
-    return "no_context" if statuses == {Status.NO_CONTEXT} else "evaluated"
 
 
 class _Reporter:

@@ -228,20 +228,18 @@ class Worker:
             lane.cancel()
 
     async def _drain(self) -> None:
-        while (run := self._next()) is not None:
+        while True:
+            with self._changed:
+                run = self._queue.take()
+                if run is None:
+                    return
+                self._working.add(run)
             try:
                 await self._handle(run.submission)
             finally:
                 with self._changed:
                     self._working.discard(run)
                     self._changed.notify_all()
-
-    def _next(self) -> WaitingRun | None:
-        with self._changed:
-            run = self._queue.take()
-            if run is not None:
-                self._working.add(run)
-            return run
 
 
 class WaitingRun(NamedTuple):

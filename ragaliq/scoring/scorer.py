@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import (
     AsyncGenerator,
-    AsyncIterator,
     Awaitable,
     Callable,
     Collection,
@@ -22,7 +21,7 @@ from collections.abc import (
     Sequence,
     Set,
 )
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
@@ -57,6 +56,7 @@ __all__ = ["CostCap", "Limits", "Scorer"]
 logger = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 60.0
+_NOT_ASKED = "the judge was not asked: it failed too often in a row"
 # Seconds to wait for sinks when everything is evaluated.
 _SINKS_WITHIN = 60.0
 
@@ -283,43 +283,31 @@ class Scorer:
         if run is None:
             built = case.build() if isinstance(case, CaseDraft) else case
             case, run = built, run_of(built, run_id=built.id, pipeline="")
-        evaluation = await self._judged(case, run, metrics, lag)
-        if self._waits_for_sinks:
-            stored = map(asyncio.wrap_future, self.sinks.record(evaluation))
-            outcomes = await asyncio.gather(*stored)
-            if outcomes and "written" not in outcomes:
-                raise StoreError("no sink stored the result", kind="unrecorded")
-        else:
-            self.sinks.record(evaluation)
-        return evaluation
-
-    async def _judged(
-        self,
-        case: RAGTestCase | CaseDraft,
-        run: RunInfo,
-        metrics: Collection[str],
-        lag: float,
-    ) -> Evaluation:
         attempt = waits = 1
         until = time.monotonic() + self._waits_for_judge
         while True:
+            is_last = attempt >= self._attempts
             try:
-                return await self._attempt(
-                    case, run, metrics, lag, is_last=attempt >= self._attempts
-                )
+                evaluation = await self._attempt(case, run, metrics, lag, is_last=is_last)
             except _FailedForNowError:
                 self.emitter.metrics.job("retried")
-                await asyncio.sleep(self._pause(attempt))
+                pause = pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
                 attempt += 1
             except CircuitOpenError:
                 left = until - time.monotonic()
                 if left <= 0:
                     raise
-                await asyncio.sleep(min(left, self._pause(waits)))
-                waits += 1
-
-    def _pause(self, attempt: int) -> float:
-        return pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
+                pause = pause_before_retry(waits, first=self._backoff, longest=_LONGEST_PAUSE)
+                pause, waits = min(left, pause), waits + 1
+            else:
+                break
+            await asyncio.sleep(pause)
+        stored = self.sinks.record(evaluation)
+        if self._waits_for_sinks:
+            outcomes = await asyncio.gather(*map(asyncio.wrap_future, stored))
+            if outcomes and "written" not in outcomes:
+                raise StoreError("no sink stored the result", kind="unrecorded")
+        return evaluation
 
     async def _attempt(
         self,
@@ -331,30 +319,27 @@ class Scorer:
         is_last: bool,
     ) -> Evaluation:
         evaluators = self.chosen(metrics or run.metric_probabilities)
-        async with self._let_through(case) as judging:
+        limits = self.protection.judging(case) if self.protection else nullcontext(Judging())
+        async with limits as judging:
+            if judging == "over_budget":
+                raise BudgetExceeded("the case was not evaluated: the budget is used up")
+            if judging == "circuit_open":
+                raise CircuitOpenError(_NOT_ASKED)
             built = case.build() if isinstance(case, CaseDraft) else case
             with self.emitter.evaluation(run, lag=lag) as emission:
                 results = await next(self._turn).evaluate(
                     built, evaluators, deadline=self._deadline
                 )
                 judging.results = results
-                if not is_last and _unanswered(results):
+                if (
+                    not is_last
+                    and results
+                    and all(r.status.is_unanswered for r in results.values())
+                ):
                     raise _FailedForNowError
                 emission.record(results)
         self._agreement.record()
         return Evaluation(case=built, results=results, run=run, lag=lag)
-
-    @asynccontextmanager
-    async def _let_through(self, case: RAGTestCase | CaseDraft) -> AsyncIterator[Judging]:
-        if self.protection is None:
-            yield Judging()
-            return
-        async with self.protection.judging(case) as judging:
-            if judging == "over_budget":
-                raise BudgetExceeded("the case was not evaluated: the budget is used up")
-            if judging == "circuit_open":
-                raise CircuitOpenError("the judge was not asked: it failed too often in a row")
-            yield judging
 
     def chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
         """The evaluators of these metrics; all of them where none is named."""
@@ -368,7 +353,7 @@ class Scorer:
 
     @cached_property
     def _unjudged(self) -> Mapping[str, EvaluationResult]:
-        error = CircuitOpenError("the judge was not asked: it failed too often in a row")
+        error = CircuitOpenError(_NOT_ASKED)
         return {
             evaluator.name: evaluator.failure_result(error, self.judge)
             for evaluator in self.evaluators
@@ -485,10 +470,6 @@ class Scorer:
     ) -> None:
         await asyncio.to_thread(self.sinks.close, _SINKS_WITHIN)
         await self.aclose()
-
-
-def _unanswered(results: Mapping[str, EvaluationResult]) -> bool:
-    return bool(results) and all(result.status.is_unanswered for result in results.values())
 
 
 async def _side_by_side(
