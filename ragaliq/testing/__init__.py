@@ -8,10 +8,8 @@ fault in `ragaliq.testing.faults`.
 
 from ragaliq.testing import faults
 from ragaliq.testing.batches_server import BatchesServer
-from ragaliq.testing.chat import ChatRequest
-from ragaliq.testing.chat_server import ChatCompletionsServer
-from ragaliq.testing.messages import MessagesRequest
-from ragaliq.testing.messages_server import MessagesServer
+from ragaliq.testing.chat import ChatCompletionsServer, ChatRequest
+from ragaliq.testing.messages import MessagesRequest, MessagesServer
 from ragaliq.testing.replies import Reply
 from ragaliq.testing.scripted import JudgeCall, PlainScriptedJudge, ScriptedJudge
 

@@ -12,8 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from ragaliq.judges.base import LLMJudge
 from ragaliq.testing.batches import Batch, batch_fault_of, result_of
-from ragaliq.testing.messages import MessagesRequest
-from ragaliq.testing.messages_server import MessagesServer
+from ragaliq.testing.messages import MessagesRequest, MessagesServer
 from ragaliq.testing.replies import Json, Reply
 
 __all__ = ["BatchesServer", "Endpoint"]

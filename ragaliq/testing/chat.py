@@ -1,16 +1,104 @@
-"""Requests and replies of the chat-completions protocol, as the loopback server sees them."""
+"""A chat-completions server on the loopback interface."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply, form_of
+from ragaliq.testing.messages import open_object_in
+from ragaliq.testing.protocol import LoopbackServer
 from ragaliq.testing.replies import Json, Reply, Stop
+from ragaliq.testing.scripted import CHARACTERS_PER_TOKEN, tokens
 
-__all__ = ["ChatRequest", "chat_error", "completion"]
+__all__ = [
+    "ChatCompletionsServer",
+    "ChatMeter",
+    "ChatRequest",
+    "chat_error",
+    "chat_fault_of",
+    "completion",
+]
+
+
+# --- What a server accepts --------------------------------------------------------------------
+
+_ROLES = {"system", "developer", "user", "assistant", "tool"}
+_FORMATS = {"text", "json_object", "json_schema"}
+# Characters: prompts are cached from 1,024 tokens on, in steps of 128.
+_CACHED_FROM = 1024 * CHARACTERS_PER_TOKEN
+_CACHED_STEP = 128 * CHARACTERS_PER_TOKEN
+
+
+def chat_fault_of(request: ChatRequest) -> str | None:
+    """Why a server would answer 400, or None."""
+    body = request.body
+    if not isinstance(body.get("model"), str) or not body["model"]:
+        return "you must provide a model parameter"
+    if not isinstance(body.get("messages"), list) or not body["messages"]:
+        return "'messages' must be a non-empty list"
+    for role, text in request.messages:
+        if role not in _ROLES or not text.strip():
+            return "each message needs a role and a text"
+    if body.get("stream"):
+        return "'stream' is not supported by this test server"
+    return _format_fault(request) if request.format else None
+
+
+def _format_fault(request: ChatRequest) -> str | None:
+    kind = request.format.get("type")
+    if kind not in _FORMATS:
+        return "invalid value for 'response_format.type'"
+    if kind == "json_object" and "json" not in (request.system + request.text).lower():
+        return "'messages' must contain the word 'json' to use 'response_format' 'json_object'"
+    if kind != "json_schema":
+        return None
+    named = request.format.get("json_schema") or {}
+    if not named.get("name") or not isinstance(named.get("schema"), dict):
+        return "'response_format.json_schema' needs a name and a schema"
+    if named.get("strict") and open_object_in(named["schema"]):
+        return "'response_format.json_schema': 'additionalProperties' must be false for objects"
+    return None
+
+
+class ChatMeter:
+    """Counts tokens, four characters each, and caches prompts by their beginnings on its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cached: set[bytes] = set()
+
+    def usage(self, request: ChatRequest, text: str) -> Json:
+        """The `usage` of a reply with this text."""
+        prompt = f"{request.model}{request.system}{request.text}"
+        cached = 0
+        with self._lock:
+            for size, digest in _beginnings(prompt):
+                if digest in self._cached:
+                    cached = size
+                self._cached.add(digest)
+        spent, said = tokens(prompt), tokens(text)
+        return {
+            "prompt_tokens": spent,
+            "completion_tokens": said,
+            "total_tokens": spent + said,
+            "prompt_tokens_details": {"cached_tokens": cached // CHARACTERS_PER_TOKEN},
+        }
+
+
+def _beginnings(prompt: str) -> Iterator[tuple[int, bytes]]:
+    digest = hashlib.sha256(prompt[:_CACHED_FROM].encode())
+    for end in range(_CACHED_FROM, len(prompt) + 1, _CACHED_STEP):
+        yield end, digest.digest()
+        digest.update(prompt[end : end + _CACHED_STEP].encode())
+
+
+# --- Requests and replies ---------------------------------------------------------------------
 
 _numbers = itertools.count(1)
 
@@ -122,3 +210,51 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(part.get("text", "") for part in content)
     return content if isinstance(content, str) else ""
+
+
+# --- The server -------------------------------------------------------------------------------
+
+_KINDS = {429: "rate_limit_error", 500: "server_error", 529: "server_error"}
+
+
+class ChatCompletionsServer(LoopbackServer[ChatRequest]):
+    """Answers `POST /v1/chat/completions`, with or without a key; a context manager.
+
+        with ChatCompletionsServer() as server:
+            judge = OpenAICompatibleJudge(base_url=server.url, model="any")
+
+    Requests made from ragaliq's prompts get an answer decided by `judge`, whether they ask for it
+    with a schema or in words; a request that is wrong gets a 400.
+
+    Args:
+        judge: Who decides; when None, a `ScriptedJudge` that goes by wording.
+        respond: Answers in the judge's place; a `Reply` without a body stands for the judge's
+            answer. Called from several threads.
+    """
+
+    _base_path: ClassVar[str] = "/v1"
+
+    def __init__(
+        self,
+        judge: LLMJudge | None = None,
+        *,
+        respond: Callable[[ChatRequest], Reply] | None = None,
+    ) -> None:
+        super().__init__(judge, respond=respond)
+        self._meter = ChatMeter()
+
+    def _request(self, path: str, headers: Mapping[str, str], body: Json) -> ChatRequest:
+        return ChatRequest(path, headers, body)
+
+    def _refused(self, request: ChatRequest) -> Reply | None:
+        if request.path != f"{self._base_path}/chat/completions":
+            return self._error(404, "Not found")
+        fault = chat_fault_of(request)
+        return self._error(400, fault) if fault else None
+
+    def _body(self, request: ChatRequest, text: str, stop: Stop | None) -> Json:
+        usage = self._meter.usage(request, text)
+        return completion(text, model=request.model, usage=usage, stop=stop)
+
+    def _error(self, status: int, text: str) -> Reply:
+        return chat_error(status, text, kind=_KINDS.get(status, "invalid_request_error"))

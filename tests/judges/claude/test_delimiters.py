@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragaliq.judges.prompting import delimit, delimit_list
-from ragaliq.testing.answering import PromptReader
+from ragaliq.testing.protocol import PromptReader
 
 PIECES = [
     "<answer>",
