@@ -280,8 +280,14 @@ class WriterConnection:
 
     def __del__(self) -> None:
         # A store that is dropped without `aclose` must not leave its file open until some garbage
-        # collection: Python 3.13 warns of that.
-        self._close()
+        # collection: Python 3.13 warns of that. When the interpreter ends, names of this module
+        # may be gone already.
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            try:  # noqa: SIM105 - `suppress` is such a name
+                connection.close()
+            except Exception:  # noqa: BLE001, S110 - as above
+                pass
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
