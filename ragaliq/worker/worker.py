@@ -192,6 +192,10 @@ class Worker:
 
     # --- the end ------------------------------------------------------------------------------
 
+    async def ready(self) -> None:
+        """Jobs come from now on."""
+        logger.info("waiting for jobs")
+
     async def leave(self, grace: float) -> None:
         """Begin no further job; those at hand have `grace` seconds, then go back to the queue."""
         logger.info("ending: %g s for %d jobs at hand", grace, len(self._working))
@@ -249,7 +253,7 @@ async def run_worker(
         broker.native,
         logger=None,
         on_startup=[broker.connect],
-        after_startup=[partial(logger.info, "waiting for jobs")],
+        after_startup=[worker.ready],
         on_shutdown=[partial(worker.leave, grace)],
     )
     beating = asyncio.create_task(_beat(broker, heartbeat)) if heartbeat else None
