@@ -118,7 +118,10 @@ def test_labels_that_cannot_be_written_are_refused_before_anybody_labels(ragaliq
 
 
 def test_a_claim_without_context_says_so(ragaliq, write_cases, press):
-    ragaliq("evaluate", write_cases(CASE | {"context": []}), "--out", "bare.jsonl")
+    ragaliq(
+        *("evaluate", write_cases(CASE | {"context": []})),
+        *("--policy", "ragaliq", "--out", "bare.jsonl"),
+    )
     press("q")
     assert "no context" in ragaliq("label", "bare.jsonl", "-o", "labels.jsonl").stdout
 

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from ragaliq.live import inline as inline_module
+from ragaliq.live import run as inline_module
 
 
 @pytest.fixture

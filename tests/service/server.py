@@ -73,7 +73,7 @@ class Server:
         """Question, contexts and answer of everything that was evaluated, by question."""
         records = list(read_records(self._store))
         by_question = {
-            record.case.query: ([c.text for c in record.case.chunks], record.case.response)
+            record.case.query: (record.case.context_texts, record.case.response)
             for record in records
         }
         assert len(by_question) == len(records), "a question was evaluated twice"

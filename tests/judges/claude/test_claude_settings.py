@@ -132,7 +132,7 @@ async def test_prompts_can_be_replaced_one_by_one(server, judge_at):
     assert request.text == ("Is <answer>\nA.\n</answer> an answer to <question>\nQ?\n</question>?")
     assert "untrusted" in request.system
     assert judge.prompt_versions["relevance"] == "7"
-    assert judge.prompt_versions["verify_claims"] == "1"
+    assert judge.prompt_versions["verify_claims"] == "2"
 
 
 async def test_the_system_prompt_names_application_text_as_untrusted(server, judge):
