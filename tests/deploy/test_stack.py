@@ -65,7 +65,7 @@ async def test_asked_in_the_application_judged_by_the_worker_and_measured_at_eac
 
     records = list(read_records(stack.store))
     assert {record.run.pipeline for record in records} == {"library"}
-    assert all(metric.score is not None for record in records for metric in record.metrics)
+    assert all(result.score is not None for record in records for result in record.results.values())
     # Both send what they have counted when they are told to end.
     done = ("evaluated",)
     assert await asyncio.to_thread(

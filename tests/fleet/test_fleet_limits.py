@@ -30,13 +30,13 @@ def limits_of(options):
     }
 
 
-def hold_together(processes, options):
+def hold_together(processes, options, *, tolerance=TOLERANCE):
     for what, limit in limits_of(options).items():
         calls = calls_of(what, *processes)
         used = calls.within(length(options))
         most = calls.most_within(options["minute"])
         logger.warning("%s: %.4g of %.4g; most in a minute %.4g", what, used, limit, most)
-        assert LEAST * limit <= used <= TOLERANCE * limit
+        assert LEAST * limit <= used <= tolerance * limit
 
 
 def hold_their_shares(processes, options):
@@ -63,7 +63,9 @@ def test_a_storage_that_goes_and_comes_back_opens_no_limit_twice(redis_server, t
 
     processes = run_fleet(tmp_path, url=redis_server.url(), during=trouble, **SHORT)
     assert all(set(process["states"].values()) == {"shared"} for process in processes)
-    hold_together(processes, SHORT)
+    # In the moment the storage goes each process has its last reply only: on a busy machine it was
+    # 5 % too much once in a few runs. A limit that is opened a second time is 20 % and more.
+    hold_together(processes, SHORT, tolerance=1.1)
 
 
 @pytest.mark.soak
