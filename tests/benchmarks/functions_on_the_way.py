@@ -109,6 +109,7 @@ if __name__ == "__main__":
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
     trace.set_tracer_provider(provider)
+    verbose = "-v" in sys.argv
     for name, way in (
         ("LangChain chain end -> verdict -> span", live_chain),
         ("ragaliq evaluate file.csv --judge local", command),
@@ -118,6 +119,6 @@ if __name__ == "__main__":
         passed = Passed()
         way(passed)
         sys.stdout.write(f"{name}: {passed}\n")
-        if "-v" in sys.argv:
+        if verbose:
             for function in sorted(passed.functions):
                 sys.stdout.write(f"    {' '.join(function)}\n")
