@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from opentelemetry.util.types import AttributeValue
@@ -20,9 +20,7 @@ __all__ = [
     "ClaimDetailLevel",
     "claim_arrays",
     "claim_attributes",
-    "distinct_claims",
-    "explanation",
-    "metric_attributes",
+    "result_attributes",
     "root_attributes",
     "score",
     "summary_attributes",
@@ -35,7 +33,7 @@ UNVERIFIED = "UNVERIFIED"
 """In the place of a verdict where a claim has none."""
 
 ClaimDetailLevel = Literal["spans", "arrays", "none"]
-"""How much is said about each claim: a span, an entry in arrays on the metric's span, nothing."""
+"""What is emitted about each claim: a span, an item of arrays on the metric's span, nothing."""
 
 
 def score(result: EvaluationResult) -> float | None:
@@ -48,26 +46,6 @@ def score(result: EvaluationResult) -> float | None:
     return result.score
 
 
-def distinct_claims(results: Mapping[str, EvaluationResult]) -> Iterator[ClaimDetail]:
-    """Every claim once: metrics that share a claim check hold the same ones."""
-    seen: list[tuple[ClaimDetail, ...]] = []
-    for result in results.values():
-        if result.claims not in seen:
-            seen.append(result.claims)
-            yield from result.claims
-
-
-def explanation(result: EvaluationResult, content: ContentPolicy, *, captured: bool) -> str | None:
-    """The reason for a score: the judge's words only with content capture, else a template."""
-    if captured:
-        if not result.reasoning:
-            return None
-        return content.text(result.reasoning, "explanation", names.MAX_EXPLANATION_LENGTH)
-    return template_explanation(result) or (
-        None if result.status.is_measured else result.status.value
-    )
-
-
 def template_explanation(result: EvaluationResult) -> str | None:
     """A reason that quotes nothing: how many claims are supported; None without verdicts."""
     if not result.status.is_measured or not result.claims:
@@ -77,7 +55,7 @@ def template_explanation(result: EvaluationResult) -> str | None:
 
 
 def root_attributes(run: RunInfo, lag: float) -> Attributes:
-    """Attributes of the root span, known before the evaluation begins."""
+    """Attributes of the root span, known before the evaluation begins; `lag` is in seconds."""
     attributes: Attributes = {
         names.SPAN_KIND: names.SPAN_KIND_EVALUATOR,
         names.OPERATION_NAME: "evaluation",
@@ -105,40 +83,21 @@ def root_attributes(run: RunInfo, lag: float) -> Attributes:
     return attributes
 
 
-def summary_attributes(
-    results: Mapping[str, EvaluationResult], content: ContentPolicy
-) -> Attributes:
-    """OpenInference's `evaluations.<i>.*` list for the root span."""
-    attributes: Attributes = {}
-    for index, result in enumerate(list(results.values())[: names.MAX_METRICS_ON_ROOT]):
-        found = score(result)
-        fields = {
-            "name": identifier(result.evaluator_name),
-            "score": found,
-            "label": result.status.value if found is None else "pass" if result.passed else "fail",
-            "explanation": explanation(result, content, captured=content.on_spans),
-            "annotator_kind": "LLM" if result.model else "CODE",
-            "identifier": identifier(result.judge),
-        }
-        attributes.update(
-            {
-                names.evaluations_attribute(index, field): value
-                for field, value in fields.items()
-                if value is not None
-            }
-        )
-    return attributes
-
-
-def metric_attributes(
+def result_attributes(
     result: EvaluationResult,
     content: ContentPolicy,
     *,
     captured: bool,
     detail: ClaimDetailLevel | None = "spans",
 ) -> Attributes:
-    """Attributes of a metric's span and of its event."""
-    found = score(result)
+    """Attributes of a metric's span and of its event.
+
+    Args:
+        result: The metric's result.
+        content: Redacts the reason.
+        captured: Whether the judge's own words may be the reason.
+        detail: Whether claims are listed, and where.
+    """
     attributes: Attributes = {
         names.OPERATION_NAME: "evaluation",
         names.EVALUATION_NAME: identifier(result.evaluator_name),
@@ -150,11 +109,19 @@ def metric_attributes(
         names.THRESHOLD: result.threshold,
         names.HIGHER_IS_BETTER: result.higher_is_better,
     }
+    found = score(result)
     if found is not None:
         attributes[names.EVALUATION_SCORE] = found
         attributes[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
         attributes[names.PASSED] = bool(result.passed)
-    if (reason := explanation(result, content, captured=captured)) is not None:
+    if captured:
+        reason = result.reasoning or None
+        if reason:
+            reason = content.text(reason, "explanation", names.MAX_EXPLANATION_LENGTH)
+    else:
+        unmeasured = None if result.status.is_measured else result.status.value
+        reason = template_explanation(result) or unmeasured
+    if reason is not None:
         attributes[names.EVALUATION_EXPLANATION] = reason
     if result.model:
         attributes[names.JUDGE_MODEL] = identifier(result.model)
@@ -177,6 +144,26 @@ def metric_attributes(
     return attributes
 
 
+def summary_attributes(metrics: Iterable[Mapping[str, AttributeValue]]) -> Attributes:
+    """OpenInference's `evaluations.<i>.*` list for the root span, from the metrics' attributes."""
+    summary: Attributes = {}
+    for index, metric in enumerate(metrics):
+        if index == names.MAX_METRICS_ON_ROOT:
+            break
+        fields = {
+            "name": metric[names.EVALUATION_NAME],
+            "score": metric.get(names.EVALUATION_SCORE),
+            "label": metric.get(names.EVALUATION_LABEL, metric[names.STATUS]),
+            "explanation": metric.get(names.EVALUATION_EXPLANATION),
+            "annotator_kind": str(metric[names.EVALUATOR_TYPE]).upper(),
+            "identifier": metric[names.EVALUATOR_ID],
+        }
+        for field, value in fields.items():
+            if value is not None:
+                summary[f"{names.EVALUATIONS}.{index}.evaluation.{field}"] = value
+    return summary
+
+
 def claim_arrays(claims: tuple[ClaimDetail, ...], content: ContentPolicy) -> Attributes:
     """The claims of a metric as arrays on its span, in the order of the verdicts."""
     listed = claims[: names.MAX_VERDICTS]
@@ -196,6 +183,7 @@ def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> 
     """Attributes of one claim's span."""
     ids = claim.supporting_chunk_ids[: names.MAX_DOCUMENT_IDS]
     attributes: Attributes = {
+        names.SPAN_KIND: names.SPAN_KIND_EVALUATOR,
         names.CLAIM_INDEX: index,
         names.CLAIM_VERDICT: claim.verdict or UNVERIFIED,
         names.CLAIM_CONFIDENCE: claim.confidence,
@@ -213,6 +201,7 @@ def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> 
         }
         attributes |= {name: text for name, text in texts.items() if text}
         if claim.answer_span:
-            start, end = claim.answer_span
-            attributes |= {names.CLAIM_ANSWER_START: start, names.CLAIM_ANSWER_END: end}
+            attributes[names.CLAIM_ANSWER_START], attributes[names.CLAIM_ANSWER_END] = (
+                claim.answer_span
+            )
     return attributes

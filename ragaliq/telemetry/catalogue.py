@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ragaliq.telemetry import names
 
@@ -28,35 +27,17 @@ Instrument = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Attribute:
-    """An attribute of a span or event.
-
-    Attributes:
-        name: The name on the wire; `<i>` stands for a number.
-        type: Its type.
-        meaning: For the documentation.
-        content: Whether it is emitted only with content capture.
-    """
+class Attribute(NamedTuple):
+    """An attribute of a span or event; `<i>` in its name stands for a number."""
 
     name: str
     type: AttributeType
     meaning: str
-    content: bool = False
+    content: bool = False  # whether it is emitted only with content capture
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric.
-
-    Attributes:
-        name: The name on the wire.
-        instrument: The kind of instrument.
-        unit: In UCUM.
-        description: For the documentation and on the wire.
-        attributes: Names of its attributes.
-        boundaries: A histogram's advised bucket boundaries.
-    """
+class Metric(NamedTuple):
+    """A metric; its unit is in UCUM, a histogram's boundaries are advised."""
 
     name: str
     instrument: Instrument
@@ -66,10 +47,7 @@ class Metric:
     boundaries: tuple[float, ...] = ()
 
 
-def _evaluations(field: str, kind: AttributeType, meaning: str) -> Attribute:
-    return Attribute(names.evaluations_attribute("<i>", field), kind, meaning)
-
-
+_ITEM = f"{names.EVALUATIONS}.<i>.evaluation"
 _KIND = Attribute(names.SPAN_KIND, "string", "`EVALUATOR`")
 _OPERATION = Attribute(names.OPERATION_NAME, "string", "`evaluation`")
 _CALIBRATION = Attribute(
@@ -86,12 +64,12 @@ _RESPONSE_ID = Attribute(names.RESPONSE_ID, "string", "the evaluated answer's id
 ROOT_SPAN = (
     _KIND,
     _OPERATION,
-    _evaluations("name", "string", "the metric; of the first 10"),
-    _evaluations("score", "double", "0 to 1; absent where there is no score"),
-    _evaluations("label", "string", "`pass`, `fail`, or the status where there is no score"),
-    _evaluations("explanation", "string", "as on the metric's span"),
-    _evaluations("annotator_kind", "string", "`LLM`, or `CODE` for a judge without a model"),
-    _evaluations("identifier", "string", "the judge"),
+    Attribute(f"{_ITEM}.name", "string", "the metric; of the first 10"),
+    Attribute(f"{_ITEM}.score", "double", "0 to 1; absent where there is no score"),
+    Attribute(f"{_ITEM}.label", "string", "`pass`, `fail`, or the status where there is no score"),
+    Attribute(f"{_ITEM}.explanation", "string", "as on the metric's span"),
+    Attribute(f"{_ITEM}.annotator_kind", "string", "`LLM`, or `CODE` for a judge without a model"),
+    Attribute(f"{_ITEM}.identifier", "string", "the judge"),
     Attribute(names.TARGET_TRACE_ID, "string", "trace of the evaluated span, when one was found"),
     Attribute(names.TARGET_SPAN_ID, "string", "the evaluated span, when one was found"),
     Attribute(names.TARGET_RUN_ID, "string", "the framework's id of the run"),
@@ -196,6 +174,7 @@ CLAIM_SPAN = (
 )
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_LONG = (*_SECONDS, 300.0, 900.0, 3600.0)
 _WHAT = (names.EVALUATION_NAME, names.EVALUATOR_ID, names.PIPELINE_NAME)
 _JUDGE = (names.EVALUATOR_ID, names.JUDGE_MODEL, names.PIPELINE_NAME)
 
@@ -222,7 +201,7 @@ METRICS = (
         "s",
         "Time from the end of a run to the start of its evaluation.",
         (names.PIPELINE_NAME,),
-        (*_SECONDS, 300.0, 900.0, 3600.0),
+        _LONG,
     ),
     Metric(
         names.METRIC_CLAIMS,
@@ -308,6 +287,6 @@ METRICS = (
         "s",
         "Time jobs spent at the broker until a worker took them up.",
         (),
-        (*_SECONDS, 300.0, 900.0, 3600.0),
+        _LONG,
     ),
 )

@@ -19,13 +19,14 @@ __all__ = ["ContentKind", "ContentPolicy", "Redactor", "identifier", "sendable"]
 ContentKind = Literal["claim", "evidence", "explanation", "question", "answer", "chunk"]
 Redactor = Callable[[str, ContentKind], str | None]
 
-RAGALIQ_VARIABLE = names.ENV_CAPTURE_CONTENT
-OTEL_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-HIDE_PREFIX = "OPENINFERENCE_HIDE_"
-
+_VARIABLES = (names.ENV_CAPTURE_CONTENT, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
+_HIDE_PREFIX = "OPENINFERENCE_HIDE_"
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("", "0", "false", "no", "off", "no_content")
+# By what a variable says: into spans, into events.
 _MODES = {
+    **dict.fromkeys(_FALSE, (False, False)),
+    **dict.fromkeys(_TRUE, (True, True)),
     "span_only": (True, False),
     "event_only": (False, True),
     "span_and_event": (True, True),
@@ -68,14 +69,21 @@ class ContentPolicy:
         Raises:
             ConfigurationError: A variable holds a value that is neither on nor off.
         """
-        environ = os.environ if environ is None else environ
-        if any(_hides(name, value) for name, value in environ.items()):
+        said = {
+            k: v.strip().lower() for k, v in (os.environ if environ is None else environ).items()
+        }
+        if any(name.startswith(_HIDE_PREFIX) and value in _TRUE for name, value in said.items()):
             return cls(redact=redact)
         if capture_content is not None:
             return cls(on_spans=capture_content, on_events=capture_content, redact=redact)
-        for name in (RAGALIQ_VARIABLE, OTEL_VARIABLE):
-            if name in environ:
-                on_spans, on_events = _mode(name, environ[name])
+        for name in _VARIABLES:
+            if name in said:
+                if said[name] not in _MODES:
+                    raise ConfigurationError(
+                        f"{name} must be true, false, NO_CONTENT, SPAN_ONLY, EVENT_ONLY or "
+                        "SPAN_AND_EVENT"
+                    )
+                on_spans, on_events = _MODES[said[name]]
                 return cls(on_spans=on_spans, on_events=on_events, redact=redact)
         return cls(redact=redact)
 
@@ -104,20 +112,3 @@ def sendable(text: str) -> str:
 def identifier(text: str) -> str:
     """`text`, a name or an id, as it may be emitted: of bounded length."""
     return sendable(text[: names.MAX_NAME_LENGTH])
-
-
-def _hides(name: str, value: str) -> bool:
-    return name.startswith(HIDE_PREFIX) and value.strip().lower() in _TRUE
-
-
-def _mode(name: str, value: str) -> tuple[bool, bool]:
-    value = value.strip().lower()
-    if value in _FALSE:
-        return False, False
-    if value in _TRUE:
-        return True, True
-    if value in _MODES:
-        return _MODES[value]
-    raise ConfigurationError(
-        f"{name} must be true, false, NO_CONTENT, SPAN_ONLY, EVENT_ONLY or SPAN_AND_EVENT"
-    )

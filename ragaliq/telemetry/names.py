@@ -33,6 +33,7 @@ TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 - a name
 # --- OpenInference --------------------------------------------------------------------------
 SPAN_KIND = "openinference.span.kind"
 SPAN_KIND_EVALUATOR = "EVALUATOR"
+EVALUATIONS = "evaluations"  # a list, flattened: `evaluations.0.evaluation.score`
 
 # --- ragaliq ---------------------------------------------------------------------------------
 TARGET_TRACE_ID = "ragaliq.target.trace_id"
@@ -153,8 +154,3 @@ MAX_EXPLANATION_LENGTH = 1024
 MAX_NAME_LENGTH = 256
 MAX_SAMPLING_RULES = 16
 MAX_METRIC_VALUES = 100
-
-
-def evaluations_attribute(index: int | str, field: str) -> str:
-    """OpenInference's flattened list attribute, such as `evaluations.0.evaluation.score`."""
-    return f"evaluations.{index}.evaluation.{field}"

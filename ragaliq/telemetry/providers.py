@@ -1,4 +1,4 @@
-"""OpenTelemetry's providers in this process, and having them send what they hold."""
+"""Having OpenTelemetry's providers in this process send what they hold."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ logger = logging.getLogger(__name__)
 
 def providers_in_use(own: TelemetryOptions) -> list[object]:
     """The monitor's own providers and those of the process, each once."""
-    given = (own.tracer_provider, own.logger_provider, own.meter_provider)
-    process = (
+    found = (
+        own.tracer_provider,
+        own.logger_provider,
+        own.meter_provider,
         trace.get_tracer_provider(),
         _logs.get_logger_provider(),
         metrics.get_meter_provider(),
     )
-    found: list[object] = []
-    for provider in (*given, *process):
-        if provider is not None and all(provider is not other for other in found):
-            found.append(provider)
-    return found
+    return list({id(provider): provider for provider in found if provider is not None}.values())
 
 
 def flush_providers(timeout: float) -> None:

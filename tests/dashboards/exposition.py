@@ -50,26 +50,20 @@ class Exposition:
 
     def __init__(self):
         self._provider = MeterProvider([PrometheusMetricReader()], shutdown_on_exit=False)
-        self._meter = instruments.meter(self._provider)
-        self._writers = {}
         self._total = 0
-        for metric in METRICS:
-            self._add(metric)
+        made = instruments.instruments(self._provider)
+        verbs = {"histogram": "record", "counter": "add", "gauge": "set"}
+        self._writers = {
+            metric: getattr(made[metric.name], verbs[metric.instrument])
+            for metric in METRICS
+            if metric.instrument in verbs
+        }
+        instruments.instruments(self._provider, {m.name: self._readings(m) for m in METRICS})
         # What redis_exporter says of the broker; tests/deploy asks a real one.
         self._broker = Gauge("redis_key_size", 'The length or size of "key"', ["db", "key"])
 
-    def _add(self, metric):
-        def readings(_):
-            return [metrics.Observation(self._total, each) for each in attribute_sets(metric)]
-
-        if metric.instrument == "histogram":
-            self._writers[metric] = instruments.histogram(self._meter, metric.name).record
-        elif metric.instrument == "counter":
-            self._writers[metric] = instruments.counter(self._meter, metric.name).add
-        elif metric.instrument == "observable counter":
-            instruments.observe_count(self._meter, metric.name, readings)
-        else:
-            instruments.observe_size(self._meter, metric.name, readings)
+    def _readings(self, metric):
+        return lambda _: [metrics.Observation(self._total, each) for each in attribute_sets(metric)]
 
     def record(self):
         """Let something happen to every metric."""
