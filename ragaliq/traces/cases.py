@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -115,44 +115,36 @@ def cases_of_trace(
         attribute_names: Where the application itself keeps what the conventions do not say.
     """
     listed = list(spans)
+    found: list[TracedCase] = []
     try:
         forest = forest_of(listed)
     except Exception as error:  # noqa: BLE001 - spans are anybody's
-        logger.debug("a trace could not be read: %s", type(error).__name__)
-        reason = "malformed" if isinstance(error, RecursionError) else "internal_error"
-        return [_traced([Step(span=listed[0], kind=Kind.NONE)], reason=reason)]
-    found = [_case(steps, attribute_names, is_loose=False) for steps in forest.runs]
-    found += [_case(steps, attribute_names, is_loose=True) for steps in forest.loose]
+        return [_unreadable([Step(span=listed[0], kind=Kind.NONE)], error)]
+    for is_loose, runs in ((False, forest.runs), (True, forest.loose)):
+        for steps in runs:
+            try:
+                found.append(_Run(steps, attribute_names, is_loose=is_loose).case())
+            except Exception as error:  # noqa: BLE001 - as above
+                found.append(_unreadable(steps, error))
     if forest.knotted:
         knot = Step(span=forest.knotted[0], kind=Kind.NONE)
         found.append(_traced([knot], reason="malformed"))
     return sorted(found, key=lambda case: case.ended_at)
 
 
-def _case(steps: Sequence[Step], attribute_names: AttributeNames, *, is_loose: bool) -> TracedCase:
-    try:
-        if reason := _failure_of(steps):
-            return _traced(steps, reason=reason)
-        return _Run(steps, attribute_names, is_loose=is_loose).case()
-    except RecursionError:  # values nested a thousand deep
-        return _traced(steps, reason="malformed")
-    except Exception as error:  # noqa: BLE001 - spans are anybody's
-        logger.debug("a trace could not be read: %s", type(error).__name__)
-        return _traced(steps, reason="internal_error")
-
-
-class _Said(NamedTuple):
-    """What was found, whatever of it was."""
-
-    question: Found | None
-    answer: Found | None
-    context: FoundContext | None  # None: nothing was retrieved at all
+def _unreadable(steps: Sequence[Step], error: Exception) -> TracedCase:
+    logger.debug("a trace could not be read: %s", type(error).__name__)
+    # Values may be nested a thousand deep.
+    is_deep = isinstance(error, RecursionError)
+    return _traced(steps, reason="malformed" if is_deep else "internal_error")
 
 
 _SKEW_NS = 2_000_000
 """Node notes the start of a span in whole milliseconds, and other clocks go apart as far."""
 _VERDICT_WORDS = 4
 """A reply of fewer words to a prompt that shows documents grades them rather than answers."""
+_REPLIES_BEFORE = 20
+"""So many calls before one may have made texts that it is shown."""
 
 
 class _Run:
@@ -170,40 +162,45 @@ class _Run:
         self._steps = steps
         self._root = root = steps[0]
         self._names = attribute_names
+        self._is_loose = is_loose
         self._is_llama_index = root.span.scope == LLAMA_INDEX_SCOPE
         says = root.inputs is not None or root.outputs is not None
         self._is_langchain = says and root.span.scope in LANGCHAIN_SCOPES
-        self._is_loose = is_loose
-        self._models = list(_models(steps))
-        self._queries = [
-            found.text
-            for step in steps
-            if step.kind is Kind.RETRIEVER and (found := READER.question(step.inputs))
-        ]
+        self._models: list[Step] = []  # without those below a retriever, which write queries
+        self._queries: list[str] = []
+        self._sources: list[Step] = []
+        beyond = -1
+        for step in steps:
+            if step.kind is Kind.LLM and step.index > max(beyond, 0):
+                self._models.append(step)
+            elif step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
+                self._sources.append(step)
+            if step.kind is Kind.RETRIEVER:
+                beyond = max(beyond, step.last)
+                asked = READER.question(step.inputs)
+                self._queries += [asked.text] if asked else []
+        self._found = {p.text for step in self._sources for p in step.passages or () if p.text}
 
     def case(self) -> TracedCase:
         """The run's case, or the reason why there is none."""
+        if reason := self._failure():
+            return _traced(self._steps, reason=reason)
         answer = self._own("answer") or self._answer()
         question = self._own("question") or self._question()
-        if self._is_llama_index:
-            log = llama_index.log_of(self._steps)
-        else:
-            log = _log_of(
-                self._steps,
-                {*self._queries, question.text if question else ""},
-                answer.text if answer else "",
-            )
-        said = _Said(question, answer, self._context(log, question, answer))
-        reason = self._missing(said)
+        context = self._context(question, answer)
+        reason = self._missing(question, context, answer)
         draft = None
-        if not reason and question and answer:
-            context = said.context or FoundContext(())
+        if not reason and question and answer and context:
             draft = CaseDraft(
                 id=_id(self._root.span),
                 query=question.text,
                 passages=context.passages,
                 response=answer.text,
-                had_errors=_had_errors(self._steps),
+                # Something failed that a retry, a fallback or a model made up for.
+                had_errors=any(
+                    step.span.is_error and not _raised(step.span, _STOPPED + _CONTROL_FLOW)
+                    for step in self._steps[1:]
+                ),
                 sources=CaseSources(
                     question=question.where,
                     answer=answer.where,
@@ -213,103 +210,14 @@ class _Run:
             )
         return _traced(self._steps, draft=draft, reason=reason, model=self._last_model())
 
-    # Question
-
-    def _question(self) -> Found | None:
-        """The user's own words, from the most telling place that has them."""
-        if self._is_llama_index:
-            return llama_index.question_of(self._steps)
-        inputs = self._root.inputs
-        found = READER.question(inputs) if self._is_langchain else READER.named_question(inputs)
-        found = found or READER.echoed_question(self._root.outputs)
-        if found is None:
-            variables = (step.inputs for step in self._steps if step.kind is Kind.PROMPT)
-            found = next((f for each in variables if (f := READER.question(each, "prompt"))), None)
-        if found is None and not self._is_langchain:
-            found = self._asked()
-        return found
-
-    def _asked(self) -> Found | None:
-        """What the models were asked, unless that is a prompt around documents; or looked up."""
-        texts = [p.text for step in self._steps for p in step.passages or () if p.text]
-        lone = READER.question(self._root.inputs)
-        model = self._answering()
-        first = self._models[0] if self._models else None
-        for each in (model, first):
-            asked = each.asked if each is not None else None
-            if asked and lone is not None and lone.text in asked:
-                return lone
-            if asked and not any(text in asked for text in texts):
-                return Found(asked.strip(), "prompt.user")
-        if self._queries:
-            return Found(self._queries[0], "retriever.query")
-        asked = model.asked if model is not None else None
-        if asked:
-            return Found(asked.strip(), "prompt.user")
-        return lone if lone is not None and not self._models and " " in lone.text else None
-
-    # Answer
-
-    def _answer(self) -> Found | None:
-        if self._is_llama_index:
-            return llama_index.answer_of(self._steps)
-        found = None if self._is_loose else READER.answer(self._root.outputs)
-        return found or self._reply()
-
-    def _reply(self) -> Found | None:
-        """A model's reply, unless the run returned something else than an answer."""
-        outputs = self._root.outputs
-        if READER.document_list(outputs):
-            return None
-        model = self._last_model() if self._is_langchain else self._answering()
-        reply = model.reply if model is not None else None
-        if isinstance(outputs, Mapping) and self._is_langchain:
-            question = READER.question(self._root.inputs)
-            values = list(outputs.values())
-            texts = [v.strip() for v in values if isinstance(v, str)]
-            is_echo = question is not None and question.text in texts
-            if is_echo or READER.context(outputs) is not None:
-                answers = (READER.answer(value) for value in values)
-                if reply not in [each.text for each in answers if each is not None]:
-                    return None
-        return Found(reply, "model.reply") if reply and reply.strip() else None
-
-    def _last_model(self) -> Step | None:
-        """The model whose reply came last, before the run was over."""
-        ended = [step for step in self._models if not self._is_late(step)]
-        return max(ended, key=lambda step: step.span.end_ns, default=None)
-
-    def _answering(self) -> Step | None:
-        """The model that answered: the last that was shown what was retrieved, else the last."""
-        replied = [s for s in self._models if s.reply and not self._is_late(s)]
-        texts = {p.text for step in self._steps for p in _found_by(step) if p.text}
-        shown = [
-            step
-            for number, step in enumerate(replied)
-            if _shows(step, texts, replied[max(number - _REPLIES_BEFORE, 0) : number])
-        ]
-        answers = [step for step in shown if len((step.reply or "").split()) >= _VERDICT_WORDS]
-        best = answers or shown or replied
-        return max(best, key=lambda step: step.span.end_ns, default=None)
-
-    def _is_late(self, step: Step) -> bool:
-        skew = 0 if self._is_langchain else _SKEW_NS
-        return step.span.end_ns > self._root.span.end_ns + skew
-
-    # Context
-
-    def _context(
-        self, log: RunLog, question: Found | None, answer: Found | None
-    ) -> FoundContext | None:
-        own = _listed(self._attribute("contexts"))
-        if own is not None:
-            return FoundContext(own, "application")
-        found = log.find(question.text if question else "", answer.text if answer else "")
-        is_llama_rag = self._is_llama_index and llama_index.is_rag(self._steps)
-        if found.passages or log.has_retrieved or is_llama_rag:
-            return found
-        # A chain of LangChain's without retrieval has no context, as its handler says.
-        return found if self._is_langchain and self._root.children and not self._is_loose else None
+    def _failure(self) -> str:
+        """Why a run has no answer, as the handlers would say; empty where it may have one."""
+        root = self._root.span
+        if any(_raised(step.span, _INTERRUPTS) for step in self._steps):
+            return "interrupted"
+        if not root.is_error:
+            return ""
+        return "cancelled" if _raised(root, _STOPPED) else "errored"
 
     # What the application says itself
 
@@ -324,39 +232,142 @@ class _Run:
         where = f"attribute {getattr(self._names, part)}"
         return READER.question(held, where) if part == "question" else READER.answer(held, where)
 
+    # Question
+
+    def _question(self) -> Found | None:
+        """The user's own words, from the most telling place that has them."""
+        if self._is_llama_index:
+            return llama_index.question_of(self._steps)
+        inputs = self._root.inputs
+        found = READER.question(inputs) if self._is_langchain else READER.named_question(inputs)
+        found = found or READER.echoed_question(self._root.outputs)
+        if found is None:
+            variables = (step.inputs for step in self._steps if step.kind is Kind.PROMPT)
+            found = next((f for each in variables if (f := READER.question(each, "prompt"))), None)
+        return self._asked() if found is None and not self._is_langchain else found
+
+    def _asked(self) -> Found | None:
+        """What the models were asked, unless that is a prompt around documents; or looked up."""
+        lone = READER.question(self._root.inputs)
+        model = self._answering()
+        for each in (model, *self._models[:1]):
+            asked = each.asked if each is not None else None
+            if asked and lone is not None and lone.text in asked:
+                return lone
+            if asked and not any(text in asked for text in self._found):
+                return Found(asked.strip(), "prompt.user")
+        if self._queries:
+            return Found(self._queries[0], "retriever.query")
+        asked = model.asked if model is not None else None
+        if asked:
+            return Found(asked.strip(), "prompt.user")
+        return lone if lone is not None and not self._models and " " in lone.text else None
+
+    # Answer
+
+    def _answer(self) -> Found | None:
+        """What the run returned, or a model's reply unless it returned something else."""
+        if self._is_llama_index:
+            return llama_index.answer_of(self._steps)
+        outputs = self._root.outputs
+        found = None if self._is_loose else READER.answer(outputs)
+        if found is not None or READER.document_list(outputs):
+            return found
+        model = self._last_model() if self._is_langchain else self._answering()
+        reply = model.reply if model is not None else None
+        if self._is_langchain and isinstance(outputs, Mapping):
+            question = READER.question(self._root.inputs)
+            values = list(outputs.values())
+            texts = [value.strip() for value in values if isinstance(value, str)]
+            is_echo = question is not None and question.text in texts
+            answers = (each.text for value in values if (each := READER.answer(value)))
+            if (is_echo or READER.context(outputs) is not None) and reply not in list(answers):
+                return None
+        return Found(reply, "model.reply") if reply and reply.strip() else None
+
+    def _last_model(self) -> Step | None:
+        """The model whose reply came last, before the run was over."""
+        ended = [step for step in self._models if not self._is_late(step)]
+        return max(ended, key=lambda step: step.span.end_ns, default=None)
+
+    def _answering(self) -> Step | None:
+        """The model that answered: the last that was shown what was retrieved, else the last."""
+        replied = [step for step in self._models if step.reply and not self._is_late(step)]
+        shown = [
+            step
+            for number, step in enumerate(replied)
+            if self._shows(step, replied[max(number - _REPLIES_BEFORE, 0) : number])
+        ]
+        answers = [step for step in shown if len((step.reply or "").split()) >= _VERDICT_WORDS]
+        best = answers or shown or replied
+        return max(best, key=lambda step: step.span.end_ns, default=None)
+
+    def _shows(self, step: Step, before: Sequence[Step] = ()) -> bool:
+        """Whether a model was shown what was found, and not only an answer that repeats it."""
+        if any(message.role == "tool" for message in step.messages):
+            return True
+        prompt = "\n".join(text for m in step.messages if m.role != "assistant" for text in m.texts)
+        for earlier in before:
+            prompt = prompt.replace(earlier.reply or "", "") if earlier.reply else prompt
+        return any(text in prompt for text in self._found)
+
+    def _is_late(self, step: Step) -> bool:
+        skew = 0 if self._is_langchain else _SKEW_NS
+        return step.span.end_ns > self._root.span.end_ns + skew
+
+    # Context
+
+    def _context(self, question: Found | None, answer: Found | None) -> FoundContext | None:
+        """What the answer was made from; None where nothing was looked for at all."""
+        asked, said = question.text if question else "", answer.text if answer else ""
+        if self._is_llama_index:
+            log = llama_index.log_of(self._steps)
+        else:
+            log = _log_of(self._steps, {*self._queries, asked}, said)
+        own = self._attribute("contexts")
+        if isinstance(own, str):
+            own = [own] if own.strip() else []
+        listed = READER.listed(own)
+        if listed is not None:
+            return FoundContext(listed, "application")
+        found = log.find(asked, said)
+        is_llama_rag = self._is_llama_index and llama_index.is_rag(self._steps)
+        if found.passages or log.has_retrieved or is_llama_rag:
+            return found
+        # A chain of LangChain's counts as RAG with no context, as its handler says.
+        return found if self._is_langchain and self._root.children and not self._is_loose else None
+
     # Reasons
 
-    def _missing(self, said: _Said) -> str:
+    def _missing(
+        self, question: Found | None, context: FoundContext | None, answer: Found | None
+    ) -> str:
         """The first reason why there is no case; empty if there is one."""
         root, steps = self._root, self._steps
-        question = said.question.text if said.question else ""
-        answer = said.answer.text if said.answer else ""
-        passages = said.context.passages if said.context else ()
-        sources = [s for s in steps if s.kind in {Kind.RETRIEVER, Kind.RERANKER}]
-        texts = (question, answer, *(p.text for p in passages))
+        passages = context.passages if context else ()
+        asked, said = question.text if question else "", answer.text if answer else ""
+        texts = (asked, said, *(passage.text for passage in passages))
         limits = frozenset().union(*(step.cut_at for step in steps))
-        is_cut = any(s.is_cut for s in (root, *sources)) or any(len(t) in limits for t in texts)
-        hides_sources = not passages and any(step.is_hidden for step in sources)
-        is_rag = said.context is not None and not (self._is_loose and not self._models)
-        is_cancelled = llama_index.is_workflow(root) and root.outputs is None
+        is_cut = any(step.is_cut for step in (root, *self._sources))
+        hides_sources = not passages and any(step.is_hidden for step in self._sources)
+        is_rag = context is not None and not (self._is_loose and not self._models)
         reasons = {
-            "truncated": not self._own("answer") and self._is_broken_off(answer),
+            "truncated": not self._own("answer") and self._is_broken_off(said),
             "content_hidden": REDACTED in texts or hides_sources,
-            "cancelled": is_cancelled,
+            "cancelled": llama_index.is_workflow(root) and root.outputs is None,
             "not_rag": not is_rag,
-            "attributes_cut": is_cut,
+            "attributes_cut": is_cut or any(len(text) in limits for text in texts),
             "ambiguous": self._is_loose and self._is_ambiguous(),
-            "no_question": not question.strip(),
-            "no_answer": not answer.strip(),
+            "no_question": not asked.strip(),
+            "no_answer": not said.strip(),
         }
         reason = next((name for name, applies in reasons.items() if applies), "")
         if reason in {"no_question", "no_answer"} and any(
             step.is_hidden for step in (root, *self._models)
         ):
             return "content_hidden"
-        if reason == "no_answer" and llama_index.is_streamed(root):
-            return "answer_streamed"
-        return reason
+        is_streamed = reason == "no_answer" and llama_index.is_streamed(root)
+        return "answer_streamed" if is_streamed else reason
 
     def _is_broken_off(self, answer: str) -> bool:
         # A stream that is broken off ends before its model does. A model that was itself given up,
@@ -374,7 +385,6 @@ class _Run:
 
     def _is_ambiguous(self) -> bool:
         """Whether several questions were answered, each from what was retrieved for it."""
-        texts = {p.text for step in self._steps for p in _found_by(step) if p.text}
         asked: set[str] = set()
         shown: set[str] = set()
         retrievals = 0
@@ -382,41 +392,9 @@ class _Run:
             retrievals += step.kind is Kind.RETRIEVER
             if retrievals and step.kind is Kind.LLM and step.asked:
                 asked.add(step.asked)
-                if _shows(step, texts) and len((step.reply or "").split()) >= _VERDICT_WORDS:
+                if self._shows(step) and len((step.reply or "").split()) >= _VERDICT_WORDS:
                     shown.add(step.asked)
         return len(asked) > 1 and (not shown or (len(shown) > 1 and retrievals > 1))
-
-
-def _models(steps: Sequence[Step]) -> Iterator[Step]:
-    """The models, without those below a retriever, which write queries."""
-    beyond = -1
-    for step in steps[1:]:
-        if step.kind is Kind.RETRIEVER:
-            beyond = max(beyond, step.last)
-        elif step.kind is Kind.LLM and step.index > beyond:
-            yield step
-
-
-def _found_by(step: Step) -> Sequence[Passage]:
-    return step.passages or () if step.kind in {Kind.RETRIEVER, Kind.RERANKER} else ()
-
-
-_REPLIES_BEFORE = 20
-"""So many calls before one may have made texts that it is shown."""
-
-
-def _shows(step: Step, texts: Iterable[str], before: Sequence[Step] = ()) -> bool:
-    """Whether a model was shown what was found, and not only an answer that repeats it."""
-    prompt = "\n".join(text for m in step.messages if m.role != "assistant" for text in m.texts)
-    for earlier in before:
-        prompt = prompt.replace(earlier.reply or "", "") if earlier.reply else prompt
-    return any(m.role == "tool" for m in step.messages) or any(text in prompt for text in texts)
-
-
-def _listed(value: object) -> list[Passage] | None:
-    if isinstance(value, str):
-        return [Passage(value)] if value.strip() else []
-    return READER.listed(value)
 
 
 # --- the run's events -----------------------------------------------------------------------------
@@ -437,28 +415,23 @@ def _log_of(steps: Sequence[Step], questions: Collection[str], answer: str) -> R
     """
     root = steps[0]
     log = RunLog(root.index)
-    log.keeps_turns = _is_resumable(root)
-    failed = _failed_texts(steps)
+    metadata = decoded(root.span.attributes.get(METADATA))
+    log.keeps_turns = isinstance(metadata, Mapping) and metadata.get("thread_id") is not None
+    # What tools said that failed, in their own messages: a prompt does not say so.
+    failures = (READER.message(step.outputs) for step in steps if step.kind is Kind.TOOL)
+    failed = {m.text for m in failures if m is not None and m.role == "system" and m.text.strip()}
     last_model = max((s.index for s in steps if s.kind is Kind.LLM), default=-1)
     for step, parent, is_end in walk(steps):
-        if parent is None:
-            if is_end:
-                _ended_run(log, steps)
-            else:
-                _given(log, step)
-        elif is_end:
+        if is_end and parent is None:
+            _run_ended(log, steps)
+        elif is_end and parent is not None:
             # Before a model's last reply it may have found what the model then repeats.
             _ended(log, step, parent, answer if step.index > last_model else None)
         else:
-            log.began(step.index, parent.index)
+            if parent is not None:
+                log.began(step.index, parent.index)
             _began(log, step, questions, failed)
     return log
-
-
-def _failed_texts(steps: Sequence[Step]) -> set[str]:
-    """What tools said that failed, in their own messages: a prompt does not say so."""
-    messages = (READER.message(s.outputs) for s in steps if s.kind is Kind.TOOL)
-    return {m.text for m in messages if m is not None and m.role == "system" and m.text.strip()}
 
 
 def _began(log: RunLog, step: Step, questions: Collection[str], failed: Collection[str]) -> None:
@@ -467,19 +440,23 @@ def _began(log: RunLog, step: Step, questions: Collection[str], failed: Collecti
     elif step.kind is Kind.LLM:
         is_whole = step.span.scope.startswith(_INSTRUMENTATIONS)
         is_told = is_whole or any(m.text.strip() not in questions for m in step.messages)
-        log.asked(
-            step.index,
-            [
-                m._replace(role="system") if m.role == "tool" and m.text in failed else m
-                for m in (step.messages if is_told else ())
-            ],
-        )
-    elif step.kind in {Kind.CHAIN, Kind.AGENT, Kind.PROMPT}:
-        _given(log, step)
+        messages = [
+            m._replace(role="system") if m.role == "tool" and m.text in failed else m
+            for m in (step.messages if is_told else ())
+        ]
+        log.asked(step.index, messages)
+    elif step.kind in {Kind.CHAIN, Kind.AGENT, Kind.PROMPT} or step.index == 0:
+        by_key = READER.by_key(step.inputs)
+        contexts = READER.context(step.inputs)
+        if contexts and not any(by_key.values()):
+            by_key = {"context": contexts}
+        log.given(step.index, by_key)
+        for text in READER.context_texts(step.inputs):
+            log.said(step.index, text, "context")
 
 
 def _ended(log: RunLog, step: Step, parent: Step, handed_on: str | None) -> None:
-    key = step.index
+    key, outputs = step.index, step.outputs
     if step.span.is_error:
         log.failed(key)
     elif step.kind is Kind.RETRIEVER:
@@ -493,55 +470,41 @@ def _ended(log: RunLog, step: Step, parent: Step, handed_on: str | None) -> None
         if step.reply is not None:
             log.replied(key, step.reply, step.also)
     elif step.kind is Kind.TOOL:
-        message = READER.message(step.outputs)
+        message = READER.message(outputs)
         if message is not None and message.role == "system":
             log.failed(key)
         else:
-            log.told(key, [p for p in READER.told(step.outputs) if p.text != handed_on])
+            log.told(key, [p for p in READER.told(outputs) if p.text != handed_on])
     elif step.kind in {Kind.CHAIN, Kind.AGENT}:
         _returned(log, step, parent)
 
 
-def _given(log: RunLog, step: Step) -> None:
-    by_key = READER.by_key(step.inputs)
-    contexts = READER.context(step.inputs)
-    if contexts and not any(by_key.values()):
-        by_key = {"context": contexts}
-    log.given(step.index, by_key)
-    for text in READER.context_texts(step.inputs):
-        log.said(step.index, text, "context")
-
-
 def _returned(log: RunLog, step: Step, parent: Step) -> None:
-    outputs = step.outputs
-    follows = step.follows if step.follows is not None else step.inputs != parent.inputs
+    key, outputs = step.index, step.outputs
     if isinstance(outputs, Mapping):
-        log.returned(step.index, by_key=READER.by_key(outputs))
+        log.returned(key, by_key=READER.by_key(outputs))
         for name, text in outputs.items():
             if isinstance(text, str) and name in CONTEXT_KEYS:
-                log.said(step.index, text, name)
+                log.said(key, text, name)
     elif isinstance(outputs, list):
-        log.returned(step.index, READER.document_list(outputs), follows=follows)
+        follows = step.follows if step.follows is not None else step.inputs != parent.inputs
+        log.returned(key, READER.document_list(outputs), follows=follows)
     elif isinstance(outputs, str):
-        log.said(step.index, outputs)
+        log.said(key, outputs)
 
 
-def _ended_run(log: RunLog, steps: Sequence[Step]) -> None:
+def _run_ended(log: RunLog, steps: Sequence[Step]) -> None:
     outputs = steps[0].outputs
     named = READER.context(outputs)
     if named and all(passage == Passage(passage.text) for passage in named):
         # Texts beside the answer may be names of files, where what was retrieved is known.
-        found = [p.text for step in steps[1:] for p in _found_by(step) if p.text]
+        sources = (s for s in steps[1:] if s.kind in {Kind.RETRIEVER, Kind.RERANKER})
+        found = [p.text for step in sources for p in step.passages or () if p.text]
         kept = [each for each in named if any(each.text in text for text in found)]
         named = kept or None if found else named
     if named is not None:
         log.named(named)
     log.turn(READER.turn(outputs))
-
-
-def _is_resumable(root: Step) -> bool:
-    metadata = decoded(root.span.attributes.get(METADATA))
-    return isinstance(metadata, Mapping) and metadata.get("thread_id") is not None
 
 
 # --- how a run ended ------------------------------------------------------------------------------
@@ -551,33 +514,14 @@ _CONTROL_FLOW = (*_INTERRUPTS, "GraphBubbleUp", "ParentCommand")
 _STOPPED = ("CancelledError", "GeneratorExit")
 
 
-def _failure_of(steps: Sequence[Step]) -> str:
-    """Why a run has no answer, as the handlers would say; empty where it may have one."""
-    root = steps[0].span
-    if any(_raised(step.span, _INTERRUPTS) for step in steps):
-        return "interrupted"
-    if not root.is_error:
-        return ""
-    return "cancelled" if _raised(root, _STOPPED) else "errored"
-
-
-def _had_errors(steps: Sequence[Step]) -> bool:
-    """Whether something failed that a retry, a fallback or a model made up for."""
-    return any(
-        step.span.is_error and not _raised(step.span, _STOPPED + _CONTROL_FLOW)
-        for step in steps[1:]
-    )
-
-
 def _raised(span: TraceSpan, kinds: Sequence[str]) -> bool:
-    for event in span.events:
-        kind = event.attributes.get("exception.type")
-        if isinstance(kind, str) and kind.rpartition(".")[2] in kinds:
-            return True
-    return False
+    raised = (event.attributes.get("exception.type") for event in span.events)
+    return any(isinstance(kind, str) and kind.rpartition(".")[2] in kinds for kind in raised)
 
 
 # --- where a case came from -----------------------------------------------------------------------
+
+_CONVENTIONS = ("openinference", "traceloop", "genai")
 
 
 def _traced(
@@ -590,40 +534,29 @@ def _traced(
     root = steps[0]
     span = root.span
     session = next((held for name in SESSIONS if (held := span.attributes.get(name))), None)
-    response_id = model.span.text(RESPONSE_ID) if model is not None else ""
-    source = root.convention if root.convention in _SOURCES else "ambient"
+    source = root.convention if root.convention in _CONVENTIONS else "ambient"
+    framework: Literal["", "langchain", "llama_index"] = ""
+    if span.scope in LANGCHAIN_SCOPES:
+        framework = "langchain"
+    elif span.scope == LLAMA_INDEX_SCOPE:
+        framework = "llama_index"
     return TracedCase(
         id=_id(span),
         target=SpanTarget(trace_id=span.trace_id, span_id=span.span_id, source=source),
         draft=draft,
         reason=reason,
         pipeline=span.name,
-        framework=_framework(span),
+        framework=framework,
         session_id=str(session) if isinstance(session, str | int) else None,
-        response_id=response_id or None,
-        ended_at=_seconds(span.end_ns),
+        response_id=(model.span.text(RESPONSE_ID) or None) if model is not None else None,
+        # What is no time of 64 bits is not worth the run.
+        ended_at=span.end_ns / 1e9 if abs(span.end_ns) < 1 << 64 else 0.0,
         steps=steps,
     )
 
 
-_SOURCES = ("openinference", "traceloop", "genai")
-
-
-def _seconds(nanoseconds: int) -> float:
-    try:
-        return nanoseconds / 1e9
-    except OverflowError:  # not a time, and not worth the run
-        return 0.0
-
-
 def _id(span: TraceSpan) -> str:
     return f"{span.trace_id}-{span.span_id}"
-
-
-def _framework(span: TraceSpan) -> Literal["", "langchain", "llama_index"]:
-    if span.scope in LANGCHAIN_SCOPES:
-        return "langchain"
-    return "llama_index" if span.scope == LLAMA_INDEX_SCOPE else ""
 
 
 _KEY = "trace"
@@ -632,7 +565,9 @@ _KEY = "trace"
 class _Origin(BaseModel):
     """What is kept of a traced run in its case's metadata, so that results can name its span."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, from_attributes=True
+    )
 
     target: SpanTarget
     pipeline: str = ""
@@ -650,15 +585,7 @@ def case_of(traced: TracedCase) -> RAGTestCase | None:
     """
     if traced.draft is None:
         return None
-    origin = _Origin(
-        target=traced.target,
-        pipeline=traced.pipeline,
-        framework=traced.framework,
-        session_id=traced.session_id,
-        response_id=traced.response_id,
-        ended_at=traced.ended_at,
-    )
-    kept = origin.model_dump(mode="json", exclude_defaults=True)
+    kept = _Origin.model_validate(traced).model_dump(mode="json", exclude_defaults=True)
     return traced.draft.build().model_copy(update={"metadata": {_KEY: kept}})
 
 
@@ -674,14 +601,9 @@ def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0
     held: Any = case.metadata.get(_KEY)
     if isinstance(held, Mapping):
         try:
-            origin = _Origin.model_validate(dict(held))
-            return RunInfo.model_validate(
-                {
-                    **origin.model_dump(),
-                    "run_id": run_id,
-                    "pipeline": origin.pipeline or pipeline,
-                }
-            )
+            origin = _Origin.model_validate(dict(held)).model_dump()
+            origin |= {"run_id": run_id, "pipeline": origin["pipeline"] or pipeline}
+            return RunInfo.model_validate(origin)
         except ValidationError:
             pass  # metadata of somebody else's under the same name
     return RunInfo(run_id=run_id, pipeline=pipeline, ended_at=ended_at)

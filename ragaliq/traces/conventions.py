@@ -3,34 +3,37 @@
 Each convention says in its own attributes what a span is, what it was given and what it returned,
 and where a call of a model keeps its messages and its reply. One small reader for each:
 OpenInference; OpenTelemetry's generative AI convention, as attributes or events; OpenLLMetry with
-its numbered prompts and its vector stores; the AI SDK of Vercel; MLflow; Langfuse.
+its numbered prompts and its vector stores; the AI SDK of Vercel; Spring AI; MLflow; Langfuse.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from ragaliq.capture.texts import Message
 from ragaliq.core.draft import Passage
-from ragaliq.traces.messages import (
-    READER,
-    arguments_of,
-    decoded,
-    hit,
-    identifier,
-    number,
-    results_of,
-)
+from ragaliq.traces.messages import READER, arguments_of, decoded, hit, results_of
 from ragaliq.traces.span import TraceSpan
 
 __all__ = ["LANGCHAIN_SCOPES", "LLAMA_INDEX_SCOPE", "MARKS", "Kind", "Step", "kind_of", "step_of"]
 
+KIND = "openinference.span.kind"
+OPERATION = "gen_ai.operation.name"
+TRACELOOP_KIND, TRACELOOP_INPUT = "traceloop.span.kind", "traceloop.entity.input"
+REQUEST_TYPE = "llm.request.type"
+VERCEL = "ai.operationId"
+SPRING = "spring.ai.kind"
+MLFLOW, LANGFUSE = "mlflow.spanType", "langfuse.observation.type"
+PROMPT_VARIABLES = "llm.prompt_template.variables"
+METADATA = "metadata"
 SESSIONS = ("session.id", "gen_ai.conversation.id", "langfuse.session.id")
 RESPONSE_ID = "gen_ai.response.id"
+REDACTED = "__REDACTED__"
+"""What OpenInference writes in place of content that was switched off."""
 
 # Who made a span.
 LANGCHAIN_SCOPES = (
@@ -40,10 +43,6 @@ LANGCHAIN_SCOPES = (
 )
 LLAMA_INDEX_SCOPE = "openinference.instrumentation.llama_index"
 OWN_SCOPE = "ragaliq"
-_TYPED = (*LANGCHAIN_SCOPES, LLAMA_INDEX_SCOPE)
-
-REDACTED = "__REDACTED__"
-"""What OpenInference writes in place of content that was switched off."""
 
 
 class Kind(Enum):
@@ -125,6 +124,67 @@ def step_of(span: TraceSpan) -> Step:
     return Step(span=span, kind=Kind.NONE)
 
 
+# --- the part a span plays ------------------------------------------------------------------------
+
+OPERATIONS = {
+    "chat": Kind.LLM,
+    "text_completion": Kind.LLM,
+    "generate_content": Kind.LLM,
+    "embeddings": Kind.EMBEDDING,
+    "execute_tool": Kind.TOOL,
+    "retrieval": Kind.RETRIEVER,
+    "vector_db_retrieve": Kind.RETRIEVER,
+    "search_memory": Kind.RETRIEVER,
+    "rerank": Kind.RERANKER,
+    "invoke_agent": Kind.AGENT,
+    "create_agent": Kind.OTHER,
+    "evaluation": Kind.EVALUATOR,
+}
+"""Others, which the convention may add, are chains: what is inside them is looked at."""
+_OPENINFERENCE_KINDS = {kind.value: kind for kind in Kind} | {"UNKNOWN": Kind.CHAIN}
+_TRACELOOP_KINDS = {
+    "workflow": Kind.CHAIN,
+    "agent": Kind.AGENT,
+    "task": Kind.CHAIN,
+    "tool": Kind.TOOL,
+}
+_SPRING_KINDS = {"vector_store": Kind.RETRIEVER, "tool_call": Kind.TOOL}
+# MLflow's and Langfuse's, in capitals; others are chains.
+_OTHER_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NONE} | {
+    "CHAT_MODEL": Kind.LLM,
+    "GENERATION": Kind.LLM,
+    "PARSER": Kind.OTHER,
+    "GUARDRAIL": Kind.OTHER,
+    "EVENT": Kind.OTHER,
+}
+
+
+def kind_of(attributes: Mapping[str, object]) -> Kind:  # noqa: PLR0911 - one a convention
+    """The part that a span with one of the marks plays, by its attributes."""
+    if (held := attributes.get(KIND)) is not None:
+        return _OPENINFERENCE_KINDS.get(str(held).upper(), Kind.OTHER)
+    if (held := attributes.get(SPRING)) is not None:
+        is_search = attributes.get("db.operation.name", "query") == "query"
+        return _SPRING_KINDS.get(str(held), Kind.CHAIN) if is_search else Kind.OTHER
+    traceloop = attributes.get(TRACELOOP_KIND)
+    operation = attributes.get(OPERATION)
+    if operation is not None and (traceloop is None or operation in OPERATIONS):
+        return OPERATIONS.get(str(operation), Kind.CHAIN)
+    if attributes.get(REQUEST_TYPE) in ("chat", "completion"):
+        return Kind.LLM
+    if traceloop is not None:
+        return _TRACELOOP_KINDS.get(str(traceloop), Kind.OTHER)
+    if (held := attributes.get(VERCEL)) is not None:
+        if str(held).endswith(("doGenerate", "doStream")):
+            return Kind.LLM
+        is_embedding = str(held).startswith("ai.embed")
+        return Kind.EMBEDDING if is_embedding else _VERCEL_TOOLS.get(str(held), Kind.CHAIN)
+    held = attributes.get(MLFLOW, attributes.get(LANGFUSE))
+    return Kind.OTHER if held is None else _OTHER_KINDS.get(str(decoded(held)).upper(), Kind.CHAIN)
+
+
+_VERCEL_TOOLS = {"ai.toolCall": Kind.TOOL}
+
 # --- values of attributes -------------------------------------------------------------------------
 
 _MOST_NUMBERED = 10_000
@@ -151,36 +211,55 @@ class _Content:
                 self.is_cut = start in {"{", "["} and end not in {"}", "]"}
 
 
-def numbered(span: TraceSpan, prefix: str) -> list[dict[str, object]]:
+def _step(
+    span: TraceSpan,
+    convention: str,
+    given: object = None,
+    said: object = None,
+    *,
+    kind: Kind | None = None,
+) -> Step:
+    """A span with what it was given and returned, each in an attribute or a `_Content` of one."""
+    inputs, outputs = (c if isinstance(c, _Content) else _Content(c) for c in (given, said))
+    is_empty = inputs.value is None and outputs.value is None
+    return Step(
+        span=span,
+        kind=kind_of(span.attributes) if kind is None else kind,
+        convention=convention,
+        inputs=inputs.value,
+        outputs=outputs.value,
+        is_hidden=inputs.is_hidden or outputs.is_hidden or is_empty,
+        is_cut=inputs.is_cut or outputs.is_cut or span.dropped_attributes > 0,
+        cut_at=frozenset(len(each.value) for each in (inputs, outputs) if each.is_cut),
+    )
+
+
+def _numbered(span: TraceSpan, prefix: str) -> list[dict[str, object]]:
     """A list whose items are spread over attributes: `prefix.0.name`, `prefix.1.name`, ...
 
-    Numbers that are missing leave no gap.
+    Numbers that are missing leave no gap. The same list may be in one attribute, as JSON or as it
+    is; there `{"document": {"content": ...}}` stands for `document.content`.
     """
     items: dict[int, dict[str, object]] = {}
     start = prefix + "."
     for name, value in span.attributes.items():
-        if not name.startswith(start):
-            continue
-        digits, dot, rest = name[len(start) :].partition(".")
-        if dot and digits.isdecimal() and len(digits) < 8 and len(items) < _MOST_NUMBERED:
-            items.setdefault(int(digits), {})[rest] = value
+        if name.startswith(start):
+            digits, dot, rest = name[len(start) :].partition(".")
+            if dot and digits.isdecimal() and len(digits) < 8 and len(items) < _MOST_NUMBERED:
+                items.setdefault(int(digits), {})[rest] = value
     if items:
         return [items[index] for index in sorted(items)]
-    # The same list where somebody kept it in one attribute, as JSON or as it is.
     whole = _Content(span.attributes.get(prefix)).value
-    found = whole if isinstance(whole, list) else []
-    return [_flat(item) for item in found[:_MOST_NUMBERED] if isinstance(item, Mapping)]
-
-
-def _flat(item: Mapping[str, Any]) -> dict[str, object]:
-    """`{"document": {"content": ...}}` as `{"document.content": ...}`."""
-    flat: dict[str, object] = {}
-    for name, value in item.items():
-        if isinstance(value, Mapping) and name in {"document", "message"}:
-            flat |= {f"{name}.{inner}": held for inner, held in value.items()}
-        else:
-            flat[str(name)] = value
-    return flat
+    listed: list[dict[str, object]] = []
+    for item in whole[:_MOST_NUMBERED] if isinstance(whole, list) else ():
+        if isinstance(item, Mapping):
+            listed.append({})
+            for name, value in item.items():
+                if isinstance(value, Mapping) and name in {"document", "message"}:
+                    listed[-1] |= {f"{name}.{inner}": held for inner, held in value.items()}
+                else:
+                    listed[-1][str(name)] = value
+    return listed
 
 
 def _set_model(step: Step, asked: Any, said: Any) -> None:
@@ -188,111 +267,14 @@ def _set_model(step: Step, asked: Any, said: Any) -> None:
     if isinstance(asked, str):
         asked = [{"role": "user", "content": asked}]
     step.messages = READER.conversation(asked)
-    replies = [said] if isinstance(said, Mapping) else said
-    if isinstance(replies, str):
-        step.reply = replies
+    if isinstance(said, str):
+        step.reply = said
         return
-    listed = replies if isinstance(replies, list) else ()
+    listed = said if isinstance(said, list) else [said] if isinstance(said, Mapping) else []
     found = [message for each in listed if (message := READER.message(each)) is not None]
     texts = (message.text for message in found if message.role != "tool")
     step.reply = next((text for text in texts if text), "" if found else None)
     step.also = tuple(text for each in listed for text in arguments_of(each))
-
-
-# --- OpenInference --------------------------------------------------------------------------------
-
-_HISTORY_WRITERS = ("write_response_to_history", "awrite_response_to_history")
-_OPENINFERENCE_KINDS = {kind.value: kind for kind in Kind} | {"UNKNOWN": Kind.CHAIN}
-
-
-def _openinference(span: TraceSpan) -> Step:
-    kind = kind_of(span.attributes)
-    if span.scope == LLAMA_INDEX_SCOPE and span.name.endswith(_HISTORY_WRITERS):
-        kind = Kind.OTHER  # marked as a model's for the stream that they read
-    inputs, outputs = _side(span, "input"), _side(span, "output")
-    step = Step(
-        span=span,
-        kind=kind,
-        convention="openinference",
-        inputs=inputs.value,
-        outputs=outputs.value,
-        is_hidden=inputs.is_hidden or outputs.is_hidden,
-        is_cut=inputs.is_cut or outputs.is_cut or span.dropped_attributes > 0,
-        cut_at=frozenset(len(each.value) for each in (inputs, outputs) if each.is_cut),
-    )
-    if kind is Kind.RETRIEVER:
-        step.passages = _openinference_documents(step, "retrieval.documents", outputs.value)
-    elif kind is Kind.RERANKER:
-        step.passages = _openinference_documents(step, "reranker.output_documents", outputs.value)
-        step.given = _openinference_documents(step, "reranker.input_documents", None)
-    elif kind is Kind.LLM:
-        _openinference_model(step)
-    elif kind is Kind.PROMPT and not isinstance(step.inputs, Mapping):
-        variables = _Content(span.attributes.get(PROMPT_VARIABLES)).value
-        step.inputs = variables if isinstance(variables, Mapping) else step.inputs
-    return step
-
-
-def _side(span: TraceSpan, side: str) -> _Content:
-    held = span.attributes.get(f"{side}.value")
-    mime = span.text(f"{side}.mime_type")
-    # Several instrumentations leave the type out.
-    is_typed = bool(mime) or span.scope in _TYPED
-    is_json = mime == "application/json" or (not is_typed and _looks_like_json(held))
-    if held == "null" and span.scope in LANGCHAIN_SCOPES:
-        return _Content(None)  # how a chain that returned nothing is written
-    return _Content(held, is_json=is_json)
-
-
-def _looks_like_json(held: object) -> bool:
-    return isinstance(held, str) and held[:1] in {"{", "["} and held.rstrip()[-1:] in {"}", "]"}
-
-
-def _openinference_documents(step: Step, prefix: str, outputs: Any) -> list[Passage]:
-    returned = outputs.get("documents") if isinstance(outputs, Mapping) else outputs
-    listed = READER.document_list(returned)
-    if listed:
-        return listed  # LangChain's, with the ids that the attributes leave out
-    step.is_cut = step.is_cut or isinstance(_Content(step.span.attributes.get(prefix)).value, str)
-    passages = []
-    for item in numbered(step.span, prefix):
-        text = item.get("document.content", item.get("content"))
-        if text == REDACTED:
-            step.is_hidden = True
-        elif isinstance(text, str):
-            own_id = identifier(item.get("document.id", item.get("id")))
-            score = number(item.get("document.score", item.get("score")))
-            metadata = decoded(item.get("document.metadata"))
-            known = metadata if isinstance(metadata, Mapping) and metadata else None
-            passages.append(Passage(text, own_id, score, known))
-        else:
-            step.is_hidden = step.is_hidden or "document.id" in item
-    return passages
-
-
-def _openinference_model(step: Step) -> None:
-    asked = numbered(step.span, "llm.input_messages")
-    said = numbered(step.span, "llm.output_messages")
-    prompts = [item.get("prompt.text") for item in numbered(step.span, "llm.prompts")]
-    _set_model(
-        step,
-        list(map(_openinference_message, asked)) or "\n".join(_texts(prompts)) or step.inputs,
-        list(map(_openinference_message, said)),
-    )
-    if step.reply is None:
-        _set_reply(step, step.outputs)
-
-
-def _openinference_message(item: Mapping[str, object]) -> dict[str, object]:
-    text = item.get("message.content", item.get("content"))
-    if not text:
-        text = "".join(_texts(v for k, v in item.items() if k.endswith(".message_content.text")))
-    calls = [v for name, v in item.items() if name.endswith("tool_call.function.arguments")]
-    return {
-        "role": item.get("message.role", item.get("role")),
-        "content": text,
-        "tool_calls": [{"function": {"arguments": each}} for each in calls],
-    }
 
 
 def _set_reply(step: Step, outputs: Any) -> None:
@@ -313,29 +295,82 @@ def _set_reply(step: Step, outputs: Any) -> None:
         step.reply = found.text if found is not None else None
 
 
-def _texts(values: Any) -> Iterator[str]:
-    return (value for value in values if isinstance(value, str))
+# --- OpenInference --------------------------------------------------------------------------------
+
+_HISTORY_WRITERS = ("write_response_to_history", "awrite_response_to_history")
+
+
+def _openinference(span: TraceSpan) -> Step:
+    step = _step(span, "openinference", _side(span, "input"), _side(span, "output"))
+    step.is_hidden = REDACTED in (span.text("input.value"), span.text("output.value"))
+    if span.scope == LLAMA_INDEX_SCOPE and span.name.endswith(_HISTORY_WRITERS):
+        step.kind = Kind.OTHER  # marked as a model's for the stream that they read
+    elif step.kind is Kind.RETRIEVER:
+        step.passages = _openinference_documents(step, "retrieval.documents", step.outputs)
+    elif step.kind is Kind.RERANKER:
+        step.passages = _openinference_documents(step, "reranker.output_documents", step.outputs)
+        step.given = _openinference_documents(step, "reranker.input_documents", None)
+    elif step.kind is Kind.LLM:
+        asked, said = (
+            [_openinference_message(item) for item in _numbered(span, f"llm.{side}_messages")]
+            for side in ("input", "output")
+        )
+        prompts = [item.get("prompt.text") for item in _numbered(span, "llm.prompts")]
+        prompt = "\n".join(text for text in prompts if isinstance(text, str))
+        _set_model(step, asked or prompt or step.inputs, said)
+        if step.reply is None:
+            _set_reply(step, step.outputs)
+    elif step.kind is Kind.PROMPT and not isinstance(step.inputs, Mapping):
+        variables = _Content(span.attributes.get(PROMPT_VARIABLES)).value
+        step.inputs = variables if isinstance(variables, Mapping) else step.inputs
+    return step
+
+
+def _side(span: TraceSpan, side: str) -> _Content:
+    held, mime = span.attributes.get(f"{side}.value"), span.text(f"{side}.mime_type")
+    if held == "null" and span.scope in LANGCHAIN_SCOPES:
+        return _Content(None)  # how a chain that returned nothing is written
+    is_json = mime == "application/json"
+    if not mime and span.scope not in (*LANGCHAIN_SCOPES, LLAMA_INDEX_SCOPE):
+        # Several instrumentations do not write the type.
+        text = held if isinstance(held, str) else ""
+        is_json = text[:1] in {"{", "["} and text.rstrip()[-1:] in {"}", "]"}
+    return _Content(held, is_json=is_json)
+
+
+def _openinference_documents(step: Step, prefix: str, outputs: Any) -> list[Passage]:
+    returned = outputs.get("documents") if isinstance(outputs, Mapping) else outputs
+    listed = READER.document_list(returned)
+    if listed:
+        return listed  # LangChain's, with the ids that the attributes leave out
+    step.is_cut = step.is_cut or isinstance(_Content(step.span.attributes.get(prefix)).value, str)
+    passages = []
+    for item in _numbered(step.span, prefix):
+        held = {name.removeprefix("document."): value for name, value in item.items()}
+        text, metadata = held.get("content"), decoded(held.get("metadata"))
+        if isinstance(text, str) and text != REDACTED:
+            found = hit({"content": text, "id": held.get("id"), "score": held.get("score")})
+            known = metadata if isinstance(metadata, Mapping) and metadata else None
+            passages += [found._replace(metadata=known)] if found else []
+        else:
+            step.is_hidden = step.is_hidden or text == REDACTED or "document.id" in item
+    return passages
+
+
+def _openinference_message(item: Mapping[str, object]) -> dict[str, object]:
+    text = item.get("message.content", item.get("content"))
+    if not text:
+        blocks = (v for k, v in item.items() if k.endswith(".message_content.text"))
+        text = "".join(block for block in blocks if isinstance(block, str))
+    calls = [v for name, v in item.items() if name.endswith("tool_call.function.arguments")]
+    return {
+        "role": item.get("message.role", item.get("role")),
+        "content": text,
+        "tool_calls": [{"function": {"arguments": each}} for each in calls],
+    }
 
 
 # --- OpenTelemetry's convention for generative AI -------------------------------------------------
-
-OPERATIONS = {
-    "chat": Kind.LLM,
-    "text_completion": Kind.LLM,
-    "generate_content": Kind.LLM,
-    "embeddings": Kind.EMBEDDING,
-    "execute_tool": Kind.TOOL,
-    "retrieval": Kind.RETRIEVER,
-    "vector_db_retrieve": Kind.RETRIEVER,
-    "search_memory": Kind.RETRIEVER,
-    "rerank": Kind.RERANKER,
-    "invoke_agent": Kind.AGENT,
-    "invoke_workflow": Kind.CHAIN,
-    "execute_task": Kind.CHAIN,
-    "create_agent": Kind.OTHER,
-    "evaluation": Kind.EVALUATOR,
-}
-"""Others, which the convention may add, are chains: what is inside them is looked at."""
 
 _DETAILS = "gen_ai.client.inference.operation.details"
 # What the convention's first versions wrote, one event a message.
@@ -346,43 +381,58 @@ _ASKED = {
     "gen_ai.tool.message": "tool",
 }
 _CHOICE = "gen_ai.choice"
-# And what Spring AI writes, one event a side.
-_PROMPT_EVENT, _COMPLETION_EVENT = "gen_ai.content.prompt", "gen_ai.content.completion"
+# And what Spring AI and others wrote, one event a side.
+_CONTENTS = {
+    "gen_ai.content.prompt": ("user", "gen_ai.prompt"),
+    "gen_ai.content.completion": ("assistant", "gen_ai.completion"),
+}
 
 
 def _genai(span: TraceSpan) -> Step:
-    kind = kind_of(span.attributes)
-    step = Step(span=span, kind=kind, convention="genai", is_cut=span.dropped_attributes > 0)
-    if kind in {Kind.RETRIEVER, Kind.RERANKER}:
-        step.inputs = span.attributes.get("gen_ai.retrieval.query.text")
-        step.passages = _genai_documents(step)
-    elif kind is Kind.TOOL:
-        step.outputs = span.attributes.get("gen_ai.tool.call.result")
+    attributes = span.attributes
+    step = _step(span, "genai")
+    if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
+        documents = _Content(attributes.get("gen_ai.retrieval.documents"))
+        step.inputs = attributes.get("gen_ai.retrieval.query.text")
+        step.is_cut = step.is_cut or documents.is_cut
+        listed = documents.value if isinstance(documents.value, list) else [None]
+        found = [Passage(item) if isinstance(item, str) else hit(item) for item in listed]
+        step.is_hidden = None in found  # ids and scores only
+        kept = [passage for passage in found if passage is not None]
+        step.passages = None if step.is_hidden and not kept else kept
+    elif step.kind is Kind.TOOL:
+        step.outputs = attributes.get("gen_ai.tool.call.result")
         if step.outputs is None:
             results = [e.attributes for e in span.events if e.name in {_CHOICE, *_ASKED}]
             step.outputs = results[-1].get("message") if results else None
         step.is_hidden = step.outputs is None
     else:
-        _genai_messages(step)
+        _set_genai_messages(step)
     return step
 
 
-def _genai_messages(step: Step) -> None:
+def _set_genai_messages(step: Step) -> None:
     attributes = dict(step.span.attributes)
     for event in step.span.events:
         if event.name == _DETAILS:
             attributes |= {k: v for k, v in event.attributes.items() if k not in attributes}
-    given = _Content(attributes.get("gen_ai.input.messages", attributes.get(_ALL_MESSAGES)))
-    said = _Content(attributes.get("gen_ai.output.messages", attributes.get("final_result")))
-    step.inputs, step.outputs = given.value, said.value
+    given, said = (
+        _Content(next((attributes[name] for name in names if name in attributes), None))
+        for names in (
+            ("gen_ai.input.messages", "pydantic_ai.all_messages"),
+            ("gen_ai.output.messages", "final_result"),
+        )
+    )
     step.is_cut = step.is_cut or given.is_cut or said.is_cut
+    step.inputs, step.outputs = given.value, said.value
     if step.inputs is None and step.outputs is None:
-        _genai_events(step)
+        step.inputs, step.outputs = _messages_in_events(step.span)
     if step.inputs is None and step.outputs is None:
-        # Before there was one attribute for all messages; OpenLLMetry's way.
-        step.inputs = numbered(step.span, "gen_ai.prompt") or attributes.get("gen_ai.prompt")
-        step.outputs = numbered(step.span, "gen_ai.completion") or attributes.get(
-            "gen_ai.completion"
+        # Before there was one attribute for all messages; OpenLLMetry's way, and Quarkus'.
+        step.inputs, step.outputs = (
+            _numbered(step.span, f"gen_ai.{side}")
+            or attributes.get(f"gen_ai.{side}", attributes.get(f"gen_ai.content.{side}"))
+            for side in ("prompt", "completion")
         )
     step.is_hidden = step.inputs is None and step.outputs is None
     if step.kind is Kind.LLM:
@@ -393,100 +443,61 @@ def _genai_messages(step: Step) -> None:
         _set_model(step, asked, step.outputs)
 
 
-_ALL_MESSAGES = "pydantic_ai.all_messages"
-
-
-def _genai_events(step: Step) -> None:
-    asked: list[Any] = []
-    said: list[Any] = []
-    for event in step.span.events:
+def _messages_in_events(span: TraceSpan) -> tuple[list[Any] | None, list[Any] | None]:
+    """What was asked and said; None for what no event says."""
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for event in span.events:
+        held = dict(event.attributes)
+        content = decoded(held.get("content"))
+        if isinstance(content, list):  # blocks, as Strands and others write them
+            held["content"] = content
         if event.name in _ASKED:
-            asked.append({"role": _ASKED[event.name], **_parsed(event.attributes)})
+            sides[0].append({"role": _ASKED[event.name], **held})
         elif event.name == _CHOICE:
-            held = _Content(event.attributes.get("message")).value
-            fields = held if isinstance(held, Mapping) else {"content": held}
-            said.append({"role": "assistant", **_parsed(event.attributes), **fields})
-        elif event.name == _PROMPT_EVENT:
-            asked.append({"role": "user", "content": event.attributes.get("gen_ai.prompt")})
-        elif event.name == _COMPLETION_EVENT:
-            held = event.attributes.get("gen_ai.completion")
-            said.append({"role": "assistant", "content": held})
-    step.inputs = [each for each in asked if READER.message(each) is not None] or None
-    step.outputs = [each for each in said if READER.message(each) is not None] or None
-
-
-def _parsed(attributes: Mapping[str, object]) -> dict[str, Any]:
-    """An event's attributes, with the content blocks that Strands and others write as JSON."""
-    held = dict(attributes)
-    content = decoded(held.get("content"))
-    return held | {"content": content} if isinstance(content, list) else held
-
-
-def _genai_documents(step: Step) -> list[Passage] | None:
-    held = _Content(step.span.attributes.get("gen_ai.retrieval.documents"))
-    step.is_cut = step.is_cut or held.is_cut
-    if not isinstance(held.value, list):
-        step.is_hidden = True
-        return None
-    passages = []
-    for item in held.value:
-        found = Passage(item) if isinstance(item, str) else hit(item)
-        if found is None:
-            step.is_hidden = True  # ids and scores only
-        else:
-            passages.append(found)
-    return None if step.is_hidden and not passages else passages
+            said = _Content(held.get("message")).value
+            fields = said if isinstance(said, Mapping) else {"content": said}
+            sides[1].append({"role": "assistant", **held, **fields})
+        elif event.name in _CONTENTS:
+            role, name = _CONTENTS[event.name]
+            sides[role == "assistant"].append({"role": role, "content": held.get(name)})
+    asked, said = ([m for m in side if READER.message(m) is not None] or None for side in sides)
+    return asked, said
 
 
 # --- OpenLLMetry ----------------------------------------------------------------------------------
 
-_TRACELOOP_KINDS = {
-    "workflow": Kind.CHAIN,
-    "agent": Kind.AGENT,
-    "task": Kind.CHAIN,
-    "tool": Kind.TOOL,
-}
 _SEQUENCE_STEP = "seq:step:"
 _DB_RESULT = "db.query.result"
 
 
 def _traceloop(span: TraceSpan) -> Step:
-    kind = kind_of(span.attributes)
-    if kind is Kind.LLM or "gen_ai.input.messages" in span.attributes:
-        is_cut = span.dropped_attributes > 0
-        step = Step(span=span, kind=kind, convention="traceloop", is_cut=is_cut)
-        _genai_messages(step)
-        return step
-    inputs = _Content(span.attributes.get(TRACELOOP_INPUT))
-    outputs = _Content(span.attributes.get(TRACELOOP_OUTPUT))
-    step = Step(
-        span=span,
-        kind=kind,
-        convention="traceloop",
-        inputs=_inner(inputs.value, "inputs"),
-        outputs=_inner(outputs.value, "outputs"),
-        is_hidden=inputs.value is None and outputs.value is None,
-        is_cut=inputs.is_cut or outputs.is_cut or span.dropped_attributes > 0,
+    step = _step(
+        span,
+        "traceloop",
+        span.attributes.get(TRACELOOP_INPUT),
+        span.attributes.get("traceloop.entity.output"),
     )
-    if isinstance(inputs.value, Mapping):
-        _read_call(step, inputs.value)
+    if step.kind is Kind.LLM or "gen_ai.input.messages" in span.attributes:
+        _set_genai_messages(step)
+        return step
+    call = step.inputs if isinstance(step.inputs, Mapping) else {}
+    tags, extra = call.get("tags"), call.get("kwargs")
+    if isinstance(tags, list):
+        step.is_first = span.text(TRACELOOP_KIND) == "workflow"
+        step.follows = any(isinstance(t, str) and t.startswith(_SEQUENCE_STEP) for t in tags)
+    if isinstance(extra, Mapping) and extra.get("run_type") == "prompt":
+        step.kind = Kind.PROMPT
+    step.inputs, step.outputs = (
+        _unrecorded(step.inputs, "inputs"),
+        _unrecorded(step.outputs, "outputs"),
+    )
     if step.kind is Kind.RETRIEVER:
         held = step.outputs.get("documents") if isinstance(step.outputs, Mapping) else step.outputs
         step.passages = READER.listed(held)
     return step
 
 
-def _read_call(step: Step, call: Mapping[str, Any]) -> None:
-    tags = call.get("tags")
-    if isinstance(tags, list):
-        step.is_first = step.span.text(TRACELOOP_KIND) == "workflow"
-        step.follows = any(isinstance(t, str) and t.startswith(_SEQUENCE_STEP) for t in tags)
-    extra = call.get("kwargs")
-    if isinstance(extra, Mapping) and extra.get("run_type") == "prompt":
-        step.kind = Kind.PROMPT
-
-
-def _inner(value: Any, name: str) -> Any:
+def _unrecorded(value: Any, name: str) -> Any:
     """What a call was given or returned, out of the record that Traceloop makes of it."""
     if not isinstance(value, Mapping):
         return value
@@ -500,124 +511,89 @@ def _inner(value: Any, name: str) -> Any:
 
 def _vector_store(span: TraceSpan) -> Step:
     """A vector store's search, with an event for each hit."""
-    passages, is_hidden = [], False
-    for event in span.events:
-        if event.name == _DB_RESULT:
-            held = {k.removeprefix(_DB_RESULT + "."): v for k, v in event.attributes.items()}
-            text = held.get("document")
-            if isinstance(text, str):
-                own_id, score = identifier(held.get("id")), number(held.get("score"))
-                passages.append(Passage(text, own_id, score))
-            else:
-                is_hidden = True
-    return Step(
-        span=span,
-        kind=Kind.RETRIEVER,
-        convention="traceloop",
-        passages=None if is_hidden and not passages else passages,
-        is_hidden=is_hidden,
-    )
+    start = len(_DB_RESULT) + 1
+    events = (e.attributes for e in span.events if e.name == _DB_RESULT)
+    found = [hit({name[start:]: value for name, value in held.items()}) for held in events]
+    kept = [passage for passage in found if passage is not None]
+    step = _step(span, "traceloop", kind=Kind.RETRIEVER)
+    step.is_hidden = None in found
+    step.passages = None if step.is_hidden and not kept else kept
+    return step
 
 
-# --- the AI SDK of Vercel -------------------------------------------------------------------------
-
-_AI_MODELS = ("doGenerate", "doStream")
+# --- others ---------------------------------------------------------------------------------------
 
 
 def _vercel(span: TraceSpan) -> Step:
+    """The AI SDK of Vercel."""
     attributes = span.attributes
-    kind = kind_of(attributes)
     said = attributes.get("ai.response.text") or attributes.get("ai.response.object")
-    step = Step(span=span, kind=kind, convention="vercel", is_cut=span.dropped_attributes > 0)
-    if kind is Kind.TOOL:
+    step = _step(span, "vercel")
+    if step.kind is Kind.TOOL:
         step.inputs = _Content(attributes.get("ai.toolCall.args")).value
         step.outputs = attributes.get("ai.toolCall.result")
-    elif kind is Kind.LLM:
+    elif step.kind is Kind.LLM:
         _set_model(step, _Content(attributes.get("ai.prompt.messages")).value, said)
         step.also = tuple(arguments_of(decoded(attributes.get("ai.response.toolCalls"))))
         step.reply = step.reply if step.reply is not None or not step.also else ""
         step.outputs = said
-    elif kind is Kind.CHAIN:
+    elif step.kind is Kind.CHAIN:
         step.inputs, step.outputs = _Content(attributes.get("ai.prompt")).value, said
     step.is_hidden = step.inputs is None and step.outputs is None and not step.messages
     return step
 
 
-# --- MLflow and Langfuse --------------------------------------------------------------------------
-
-_MLFLOW_KINDS = {
-    "CHAT_MODEL": Kind.LLM,
-    "LLM": Kind.LLM,
-    "RETRIEVER": Kind.RETRIEVER,
-    "RERANKER": Kind.RERANKER,
-    "TOOL": Kind.TOOL,
-    "AGENT": Kind.AGENT,
-    "EMBEDDING": Kind.EMBEDDING,
-    "PARSER": Kind.OTHER,
-    "EVALUATOR": Kind.EVALUATOR,
-    "GENERATION": Kind.LLM,
-    "GUARDRAIL": Kind.OTHER,
-    "EVENT": Kind.OTHER,
-}
-"""By their names in capitals; others are chains."""
+def _spring(span: TraceSpan) -> Step:
+    """Spring AI's own: clients, advisors, vector stores and tools; its models are GenAI's."""
+    attributes = span.attributes
+    if attributes[SPRING] == "vector_store":
+        found = next((e.attributes for e in span.events if "query.response" in e.name), attributes)
+        documents = found.get("db.vector.query.response.documents")
+        step = _step(span, "spring", attributes.get("db.vector.query.content"), documents)
+        step.is_hidden = documents is None
+        step.passages = None if documents is None else results_of(documents)
+        return step
+    if attributes[SPRING] == "tool_call":
+        step = _step(span, "spring", attributes.get("spring.ai.tool.call.arguments"))
+        step.outputs = attributes.get("spring.ai.tool.call.result")
+        step.is_hidden = step.outputs is None
+        return step
+    given = attributes.get("spring.ai.chat.client.user.text")
+    return _step(span, "spring", given, attributes.get("gen_ai.completion"))
 
 
 def _mlflow(span: TraceSpan) -> Step:
-    return _plain(
-        span, kind_of(span.attributes), "mlflow", "mlflow.spanInputs", "mlflow.spanOutputs"
-    )
+    return _plain(span, "mlflow", "mlflow.spanInputs", "mlflow.spanOutputs")
 
 
 def _langfuse(span: TraceSpan) -> Step:
-    kind = kind_of(span.attributes)
-    prefix = "langfuse.observation."
-    step = _plain(span, kind, "langfuse", f"{prefix}input", f"{prefix}output")
+    step = _plain(span, "langfuse", "langfuse.observation.input", "langfuse.observation.output")
     if step.inputs is None and step.outputs is None and span.parent_id is None:
         step.inputs = _Content(span.attributes.get("langfuse.trace.input")).value
         step.outputs = _Content(span.attributes.get("langfuse.trace.output")).value
     return step
 
 
-def _plain(span: TraceSpan, kind: Kind, convention: str, given: str, said: str) -> Step:
+def _plain(span: TraceSpan, convention: str, given: str, said: str) -> Step:
     """A span with what it was given and returned in two attributes, as JSON."""
-    inputs, outputs = _Content(span.attributes.get(given)), _Content(span.attributes.get(said))
-    step = Step(
-        span=span,
-        kind=kind,
-        convention=convention,
-        inputs=inputs.value,
-        outputs=outputs.value,
-        is_hidden=inputs.value is None and outputs.value is None,
-        is_cut=inputs.is_cut or outputs.is_cut or span.dropped_attributes > 0,
-    )
-    if kind in {Kind.RETRIEVER, Kind.RERANKER}:
-        step.passages = None if outputs.value is None else results_of(outputs.value)
-    elif kind is Kind.LLM:
-        _set_model(step, inputs.value, None)
-        if isinstance(outputs.value, str):
-            step.reply = outputs.value
+    step = _step(span, convention, span.attributes.get(given), span.attributes.get(said))
+    if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
+        step.passages = None if step.outputs is None else results_of(step.outputs)
+    elif step.kind is Kind.LLM:
+        _set_model(step, step.inputs, None)
+        if isinstance(step.outputs, str):
+            step.reply = step.outputs
         else:
-            _set_reply(step, outputs.value)
+            _set_reply(step, step.outputs)
     return step
 
-
-# --- which of them --------------------------------------------------------------------------------
-
-KIND = "openinference.span.kind"
-OPERATION = "gen_ai.operation.name"
-TRACELOOP_KIND, TRACELOOP_INPUT = "traceloop.span.kind", "traceloop.entity.input"
-TRACELOOP_OUTPUT = "traceloop.entity.output"
-VERCEL = "ai.operationId"
-MLFLOW = "mlflow.spanType"
-LANGFUSE = "langfuse.observation.type"
-PROMPT_VARIABLES = "llm.prompt_template.variables"
-METADATA = "metadata"
 
 _READERS: dict[str, Callable[[TraceSpan], Step]] = {
     KIND: _openinference,
     TRACELOOP_KIND: _traceloop,
     TRACELOOP_INPUT: _traceloop,
-    "llm.request.type": _traceloop,
+    REQUEST_TYPE: _traceloop,
+    SPRING: _spring,
     OPERATION: _genai,
     VERCEL: _vercel,
     MLFLOW: _mlflow,
@@ -625,30 +601,3 @@ _READERS: dict[str, Callable[[TraceSpan], Step]] = {
 }
 MARKS = frozenset(_READERS)
 """Attributes that only spans of language model work have."""
-
-
-def kind_of(attributes: Mapping[str, object]) -> Kind:
-    """The part that a span with one of the marks plays, by its attributes."""
-    held = attributes.get(KIND)
-    if held is not None:
-        return _OPENINFERENCE_KINDS.get(str(held).upper(), Kind.OTHER)
-    held, traceloop = attributes.get(OPERATION), attributes.get(TRACELOOP_KIND)
-    if held is not None and (traceloop is None or held in OPERATIONS):
-        return OPERATIONS.get(str(held), Kind.CHAIN)
-    if attributes.get("llm.request.type") in ("chat", "completion"):
-        return Kind.LLM
-    if traceloop is not None:
-        return _TRACELOOP_KINDS.get(str(traceloop), Kind.OTHER)
-    held = attributes.get(VERCEL)
-    if held is not None:
-        return _vercel_kind(str(held))
-    held = attributes.get(MLFLOW, attributes.get(LANGFUSE))
-    return Kind.OTHER if held is None else _MLFLOW_KINDS.get(str(decoded(held)).upper(), Kind.CHAIN)
-
-
-def _vercel_kind(operation: str) -> Kind:
-    if operation.startswith("ai.embed"):
-        return Kind.EMBEDDING
-    if operation.endswith(_AI_MODELS):
-        return Kind.LLM
-    return Kind.TOOL if operation == "ai.toolCall" else Kind.CHAIN

@@ -5,28 +5,25 @@ What a file holds is recognised by its content, not by its name.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import gzip
 import io
 import json
+import math
 import re
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from sys import getsizeof
 from typing import Any, NamedTuple, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.traces.encodings import (
-    BadSpanError,
-    is_otlp,
-    is_row,
-    json_spans,
-    message_spans,
-    row_span,
-)
-from ragaliq.traces.span import TraceSpan
+from ragaliq.traces.conventions import KIND, LLAMA_INDEX_SCOPE
+from ragaliq.traces.span import SpanEvent, SpanLink, TraceSpan
 
 __all__ = ["SpanProblem", "TraceGroups", "holds_traces", "spans_in"]
 
@@ -45,14 +42,19 @@ _TELLING = re.compile(
     rb'"resource_?[sS]pans"\s*:|"context\.trace_id"\s*:|"context"\s*:\s*\{[^{}]*"trace_id"\s*:'
 )
 
-_Found = Iterator[tuple[str, TraceSpan | Exception]]
-
 
 class SpanProblem(NamedTuple):
     """A part of a file that cannot be read: where it is, and why, without any of its text."""
 
     where: str
     problem: str
+
+
+class _BadSpanError(ValueError):
+    """What is wrong with a span; names the place in it and quotes none of its text."""
+
+
+_Found = Iterator[tuple[str, TraceSpan | Exception]]
 
 
 def holds_traces(path: Path) -> bool:
@@ -79,28 +81,20 @@ def spans_in(path: Path) -> Iterator[TraceSpan | SpanProblem]:
         DatasetError: The file as a whole cannot be read.
         OSError: The system cannot read it.
     """
-    for where, found in _found(path):
-        yield found if isinstance(found, TraceSpan) else SpanProblem(where, str(found))
-
-
-def _found(path: Path) -> _Found:
     with _opened(path) as file:
         try:
             start = _start_of(file)
             file.seek(0)
-            if start.startswith(_PARQUET):
-                yield from _table_spans(path)
-            elif _is_zstd(start):
+            if _is_zstd(start):
                 raise DatasetError("it is compressed with zstd; unpack it, or pack it with gzip")
+            if start.startswith(_PARQUET):
+                found = _table_spans(path)
             elif not _JSON.match(start) and (framing := _framing(start[:32])):
-                yield from _protobuf_spans(file, framing)
+                found = _protobuf_spans(file, framing)
             else:
-                for where, value in _json_values(file):
-                    if isinstance(value, DatasetError):
-                        yield where, value
-                    else:
-                        for place, span in _spans_of(value):
-                            yield f"{where}, {place}" if place else where, span
+                found = _json_file_spans(file)
+            for where, each in found:
+                yield each if isinstance(each, TraceSpan) else SpanProblem(where, str(each))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise DatasetError(f"it is not a complete gzip file ({type(error).__name__})") from None
 
@@ -133,7 +127,6 @@ def _opened(path: Path) -> Iterator[io.BufferedReader]:
 
 # --- JSON -----------------------------------------------------------------------------------------
 
-_STRANGE = BadSpanError("it is neither a span nor an export request with spans")
 _NOT_JSON = "it is not JSON"
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
@@ -142,21 +135,28 @@ _NEXT_VALUE = re.compile(r"^[{\[]", re.MULTILINE)
 _Values = Iterator[tuple[str, Any | DatasetError]]
 
 
+def _json_file_spans(file: io.BufferedReader) -> _Found:
+    for where, value in _json_values(file):
+        if isinstance(value, DatasetError):
+            yield where, value
+            continue
+        for place, span in _spans_of(value):
+            yield f"{where}, {place}" if place else where, span
+
+
 def _spans_of(value: Any) -> _Found:
-    if is_otlp(value):
-        yield from json_spans(value)
-        return
-    if is_row(value):
-        yield "", row_span(value)
-        return
-    if isinstance(value, Mapping):
-        value = value.get("data")  # what Phoenix's server answers
-    if not isinstance(value, list):
-        yield "", _STRANGE
-        return
-    for number, item in enumerate(value, start=1):
-        for place, found in _spans_of(item) if isinstance(item, Mapping) else [("", _STRANGE)]:
-            yield f"record {number}" + (f", {place}" if place else ""), found
+    is_object = isinstance(value, Mapping)
+    if is_object and _get(value, "resource_spans") is not None:
+        yield from _request_spans(value)
+    elif is_object and _is_row(value):
+        yield "", _row_span(value)
+    else:
+        listed = value.get("data") if is_object else value  # what Phoenix's server answers
+        for number, item in enumerate(listed if isinstance(listed, list) else (), start=1):
+            for place, found in _spans_of(item if isinstance(item, Mapping) else None):
+                yield f"record {number}" + (f", {place}" if place else ""), found
+        if not isinstance(listed, list):
+            yield "", _BadSpanError("it is neither a span nor an export request with spans")
 
 
 def _json_values(file: io.BufferedReader) -> _Values:
@@ -207,33 +207,23 @@ def _lines(file: io.BufferedReader) -> _Values:
 def _values(text: str) -> _Values:
     """Values after each other; behind one that cannot be read, the next that begins a line."""
     at, number, counted, line = 0, 0, 0, 1
-    while (at := _after(text, at)) < len(text):
+    while at < len(text):
+        between = _BETWEEN.match(text, at)
+        at = between.end() if between else at
+        if at == len(text):
+            return
         number += 1
-        value, end = _value(text, at)
-        if isinstance(value, DatasetError):
+        try:
+            if text[at] not in "{[":  # another output of the program
+                raise json.JSONDecodeError("", "", at)
+            value, at = _DECODER.raw_decode(text, at)
+            yield f"value {number}", value
+        except (ValueError, RecursionError) as error:
+            end = at if isinstance(error, RecursionError) else getattr(error, "pos", at)
             line, counted = line + text.count("\n", counted, at), at
-            yield f"line {line + text.count(chr(10), at, end)}", value
+            yield f"line {line + text.count(chr(10), at, end)}", DatasetError(_problem(error))
             following = _NEXT_VALUE.search(text, at + 1)
             at = following.start() if following else len(text)
-        else:
-            yield f"value {number}", value
-            at = end
-
-
-def _value(text: str, at: int) -> tuple[Any | DatasetError, int]:
-    """A value and where it ends, or why there is none and where that shows."""
-    if text[at] not in "{[":  # another output of the program
-        return DatasetError(_NOT_JSON), at
-    try:
-        return _DECODER.raw_decode(text, at)
-    except (ValueError, RecursionError) as error:
-        end = error.pos if isinstance(error, json.JSONDecodeError) else at
-        return DatasetError(_problem(error)), end
-
-
-def _after(text: str, at: int) -> int:
-    found = _BETWEEN.match(text, at)
-    return found.end() if found else at
 
 
 def _parsed(line: bytes) -> Any | DatasetError:
@@ -281,7 +271,7 @@ def _protobuf_spans(file: io.BufferedReader, framing: str) -> _Found:
         except DecodeError:
             raise DatasetError(f"message {number}: it cannot be read as OTLP") from None
         for part in parts:
-            for place, span in message_spans(part):
+            for place, span in _resource_spans(part):
                 yield f"message {number}, {place}", span
 
 
@@ -311,25 +301,20 @@ def _messages(file: io.BufferedReader, framing: str) -> Iterator[bytes]:
         number += 1
         if framing == "none" and file.read(1) != b"\x0a":
             raise DatasetError(f"message {number}: it cannot be read as OTLP")
-        length = _length(file, framing)
+        if framing == "uint32":
+            head = file.read(4)
+            length = int.from_bytes(head, "big") if len(head) == 4 else MAX_MESSAGE_BYTES + 1
+        else:
+            head = file.read(1)
+            while head and head[-1] >= 0x80 and len(head) < 10 and (more := file.read(1)):
+                head += more
+            length = _varint(head)[0]
         if length > MAX_MESSAGE_BYTES:
             raise DatasetError(f"message {number}: it is longer than {MAX_MESSAGE_BYTES} bytes")
         message = file.read(length)
         if len(message) < length:
             raise DatasetError(f"message {number}: the file breaks off in it")
         yield message
-
-
-def _length(file: io.BufferedReader, framing: str) -> int:
-    if framing == "uint32":
-        head = file.read(4)
-        return int.from_bytes(head, "big") if len(head) == 4 else MAX_MESSAGE_BYTES + 1
-    data = b""
-    while len(data) < 10:
-        data += file.read(1)
-        if not data or data[-1] < 0x80:
-            break
-    return _varint(data)[0]
 
 
 def _varint(data: bytes) -> tuple[int, int]:
@@ -342,9 +327,294 @@ def _varint(data: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-# --- Parquet, as Phoenix's data frames are written ------------------------------------------------
+# --- a span of OTLP, in JSON or as a message of protobuf's ----------------------------------------
+#
+# By hand: protobuf's `json_format` takes ten times as long, and takes the hexadecimal ids of
+# OTLP's JSON for base64.
 
+_MOST_NESTED = 64
+_HEX = re.compile(r"[0-9a-f]+")
+_KINDS = ("internal", "internal", "server", "client", "producer", "consumer")
+_KIND_NAMES = {f"SPAN_KIND_{name.upper()}": name for name in _KINDS} | dict(enumerate(_KINDS))
+_ERRORS = (2, "2", "STATUS_CODE_ERROR")
+_NO_ID = "AAAAAAAAAAA="  # eight bytes of zeros, in base64
+_VALUES = (
+    *("string_value", "array_value", "kvlist_value", "int_value"),
+    *("bool_value", "double_value", "bytes_value"),
+)
+# Worked out once: every span and every value asks for these.
+_CAMEL = {
+    name: re.sub(r"_(.)", lambda match: match[1].upper(), name)
+    for name in (
+        *("resource_spans", "scope_spans", "instrumentation_library_spans"),
+        *("instrumentation_library", "trace_id", "span_id", "parent_span_id", "attributes"),
+        *("start_time_unix_nano", "end_time_unix_nano", "time_unix_nano", "name", "kind", "key"),
+        *("dropped_attributes_count", "status", "code", "events", "links", "value", "values"),
+        *("resource", "scope", "spans", *_VALUES),
+    )
+}
+
+
+def _get(held: Any, name: str) -> Any:
+    """A member: of a message, or of an object by its name in OTLP's JSON or by protobuf's own."""
+    if isinstance(held, dict):
+        value = held.get(_CAMEL[name])
+        return held.get(name) if value is None else value
+    if isinstance(held, _NO_MEMBERS):
+        raise _BadSpanError("something is not an object that must be one")
+    return getattr(held, name, None)
+
+
+_NO_MEMBERS = (str, int, float, list, type(None))
+
+
+def _items(held: Any, name: str) -> Iterable[Any]:
+    value = _get(held, name)
+    if isinstance(value, str | int | float | Mapping):
+        raise _BadSpanError(f"{name} is not a list")
+    return () if value is None else value
+
+
+def _request_spans(document: Mapping[str, Any]) -> _Found:
+    """The spans of an export request in JSON, each with its place in it."""
+    try:
+        for number, part in enumerate(_items(document, "resource_spans")):
+            for place, span in _resource_spans(part):
+                yield f"resourceSpans[{number}].{place}", span
+    except _BadSpanError as error:
+        yield "resourceSpans", error
+
+
+def _resource_spans(part: Any) -> _Found:
+    resource = _attributes(_get(part, "resource") or {})
+    # Before version 0.19 of the protocol, scopes were called libraries.
+    listed, named = "scope_spans", "scope"
+    if isinstance(part, Mapping) and _get(part, listed) is None:
+        listed, named = "instrumentation_library_spans", "instrumentation_library"
+    for s, of_scope in enumerate(_items(part, listed)):
+        scope = _text(_get(_get(of_scope, named) or {}, "name"))
+        for n, span in enumerate(_items(of_scope, "spans")):
+            place = f"{_CAMEL[listed]}[{s}].spans[{n}]"
+            try:
+                yield place, _otlp_span(span, scope, resource)
+            except _BadSpanError as error:
+                yield place, error
+
+
+def _otlp_span(span: Any, scope: str, resource: Mapping[str, object]) -> TraceSpan:
+    parent = _get(span, "parent_span_id")
+    is_empty = isinstance(parent, str | bytes) and set(parent) <= {"0", 0}
+    kind = _get(span, "kind")
+    links = []
+    for link in _items(span, "links"):
+        with suppress(_BadSpanError):  # SDKs may write links to nowhere
+            ids = _id(_get(link, "trace_id"), 32, "traceId"), _id(_get(link, "span_id"), 16, "")
+            links.append(SpanLink(trace_id=ids[0], span_id=ids[1], attributes=_attributes(link)))
+    return TraceSpan(
+        trace_id=_id(_get(span, "trace_id"), 32, "traceId"),
+        span_id=_id(_get(span, "span_id"), 16, "spanId"),
+        parent_id=(
+            None if not parent or is_empty or parent == _NO_ID else _id(parent, 16, "parentSpanId")
+        ),
+        name=_text(_get(span, "name")),
+        kind=_KIND_NAMES.get(kind, "internal") if isinstance(kind, str | int) else "internal",
+        start_ns=_number(span, "start_time_unix_nano"),
+        end_ns=_number(span, "end_time_unix_nano"),
+        is_error=_get(_get(span, "status") or {}, "code") in _ERRORS,
+        attributes=_attributes(span),
+        events=tuple(
+            SpanEvent(
+                name=_text(_get(event, "name")),
+                time_ns=_number(event, "time_unix_nano"),
+                attributes=_attributes(event),
+            )
+            for event in _items(span, "events")
+        ),
+        links=tuple(links),
+        scope=scope,
+        resource=resource,
+        dropped_attributes=_number(span, "dropped_attributes_count"),
+    )
+
+
+def _attributes(held: Any) -> dict[str, object]:
+    pairs = _items(held, "attributes")
+    return {_text(_get(pair, "key")): _value(_get(pair, "value"), 0) for pair in pairs}
+
+
+def _value(held: Any, depth: int) -> object:
+    if isinstance(held, dict):
+        value = held.get("stringValue")
+        if isinstance(value, str):
+            return value  # most of them
+        found = ((name, _get(held, name)) for name in _VALUES)
+        which, value = next(((n, v) for n, v in found if v is not None), (None, None))
+    else:
+        which = None if held is None else _get(held, "WhichOneof")("value")
+        value = getattr(held, which) if which else None
+    if depth > _MOST_NESTED:
+        raise _BadSpanError("an attribute is nested too deeply")
+    if which == "array_value":
+        return [_value(each, depth + 1) for each in _items(value, "values")]
+    if which == "kvlist_value":
+        pairs = _items(value, "values")
+        return {_text(_get(each, "key")): _value(_get(each, "value"), depth + 1) for each in pairs}
+    if which == "int_value":
+        return _number(held, which, is_signed=True)
+    value = value.hex() if isinstance(value, bytes) else value
+    return value if isinstance(value, str | bool | int | float) else None
+
+
+def _number(held: Any, name: str, *, is_signed: bool = False) -> int:
+    """An integer of 64 bits, which OTLP's JSON writes as text; 0 where it is missing."""
+    value = _get(held, name)
+    if isinstance(value, str):
+        try:
+            value = int(value or 0)
+        except ValueError:
+            value = math.inf
+    if value is None:
+        return 0
+    is_whole = not isinstance(value, bool) and isinstance(value, int | float) and value % 1 == 0
+    if not is_whole or not -(1 << 63 if is_signed else 0) <= value < 1 << 64:
+        raise _BadSpanError(f"{_CAMEL[name]} is not a whole number of 64 bits")
+    return int(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _id(value: Any, digits: int, name: str) -> str:
+    """An id as lower-case hexadecimal digits, from those, bytes or, as protobuf's JSON, base64."""
+    text = value.hex() if isinstance(value, bytes) else ""
+    if isinstance(value, str):
+        text = value.strip().lower().removeprefix("0x").replace("-", "")
+        if len(text) != digits:
+            with suppress(binascii.Error, ValueError):
+                text = base64.b64decode(value, validate=True).hex()
+    if len(text) == digits and _HEX.fullmatch(text) and text.strip("0"):
+        return text
+    raise _BadSpanError(f"{name} is not an id of {digits} hexadecimal digits")
+
+
+# --- rows: a span as console exporters and Phoenix write it, in JSON or in a table ----------------
+
+_PREFIX = "attributes."
+_METHOD = re.compile(r"[A-Z]\w*\._{0,2}[a-z]\w*")
+# Whose values are objects themselves.
+_OBJECTS = ("metadata", "input.value", "output.value", "llm.prompt_template.variables")
+_MOST_NESTED_ROW = 16
 _BATCH_ROWS = 256
+_BILLION = 1_000_000_000
+# The nanoseconds of a unit, and the least number that is in it: 1973 in all of them.
+_UNITS = ((1, 10**17), (1_000, 10**14), (1_000_000, 10**11), (_BILLION, 0))
+
+
+def _is_row(value: Mapping[str, Any]) -> bool:
+    context = value.get("context")
+    return "context.trace_id" in value or (isinstance(context, Mapping) and "trace_id" in context)
+
+
+def _row_span(row: Mapping[str, Any]) -> TraceSpan | _BadSpanError:
+    try:
+        attributes = dict(_row_attributes(row))
+        kind = row.get("span_kind")
+        if isinstance(kind, str) and kind:
+            attributes.setdefault(KIND, kind)
+        context, status, resource = (
+            held if isinstance(held := row.get(name), Mapping) else {}
+            for name in ("context", "status", "resource")
+        )
+        plain, parent, events = resource.get("attributes"), row.get("parent_id"), row.get("events")
+        trace_id = row.get("context.trace_id", context.get("trace_id"))
+        span_id = row.get("context.span_id", context.get("span_id"))
+        return TraceSpan(
+            trace_id=_id(trace_id, 32, "trace_id"),
+            span_id=_id(span_id, 16, "span_id"),
+            parent_id=None if _is_absent(parent) else _id(parent, 16, "parent_id"),
+            name=_text(row.get("name")),
+            start_ns=_nanoseconds(row, "start_time"),
+            end_ns=_nanoseconds(row, "end_time"),
+            is_error=status.get("status_code", row.get("status_code")) == "ERROR",
+            attributes=attributes,
+            events=tuple(
+                SpanEvent(
+                    name=_text(event.get("name")),
+                    attributes=held if isinstance(held := event.get("attributes"), Mapping) else {},
+                )
+                for event in (events if isinstance(events, list) else ())
+                if isinstance(event, Mapping)
+            ),
+            scope=_row_scope(row, attributes),
+            resource=dict(plain) if isinstance(plain, Mapping) else {},
+        )
+    except _BadSpanError as error:
+        return error
+
+
+def _nanoseconds(row: Mapping[str, Any], name: str) -> int:
+    """A time in nanoseconds, from ISO 8601 or a number; 0 where it is missing.
+
+    Numbers are Unix time in the unit that makes a date of this age of them: pandas writes
+    milliseconds, others seconds, microseconds or nanoseconds.
+    """
+    value = row.get(name)
+    if value is None:
+        return 0
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = datetime.fromisoformat(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1 << 64:
+        return int(value * next(unit for unit, least in _UNITS if value >= least))
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        since = moment - datetime.fromtimestamp(0, UTC)
+        return (since.days * 86_400 + since.seconds) * _BILLION + since.microseconds * 1000
+    raise _BadSpanError(f"{name} is not a time")
+
+
+def _row_attributes(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    held = row.get("attributes")
+    if isinstance(held, Mapping):
+        yield from _flattened(held, "", 0)
+    named = {k.removeprefix(_PREFIX): value for k, value in row.items() if k.startswith(_PREFIX)}
+    yield from _flattened(named, "", 0)
+
+
+def _flattened(held: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, object]]:
+    """Nested attributes by their full names; what is empty in a table's row was never there."""
+    if depth > _MOST_NESTED_ROW:
+        raise _BadSpanError("an attribute is nested too deeply")
+    for name, value in held.items():
+        full = f"{prefix}{name}"
+        if isinstance(value, Mapping) and full not in _OBJECTS:
+            yield from _flattened(value, f"{full}.", depth + 1)
+        elif not _is_absent(value):
+            yield full, _without_absent(value, depth)
+
+
+def _without_absent(value: Any, depth: int) -> Any:
+    if depth > _MOST_NESTED_ROW:
+        raise _BadSpanError("an attribute is nested too deeply")
+    if isinstance(value, Mapping):
+        kept = {str(k): v for k, v in value.items() if not _is_absent(v)}
+        return {name: _without_absent(held, depth + 1) for name, held in kept.items()}
+    if isinstance(value, list):
+        return [_without_absent(held, depth + 1) for held in value]
+    return value
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def _row_scope(row: Mapping[str, Any], attributes: Mapping[str, object]) -> str:
+    scope = row.get("instrumentation_scope", row.get("scope"))
+    named = _text(scope.get("name") if isinstance(scope, Mapping) else scope)
+    # Phoenix keeps no scope. LlamaIndex's spans are known by their names, a class and a method.
+    is_method = _METHOD.fullmatch(_text(row.get("name"))) is not None and KIND in attributes
+    return named or (LLAMA_INDEX_SCOPE if is_method else "")
 
 
 def _is_table_of_spans(path: Path) -> bool:
@@ -368,11 +638,10 @@ def _table_spans(path: Path) -> _Found:
         ) from None
     try:
         with parquet.ParquetFile(path) as table:
-            number = 0
-            for batch in table.iter_batches(batch_size=_BATCH_ROWS):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f"row {number}", row_span(row)
+            batches = table.iter_batches(batch_size=_BATCH_ROWS)
+            rows = (row for batch in batches for row in batch.to_pylist())
+            for number, row in enumerate(rows, start=1):
+                yield f"row {number}", _row_span(row)
     except (ArrowException, ValueError, OverflowError) as error:
         raise DatasetError(f"it cannot be read as Parquet ({type(error).__name__})") from None
 
@@ -419,18 +688,18 @@ class TraceGroups:
         self._held.move_to_end(trace)
         self._sizes[trace] = self._sizes.get(trace, 0) + size
         self._bytes += size
-        while self._bytes > self._max_bytes:
-            yield self._given_out(next(iter(self._held)))
+        yield from self._given_out(self._max_bytes)
 
     def rest(self) -> Iterator[list[TraceSpan]]:
         """Everything that is held, when no more spans come."""
-        while self._held:
-            yield self._given_out(next(iter(self._held)))
+        yield from self._given_out(-1)
 
-    def _given_out(self, trace: str) -> list[TraceSpan]:
-        self._bytes -= self._sizes.pop(trace)
-        self._gone.add(bytes.fromhex(trace))
-        return self._held.pop(trace)
+    def _given_out(self, down_to: int) -> Iterator[list[TraceSpan]]:
+        while self._held and self._bytes > down_to:
+            trace, spans = self._held.popitem(last=False)
+            self._bytes -= self._sizes.pop(trace)
+            self._gone.add(bytes.fromhex(trace))
+            yield spans
 
 
 def _size(span: TraceSpan) -> int:

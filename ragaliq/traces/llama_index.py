@@ -40,15 +40,18 @@ def is_workflow(root: Step) -> bool:
 
 
 def is_streamed(root: Step) -> bool:
-    """Whether a run's answer was handed out piece by piece, and is therefore not on its span."""
-    outputs = root.outputs
-    has_stream = isinstance(outputs, dict) and bool({"response_gen", "response_txt"} & set(outputs))
+    """Whether a run's answer was returned piece by piece, and is therefore not on its span."""
+    has_stream = not {"response_gen", "response_txt"}.isdisjoint(_fields(root.outputs))
     return has_stream or method_of(root) in _STREAMED
 
 
 def is_rag(steps: Sequence[Step]) -> bool:
     """Whether something wrote an answer from documents, if only from none, or a tool was asked."""
     return any(method_of(step) in _SYNTHESIZE or all(_told(step)) for step in steps)
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 # --- question and answer --------------------------------------------------------------------------
@@ -59,48 +62,9 @@ def question_of(steps: Sequence[Step]) -> Found | None:
     if not is_workflow(steps[0]):
         return READER.question(steps[0].inputs)
     outermost = list(_outermost(steps))
-    for step in outermost:
-        if step.kind is Kind.LLM and step.asked:
-            return Found(step.asked, "prompt.user")
-    found = (READER.question(s.inputs) for s in outermost if s.kind is not Kind.LLM)
-    return next((each for each in found if each is not None), None)
-
-
-def answer_of(steps: Sequence[Step]) -> Found | None:
-    """What the run answered; None where a stream did, whose text no span has."""
-    found = _answer_of(steps)
-    return found and found._replace(text=models_words(found.text))
-
-
-def _answer_of(steps: Sequence[Step]) -> Found | None:
-    root = steps[0]
-    outputs = root.outputs
-    if is_workflow(root):
-        answer = _workflow_answer(steps)
-        return None if answer is None else Found(answer, "output.result")
-    if isinstance(outputs, Mapping) and "response" not in outputs:
-        if _RESPONSE_KEYS & set(outputs):
-            return None
-        return Found(root.span.text("output.value"), "output")  # a structured answer, as its JSON
-    return READER.answer(outputs)
-
-
-def _workflow_answer(steps: Sequence[Step]) -> str | None:
-    shown = steps[0].outputs
-    if not isinstance(shown, str):
-        found = READER.answer(shown)
-        return found.text if found is not None else None
-    if not shown.startswith(_RESULT):
-        return None
-    try:
-        result = ast.literal_eval(shown.removeprefix(_RESULT).removesuffix(")"))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        result = None
-    if isinstance(result, str):
-        return result
-    said = [(step.span.end_ns, answer) for step in steps[1:] for answer in _said(step)]
-    fitting = [each for each in said if repr(each[1])[1:-1][:_SHOWN] in shown]
-    return max(fitting, default=(0, None), key=lambda each: each[0])[1]
+    asked = (Found(s.asked, "prompt.user") for s in outermost if s.kind is Kind.LLM and s.asked)
+    sought = (READER.question(s.inputs) for s in outermost if s.kind is not Kind.LLM)
+    return next(asked, None) or next((each for each in sought if each is not None), None)
 
 
 def _outermost(steps: Sequence[Step]) -> Iterator[Step]:
@@ -113,11 +77,41 @@ def _outermost(steps: Sequence[Step]) -> Iterator[Step]:
             yield step
 
 
-def _said(step: Step) -> list[str]:
-    if step.kind is Kind.LLM:
-        return [step.reply] if step.reply else []
-    found = READER.answer(step.outputs) if method_of(step) in ENGINES else None
-    return [found.text] if found else []
+def answer_of(steps: Sequence[Step]) -> Found | None:
+    """What the run answered; None where a stream did, whose text no span has."""
+    root = steps[0]
+    fields = _fields(root.outputs)
+    if is_workflow(root):
+        found = _workflow_answer(steps)
+    elif not fields or "response" in fields:
+        found = READER.answer(root.outputs)
+    elif _RESPONSE_KEYS & set(fields):
+        return None
+    else:
+        found = Found(root.span.text("output.value"), "output")  # a structured one, as its JSON
+    return found and found._replace(text=models_words(found.text))
+
+
+def _workflow_answer(steps: Sequence[Step]) -> Found | None:
+    shown, where = steps[0].outputs, "output.result"
+    if not isinstance(shown, str):
+        found = READER.answer(shown)
+        return found and found._replace(where=where)
+    if not shown.startswith(_RESULT):
+        return None
+    try:
+        result = ast.literal_eval(shown.removeprefix(_RESULT).removesuffix(")"))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        result = None
+    if isinstance(result, str):
+        return Found(result, where)
+    said: list[tuple[int, str]] = []
+    for step in steps[1:]:
+        found = READER.answer(step.outputs) if method_of(step) in ENGINES else None
+        text = step.reply if step.kind is Kind.LLM else found and found.text
+        if text and repr(text)[1:-1][:_SHOWN] in shown:
+            said.append((step.span.end_ns, text))
+    return Found(max(said, key=lambda each: each[0])[1], where) if said else None
 
 
 # --- context --------------------------------------------------------------------------------------
@@ -125,11 +119,10 @@ def _said(step: Step) -> list[str]:
 
 def _told(step: Step) -> tuple[str, bool]:
     """What a tool said, and whether it is evidence: hand-offs and failures are none."""
-    outputs = step.outputs if step.kind is Kind.TOOL else None
-    blocks = outputs.get("blocks") if isinstance(outputs, Mapping) else None
-    if not isinstance(outputs, Mapping) or not isinstance(blocks, list):
-        return "", True
-    texts = [block.get("text") for block in blocks if isinstance(block, Mapping)]
+    outputs = _fields(step.outputs) if step.kind is Kind.TOOL else {}
+    blocks = outputs.get("blocks")
+    listed = blocks if isinstance(blocks, list) else []
+    texts = [block.get("text") for block in listed if isinstance(block, Mapping)]
     is_evidence = not outputs.get("is_error") and outputs.get("tool_name") != "handoff"
     return "\n".join(text for text in texts if isinstance(text, str)), is_evidence
 
@@ -147,32 +140,26 @@ class _Reading:
         self._known: dict[str, Passage] = {}
         self._found: list[Passage] = []
         self._no_evidence: set[str] = set()
+        # What the innermost response around a step says it was made from.
         self._sources: list[Any] = [None]
         beyond = -1  # what goes on inside a retriever or a reranker is its own business
         for step, parent, is_end in walk(steps):
-            self._note_sources(step, is_end=is_end)
             is_inside = step.index <= beyond
             if not is_end:
+                self._sources.append(_fields(step.outputs).get("source_nodes", self._sources[-1]))
                 if parent is not None:
                     self.log.began(step.index, parent.index)
                 if not is_inside:
                     beyond = step.last if self._began(step) else beyond
-            elif step.kind is Kind.LLM:
+                continue
+            self._sources.pop()
+            if step.kind is Kind.LLM:
                 if step.reply is not None and not step.span.is_error:
                     self.log.replied(step.index, step.reply, step.also)
             elif step.span.is_error:
                 self.log.failed(step.index)
             elif not is_inside or step.last == beyond:
                 self._ended(step)
-
-    def _note_sources(self, step: Step, *, is_end: bool) -> None:
-        """Keep what the innermost response around a step says it was made from."""
-        if is_end:
-            self._sources.pop()
-        else:
-            outputs = step.outputs
-            is_response = isinstance(outputs, Mapping) and "source_nodes" in outputs
-            self._sources.append(outputs["source_nodes"] if is_response else self._sources[-1])
 
     def _began(self, step: Step) -> bool:
         """Take a step that began; whether what is inside it is its own business."""
@@ -185,38 +172,31 @@ class _Reading:
             self.log.asked(step.index, messages)
         elif part in _RETRIEVE:
             self.log.retrieving(step.index)
-            return True
-        elif part in _RERANK or step.kind is Kind.RERANKER:
-            return True
         elif part in _SYNTHESIZE:
             self.log.answering(step.index, self._synthesized(step))
-        return False
+        return part in _RETRIEVE or part in _RERANK or step.kind is Kind.RERANKER
 
     def _ended(self, step: Step) -> None:
-        part = method_of(step)
+        part, log = method_of(step), self.log
         if part in _RETRIEVE:
-            texts = {passage.id: passage for passage in step.passages or ()}
-            self._known |= {key: held for key, held in texts.items() if key is not None}
+            self._known |= {p.id: p for p in step.passages or () if p.id is not None}
             found = self._nodes(step.outputs) or step.passages or []
             self._found += found
-            self.log.retrieved(step.index, found)
+            log.retrieved(step.index, found)
         elif part in _RERANK or step.kind is Kind.RERANKER:
             kept = self._nodes(step.outputs) or step.passages or []
-            self.log.reranked(step.index, kept, self._found)
+            log.reranked(step.index, kept, self._found)
             self._found = list(kept)
         elif step.kind is Kind.TOOL:
             text, is_evidence = _told(step)
             if not is_evidence:
                 self._no_evidence.add(text)
             elif text:
-                self.log.told(step.index, [Passage(text)])
-        elif part in ENGINES and (named := self._named(step)) and step.index == 0:
-            self.log.named(named)
-
-    def _named(self, step: Step) -> list[Passage]:
-        """The nodes that a response says it was made from."""
-        outputs = step.outputs
-        return self._nodes(outputs.get("source_nodes")) if isinstance(outputs, Mapping) else []
+                log.told(step.index, [Passage(text)])
+        elif part in ENGINES and step.index == 0:
+            named = self._nodes(_fields(step.outputs).get("source_nodes"))
+            if named:
+                log.named(named)
 
     def _nodes(self, listed: Any) -> list[Passage]:
         """The passages of nodes that are shown by id and score only, where their text is known."""
@@ -229,19 +209,23 @@ class _Reading:
 
     def _synthesized(self, step: Step) -> list[Passage]:
         """What an answer was written from: the texts a synthesizer was given, metadata included."""
-        texts = _texts_given(step)
-        listed = _shown(self._sources[-1])
-        if texts is None:
+        given = (
+            _fields(child.inputs).get("text_chunks")
+            for child in step.children
+            if method_of(child) in _WRITE
+        )
+        chunks = next((each for each in given if isinstance(each, list)), None)
+        if chunks is None:
             return _as_prompted(step, self._nodes(self._sources[-1]) or self._found)
+        texts = [text for text in chunks if isinstance(text, str)]
+        owners = _owners(texts, self._found)
+        listed = _shown(self._sources[-1])
         if len(listed) >= len(texts):  # in the order of the texts, followed by further sources
             # Nodes may have been cut into new ones, whose ids nothing else shows.
-            nodes = zip(listed, _owners(texts, self._found), strict=False)
-            owners: list[Passage | None] = [
+            owners = [
                 node._replace(metadata=cut_from.metadata if cut_from is not None else None)
-                for node, cut_from in nodes
+                for node, cut_from in zip(listed, owners, strict=False)
             ]
-        else:
-            owners = _owners(texts, self._found)
         return [
             Passage(text) if owner is None else owner._replace(text=text)
             for text, owner in zip(texts, owners, strict=True)
@@ -270,45 +254,27 @@ def _owners(texts: Sequence[str], found: Sequence[Passage]) -> list[Passage | No
     return owners
 
 
-def _texts_given(step: Step) -> list[str] | None:
-    for child in step.children:
-        if method_of(child) in _WRITE and isinstance(child.inputs, Mapping):
-            texts = child.inputs.get("text_chunks")
-            if isinstance(texts, list):
-                return [text for text in texts if isinstance(text, str)]
-    return None
-
-
 def _as_prompted(step: Step, passages: Sequence[Passage]) -> list[Passage]:
-    """The passages as a model was shown them one by one, with their metadata."""
-    shown = _prompted(step)
-    texts = [passage.text for passage in passages]
-    return [
-        next(
-            (
-                passage._replace(text=text)
-                for text in shown
-                if text.endswith(passage.text)
-                and not any(other != passage.text and other in text for other in texts)
-            ),
-            passage,
-        )
-        for passage in passages
-    ]
-
-
-def _prompted(step: Step) -> list[str]:
-    """What was put into prompts as context below a step."""
-    found: list[str] = []
+    """The passages as models below a step were shown them one by one, with their metadata."""
+    prompted: list[str] = []
     todo = [step]
     while todo:
         each = todo.pop()
         todo += each.children
         held = decoded(each.span.attributes.get(PROMPT_VARIABLES))
-        variables = held if each.kind is Kind.LLM and isinstance(held, Mapping) else {}
-        found += [
+        variables = _fields(held) if each.kind is Kind.LLM else {}
+        prompted += [
             value
             for name, value in variables.items()
             if name.startswith("context") and isinstance(value, str)
         ]
-    return found
+    texts = [passage.text for passage in passages]
+
+    def as_prompted(passage: Passage) -> Passage:
+        for text in prompted:
+            others = (other for other in texts if other != passage.text)
+            if text.endswith(passage.text) and not any(other in text for other in others):
+                return passage._replace(text=text)
+        return passage
+
+    return [as_prompted(passage) for passage in passages]

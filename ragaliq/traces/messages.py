@@ -10,30 +10,21 @@ from typing import Any
 from ragaliq.capture.texts import QUESTION_KEYS, Found, Message, Reader, score_in
 from ragaliq.core.draft import Passage
 
-__all__ = ["READER", "SpanReader", "arguments_of", "decoded", "identifier", "number", "results_of"]
+__all__ = ["READER", "SpanReader", "arguments_of", "decoded", "hit", "number", "results_of"]
 
 _ROLES = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "model": "assistant",
-    "bot": "assistant",
-    "chatbot": "assistant",
-    "chat": "assistant",
-    "tool-call": "assistant",
-    "tool_call": "assistant",
-    "tool": "tool",
-    "tool-response": "tool",
-    "tool_response": "tool",
-    "function": "tool",
-    "system": "system",
-    "developer": "system",
+    name: role
+    for role, names in {
+        "user": "user human",
+        "assistant": "assistant ai model bot chatbot chat tool-call tool_call",
+        "tool": "tool tool-response tool_response function",
+        "system": "system developer",
+    }.items()
+    for name in names.split()
 }
-_FEEDBACK = "feedback"
+_CONTENT = ("parts", "content", "contents")
 # How LangChain tells a model that its structured answer has been taken.
 _FRAMEWORK_SAYS = "Returning structured response:"
-_CONTENT_KEYS = ("page_content", "pageContent")
 # What resumes a LangGraph run is an answer to a question of the run's own.
 _COMMAND = {"graph", "update", "resume", "goto"}
 # What other frameworks call them: CrewAI, smolagents, Haystack, the AI SDK, OpenAI's agents.
@@ -53,65 +44,51 @@ class SpanReader(Reader):
         """
         if isinstance(value, list):
             # Python's tuples are JSON's lists: only one that begins with a role is a message.
-            role = _role(value[0]) if len(value) == 2 and isinstance(value[0], str) else None
-            return None if role is None else Message(role, tuple(_Blocks(value[1]).texts))
+            role = _role(value[0]) if len(value) == 2 else None
+            return None if role is None else Message(role, tuple(_blocks(value[1])[0]))
         if not isinstance(value, Mapping):
             return None
         if value.get("type") == "function_call_output":  # OpenAI's Responses
-            return Message("tool", _results([value.get("output")]))
-        fields = _fields(value)
+            return Message("tool", _result_texts([value.get("output")]))
+        fields = _unwrapped(value)
         role = _role(fields.get("role") or fields.get("type"))
-        has_content = any(n in fields for n in ("content", "parts", "contents", "tool_calls"))
-        if role is None or not has_content:
+        if role is None or not any(name in fields for name in (*_CONTENT, "tool_calls")):
             return None
-        parts = fields.get("parts", fields.get("content"))
-        blocks = _Blocks(parts if parts is not None else fields.get("contents"))
-        texts = tuple(blocks.texts)
-        if role == "tool":
-            texts = _results(blocks.results or blocks.texts)
-        elif blocks.results and not any(text.strip() for text in texts):
-            role, texts = "tool", _results(blocks.results)
-        if self._is_the_framework_s(fields, role, texts):
-            role = "system"
-        is_call = bool(fields.get("tool_calls")) or bool(blocks.calls)
-        return Message(role, texts, is_call, fields.get("artifact"))
-
-    @staticmethod
-    def _is_the_framework_s(fields: Mapping[str, Any], role: str, texts: Sequence[str]) -> bool:
-        """Whether a message only looks like the user's or a tool's."""
-        if role == "tool":
-            is_said = any(text.startswith(_FRAMEWORK_SAYS) for text in texts)
-            return is_said or fields.get("status") == "error"
+        content = next((fields[name] for name in _CONTENT if fields.get(name) is not None), None)
+        said, calls, results = _blocks(content)
+        texts = tuple(said)
+        if role == "tool" or (results and not any(text.strip() for text in said)):
+            role, texts = "tool", _result_texts(results or said)
+            is_failed = fields.get("status") == "error"
+            if is_failed or any(text.startswith(_FRAMEWORK_SAYS) for text in texts):
+                role = "system"
         extra = fields.get("additional_kwargs")
-        return role == "user" and isinstance(extra, Mapping) and extra.get("ragaliq") == _FEEDBACK
+        if role == "user" and isinstance(extra, Mapping) and extra.get("ragaliq") == "feedback":
+            role = "system"  # a guard's
+        return Message(role, texts, bool(fields.get("tool_calls") or calls), fields.get("artifact"))
 
     def passage(self, value: Any) -> Passage | None:
         """A document as LangChain and LlamaIndex write it, in Python and in JavaScript."""
         if not isinstance(value, Mapping):
             return None
-        node = value.get("node")
+        node, fields = value.get("node"), value.get("kwargs")
         if isinstance(node, Mapping) and isinstance(node.get("text"), str):
-            own_id = identifier(node.get("id_", node.get("id")))
+            own_id = _identifier(node.get("id_", node.get("id")))
             return Passage(node["text"], own_id, number(value.get("score")))
-        kwargs = value.get("kwargs")
-        fields: Mapping[str, Any] = value
-        if isinstance(kwargs, Mapping) and value.get("type") == "constructor":
-            fields = kwargs
-        for key in _CONTENT_KEYS:
-            text = fields.get(key)
-            if isinstance(text, str):
-                metadata = fields.get("metadata")
-                metadata = metadata if isinstance(metadata, Mapping) else None
-                score = score_in(metadata)
-                score = score_in(fields) if score is None else score
-                return Passage(text, identifier(fields.get("id")), score, metadata or None)
-        return None
+        if not isinstance(fields, Mapping) or value.get("type") != "constructor":
+            fields = value
+        text = next((t for key in _TEXT_KEYS[:2] if isinstance(t := fields.get(key), str)), None)
+        if text is None:
+            return None
+        metadata = fields.get("metadata")
+        metadata = metadata if isinstance(metadata, Mapping) else None
+        score = score_in(metadata)
+        score = score_in(fields) if score is None else score
+        return Passage(text, _identifier(fields.get("id")), score, metadata or None)
 
     def fields(self, value: Any) -> Mapping[Any, Any] | None:
         """The members of an object."""
-        if not isinstance(value, Mapping) or set(value) == _COMMAND:
-            return None
-        return value
+        return value if isinstance(value, Mapping) and set(value) != _COMMAND else None
 
     def named_question(self, value: Any, where: str = "input", depth: int = 0) -> Found | None:
         """The question in what an application was called with, where something says that it is one.
@@ -156,21 +133,18 @@ class SpanReader(Reader):
         if isinstance(value, Message):
             return super().told(value)
         message = self.message(value)
-        if message is None:
-            return results_of(value)
-        return super().told(message if message.role == "tool" else message._replace(role="tool"))
+        return results_of(value) if message is None else super().told(message._replace(role="tool"))
 
 
-def _fields(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """The fields of a message, however it is wrapped."""
     for name in ("data", "kwargs", "message"):
         inner = value.get(name)
         if isinstance(inner, Mapping) and ("content" in inner or "role" in inner):
             return {"type": value.get("type"), **inner}
     content = value.get("content")
-    if isinstance(content, Mapping) and "parts" in content:  # Google's candidates and events
-        return content
-    return value
+    # Google's candidates and events.
+    return content if isinstance(content, Mapping) and "parts" in content else value
 
 
 def _role(named: object) -> str | None:
@@ -179,73 +153,64 @@ def _role(named: object) -> str | None:
     return _ROLES.get(named.lower().removesuffix("chunk").removesuffix("message"))
 
 
-class _Blocks:
-    """A message's content: texts, calls of tools, and what tools returned.
+_TEXT_TYPES = {"text", "input_text", "output_text"}
+_CALL_TYPES = {"tool_call", "tool_use", "function_call"}
+_RESULT_TYPES = {"tool_call_response", "tool_result", "function_response", "function_call_output"}
+_RESULT_KEYS = ("response", "result", "output", "content")
+
+
+def _blocks(content: Any) -> tuple[list[str], list[Any], list[Any]]:
+    """A message's texts, its calls of tools, and what tools returned.
 
     Each provider has its own blocks: `{"type": "text"}` (OpenAI, Anthropic, OpenTelemetry), or the
     kind as a key (`{"text": ...}`, `{"functionResponse": ...}`; Google, Amazon).
     """
-
-    def __init__(self, content: Any) -> None:
-        self.texts: list[str] = []
-        self.calls: list[Any] = []
-        self.results: list[Any] = []
-        if isinstance(content, str):
-            self.texts.append(content)
-        elif isinstance(content, Mapping):
-            content = [content]
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, str):
-                self.texts.append(block)
-            elif isinstance(block, Mapping):
-                self._take(block)
-
-    def _take(self, block: Mapping[str, Any]) -> None:
+    texts: list[str] = []
+    calls: list[Any] = []
+    results: list[Any] = []
+    for block in content if isinstance(content, list) else [content]:
+        if isinstance(block, str):
+            texts.append(block)
+        if not isinstance(block, Mapping):
+            continue
         kind = block.get("type")
-        plain = kind.replace("-", "_") if isinstance(kind, str) else kind
-        if not isinstance(plain, str | None):
-            return
-        if plain in _RESULT_TYPES:
-            held = [block[key] for key in _RESULT_KEYS if block.get(key) is not None]
-            self.results += held[:1]
-        elif plain in _CALL_TYPES:
-            self.calls.append(block)
-        elif plain in _TEXT_TYPES:
-            text = block.get("text", block.get("content"))
-            if isinstance(text, str):
-                self.texts.append(text)
-            elif plain is None:
-                self._take_named(block)
-
-    def _take_named(self, block: Mapping[str, Any]) -> None:
-        for key, held in block.items():
-            name = str(key).replace("_", "").lower()
-            if name in {"functionresponse", "toolresult"} and isinstance(held, Mapping):
-                self.results.append(held.get("response", held.get("content")))
-            elif name in {"functioncall", "tooluse"}:
-                self.calls.append(held)
+        kind = kind.replace("-", "_") if isinstance(kind, str) else kind
+        text = block.get("text", block.get("content"))
+        if kind is None and not isinstance(text, str):
+            for key, held in block.items():
+                name = str(key).replace("_", "").lower()
+                if name in {"functionresponse", "toolresult"} and isinstance(held, Mapping):
+                    results.append(held.get("response", held.get("content")))
+                elif name in {"functioncall", "tooluse"}:
+                    calls.append(held)
+        elif not isinstance(kind, str | None):
+            continue
+        elif kind in _RESULT_TYPES:
+            held = (block[key] for key in _RESULT_KEYS if block.get(key) is not None)
+            results += list(held)[:1]
+        elif kind in _CALL_TYPES:
+            calls.append(block)
+        elif (kind is None or kind in _TEXT_TYPES) and isinstance(text, str):
+            texts.append(text)
+    return texts, calls, results
 
 
-_TEXT_TYPES = {None, "text", "input_text", "output_text"}
-_CALL_TYPES = {"tool_call", "tool_use", "function_call"}
-_RESULT_TYPES = {"tool_call_response", "tool_result", "function_response", "function_call_output"}
-_RESULT_KEYS = ("response", "result", "output", "content")
 _ARGUMENTS = ("arguments", "args", "input")
 
 
-def arguments_of(value: Any, *, depth: int = 0) -> Iterator[str]:
+def arguments_of(value: Any, depth: int = 0) -> Iterator[str]:
     """The texts in the arguments of the tools that a model's message calls."""
     if depth > _MOST_NESTED:
         return
     if isinstance(value, list):
         for each in value:
-            yield from arguments_of(each, depth=depth + 1)
+            yield from arguments_of(each, depth + 1)
     elif isinstance(value, Mapping):
         for name, held in value.items():
             if name in _ARGUMENTS:
                 yield from _strings(decoded(held), depth)
             elif isinstance(held, Mapping | list):
-                yield from arguments_of(held, depth=depth + 1)
+                yield from arguments_of(held, depth + 1)
 
 
 def _strings(value: Any, depth: int) -> Iterator[str]:
@@ -284,24 +249,22 @@ def decoded(text: Any) -> Any:
     return text
 
 
-def results_of(value: Any, depth: int = 0) -> list[Passage]:
+def results_of(value: Any) -> list[Passage]:
     """What a tool returned, as passages: one a hit, or its text.
 
     JSON is read: a model that is shown it understands its texts and not its escapes. Objects of
     unknown shape stay the JSON that they are written as.
     """
     read = decoded(value)
-    if isinstance(read, str):
-        return [Passage(read)] if read.strip() else []
-    if not isinstance(read, Mapping | list) or not read:
+    if not isinstance(read, str | Mapping | list) or not read:
         return []
-    found = list(_hits(read, depth))
-    if found:
+    found = list(_hits(read, 0))
+    if found or isinstance(read, str):
         return found
     return [Passage(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))]
 
 
-def _results(values: Sequence[Any]) -> tuple[str, ...]:
+def _result_texts(values: Sequence[Any]) -> tuple[str, ...]:
     return tuple(passage.text for held in values for passage in results_of(held))
 
 
@@ -316,7 +279,7 @@ def hit(item: Any) -> Passage | None:
     if text is None:
         return None
     around = (item, *(item[key] for key in _HIT_INNER if isinstance(item.get(key), Mapping)))
-    ids = (identifier(each.get(key)) for each in around for key in _HIT_IDS)
+    ids = (_identifier(each.get(key)) for each in around for key in _HIT_IDS)
     scores = (number(each.get(key)) for each in around for key in _HIT_SCORES)
     return Passage(
         text,
@@ -336,9 +299,8 @@ def _hits(value: Any, depth: int) -> Iterator[Passage]:
         for item in value:
             yield from _hits(item, depth + 1)
     elif isinstance(value, Mapping):
-        message = READER.message(value)
-        if message is not None:
-            yield from READER.told(message._replace(role="tool"))
+        if READER.message(value) is not None:
+            yield from READER.told(value)
             return
         for key in _WRAPPERS:
             # `value` beside a type is a text of the AI SDK's; alone it may be anything's.
@@ -363,18 +325,17 @@ def _text_in(item: Mapping[str, Any], depth: int) -> str | None:
     for key in _HIT_INNER:
         inner = item.get(key)
         found = _text_in(inner, depth + 1) if isinstance(inner, Mapping) and depth < 3 else None
-        if found is None and key == "content" and "type" not in item:
-            found = "".join(_Blocks(inner).texts) or None if isinstance(inner, list) else None
+        if found is None and key == "content" and "type" not in item and isinstance(inner, list):
+            found = "".join(_blocks(inner)[0]) or None
         if found is not None:
             return found
     return None
 
 
-def identifier(value: Any) -> str | None:
-    """A document's own id as a text, whatever a store makes it of; None if it has none."""
-    if value is None or value == "" or isinstance(value, bool | float):
-        return None
-    return str(value) if isinstance(value, str | int) else None
+def _identifier(value: Any) -> str | None:
+    """A document's own id as a text, whatever a store makes of it; None if it has none."""
+    is_id = isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+    return str(value) if is_id else None
 
 
 def number(value: Any) -> float | None:

@@ -10,10 +10,10 @@ __all__ = ["SpanEvent", "SpanLink", "TraceSpan"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanEvent:
-    """Something that happened during a span.
+    """Something that happened during a span, such as an `exception`.
 
     Attributes:
-        name: `exception`, for one.
+        name: What.
         time_ns: Unix time in nanoseconds.
         attributes: As in `TraceSpan`.
     """
@@ -25,13 +25,7 @@ class SpanEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanLink:
-    """Another span that a span speaks of.
-
-    Attributes:
-        trace_id: 32 lower-case hex digits.
-        span_id: 16 lower-case hex digits.
-        attributes: As in `TraceSpan`.
-    """
+    """Another span that a span speaks of; ids and attributes as in `TraceSpan`."""
 
     trace_id: str
     span_id: str
@@ -56,7 +50,7 @@ class TraceSpan:
         links: Other spans it speaks of.
         scope: Name of the instrumentation that made it.
         resource: The attributes of the service that it is from.
-        dropped_attributes: Attributes its SDK left out because there were too many.
+        dropped_attributes: Attributes its SDK dropped because there were too many.
     """
 
     trace_id: str

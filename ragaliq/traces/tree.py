@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE, Kind, Step, step_of
 from ragaliq.traces.span import TraceSpan
 
 __all__ = ["ENGINES", "WORKFLOW", "Forest", "forest_of", "is_plumbing", "method_of", "walk"]
 
-_LOOSE = {Kind.RETRIEVER, Kind.RERANKER, Kind.LLM, Kind.TOOL, Kind.PROMPT}
 _SOURCES = {Kind.RETRIEVER, Kind.RERANKER, Kind.TOOL}
-
+_LOOSE = {*_SOURCES, Kind.LLM, Kind.PROMPT}
 
 # LlamaIndex's spans are one a method, named after it; these are of whole runs.
 ENGINES = frozenset({"query", "aquery", "chat", "achat", "stream_chat", "astream_chat"})
@@ -35,29 +34,25 @@ def is_plumbing(step: Step) -> bool:
     return method is not None and method not in ENGINES and method != WORKFLOW
 
 
-def is_skipped(step: Step) -> bool:
+def _is_evaluation(step: Step) -> bool:
     """Whether a span with all below it is somebody's evaluation."""
-    if step.kind is Kind.EVALUATOR or method_of(step) in _EVALUATE:
-        return True
-    return step.kind is Kind.CHAIN and step.span.name.endswith(_GRADING)
+    is_grading = step.kind is Kind.CHAIN and step.span.name.endswith(_GRADING)
+    return is_grading or step.kind is Kind.EVALUATOR or method_of(step) in _EVALUATE
 
 
 def walk(steps: Sequence[Step]) -> Iterator[tuple[Step, Step | None, bool]]:
     """Every step with the one around it, once as it begins and once as it ends (True)."""
     around: list[Step] = []
-    for step in steps:
-        while around and step.index > around[-1].last:
+    for step in (*steps, None):
+        while around and (step is None or step.index > around[-1].last):
             ended = around.pop()
             yield ended, around[-1] if around else None, True
-        yield step, around[-1] if around else None, False
-        around.append(step)
-    while around:
-        ended = around.pop()
-        yield ended, around[-1] if around else None, True
+        if step is not None:
+            yield step, around[-1] if around else None, False
+            around.append(step)
 
 
-@dataclass(frozen=True, slots=True)
-class Forest:
+class Forest(NamedTuple):
     """What a trace holds.
 
     Attributes:
@@ -74,67 +69,34 @@ class Forest:
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """Somewhere loose steps are: below one span that is no step itself."""
+    """Somewhere loose steps are: below one span that is no step itself, or below a missing one."""
 
-    step: Step | None
-    around: _Place | None
-    loose: deque[Step] = field(default_factory=deque)
+    step: Step | None = None
+    around: _Place | None = None
+    loose: list[Step] = field(default_factory=list)
     kinds: set[Kind] = field(default_factory=set)
-
-    def take(self, step: Step) -> None:
-        """Add a step that is here."""
-        self.loose.append(step)
-        self.kinds.add(step.kind)
-
-    def take_all(self, inner: _Place) -> None:
-        """Take over what is at a place inside this one; the fewer steps are the ones moved."""
-        if len(inner.loose) > len(self.loose):
-            inner.loose.extendleft(reversed(self.loose))
-            self.loose = inner.loose
-        else:
-            self.loose += inner.loose
-        self.kinds |= inner.kinds
 
 
 def forest_of(spans: Iterable[TraceSpan]) -> Forest:
     """Find the runs of a trace. Its spans may come in any order, twice, or not at all."""
-    steps = {span.span_id: step_of(span) for span in _each_once(spans)}
-    tops: list[Step] = []
-    for step in steps.values():
-        parent = steps.get(step.span.parent_id or "")
-        if parent is None:
-            tops.append(step)
-        else:
-            parent.children.append(step)
-    for step in steps.values():
-        step.children.sort(key=_by_start)
-    tops.sort(key=_by_start)
-    seen: set[str] = set()
-    runs, loose = _split(tops, seen)
-    knotted = [step.span for key, step in steps.items() if key not in seen]
-    return Forest(runs, loose, knotted)
-
-
-def _each_once(spans: Iterable[TraceSpan]) -> Iterable[TraceSpan]:
-    """A span that was exported twice counts once: the one that ended later, or says more."""
     kept: dict[str, TraceSpan] = {}
     for span in spans:
+        # One that was exported twice counts once: the one that ended later, or says more.
         had = kept.get(span.span_id)
-        if had is None or _weight(span) > _weight(had):
+        if had is None or (span.end_ns, len(span.attributes)) > (had.end_ns, len(had.attributes)):
             kept[span.span_id] = span
-    return kept.values()
+    steps = {key: step_of(span) for key, span in kept.items()}
+    tops: list[Step] = []
+    for number, step in enumerate(sorted(steps.values(), key=lambda each: each.span.start_ns)):
+        step.index = number  # until the step has a place in a run
+        parent = steps.get(step.span.parent_id or "")
+        (tops if parent is None else parent.children).append(step)
+    knotted, below = set(steps), list(tops)
+    while below:
+        step = below.pop()
+        knotted.discard(step.span.span_id)
+        below += step.children
 
-
-def _weight(span: TraceSpan) -> tuple[int, int]:
-    return span.end_ns, len(span.attributes)
-
-
-def _by_start(step: Step) -> int:
-    return step.span.start_ns
-
-
-def _split(tops: Sequence[Step], seen: set[str]) -> tuple[list[list[Step]], list[list[Step]]]:
-    """The runs below these spans and the loose steps; notes which spans were reached."""
     runs: list[list[Step]] = []
     missing: dict[str, _Place] = {}
     places: list[_Place] = []
@@ -142,49 +104,47 @@ def _split(tops: Sequence[Step], seen: set[str]) -> tuple[list[list[Step]], list
     for top in reversed(tops):
         key = top.span.parent_id or top.span.span_id
         if key not in missing:
-            missing[key] = _Place(None, None)
+            missing[key] = _Place()
             places.append(missing[key])
         todo.append((top, missing[key]))
     while todo:
         step, place = todo.pop()
-        if is_skipped(step):
-            _reach(step, seen)
-        elif step.kind in {Kind.CHAIN, Kind.AGENT} and not is_plumbing(step):
+        if _is_evaluation(step):
+            continue
+        if step.kind in {Kind.CHAIN, Kind.AGENT} and not is_plumbing(step):
             run, strays = _in_order(step)
             runs.append(run)
-            seen |= {each.span.span_id for each in run}
             todo += [(stray, place) for stray in reversed(strays)]
         elif step.kind in _LOOSE:
-            _reach(step, seen)
-            place.take(step)
+            place.loose.append(step)
+            place.kinds.add(step.kind)
         else:
-            seen.add(step.span.span_id)
             if step.kind is Kind.NONE:
                 place = _Place(step, place)
                 places.append(place)
             todo += [(child, place) for child in reversed(step.children)]
-    return runs, _gathered(places)
+    return Forest(runs, _gathered(places), [kept[key] for key in kept if key in knotted])
 
 
 def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
     """Loose steps, each group at the lowest place that has both a source and a model."""
     groups: list[list[Step]] = []
     for place in reversed(places):  # the inner ones first
-        kinds = place.kinds
-        if place.around is not None and not (kinds & _SOURCES and Kind.LLM in kinds):
-            place.around.take_all(place)
+        around, kinds = place.around, place.kinds
+        if around is not None and not (kinds & _SOURCES and Kind.LLM in kinds):
+            # The fewer steps are the ones moved: there may be many places, one inside the other.
+            more, fewer = sorted((around.loose, place.loose), key=len, reverse=True)
+            more += fewer
+            around.loose = more
+            around.kinds |= kinds
         elif kinds & (_SOURCES | {Kind.LLM}):
-            inside = sorted(place.loose, key=_by_start)
-            span = _span_around(place, inside)
+            inside = sorted(place.loose, key=lambda step: step.index)
+            if place.step is not None:
+                span = place.step.span
+            else:  # missing: the first there, for as long as they took
+                span = replace(inside[0].span, end_ns=max(step.span.end_ns for step in inside))
             groups.append(_in_order(Step(span=span, kind=Kind.NONE, children=inside))[0])
     return groups[::-1]
-
-
-def _span_around(place: _Place, inside: Sequence[Step]) -> TraceSpan:
-    """The span of a place; where that is missing, the first there, for as long as they took."""
-    if place.step is not None:
-        return place.step.span
-    return replace(inside[0].span, end_ns=max(step.span.end_ns for step in inside))
 
 
 def _in_order(top: Step) -> tuple[list[Step], list[Step]]:
@@ -201,7 +161,8 @@ def _in_order(top: Step) -> tuple[list[Step], list[Step]]:
         steps.append(step)
         parts: list[Step] = []
         for child in step.children:
-            (strays if is_skipped(child) or _is_stray(child, top) else parts).append(child)
+            is_part = not _is_evaluation(child) and not _is_stray(child, top)
+            (parts if is_part else strays).append(child)
         step.children = parts
         todo.append((step, True))
         todo += [(child, False) for child in reversed(parts)]
@@ -220,11 +181,3 @@ def _is_stray(step: Step, top: Step) -> bool:
     is_over = 0 < run.end_ns < span.start_ns and top.outputs is not None
     # Elsewhere clocks may differ, and LlamaIndex's answers are written after its span has ended.
     return is_over and span.resource == run.resource and run.scope != LLAMA_INDEX_SCOPE
-
-
-def _reach(top: Step, seen: set[str]) -> None:
-    todo = [top]
-    while todo:
-        step = todo.pop()
-        seen.add(step.span.span_id)
-        todo += step.children
