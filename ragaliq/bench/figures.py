@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -103,68 +104,64 @@ def judge_figures(judged: Rows, *, seed: int = 0) -> JudgeFigures:
 
     Intervals are percentile bootstraps over contexts: whole contexts are drawn, since claims over
     one are not independent. Where no resample differs from another, Wilson's interval with the
-    rarer kind of label as number of cases is taken.
-
-    Args:
-        judged: What the judge made of each claim.
-        seed: Of the resampling.
+    rarer kind of label as number of cases is taken. `seed` is that of the resampling.
     """
     rows = [row for row in judged if row.failure is None]
-    three_way = bool(rows) and all(row.label is not None for row in rows) and _has_three(rows)
-    both = {row.is_supported for row in rows} == {True, False}
-
-    def estimate(
-        statistic: Callable[[Rows], float | None], *, defined: bool = True
-    ) -> Estimate | None:
-        return _estimate(rows, statistic, seed) if rows and defined else None
-
+    three_way = {row.label for row in rows} == {"SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"}
+    labels, _ = _classes(rows, three_way=three_way)
+    # Where labels are of two kinds the verdicts are still of three: that is worth seeing.
+    shown = zip(labels, (str(row.verdict) for row in rows), strict=True)
     seconds = sorted(row.seconds for row in rows)
+
+    def estimate(statistic: Callable[[Rows], float | None]) -> Estimate | None:
+        value = statistic(rows) if rows else None
+        if value is None:
+            return None
+        clusters = [row.cluster for row in rows]
+        method, contexts = "percentile_bootstrap", len(set(clusters))
+        low, high = value, value
+        if contexts > 1:
+            low, high = percentile_interval(
+                rows, statistic, clusters=clusters, resamples=_resamples(rows), seed=seed
+            )
+        if low == high and 0.0 <= value <= 1.0:
+            supported = sum(row.is_supported for row in rows)
+            rarer = min(supported, len(rows) - supported, contexts) or 1
+            (low, high), method = wilson(value, n=rarer), "wilson_rarer_kind"
+        return Estimate(
+            value=value, low=low, high=high, method=method, n=len(rows), effective_n=contexts
+        )
+
+    def macro_f1(some: Rows) -> float | None:
+        found = confusion(*_classes(some, three_way=three_way))
+        return found.macro_f1 if _has_both(some) else None
+
+    def kappa(some: Rows) -> float | None:
+        found = cohen_kappa(*_classes(some, three_way=three_way))
+        return None if found is None else found.value
+
     return JudgeFigures(
         claims=len(judged),
         scored=len(rows),
         supported=sum(row.is_supported for row in rows),
         failures=dict(Counter(row.failure for row in judged if row.failure is not None)),
         classes=3 if three_way else 2,
-        auroc=estimate(ranking, defined=both),
-        balanced_accuracy=estimate(balanced_accuracy, defined=both),
-        macro_f1=estimate(lambda some: _macro_f1(some, three_way=three_way), defined=both),
-        kappa=estimate(lambda some: _kappa(some, three_way=three_way), defined=both),
-        ece=estimate(_ece),
-        confusion=_confusion(rows, three_way=three_way),
+        auroc=estimate(ranking),
+        balanced_accuracy=estimate(balanced_accuracy),
+        macro_f1=estimate(macro_f1),
+        kappa=estimate(kappa) if _has_both(rows) else None,
+        ece=estimate(lambda some: expected_calibration_error(_support(some), _labels(some))),
+        confusion=dict(sorted(Counter("/".join(pair) for pair in shown).items())),
         reliability=tuple(reliability_table(_support(rows), _labels(rows))) if rows else (),
-        risk_coverage=_curve(rows),
-        median_seconds=estimate(_median_seconds),
+        risk_coverage=_curve(rows) if rows else (),
+        median_seconds=estimate(lambda some: median(row.seconds for row in some)),
         slowest_seconds=seconds[max(0, -(-len(seconds) * 19 // 20) - 1)] if seconds else None,
         usage=sum((row.usage for row in judged), JudgeUsage()),
     )
 
 
-def _has_three(rows: Rows) -> bool:
-    return len({row.label for row in rows}) == 3
-
-
-def _estimate(rows: Rows, statistic: Callable[[Rows], float | None], seed: int) -> Estimate | None:
-    value = statistic(rows)
-    if value is None:
-        return None
-    clusters = [row.cluster for row in rows]
-    method, contexts = "percentile_bootstrap", len(set(clusters))
-    low, high = value, value
-    if contexts > 1:
-        low, high = percentile_interval(
-            rows, statistic, clusters=clusters, resamples=_resamples(len(rows)), seed=seed
-        )
-    if low == high and 0.0 <= value <= 1.0:
-        supported = sum(row.is_supported for row in rows)
-        rarer = min(supported, len(rows) - supported, contexts) or 1
-        (low, high), method = wilson(value, n=rarer), "wilson_rarer_kind"
-    return Estimate(
-        value=value, low=low, high=high, method=method, n=len(rows), effective_n=contexts
-    )
-
-
-def _resamples(rows: int) -> int:
-    return max(_LEAST_RESAMPLES, min(_MOST_RESAMPLES, _RESAMPLED_ROWS // rows))
+def _resamples(rows: Sequence[object]) -> int:
+    return max(_LEAST_RESAMPLES, min(_MOST_RESAMPLES, _RESAMPLED_ROWS // len(rows)))
 
 
 def _support(rows: Rows) -> list[float]:
@@ -186,7 +183,7 @@ def _classes(rows: Rows, *, three_way: bool) -> tuple[list[str], list[str]]:
 
 
 def _has_both(rows: Rows) -> bool:
-    return any(row.is_supported for row in rows) and not all(row.is_supported for row in rows)
+    return len({row.is_supported for row in rows}) == 2
 
 
 def ranking(rows: Rows) -> float | None:
@@ -196,42 +193,11 @@ def ranking(rows: Rows) -> float | None:
 
 def balanced_accuracy(rows: Rows) -> float | None:
     """Mean share met of supported and of unsupported claims; None with one kind of label."""
-    if not _has_both(rows):
-        return None
-    return confusion(*_classes(rows, three_way=False)).balanced_accuracy
-
-
-def _macro_f1(rows: Rows, *, three_way: bool) -> float | None:
-    if not _has_both(rows):
-        return None
-    return confusion(*_classes(rows, three_way=three_way)).macro_f1
-
-
-def _kappa(rows: Rows, *, three_way: bool) -> float | None:
-    found = cohen_kappa(*_classes(rows, three_way=three_way))
-    return None if found is None else found.value
-
-
-def _ece(rows: Rows) -> float:
-    return expected_calibration_error(_support(rows), _labels(rows))
-
-
-def _median_seconds(rows: Rows) -> float:
-    ordered = sorted(row.seconds for row in rows)
-    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2.0
-
-
-def _confusion(rows: Rows, *, three_way: bool) -> dict[str, int]:
-    labels, verdicts = _classes(rows, three_way=three_way)
-    # Where labels are of two kinds the verdicts are still of three: that is worth seeing.
-    told = verdicts if three_way else [str(row.verdict) for row in rows]
-    counts = Counter(f"{label}/{verdict}" for label, verdict in zip(labels, told, strict=True))
-    return dict(sorted(counts.items()))
+    classes = _classes(rows, three_way=False)
+    return confusion(*classes).balanced_accuracy if _has_both(rows) else None
 
 
 def _curve(rows: Rows) -> tuple[RiskPoint, ...]:
-    if not rows:
-        return ()
     sure = [max(support, 1.0 - support) for support in _support(rows)]
     points = risk_coverage(sure, [float(row.is_right) for row in rows])
     step = max(1, -(-len(points) // _CURVE_POINTS))
@@ -311,13 +277,7 @@ class JudgeBench(BaseModel):
 def bench_of(
     judged: Sequence[JudgedClaim], judge: LLMJudge, *, data: str, seed: int = 0
 ) -> JudgeBench:
-    """Compute the figures of what a judge decided.
-
-    Args:
-        judged: The decisions, in any order.
-        judge: Who decided.
-        data: Name of the file of labelled claims.
-        seed: Of the resampling.
+    """Compute the figures of what a judge decided about the claims of the file named `data`.
 
     Raises:
         DatasetError: There are no decisions.
@@ -375,7 +335,9 @@ def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> 
     Raises:
         DatasetError: The benches share no claim that both decided, or their labels differ.
     """
-    one, other = _decided(first), _decided(second)
+    one, other = (
+        {row.id: row for row in bench.judged if row.failure is None} for bench in (first, second)
+    )
     pairs = [(one[key], other[key]) for key in sorted(one.keys() & other.keys())]
     if not pairs:
         raise DatasetError("the two benches share no claim that both judges decided")
@@ -385,41 +347,30 @@ def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> 
                 f"claim {a.id!r} has another label or context in the other bench; compare benches "
                 "over the same data"
             )
-    right = _right(pairs)
-    everything = {row.id for row in first.judged} | {row.id for row in second.judged}
+    right = [[float(row.is_right) for row in side] for side in zip(*pairs, strict=True)]
+    accuracy = None
+    if len({a.cluster for a, _ in pairs}) < len(pairs):
+        # Claims over one context are not independent: taken one by one they promise too much.
+        accuracy = _difference(pairs, _accuracy, seed)
+    if accuracy is None or accuracy.low >= accuracy.high:
+        accuracy = paired_difference(*right, seed=seed).difference
+    everything = {row.id for row in (*first.judged, *second.judged)}
     return JudgeComparison(
         pairs=len(pairs),
         left_out=len(everything) - len(pairs),
         mcnemar=mcnemar(*right),
-        accuracy=_accuracy_difference(pairs, seed),
+        accuracy=accuracy,
         balanced_accuracy=_difference(pairs, balanced_accuracy, seed),
         auroc=_difference(pairs, ranking, seed),
     )
 
 
-def _decided(bench: JudgeBench) -> dict[str, JudgedClaim]:
-    return {row.id: row for row in bench.judged if row.failure is None}
-
-
-def _right(pairs: Sequence[Pair]) -> list[list[float]]:
-    return [[float(row.is_right) for row in side] for side in zip(*pairs, strict=True)]
-
-
-def _accuracy_difference(pairs: Sequence[Pair], seed: int) -> Estimate:
-    if len({a.cluster for a, _ in pairs}) < len(pairs):
-        # Claims over one context are not independent: taken one by one they promise too much.
-        found = _difference(pairs, _accuracy, seed)
-        if found is not None and found.low < found.high:
-            return found
-    return paired_difference(*_right(pairs), seed=seed).difference
-
-
-def _accuracy(rows: Sequence[JudgedClaim]) -> float:
+def _accuracy(rows: Rows) -> float:
     return sum(row.is_right for row in rows) / len(rows)
 
 
 def _difference(
-    pairs: Sequence[Pair], figure: Callable[[Sequence[JudgedClaim]], float | None], seed: int
+    pairs: Sequence[Pair], figure: Callable[[Rows], float | None], seed: int
 ) -> Estimate | None:
     def difference(some: Sequence[Pair]) -> float | None:
         first, second = figure([a for a, _ in some]), figure([b for _, b in some])
@@ -432,11 +383,7 @@ def _difference(
         return None
     # Both judges are resampled together: drawn apart, the interval would be far too wide.
     low, high = percentile_interval(
-        pairs,
-        difference,
-        clusters=clusters,
-        resamples=_resamples(len(pairs)),
-        seed=seed,
+        pairs, difference, clusters=clusters, resamples=_resamples(pairs), seed=seed
     )
     return Estimate(
         value=value,

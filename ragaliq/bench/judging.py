@@ -142,14 +142,20 @@ async def _judge(claim: LabelledClaim, judge: LLMJudge, deadline: float) -> Judg
     began = time.perf_counter()
     verdict: ClaimVerdict | None = None
     failure: tuple[Status, str] | None = None
+    # One claim a call and no second look: what is measured is the judge, as its calibration is
+    # applied, and not what an evaluator makes of a quote that cannot be found.
+    verifier = Verifier(judge, claim.context, policy=ScoringPolicy.RAGALIQ, batched=False)
     with spending() as spent:
         try:
             async with asyncio.timeout(deadline):
-                verdict = await _decide(claim, judge)
-        except JudgeError as error:
-            failure = _status_of(error), type(error).__name__
-        except TimeoutError:
-            failure = Status.JUDGE_TIMEOUT, "TimeoutError"
+                verdict = (await verifier.decide([claim.claim]))[0]
+        except (JudgeError, TimeoutError) as error:
+            status = Status.JUDGE_ERROR
+            if isinstance(error, JudgeRefusalError):
+                status = Status.JUDGE_REFUSED
+            elif isinstance(error, JudgeTimeoutError | TimeoutError):
+                status = Status.JUDGE_TIMEOUT
+            failure = status, type(error).__name__
     return JudgedClaim(
         id=claim.id,
         group=claim.group,
@@ -163,19 +169,6 @@ async def _judge(claim: LabelledClaim, judge: LLMJudge, deadline: float) -> Judg
         seconds=time.perf_counter() - began,
         usage=spent.usage,
     )
-
-
-async def _decide(claim: LabelledClaim, judge: LLMJudge) -> ClaimVerdict:
-    # One claim a call and no second look: what is measured is the judge, as its calibration is
-    # applied, and not what an evaluator makes of a quote that cannot be found.
-    verifier = Verifier(judge, claim.context, policy=ScoringPolicy.RAGALIQ, batched=False)
-    return (await verifier.decide([claim.claim]))[0]
-
-
-def _status_of(error: JudgeError) -> Status:
-    if isinstance(error, JudgeRefusalError):
-        return Status.JUDGE_REFUSED
-    return Status.JUDGE_TIMEOUT if isinstance(error, JudgeTimeoutError) else Status.JUDGE_ERROR
 
 
 # The journal: nothing that was paid for is asked twice.
@@ -200,11 +193,7 @@ def journal_settings(data: Path, judge: LLMJudge) -> dict[str, str | None]:
 
 
 class Journal:
-    """A journal that is continued; a context manager.
-
-    Args:
-        path: The file; made when it is not there.
-        settings: See `journal_settings`.
+    """A file of decisions that is continued, made when it is not there; a context manager.
 
     Attributes:
         judged: What it holds, by id. A claim on which the judge failed is not in it: it is asked
@@ -255,22 +244,9 @@ class Journal:
 
     def _read(self, lines: list[bytes], wanted: Mapping[str, object]) -> list[bytes]:
         """Take in the lines; returns those that are whole."""
-        self._require_header(lines[0], wanted)
-        whole = lines if lines[-1].endswith(b"\n") else lines[:-1]
-        for number, line in enumerate(whole[1:], start=2):
-            try:
-                judged = JudgedClaim.model_validate_json(line)
-            except ValidationError:
-                raise DatasetError(f"{self.path}, line {number} is no judged claim") from None
-            self.usage += judged.usage
-            if judged.failure is None:
-                self.judged[judged.id] = judged
-        return whole
-
-    def _require_header(self, line: bytes, wanted: Mapping[str, object]) -> None:
         try:
-            found = json.loads(line)
-            is_journal = found[_HEADER] == _VERSION and line.endswith(b"\n")
+            found = json.loads(lines[0])
+            is_journal = found[_HEADER] == _VERSION and lines[0].endswith(b"\n")
         except (ValueError, TypeError, KeyError):
             is_journal = False
         if not is_journal:
@@ -281,3 +257,13 @@ class Journal:
                 f"{self.path} is about something else ({', '.join(changed)} changed since); name "
                 "another file"
             )
+        whole = lines if lines[-1].endswith(b"\n") else lines[:-1]
+        for number, line in enumerate(whole[1:], start=2):
+            try:
+                judged = JudgedClaim.model_validate_json(line)
+            except ValidationError:
+                raise DatasetError(f"{self.path}, line {number} is no judged claim") from None
+            self.usage += judged.usage
+            if judged.failure is None:
+                self.judged[judged.id] = judged
+        return whole

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from ragaliq.core.results import Verdict
-from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
+from ragaliq.datasets.labelled_claims import read_labelled_claims
 from ragaliq.errors import DatasetError
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
@@ -57,7 +57,12 @@ def claims_to_label(results: str | Path) -> list[UnlabelledClaim]:
         if without_text:
             reason = "it holds no texts; evaluate without --no-text, or with content capture"
         raise DatasetError(f"{results}: {reason}")
-    return sorted(found.values(), key=lambda claim: _place(claim.id))
+
+    def place(claim: UnlabelledClaim) -> bytes:
+        name = claim.id.encode("utf-8", "surrogatepass")
+        return blake2b(name, digest_size=8, key=b"order").digest()
+
+    return sorted(found.values(), key=place)
 
 
 def _claims(record: EvaluationRecord) -> Iterator[UnlabelledClaim]:
@@ -66,24 +71,17 @@ def _claims(record: EvaluationRecord) -> Iterator[UnlabelledClaim]:
     context = tuple(filter(None, record.case.context_texts))
     for result in record.results.values():
         for claim in result.claims:
-            # Metrics share their claims, and so do a case's judgings: named by the text, each is
+            # Metrics share their claims, and so do a case's evaluations: named by the text, each is
             # asked about once.
             if claim.claim:
+                digest = blake2b(claim.claim.encode("utf-8", "surrogatepass"), digest_size=4)
                 yield UnlabelledClaim(
-                    id=f"{record.observation}/{_digest(claim.claim)}",
+                    id=f"{record.observation}/{digest.hexdigest()}",
                     claim=claim.claim,
                     context=context,
                     question=record.case.query,
                     group=record.run.pipeline,
                 )
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-
-
-def _place(claim_id: str) -> bytes:
-    return blake2b(claim_id.encode("utf-8", "surrogatepass"), digest_size=8, key=b"order").digest()
 
 
 class LabelFile:
@@ -181,7 +179,10 @@ def compare_labels(first: str | Path, second: str | Path) -> LabelAgreement:
     if not shared:
         raise DatasetError(f"{first} and {second} have no claim in common")
     three_way = all(side[key].verdict is not None for side in (one, other) for key in shared)
-    labels = [[_label(side[key], three_way=three_way) for key in shared] for side in (one, other)]
+    labels = [
+        [str(side[key].verdict if three_way else side[key].is_supported) for key in shared]
+        for side in (one, other)
+    ]
     apart = [key for key, a, b in zip(shared, *labels, strict=True) if a != b]
     return LabelAgreement(
         shared=len(shared),
@@ -190,7 +191,3 @@ def compare_labels(first: str | Path, second: str | Path) -> LabelAgreement:
         kappa=cohen_kappa(*labels),
         apart=tuple(apart),
     )
-
-
-def _label(claim: LabelledClaim, *, three_way: bool) -> str:
-    return str(claim.verdict) if three_way else str(claim.is_supported)

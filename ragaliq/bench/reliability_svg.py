@@ -25,34 +25,49 @@ _STYLE = (
 
 
 def reliability_svg(bins: Sequence[ReliabilityBin], *, title: str, ece: float) -> str:
-    """Draw the bins.
-
-    Args:
-        bins: Of `reliability_table`.
-        title: Any text; it is escaped.
-        ece: The expected calibration error, told below the title.
-    """
-    told = "; ".join(
+    """Draw the bins of `reliability_table`; `title` is any text and is escaped."""
+    listed = "; ".join(
         f"confidence {row.confidence:.2f}: {row.share:.2f} supported of {row.n}" for row in bins
     )
-    points = " ".join(f"{_x(row.confidence):.1f},{_y(row.share):.1f}" for row in bins)
+    # What fits above the plot; the whole title is the picture's.
+    short = title if len(title) <= _TITLE else title[: _TITLE - 1] + "…"
     size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
+    curve = " ".join(f"{_x(row.confidence):.1f},{_y(row.share):.1f}" for row in bins)
     most = max((row.n for row in bins), default=1)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} aria-labelledby="t d">',
-        f'<title id="t">Reliability of {escape(title)}</title><desc id="d">{told}</desc>',
+        f'<title id="t">Reliability of {escape(title)}</title><desc id="d">{listed}</desc>',
         f"<style>{_STYLE}</style>",
-        f'<text class="title" x="{_LEFT}" y="20">{escape(_short(title))}</text>',
+        f'<text class="title" x="{_LEFT}" y="20">{escape(short)}</text>',
         f'<text class="soft" x="{_LEFT}" y="38">expected calibration error {ece:.3f}</text>',
-        *_grid(),
-        f'<line class="line" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>',
-        *(_bar(row, most) for row in bins),
-        *(_whisker(row) for row in bins),
-        f'<polyline class="curve" points="{points}"/>',
-        *(_dot(row) for row in bins),
-        "</svg>",
     ]
-    return "\n".join(parts) + "\n"
+    for at in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        x, y = _x(at), _y(at)
+        parts += [
+            f'<line class="grid" x1="{_x(0)}" y1="{y:.0f}" x2="{_x(1)}" y2="{y:.0f}"/>',
+            f'<text class="soft" x="{_LEFT - 8}" y="{y + 4:.0f}" text-anchor="end">{at}</text>',
+            f'<text class="soft" x="{x:.0f}" y="{_HEIGHT - 28}" text-anchor="middle">{at}</text>',
+        ]
+    across, up = "support the judge gives", "share that is supported"
+    turned = f"translate(14 {_TOP + _SIDE / 2}) rotate(-90)"
+    parts += [
+        f'<text x="{_x(0.5)}" y="{_HEIGHT - 8}" text-anchor="middle">{across}</text>',
+        f'<text transform="{turned}" text-anchor="middle">{up}</text>',
+        f'<line class="line" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>',
+        f'<polyline class="curve" points="{curve}"/>',
+    ]
+    for row in bins:
+        x, y, height = _x(row.confidence), _y(row.share), _BARS * row.n / most
+        top = _TOP + _SIDE + _BARS + 8 - height
+        low, high = wilson(row.share, n=row.n)
+        bar = f'x="{x - 6:.1f}" y="{top:.1f}" width="12" height="{height:.1f}"'
+        ends = f'x1="{x:.1f}" x2="{x:.1f}" y1="{_y(low):.1f}" y2="{_y(high):.1f}"'
+        parts += [
+            f'<rect class="bar" {bar}><title>{row.n} claims</title></rect>',
+            f'<line class="whisker" {ends}/>',
+            f'<circle class="dot" r="4" cx="{x:.1f}" cy="{y:.1f}"/>',
+        ]
+    return "\n".join([*parts, "</svg>"]) + "\n"
 
 
 def _x(value: float) -> float:
@@ -61,46 +76,3 @@ def _x(value: float) -> float:
 
 def _y(value: float) -> float:
     return _TOP + (1.0 - value) * _SIDE
-
-
-def _grid() -> list[str]:
-    lines = []
-    for at in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
-        x, y = _x(at), _y(at)
-        lines += [
-            f'<line class="grid" x1="{_x(0)}" y1="{y:.0f}" x2="{_x(1)}" y2="{y:.0f}"/>',
-            f'<text class="soft" x="{_LEFT - 8}" y="{y + 4:.0f}" text-anchor="end">{at}</text>',
-            f'<text class="soft" x="{x:.0f}" y="{_HEIGHT - 28}" text-anchor="middle">{at}</text>',
-        ]
-    across, up = "support the judge gives", "share that is supported"
-    turned = f"translate(14 {_TOP + _SIDE / 2}) rotate(-90)"
-    return [
-        *lines,
-        f'<text x="{_x(0.5)}" y="{_HEIGHT - 8}" text-anchor="middle">{across}</text>',
-        f'<text transform="{turned}" text-anchor="middle">{up}</text>',
-    ]
-
-
-def _dot(row: ReliabilityBin) -> str:
-    x, y = _x(row.confidence), _y(row.share)
-    return f'<circle class="dot" r="4" cx="{x:.1f}" cy="{y:.1f}"/>'
-
-
-def _bar(row: ReliabilityBin, most: int) -> str:
-    height = _BARS * row.n / most
-    top = _TOP + _SIDE + _BARS + 8 - height
-    return (
-        f'<rect class="bar" x="{_x(row.confidence) - 6:.1f}" y="{top:.1f}" width="12" '
-        f'height="{height:.1f}"><title>{row.n} claims</title></rect>'
-    )
-
-
-def _whisker(row: ReliabilityBin) -> str:
-    low, high = wilson(row.share, n=row.n)
-    x = f"{_x(row.confidence):.1f}"
-    return f'<line class="whisker" x1="{x}" x2="{x}" y1="{_y(low):.1f}" y2="{_y(high):.1f}"/>'
-
-
-def _short(title: str) -> str:
-    # What fits above the plot; the whole of it is the picture's title.
-    return title if len(title) <= _TITLE else title[: _TITLE - 1] + "…"

@@ -87,11 +87,7 @@ class Confusion:
 
 
 def confusion(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> Confusion:
-    """Count true against predicted categories.
-
-    Raises:
-        DatasetError: No items, or lengths that differ.
-    """
+    """Count true against predicted categories."""
     require_same_length(truth=truth, predicted=predicted)
     if not truth:
         raise DatasetError("truth: there are no items; at least one is needed")
@@ -112,24 +108,23 @@ def cohen_kappa(
 
     Returns:
         None where both always name the same single category: chance alone explains everything.
-
-    Raises:
-        ConfigurationError: The confidence is out of range.
-        DatasetError: No items, or lengths that differ.
     """
     require_share(confidence)
     table = confusion(first, second)
-    rows, columns = _shares(table.margin(0), table.n), _shares(table.margin(1), table.n)
+    rows, columns = (
+        {category: count / table.n for category, count in table.margin(side).items()}
+        for side in (0, 1)
+    )
     observed = table.accuracy
     chance = math.fsum(rows.get(c, 0.0) * columns.get(c, 0.0) for c in table.categories)
     if chance >= 1.0:
         return None
     kappa = (observed - chance) / (1.0 - chance)
-    variance = _kappa_variance(table, rows, columns, kappa, chance)
     if observed == 1.0:
         low = (wilson(1.0, n=table.n, confidence=confidence)[0] - chance) / (1.0 - chance)
         high, method = 1.0, "wilson_agreement"
     else:
+        variance = _kappa_variance(table, rows, columns, kappa, chance)
         reach = normal_quantile(0.5 + confidence / 2.0) * math.sqrt(variance)
         low, high, method = kappa - reach, kappa + reach, "fleiss_cohen_everitt"
     return Estimate(
@@ -164,10 +159,6 @@ def _kappa_variance(
     return max(0.0, variance) / (table.n * (1.0 - chance) ** 2)
 
 
-def _shares(counts: Mapping[Hashable, int], n: int) -> dict[Hashable, float]:
-    return {category: count / n for category, count in counts.items()}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McNemar:
     """Whether one judge is right more often than the other on the same items.
@@ -192,9 +183,6 @@ def mcnemar(first_right: Sequence[float], second_right: Sequence[float]) -> McNe
     Args:
         first_right: 1 where the first judge was right, else 0.
         second_right: The same of the second judge.
-
-    Raises:
-        DatasetError: No items, lengths that differ, or values other than 0 and 1.
     """
     first = labels_of(first_right, name="first_right")
     second = labels_of(second_right, name="second_right")
@@ -223,9 +211,6 @@ def auroc(scores: Sequence[float], labels: Sequence[float]) -> float:
     """The chance that an item with label 1 scores above one with label 0; ties count half.
 
     Computed from midranks (Mann & Whitney 1947; Hanley & McNeil 1982, Radiology 143(1)).
-
-    Raises:
-        DatasetError: No items, lengths that differ, a score that is no number, or one class only.
     """
     positive, negative = _classes(scores, labels)
     placements = _placements(positive, sorted(negative))
@@ -249,10 +234,6 @@ def auroc_estimate(
     apart altogether neither sees any spread, and Wilson's interval with the smaller class as
     number of cases is taken: the variance is at most A (1 - A) / min(m, n) (Birnbaum & Klose 1957,
     Annals of Mathematical Statistics 28(4)).
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-        DatasetError: No items, lengths that differ, a score that is no number, or one class only.
     """
     require_share(confidence)
     require_count(resamples, name="resamples", least=100)
@@ -361,9 +342,6 @@ def risk_coverage(confidences: Sequence[float], right: Sequence[float]) -> list[
     Args:
         confidences: How sure the judge was of each item.
         right: 1 where it was right, else 0.
-
-    Raises:
-        DatasetError: No items, lengths that differ, or values out of range.
     """
     numbers = numbers_of(confidences, name="confidences")
     truth = labels_of(right, name="right")

@@ -66,17 +66,14 @@ def reliability_table(
     """Mean confidence beside the share of positives, bin by bin; empty bins are left out.
 
     Items of equal confidence are always in one bin, so equal-mass bins may differ in number.
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-        DatasetError: No items, lengths that differ, or values out of range.
     """
     require_count(bins, name="bins")
     require_choice(binning, name="binning", choices=("equal_mass", "equal_width"))
     pairs = _pairs(probabilities, labels)
-    if binning == "equal_width":
-        return _equal_width(pairs, bins)
-    return [_bin(group, low=group[0][0], high=group[-1][0]) for group in _equal_mass(pairs, bins)]
+    if binning == "equal_mass":
+        return [_bin(part, low=part[0][0], high=part[-1][0]) for part in _equal_mass(pairs, bins)]
+    by_bin = groupby(pairs, key=lambda pair: min(int(pair[0] * bins), bins - 1))
+    return [_bin(list(part), low=i / bins, high=(i + 1) / bins) for i, part in by_bin]
 
 
 def _pairs(probabilities: Sequence[float], labels: Sequence[float]) -> list[tuple[float, bool]]:
@@ -84,13 +81,6 @@ def _pairs(probabilities: Sequence[float], labels: Sequence[float]) -> list[tupl
     truth = labels_of(labels)
     require_same_length(probabilities=numbers, labels=truth)
     return sorted(zip(numbers, truth, strict=True))
-
-
-def _equal_width(pairs: Sequence[tuple[float, bool]], bins: int) -> list[ReliabilityBin]:
-    groups: dict[int, list[tuple[float, bool]]] = {}
-    for pair in pairs:
-        groups.setdefault(min(int(pair[0] * bins), bins - 1), []).append(pair)
-    return [_bin(group, low=i / bins, high=(i + 1) / bins) for i, group in groups.items()]
 
 
 def _equal_mass(pairs: Sequence[tuple[float, bool]], bins: int) -> list[list[tuple[float, bool]]]:
@@ -127,10 +117,6 @@ def expected_calibration_error(
     Naeini, Cooper & Hauskrecht 2015, AAAI, with bins of equal width; equal mass after Nguyen &
     O'Connor 2015, EMNLP. It grows with the number of bins and is above 0 by chance alone, so
     compare figures only at equal bins and similar numbers of items.
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-        DatasetError: No items, lengths that differ, or values out of range.
     """
     table = reliability_table(probabilities, labels, bins=bins, binning=binning)
     total = sum(row.n for row in table)
@@ -138,11 +124,7 @@ def expected_calibration_error(
 
 
 def brier_score(probabilities: Sequence[float], labels: Sequence[float]) -> float:
-    """Mean squared distance between confidence and label (Brier 1950, Monthly Weather Review 78).
-
-    Raises:
-        DatasetError: No items, lengths that differ, or values out of range.
-    """
+    """Mean squared distance between confidence and label (Brier 1950)."""
     pairs = _pairs(probabilities, labels)
     return math.fsum((p - label) ** 2 for p, label in pairs) / len(pairs)
 
@@ -197,9 +179,6 @@ def fit_platt(scores: Sequence[float], labels: Sequence[float]) -> PlattCalibrat
     (p + 1) / (p + 2) and 1 / (n + 2), p and n being the numbers of items of the classes, which
     keeps the curve finite where the classes are apart. Newton's method with halved steps, after
     Lin, Lin & Weng 2007, Machine Learning 68.
-
-    Raises:
-        DatasetError: No items, lengths that differ, values out of range, or one class only.
     """
     pairs = _both_classes(scores, labels)
     positive = sum(label for _, label in pairs)
@@ -269,27 +248,22 @@ def fit_isotonic(scores: Sequence[float], labels: Sequence[float]) -> IsotonicCa
     Pool adjacent violators (Ayer et al. 1955, Annals of Mathematical Statistics 26(4)); for
     calibration Zadrozny & Elkan 2002, KDD. Needs more labels than Platt scaling, and gives
     probabilities of exactly 0 and 1 at the ends.
-
-    Raises:
-        DatasetError: No items, lengths that differ, values out of range, or one class only.
     """
     blocks: list[tuple[float, int, float, float]] = []  # sum of labels, items, first, last score
     for score, group in groupby(sorted(_both_classes(scores, labels)), key=lambda pair: pair[0]):
         hits = [label for _, label in group]
         blocks.append((float(sum(hits)), len(hits), score, score))
-        while len(blocks) > 1 and _falls(blocks[-2], blocks[-1]):
-            (total, items, _, last), (before, count, first, _) = blocks.pop(), blocks.pop()
-            blocks.append((before + total, count + items, first, last))
+        while len(blocks) > 1:
+            (before, count, first, _), (total, items, _, last) = blocks[-2:]
+            if before * items < total * count:  # it rises
+                break
+            blocks[-2:] = [(before + total, count + items, first, last)]
     points: list[tuple[float, float]] = []
     for total, items, first, last in blocks:
         points.append((first, total / items))
         if last > first:
             points.append((last, total / items))
     return IsotonicCalibrator(tuple(x for x, _ in points), tuple(p for _, p in points))
-
-
-def _falls(left: tuple[float, int, float, float], right: tuple[float, int, float, float]) -> bool:
-    return left[0] * right[1] >= right[0] * left[1]
 
 
 def _both_classes(scores: Sequence[float], labels: Sequence[float]) -> list[tuple[float, bool]]:
@@ -320,14 +294,22 @@ def cross_validated(
         folds: Number of parts; each class is dealt out evenly over them.
         groups: What must not be torn apart, one an item, such as the answer a claim is from.
         seed: Of the order in which items, or groups, are dealt out.
-
-    Raises:
-        ConfigurationError: Fewer than two folds, or more than items or groups of a class.
-        DatasetError: No items, lengths that differ, values out of range, or one class only.
     """
     require_count(folds, name="folds", least=2)
     pairs = _both_classes(scores, labels)
-    parts = _deal([label for _, label in pairs], groups, folds, seed)
+    names: Sequence[Hashable] = range(len(pairs)) if groups is None else groups
+    require_same_length(labels=pairs, groups=names)
+    # A group goes with the class of its first item: dealt out evenly as far as groups allow.
+    first: dict[Hashable, bool] = {}
+    for name, (_, label) in zip(names, pairs, strict=True):
+        first.setdefault(name, label)
+    if len(first) < folds:
+        raise ConfigurationError(f"folds={folds} is more than the {len(first)} groups there are")
+    order = list(first)
+    Random(seed).shuffle(order)  # noqa: S311 - an order, not secrets
+    order.sort(key=lambda name: first[name])
+    fold_of = {name: position % folds for position, name in enumerate(order)}
+    parts = [fold_of[name] for name in names]
     result = [0.0] * len(pairs)
     for fold in range(folds):
         kept = [pair for pair, part in zip(pairs, parts, strict=True) if part != fold]
@@ -340,22 +322,3 @@ def cross_validated(
             if part == fold:
                 result[position] = calibrator(pairs[position][0])
     return result
-
-
-def _deal(
-    labels: Sequence[bool], groups: Sequence[Hashable] | None, folds: int, seed: int
-) -> list[int]:
-    """The fold of each item."""
-    names: Sequence[Hashable] = range(len(labels)) if groups is None else groups
-    require_same_length(labels=labels, groups=names)
-    # A group goes with the class of its first item: dealt out evenly as far as groups allow.
-    first: dict[Hashable, bool] = {}
-    for name, label in zip(names, labels, strict=True):
-        first.setdefault(name, label)
-    if len(first) < folds:
-        raise ConfigurationError(f"folds={folds} is more than the {len(first)} groups there are")
-    order = list(first)
-    Random(seed).shuffle(order)  # noqa: S311 - an order, not secrets
-    order.sort(key=lambda name: first[name])
-    place = {name: position % folds for position, name in enumerate(order)}
-    return [place[name] for name in names]

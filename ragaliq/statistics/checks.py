@@ -24,43 +24,34 @@ Bounds = tuple[float, float]
 """The lowest and the highest value a score can take."""
 
 
-def numbers_of(values: Iterable[float], *, name: str, bounds: Bounds | None = None) -> list[float]:
-    """The values as finite floats; at least one.
-
-    Raises:
-        DatasetError: There are none, or one is no number, not finite or outside `bounds`.
-    """
-    numbers = [_number(value, name, position) for position, value in enumerate(values)]
+def numbers_of(
+    values: Iterable[float], *, name: str, bounds: Bounds = (-math.inf, math.inf)
+) -> list[float]:
+    """The values as finite floats within the bounds; at least one."""
+    numbers: list[float] = []
+    for position, value in enumerate(values):
+        # The abstract class is slow to ask, and resampling asks for each number of each resample.
+        if not isinstance(value, float | int) and not isinstance(value, Real):
+            kind = type(value).__name__
+            raise DatasetError(f"{name}[{position}] is no number but of type {kind}")
+        number = float(value)
+        if not math.isfinite(number):
+            raise DatasetError(
+                f"{name}[{position}] is {number}; leave out what was not scored before counting"
+            )
+        if not bounds[0] <= number <= bounds[1]:
+            raise DatasetError(
+                f"{name}[{position}] is {number:g}; values must be within "
+                f"[{bounds[0]:g}, {bounds[1]:g}]"
+            )
+        numbers.append(number)
     if not numbers:
         raise DatasetError(f"{name}: there are no values; at least one is needed")
-    if bounds is not None:
-        low, high = bounds
-        for position, number in enumerate(numbers):
-            if not low <= number <= high:
-                raise DatasetError(
-                    f"{name}[{position}] is {number:g}; values must be within [{low:g}, {high:g}]"
-                )
     return numbers
 
 
-def _number(value: object, name: str, position: int) -> float:
-    # The abstract class is slow to ask, and resampling asks for each number of each resample.
-    if not isinstance(value, float | int) and not isinstance(value, Real):
-        raise DatasetError(f"{name}[{position}] is no number but of type {type(value).__name__}")
-    number = float(value)
-    if not math.isfinite(number):
-        raise DatasetError(
-            f"{name}[{position}] is {number}; leave out what was not scored before counting"
-        )
-    return number
-
-
 def probabilities_of(values: Iterable[float], *, name: str = "probabilities") -> list[float]:
-    """Inclusion probabilities: the values, each above 0 and at most 1.
-
-    Raises:
-        DatasetError: There are none, or one is outside (0, 1].
-    """
+    """Inclusion probabilities: the values, each above 0 and at most 1."""
     probabilities = numbers_of(values, name=name)
     for position, probability in enumerate(probabilities):
         if not 0.0 < probability <= 1.0:
@@ -72,11 +63,7 @@ def probabilities_of(values: Iterable[float], *, name: str = "probabilities") ->
 
 
 def labels_of(values: Iterable[float], *, name: str = "labels") -> list[bool]:
-    """Binary labels: 0, 1, False or True each.
-
-    Raises:
-        DatasetError: There are none, or one is something else.
-    """
+    """Binary labels: 0, 1, False or True each."""
     numbers = numbers_of(values, name=name)
     for position, number in enumerate(numbers):
         if number not in (0.0, 1.0):
@@ -88,8 +75,8 @@ def require_same_length(**columns: Sized) -> None:
     """Raise DatasetError unless all columns have as many values."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise DatasetError(f"columns differ in length: {told}")
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise DatasetError(f"columns differ in length: {listed}")
 
 
 def require_share(value: float, *, name: str = "confidence") -> None:

@@ -84,8 +84,6 @@ _TINY = 1e-300
 _PRECISION = 1e-15
 _MOST_STEPS = 20_000
 
-normal_cdf = _NORMAL.cdf
-
 
 @lru_cache(maxsize=64)
 def normal_quantile(probability: float) -> float:
@@ -112,30 +110,21 @@ def regularized_beta(x: float, *, a: float, b: float) -> float:
         - math.log(a)
         - (math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))
     )
-    return math.exp(log_front) / _continued_fraction(x, a, b)
-
-
-def _continued_fraction(x: float, a: float, b: float) -> float:
     value, upper, lower = 1.0, 1.0, 0.0
     for step in range(1, _MOST_STEPS):
-        coefficient = _coefficient(step, x, a, b)
-        lower = 1.0 / _away_from_zero(1.0 + coefficient * lower)
-        upper = _away_from_zero(1.0 + coefficient / upper)
+        m = step // 2
+        if step % 2:
+            coefficient = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            coefficient = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        # Nothing is divided by zero: what comes too near to it is moved away.
+        lower, upper = 1.0 + coefficient * lower, 1.0 + coefficient / upper
+        lower = 1.0 / (lower if abs(lower) > _TINY else _TINY)
+        upper = upper if abs(upper) > _TINY else _TINY
         value *= upper * lower
         if abs(upper * lower - 1.0) < _PRECISION:
             break
-    return value
-
-
-def _coefficient(step: int, x: float, a: float, b: float) -> float:
-    m = step // 2
-    if step % 2:
-        return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-    return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-
-
-def _away_from_zero(value: float) -> float:
-    return value if abs(value) > _TINY else _TINY
+    return math.exp(log_front) / value
 
 
 def binomial_cdf(successes: int, *, trials: int, probability: float) -> float:
@@ -147,26 +136,24 @@ def binomial_cdf(successes: int, *, trials: int, probability: float) -> float:
     return regularized_beta(1.0 - probability, a=trials - successes, b=successes + 1)
 
 
-def student_t_cdf(value: float, *, df: float) -> float:
-    """Student's t distribution function; `df` need not be whole (Abramowitz & Stegun 26.7.1)."""
-    tail = 0.5 * regularized_beta(df / (df + value * value), a=df / 2.0, b=0.5)
-    return tail if value < 0 else 1.0 - tail
-
-
 @lru_cache(maxsize=1024)
 def student_t_quantile(probability: float, *, df: float) -> float:
-    """The quantile of Student's t distribution, by bisection of its distribution function."""
+    """The quantile of Student's t distribution, by bisection of its distribution function.
+
+    `df` need not be whole (Abramowitz & Stegun 26.7.1).
+    """
     if probability < 0.5:
         return -student_t_quantile(1.0 - probability, df=df)
+
+    def cdf(value: float) -> float:
+        return 1.0 - 0.5 * regularized_beta(df / (df + value * value), a=df / 2.0, b=0.5)
+
     low, high = 0.0, 1.0
-    while student_t_cdf(high, df=df) < probability and high < 1e12:
+    while cdf(high) < probability and high < 1e12:
         low, high = high, high * 2.0
     for _ in range(80):
         middle = 0.5 * (low + high)
-        if student_t_cdf(middle, df=df) < probability:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if cdf(middle) < probability else (low, middle)
     return 0.5 * (low + high)
 
 
@@ -182,10 +169,6 @@ def wilson(share: float, *, n: float, confidence: float = 0.95) -> tuple[float, 
         share: The share observed, 0 to 1.
         n: Number of cases; need not be whole, for an effective number.
         confidence: Share of such intervals that hold the true share.
-
-    Raises:
-        ConfigurationError: The confidence is out of range.
-        DatasetError: The share is outside [0, 1] or `n` is not above 0.
     """
     require_share(confidence)
     if not 0.0 <= share <= 1.0:
@@ -283,21 +266,21 @@ def percentile_interval(
         confidence: Share of such intervals that hold the true figure.
         resamples: Number of resamples.
         seed: Of the random numbers.
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-        DatasetError: No rows, clusters of another length, or resamples that hardly ever define
-            the figure.
     """
     require_share(confidence)
     require_count(resamples, name="resamples", least=100)
     if not rows:
         raise DatasetError("rows: there are none to resample")
-    units = _units(rows, clusters)
+    units: dict[Hashable, list[Row]] = {}
+    names = range(len(rows)) if clusters is None else clusters
+    require_same_length(rows=rows, clusters=names)
+    for row, cluster in zip(rows, names, strict=True):
+        units.setdefault(cluster, []).append(row)
+    drawable = list(units.values())
     random = Random(seed)  # noqa: S311 - resampling, not secrets
     figures: list[float] = []
     for _ in range(10 * resamples):
-        drawn = random.choices(units, k=len(units))
+        drawn = random.choices(drawable, k=len(drawable))
         figure = statistic([row for unit in drawn for row in unit])
         if figure is not None:
             figures.append(figure)
@@ -312,16 +295,6 @@ def percentile_interval(
     return quantile(figures, tail), quantile(figures, 1.0 - tail)
 
 
-def _units(rows: Sequence[Row], clusters: Sequence[Hashable] | None) -> list[list[Row]]:
-    if clusters is None:
-        return [[row] for row in rows]
-    require_same_length(rows=rows, clusters=clusters)
-    units: dict[Hashable, list[Row]] = {}
-    for row, cluster in zip(rows, clusters, strict=True):
-        units.setdefault(cluster, []).append(row)
-    return list(units.values())
-
-
 def bca_mean_interval(
     values: Sequence[float], *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> tuple[float, float]:
@@ -329,10 +302,6 @@ def bca_mean_interval(
 
     The acceleration is that of a mean, a sixth of the values' skewness over the square root of
     their number (Efron 1987, JASA 82(397), section 4); no jackknife is needed.
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-        DatasetError: Fewer than two different values, or one is no number.
     """
     require_share(confidence)
     require_count(resamples, name="resamples", least=100)
@@ -349,13 +318,12 @@ def bca_mean_interval(
     below = (bisect_left(means, mean) + bisect_right(means, mean)) / 2.0
     bias = normal_quantile(min(max(below, 0.5), resamples - 0.5) / resamples)
     tail = (1.0 - confidence) / 2.0
-    low, high = (_adjusted(share, bias, acceleration) for share in (tail, 1.0 - tail))
-    return quantile(means, low), quantile(means, high)
 
+    def end(share: float) -> float:
+        shifted = bias + normal_quantile(share)
+        return quantile(means, _NORMAL.cdf(bias + shifted / (1.0 - acceleration * shifted)))
 
-def _adjusted(share: float, bias: float, acceleration: float) -> float:
-    shifted = bias + normal_quantile(share)
-    return normal_cdf(bias + shifted / (1.0 - acceleration * shifted))
+    return end(tail), end(1.0 - tail)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -376,12 +344,7 @@ _MOST_TO_RESAMPLE = 1000
 
 
 def student_t_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of a mean by Student's t distribution (Student 1908, Biometrika 6(1)).
-
-    Raises:
-        ConfigurationError: The confidence is out of range.
-        DatasetError: Fewer than two values, or one is no number.
-    """
+    """The interval of a mean by Student's t distribution (Student 1908, Biometrika 6(1))."""
     require_share(confidence)
     numbers = numbers_of(values, name="values")
     n = len(numbers)
@@ -416,18 +379,22 @@ def mean_estimate(
         confidence: Share of such intervals that hold the true mean.
         resamples: Of the bootstrap.
         seed: Of the bootstrap.
-
-    Raises:
-        ConfigurationError: A setting is out of range, or the method does not fit the data.
-        DatasetError: No values, or one is no number or outside the bounds.
     """
     require_share(confidence)
     require_choice(method, name="method", choices=("auto", "wilson", "student_t", "bca_bootstrap"))
     numbers = numbers_of(values, name="values", bounds=bounds)
     mean = math.fsum(numbers) / len(numbers)
-    chosen = _fitting(numbers, bounds) if method == "auto" else method
+    chosen: str = method
+    if method == "auto" and all(number in bounds for number in numbers):
+        chosen = "wilson"
+    elif method == "auto":
+        can_resample = _FEWEST_TO_RESAMPLE <= len(numbers) < _MOST_TO_RESAMPLE
+        chosen = "bca_bootstrap" if can_resample else "student_t"
     if chosen == "wilson":
-        low, high = _wilson_within(mean, len(numbers), bounds, confidence)
+        least, reach = bounds[0], bounds[1] - bounds[0]
+        share = (mean - least) / reach
+        low, high = wilson(share, n=len(numbers), confidence=confidence)
+        low, high = least + low * reach, least + high * reach
     elif has_no_spread(min(numbers), max(numbers), bounds):
         # Whatever was asked for: there is no spread from which it could be made.
         chosen = "unseen_share"
@@ -447,20 +414,6 @@ def mean_estimate(
         effective_n=len(numbers),
         confidence=confidence,
     )
-
-
-def _fitting(numbers: Sequence[float], bounds: Bounds) -> str:
-    if all(number in bounds for number in numbers):
-        return "wilson"
-    if _FEWEST_TO_RESAMPLE <= len(numbers) < _MOST_TO_RESAMPLE:
-        return "bca_bootstrap"
-    return "student_t"
-
-
-def _wilson_within(mean: float, n: int, bounds: Bounds, confidence: float) -> tuple[float, float]:
-    low, high = bounds
-    lower, upper = wilson((mean - low) / (high - low), n=n, confidence=confidence)
-    return low + lower * (high - low), low + upper * (high - low)
 
 
 # Two runs over the same cases: how far the scores moved.
@@ -504,10 +457,6 @@ def paired_difference(
     hard in both runs cancels out. `auto` takes Student's t where there are too few or too many
     cases to resample (`mean_estimate`); where all differences are equal the interval is
     `unseen_share`.
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-        DatasetError: No cases, lengths that differ, or a score out of range.
     """
     before = numbers_of(first, name="first", bounds=bounds)
     after = numbers_of(second, name="second", bounds=bounds)

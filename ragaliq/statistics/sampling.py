@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -34,7 +34,6 @@ from ragaliq.statistics.intervals import (
 )
 
 __all__ = [
-    "PairedSums",
     "PredictionPowered",
     "Target",
     "WeightedSums",
@@ -42,7 +41,6 @@ __all__ = [
     "hajek_mean",
     "horvitz_thompson_mean",
     "horvitz_thompson_total",
-    "powered",
     "prediction_powered_mean",
 ]
 
@@ -131,11 +129,7 @@ class WeightedSums:
         target: Target = "traffic",
         confidence: float = 0.95,
     ) -> Estimate:
-        """The mean with its interval, as `hajek_mean` describes it.
-
-        Raises:
-            DatasetError: There are no values.
-        """
+        """The mean with its interval, as `hajek_mean` describes it."""
         if not self.n:
             raise DatasetError("values: there are none; at least one is needed")
         low, high, method = self._interval(bounds, target, confidence)
@@ -160,19 +154,17 @@ class WeightedSums:
             n = self.weight**2 / left_out
             low, high = no_spread_interval(mean, n=n, bounds=bounds, confidence=confidence)
             return low, high, "unseen_share"
+        # Only values at the bounds have (y - low) * (y - high) = 0; inside it is below.
+        low, high = bounds
+        product = self._yy - (low + high) * self._y + low * high * self.weight
+        is_two_valued = abs(product) <= 1e-12 * self.weight * (high - low) ** 2
         interval, method = (
             (wilson_of_variance, "hajek_wilson")
-            if self._is_two_valued(bounds)
+            if is_two_valued
             else (student_t_of_variance, "hajek_t")
         )
         df = max(1.0, self.effective_n - 1.0)
         return *interval(mean, variance, df=df, bounds=bounds, confidence=confidence), method
-
-    def _is_two_valued(self, bounds: Bounds) -> bool:
-        # Only values at the bounds have (y - low) * (y - high) = 0; inside it is below.
-        low, high = bounds
-        product = self._yy - (low + high) * self._y + low * high * self.weight
-        return abs(product) <= 1e-12 * self.weight * (high - low) ** 2
 
 
 # The same of values at hand, and totals.
@@ -199,10 +191,6 @@ def hajek_mean(
         bounds: The lowest and highest value possible.
         target: Whether the interval is about this population or what makes such populations.
         confidence: Share of such intervals that hold the true mean.
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-        DatasetError: No values, lengths that differ, or a value or probability out of range.
     """
     require_share(confidence)
     require_choice(target, name="target", choices=("traffic", "process"))
@@ -231,10 +219,6 @@ def horvitz_thompson_total(
         probabilities: The chance each had of being sampled, in (0, 1].
         bounds: The lowest and highest value possible.
         confidence: Share of such intervals that hold the true total.
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-        DatasetError: No values, lengths that differ, or a value or probability out of range.
     """
     require_share(confidence)
     pairs = _pairs(values, probabilities, bounds)
@@ -283,10 +267,6 @@ def horvitz_thompson_mean(
         population: How many members there are, sampled or not.
         bounds: The lowest and highest value possible.
         confidence: Share of such intervals that hold the true mean.
-
-    Raises:
-        ConfigurationError: A setting is out of range, or the population is smaller than the sample.
-        DatasetError: No values, lengths that differ, or a value or probability out of range.
     """
     pairs = _pairs(values, probabilities, bounds)
     require_count(population, name="population", least=len(pairs))
@@ -309,11 +289,7 @@ def horvitz_thompson_mean(
 
 
 def effective_sample_size(probabilities: Iterable[float]) -> float:
-    """Kish's size: how many equally weighted members would tell as much, if all vary alike.
-
-    Raises:
-        DatasetError: None, or one outside (0, 1].
-    """
+    """Kish's size: how many equally weighted members would tell as much, if all vary alike."""
     weights = [1.0 / probability for probability in probabilities_of(probabilities)]
     return math.fsum(weights) ** 2 / math.fsum(weight * weight for weight in weights)
 
@@ -333,173 +309,14 @@ def _pairs(
 # Angelopoulos, Bates, Fannjiang, Jordan & Zrnic 2023, "Prediction-powered inference", Science 382;
 # Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference", arXiv
 # 2311.01453, for the tuned weight of the cheap scores. With inclusion probabilities it is the
-# difference estimator of survey sampling (Sarndal, Swensson & Wretman 1992, section 6.3, and
-# chapter 9 for two phases): the cheap mean over all, corrected by the weighted mean of
-# `expensive - weight * cheap` over what both scored.
+# difference estimator of survey sampling (Sarndal, Swensson & Wretman 1992, section 6.3): the cheap
+# mean over all, corrected by the weighted mean of `expensive - weight * cheap` over what both
+# scored.
 #
 # PPI++ compares what only the cheap judge scored with what both did; here the cheap mean is over
 # everything. Both give the same estimate: their weight is ours times N / (n + N).
 
 _NO_SPREAD = 1e-12
-
-
-@dataclass(slots=True)
-class _Moments:
-    """Weighted sums of 1, x, y and their products, all about the point (1/2, 1/2)."""
-
-    one: float = 0.0
-    x: float = 0.0
-    y: float = 0.0
-    xx: float = 0.0
-    xy: float = 0.0
-    yy: float = 0.0
-
-    def add(self, weight: float, x: float, y: float) -> None:
-        x, y = x - 0.5, y - 0.5
-        self.one += weight
-        self.x += weight * x
-        self.y += weight * y
-        self.xx += weight * x * x
-        self.xy += weight * x * y
-        self.yy += weight * y * y
-
-    def about(self, x: float, y: float) -> tuple[float, float, float]:
-        """The sums of squares and products of the differences from a point: xx, xy, yy."""
-        x, y = x - 0.5, y - 0.5
-        return (
-            max(0.0, self.xx - 2.0 * x * self.x + x * x * self.one),
-            self.xy - x * self.y - y * self.x + x * y * self.one,
-            max(0.0, self.yy - 2.0 * y * self.y + y * y * self.one),
-        )
-
-
-@dataclass(slots=True)
-class PairedSums:
-    """Scores of a cheap and of an expensive judge, the second on a part of the first.
-
-    The variance has two parts. `_choice` weighs what comes from scoring only some with the
-    expensive judge, which good cheap scores take away; the other two weigh what is left: that the
-    cheap judge saw only a sample of the traffic, and that the traffic is itself a sample.
-    """
-
-    cheap: WeightedSums = field(default_factory=WeightedSums)
-    expensive: WeightedSums = field(default_factory=WeightedSums)
-    _cheap_of_pairs: WeightedSums = field(default_factory=WeightedSums)
-    _choice: _Moments = field(default_factory=_Moments)
-    _first_phase: _Moments = field(default_factory=_Moments)
-    _process: _Moments = field(default_factory=_Moments)
-
-    def add_cheap(self, score: float, probability: float = 1.0) -> None:
-        """A member the cheap judge scored, whether or not the expensive one did as well."""
-        self.cheap.add(score, probability)
-
-    def add_pair(
-        self,
-        expensive: float,
-        cheap: float,
-        probability: float,
-        *,
-        cheap_probability: float = 1.0,
-    ) -> None:
-        """A member both judges scored; its cheap score goes to `add_cheap` too.
-
-        Args:
-            expensive: The expensive judge's score.
-            cheap: The cheap judge's score.
-            probability: The chance of being scored by both, at most `cheap_probability`.
-            cheap_probability: The chance of being scored by the cheap judge.
-        """
-        later = probability / cheap_probability
-        weight = 1.0 / probability
-        self.expensive.add(expensive, probability)
-        self._cheap_of_pairs.add(cheap, probability)
-        square = weight * weight
-        self._choice.add(square * (1.0 - later), cheap, expensive)
-        self._first_phase.add(square * later * (1.0 - cheap_probability), cheap, expensive)
-        self._process.add(square * later, cheap, expensive)
-
-    @property
-    def pairs(self) -> int:
-        """Number of members both judges scored."""
-        return self.expensive.n
-
-    @property
-    def cheap_count(self) -> int:
-        """Number of members the cheap judge scored."""
-        return self.cheap.n
-
-    @property
-    def cheap_mean(self) -> float:
-        """The cheap judge's mean over everything it scored."""
-        return self.cheap.mean
-
-    def best_weight(self) -> float:
-        """The weight of the cheap scores that makes the variance least, cut to [0, 1].
-
-        Cut, because a slope from few pairs may be anything, and is multiplied with the difference
-        between the cheap means.
-        """
-        squares, products, _ = self._choice.about(self._cheap_of_pairs.mean, self.expensive.mean)
-        if squares <= _NO_SPREAD * self._choice.one:
-            return 0.0
-        return min(1.0, max(0.0, products / squares))
-
-    def estimate(
-        self,
-        weight: float | None,
-        *,
-        classical: Estimate,
-        bounds: Bounds,
-        target: Target,
-        confidence: float,
-    ) -> tuple[Estimate, float]:
-        """The prediction-powered mean, and the weight of the cheap scores in it."""
-        if weight is not None and not 0.0 <= weight <= 1.0:
-            raise ConfigurationError(f"weight must be within [0, 1], got {weight}")
-        used = self.best_weight() if weight is None else weight
-        # A fitted weight costs a degree of freedom, as a slope does in a regression.
-        fitted = 1 if weight is not None else 2
-        effective = self.expensive.effective_n
-        if used == 0.0 or effective <= fitted + 1 or classical.method in ("census", "unseen_share"):
-            return classical, 0.0
-        value = self.expensive.mean + used * (self.cheap.mean - self._cheap_of_pairs.mean)
-        value = min(max(value, bounds[0]), bounds[1])
-        variance = self._variance(used, target) * effective / (effective - fitted)
-        df = effective - fitted
-        low, high = (
-            wilson_of_variance(
-                value,
-                variance,
-                df=df,
-                bounds=bounds,
-                confidence=confidence,
-                least_cases=effective,  # that many the expensive scores are worth by themselves
-            )
-            if classical.method == "hajek_wilson"
-            else student_t_of_variance(value, variance, df=df, bounds=bounds, confidence=confidence)
-        )
-        powered = Estimate(
-            value=value,
-            low=low,
-            high=high,
-            method="ppi++" if weight is None else "ppi",
-            n=self.pairs,
-            effective_n=effective,
-            confidence=confidence,
-        )
-        return powered, used
-
-    def _variance(self, weight: float, target: Target) -> float:
-        known, mean = self._cheap_of_pairs.mean, self.expensive.mean
-        xx, xy, yy = self._choice.about(known, mean)
-        left = max(0.0, yy - 2.0 * weight * xy + weight * weight * xx)
-        # Where the judges agree on every pair seen, the next one may still differ. Counting one
-        # more, in which the two scores have nothing to do with each other, keeps the interval from
-        # promising more than so many pairs can show.
-        unrelated = (1.0 + weight * weight) * self.expensive.spread
-        left += unrelated * self._choice.one / self.expensive.effective_n
-        rest = self._process if target == "process" else self._first_phase
-        return (left + rest.about(known, mean)[2]) / self.expensive.weight**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -547,13 +364,11 @@ def prediction_powered_mean(
         bounds: The lowest and highest score of both judges.
         target: Whether the interval is about this population or what makes such populations.
         confidence: Share of such intervals that hold the true mean.
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-        DatasetError: No labelled scores, lengths that differ, or a value out of range.
     """
     require_share(confidence)
     require_choice(target, name="target", choices=("traffic", "process"))
+    if weight is not None and not 0.0 <= weight <= 1.0:
+        raise ConfigurationError(f"weight must be within [0, 1], got {weight}")
     dear = numbers_of(expensive, name="expensive", bounds=bounds)
     known = numbers_of(cheap, name="cheap", bounds=bounds)
     others = list(unlabelled)
@@ -563,39 +378,76 @@ def prediction_powered_mean(
     else:
         chances = probabilities_of(probabilities)
     require_same_length(expensive=dear, cheap=known, probabilities=chances)
-    sums = PairedSums()
-    for score in (*known, *others):
-        sums.add_cheap(score)
-    for one, other, chance in zip(dear, known, chances, strict=True):
-        sums.add_pair(one, other, chance)
-    return powered(sums, weight=weight, bounds=bounds, target=target, confidence=confidence)
 
+    sums, sums_of_known = WeightedSums(), WeightedSums()
+    for score, other, chance in zip(dear, known, chances, strict=True):
+        sums.add(score, chance)
+        sums_of_known.add(other, chance)
+    classical = sums.estimate(bounds=bounds, target=target, confidence=confidence)
+    cheap_mean = math.fsum((*known, *others)) / (len(known) + len(others))
 
-def powered(
-    sums: PairedSums,
-    *,
-    weight: float | None = None,
-    bounds: Bounds = (0.0, 1.0),
-    target: Target = "traffic",
-    confidence: float = 0.95,
-) -> PredictionPowered:
-    """`prediction_powered_mean` of what was summed up.
+    # The moments of the pairs about their means, each pair weighted by what it adds to the variance
+    # because only some were scored by the expensive judge: (1 - p) / p^2.
+    pairs = [
+        (x - sums_of_known.mean, y - sums.mean, (1.0 - p) / p**2)
+        for x, y, p in zip(known, dear, chances, strict=True)
+    ]
+    total = math.fsum(w for _, _, w in pairs)
+    xx = math.fsum(w * x * x for x, _, w in pairs)
+    xy = math.fsum(w * x * y for x, y, w in pairs)
+    yy = math.fsum(w * y * y for _, y, w in pairs)
+    used = weight
+    if used is None:
+        # Cut to [0, 1], because a slope from few pairs may be anything, and is multiplied with the
+        # difference between the cheap means.
+        used = min(1.0, max(0.0, xy / xx)) if xx > _NO_SPREAD * total else 0.0
+    # A fitted weight costs a degree of freedom, as a slope does in a regression.
+    fitted = 1 if weight is not None else 2
+    effective = sums.effective_n
+    if effective <= fitted + 1 or classical.method in ("census", "unseen_share"):
+        used = 0.0
 
-    Raises:
-        ConfigurationError: The weight is outside [0, 1].
-        DatasetError: Nothing was scored by both judges.
-    """
-    if not sums.pairs:
-        raise DatasetError("nothing was scored by both judges")
-    classical = sums.expensive.estimate(bounds=bounds, target=target, confidence=confidence)
-    estimate, used = sums.estimate(
-        weight, classical=classical, bounds=bounds, target=target, confidence=confidence
-    )
+    estimate = classical
+    if used > 0.0:
+        value = sums.mean + used * (cheap_mean - sums_of_known.mean)
+        value = min(max(value, bounds[0]), bounds[1])
+        variance = max(0.0, yy - 2.0 * used * xy + used * used * xx)
+        # Where the judges agree on every pair seen, the next one may still differ. Counting one
+        # more, in which the two scores have nothing to do with each other, keeps the interval from
+        # promising more than so many pairs can show.
+        variance += (1.0 + used * used) * sums.spread * total / effective
+        if target == "process":
+            variance += math.fsum(
+                (y - sums.mean) ** 2 / p for y, p in zip(dear, chances, strict=True)
+            )
+        df = effective - fitted
+        variance *= effective / df / sums.weight**2
+        low, high = (
+            wilson_of_variance(
+                value,
+                variance,
+                df=df,
+                bounds=bounds,
+                confidence=confidence,
+                least_cases=effective,  # that many the expensive scores are worth by themselves
+            )
+            if classical.method == "hajek_wilson"
+            else student_t_of_variance(value, variance, df=df, bounds=bounds, confidence=confidence)
+        )
+        estimate = Estimate(
+            value=value,
+            low=low,
+            high=high,
+            method="ppi++" if weight is None else "ppi",
+            n=len(dear),
+            effective_n=effective,
+            confidence=confidence,
+        )
     return PredictionPowered(
         estimate=estimate,
         classical=classical,
-        cheap_mean=sums.cheap_mean,
+        cheap_mean=cheap_mean,
         weight=used,
-        labelled=sums.pairs,
-        unlabelled=sums.cheap_count - sums.pairs,
+        labelled=len(dear),
+        unlabelled=len(others),
     )

@@ -9,11 +9,9 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.sync import run_sync
 from ragaliq.core.test_case import RAGTestCase
@@ -110,12 +108,29 @@ def score_batch(
             kind or has one of the added columns already.
         DatasetError: A column is missing, or two look like one field.
     """
-    _require_settings(concurrency, prefix, policy)
+    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+        raise ConfigurationError(
+            f"score_batch: concurrency must be a whole number from 1, got {concurrency!r}"
+        )
+    if not isinstance(prefix, str):
+        raise ConfigurationError(f"score_batch: prefix must be a text, got {prefix!r}")
+    if not isinstance(policy, ScoringPolicy):
+        raise ConfigurationError(
+            f"score_batch: policy must be a ScoringPolicy, got {type(policy).__name__}"
+        )
     given = table_of(table)
     chosen = resolve_evaluators(evaluators)
     schema = schema_of(chosen, claims=claims, prefix=prefix)
-    _require_free(given.names, schema.names)
-    places = _find_columns(given.names, columns or {}, needed=_needed(chosen))
+    taken = next((name for name in schema.names if name in given.names), None)
+    if taken is not None:
+        raise ConfigurationError(
+            f"the table has the column {taken!r} already, as if it had been scored before; "
+            "drop it, or give the new columns a prefix=..."
+        )
+    # Without its column every row's context would be empty, and every answer look unsupported.
+    reads_context = any(isinstance(each, ClaimEvaluator | ContextEvaluator) for each in chosen)
+    needed = ["query", "response", *(["context"] if reads_context else [])]
+    places = _find_columns(given.names, columns or {}, needed=needed)
     decider = judge_of_process(judge, model=model, calibration=calibration)
     scorer = Scorer(
         decider,
@@ -127,11 +142,35 @@ def score_batch(
         sinks=sinks,
         keeps_judge=True,
     )
-    rows = _Rows(scorer, claims=claims)
     cap = CostCap(max_cost, option="score_batch: max_cost")
-    cases = _cases_of(given, places)
-    run_sync(rows.score(cases, concurrency=concurrency, pipeline=pipeline, cap=cap))
-    scored: T = given.with_columns(columns_of(rows.cells(given.rows), decider, schema))
+    cells: dict[int, list[Any]] = {}  # of a result only what goes into the table is kept
+    cases_in_work: dict[int, int] = {}  # their rows, each by the case's identity
+
+    def keep(row: int, outcome: Outcome) -> None:
+        cells[row] = cells_of(outcome, chosen, claims=claims)
+
+    def cases() -> Iterator[RAGTestCase]:
+        for row, case in enumerate(_cases_of(given, places)):
+            if isinstance(case, UnscoredRow):
+                keep(row, case)
+            else:
+                cases_in_work[id(case)] = row
+                yield case
+
+    async def score() -> None:
+        async with scorer:
+            stream = scorer.stream(
+                cases(), concurrency=concurrency, pipeline=pipeline, ended_at=time.time(), cap=cap
+            )
+            with suppress(BudgetExceeded):  # the rows that were not begun say so
+                async with aclosing(stream):
+                    async for evaluation in stream:
+                        keep(cases_in_work.pop(id(evaluation.case)), evaluation.results)
+
+    run_sync(score())
+    over = UnscoredRow("over_budget", "max_cost was reached before this row")
+    rows = (cells.get(row) or cells_of(over, chosen, claims=claims) for row in range(given.rows))
+    scored: T = given.with_columns(columns_of(rows, decider, schema))
     return scored
 
 
@@ -154,118 +193,46 @@ def score_batch_schema(
     return schema_of(resolve_evaluators(evaluators), claims=claims, prefix=prefix)
 
 
-def _require_settings(concurrency: object, prefix: object, policy: object) -> None:
-    is_whole = isinstance(concurrency, int) and not isinstance(concurrency, bool)
-    if not is_whole or concurrency < 1:  # type: ignore[operator]
-        raise ConfigurationError(
-            f"score_batch: concurrency must be a whole number from 1, got {concurrency!r}"
-        )
-    if not isinstance(prefix, str):
-        raise ConfigurationError(f"score_batch: prefix must be a text, got {prefix!r}")
-    if not isinstance(policy, ScoringPolicy):
-        raise ConfigurationError(
-            f"score_batch: policy must be a ScoringPolicy, got {type(policy).__name__}"
-        )
+class _Place(NamedTuple):
+    """Where a field is.
 
+    Attributes:
+        column: The column's number.
+        path: The names of nested fields to look up in its values, one after the other.
+        name: As the user would write it.
+    """
 
-def _require_free(names: Sequence[str], added: Sequence[str]) -> None:
-    taken = [name for name in added if name in names]
-    if taken:
-        raise ConfigurationError(
-            f"the table has the column {taken[0]!r} already, as if it had been scored before; "
-            "drop it, or give the new columns a prefix=..."
-        )
-
-
-def _needed(evaluators: Iterable[Evaluator]) -> list[str]:
-    # Without its column every row's context would be empty, and every answer look unsupported.
-    reads_context = any(isinstance(e, ClaimEvaluator | ContextEvaluator) for e in evaluators)
-    return ["query", "response", *(["context"] if reads_context else [])]
-
-
-class _Rows:
-    """The rows as they are scored: of a result only what goes into the table is kept."""
-
-    def __init__(self, scorer: Scorer, *, claims: bool) -> None:
-        self._scorer, self._claims = scorer, claims
-        self._cells: dict[int, list[Any]] = {}
-        self._places: dict[int, int] = {}  # of the cases in work, each by its identity
-
-    async def score(
-        self,
-        rows: Iterable[RAGTestCase | UnscoredRow],
-        *,
-        concurrency: int,
-        pipeline: str,
-        cap: CostCap,
-    ) -> None:
-        async with self._scorer as scorer:
-            stream = scorer.stream(
-                self._good(rows),
-                concurrency=concurrency,
-                pipeline=pipeline,
-                ended_at=time.time(),
-                cap=cap,
-            )
-            with suppress(BudgetExceeded):  # the rows that were not begun say so
-                async with aclosing(stream):
-                    async for evaluation in stream:
-                        self._keep(self._places.pop(id(evaluation.case)), evaluation.results)
-
-    def cells(self, rows: int) -> Iterator[list[Any]]:
-        """What is added to each row, in their order."""
-        over = UnscoredRow("over_budget", "max_cost was reached before this row")
-        for place in range(rows):
-            yield self._cells.get(place) or self._cells_of(over)
-
-    def _good(self, rows: Iterable[RAGTestCase | UnscoredRow]) -> Iterator[RAGTestCase]:
-        for place, row in enumerate(rows):
-            if isinstance(row, UnscoredRow):
-                self._keep(place, row)
-            else:
-                self._places[id(row)] = place
-                yield row
-
-    def _keep(self, place: int, outcome: Outcome) -> None:
-        self._cells[place] = self._cells_of(outcome)
-
-    def _cells_of(self, outcome: Outcome) -> list[Any]:
-        return cells_of(outcome, self._scorer.evaluators, claims=self._claims)
-
-
-# --- the rows as cases ------------------------------------------------------------------------
+    column: int
+    path: tuple[str, ...]
+    name: str
 
 
 def _cases_of(table: Table, places: Mapping[str, _Place]) -> Iterator[RAGTestCase | UnscoredRow]:
     """Each row in its order."""
     columns = {field: table.values(place.column) for field, place in places.items()}
     for row in range(table.rows):
-        cells = {field: values[row] for field, values in columns.items()}
         try:
-            yield _case(row, cells, places)
+            yield _case(f"row {row + 1}", {f: values[row] for f, values in columns.items()}, places)
         except RowError as error:
             yield UnscoredRow("bad_row", str(error).partition(": ")[2])
         except Exception as error:  # noqa: BLE001 - a cell may be any object: one row, not the batch
             yield UnscoredRow("bad_row", f"the row cannot be read ({type(error).__name__})")
 
 
-def _case(row: int, cells: Mapping[str, Any], places: Mapping[str, _Place]) -> RAGTestCase:
-    where = f"row {row + 1}"
-    values = {field: _inside(cell, places[field].path) for field, cell in cells.items()}
-    for field, value in values.items():
+def _case(where: str, cells: Mapping[str, Any], places: Mapping[str, _Place]) -> RAGTestCase:
+    present = {}
+    for field, cell in cells.items():
+        value = cell
+        for name in places[field].path:
+            value = value.get(name) if isinstance(value, Mapping) else None
         if value is UNREADABLE:
             raise RowError(f"{where}: column {places[field].name!r} holds a value that is no text")
-    present = {field: value for field, value in values.items() if not is_absent(value)}
+        if not is_absent(value):
+            present[field] = value
     for field in ("query", "response"):
         if field not in present:
             raise RowError(f"{where}: the {field} is empty (column {places[field].name!r})")
     return case_of(Row(where, present), {})
-
-
-def _inside(value: Any, path: Sequence[str]) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 # --- which column is which field --------------------------------------------------------------
@@ -274,21 +241,6 @@ def _inside(value: Any, path: Sequence[str]) -> Any:
 # nothing: they are read where `columns` names them.
 _RECOGNISED = ("query", "context", "response", "expected_answer", "expected_facts")
 _SHOWN = 30
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a field is: a column, and in it the names of nested fields.
-
-    Attributes:
-        column: The column's number.
-        path: What to look up in its values, one after the other.
-        name: As the user would write it.
-    """
-
-    column: int
-    path: tuple[str, ...]
-    name: str
 
 
 def _find_columns(
@@ -306,73 +258,59 @@ def _find_columns(
             table does not have.
         DatasetError: A needed field is missing, or two columns claim one.
     """
-    _require_names(own_names)
-    found = {field: _named(field, name, names) for field, name in own_names.items()}
-    for field in _RECOGNISED:
-        if field not in own_names:
-            place = _recognised(field, names)
-            found.update({} if place is None else {field: place})
-    for field in needed:
-        if field not in found:
-            raise DatasetError(
-                f"no column was found for the {field}: {_present(names)}. Name it one of "
-                f"{', '.join(FIELDS[field])}, or say which it is with columns={{{field!r}: ...}}"
-            )
-    return found
-
-
-def _require_names(own_names: object) -> None:
     if not isinstance(own_names, Mapping):
         raise ConfigurationError(
             "columns must be a mapping of fields to columns, such as {'query': 'frage'}, "
             f"got {type(own_names).__name__}"
         )
     require_known(own_names, argument="columns")
+    shown = ", ".join(repr(name[:40]) for name in names[:_SHOWN])
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    there_are = f"the table's columns are {shown}{more}" if names else "the table has no columns"
+    found: dict[str, _Place] = {}
     for field, name in own_names.items():
         if not isinstance(name, str):
             raise ConfigurationError(
                 f"columns: the {field}'s column must be its name as a text, got {name!r}"
             )
-
-
-def _named(field: str, name: str, names: Sequence[str]) -> _Place:
-    if names.count(name) == 1:
-        return _Place(names.index(name), (), name)
-    if name in names:
-        raise DatasetError(f"{names.count(name)} columns are called {name!r}; rename all but one")
-    root, *path = name.split(".")
-    if path and names.count(root) == 1:
-        return _Place(names.index(root), tuple(path), name)
-    raise ConfigurationError(
-        f"columns: there is no column {name!r} for the {field}: {_present(names)}"
-    )
-
-
-def _recognised(field: str, names: Sequence[str]) -> _Place | None:
-    meant = [place for place, name in enumerate(names) if recognised(name) == field]
-    if field == "context" and meant:
-        # Other tools keep an ideal context beside the one that was retrieved.
-        meant = [min(meant, key=lambda place: FIELDS["context"].index(plain_name(names[place])))]
-    if len(meant) > 1:
-        several = " and ".join(repr(names[place]) for place in meant)
-        raise DatasetError(
-            f"the columns {several} both look like the {field}; say which with "
-            f"columns={{{field!r}: ...}}"
-        )
-    return _Place(meant[0], (), names[meant[0]]) if meant else None
-
-
-def _present(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:40]) for name in names[:_SHOWN])
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"the table's columns are {shown}{more}" if names else "the table has no columns"
+        # A column may have a dot in its name; only where there is none of that name is it a path.
+        root, *path = [name] if name in names else name.split(".")
+        if names.count(root) > 1:
+            raise DatasetError(
+                f"{names.count(root)} columns are called {root!r}; rename all but one"
+            )
+        if root not in names:
+            raise ConfigurationError(
+                f"columns: there is no column {name!r} for the {field}: {there_are}"
+            )
+        found[field] = _Place(names.index(root), tuple(path), name)
+    for field in _RECOGNISED:
+        if field in own_names:
+            continue
+        meant = [place for place, name in enumerate(names) if recognised(name) == field]
+        if field == "context" and meant:
+            # Other tools keep an ideal context beside the one that was retrieved.
+            order = FIELDS["context"]
+            meant = [min(meant, key=lambda place: order.index(plain_name(names[place])))]
+        if len(meant) > 1:
+            several = " and ".join(repr(names[place]) for place in meant)
+            raise DatasetError(
+                f"the columns {several} both look like the {field}; say which with "
+                f"columns={{{field!r}: ...}}"
+            )
+        if meant:
+            found[field] = _Place(meant[0], (), names[meant[0]])
+        elif field in needed:
+            raise DatasetError(
+                f"no column was found for the {field}: {there_are}. Name it one of "
+                f"{', '.join(FIELDS[field])}, or say which it is with columns={{{field!r}: ...}}"
+            )
+    return found
 
 
 # --- one judge a process: an engine's worker scores thousands of batches -----------------------
 
-_Key = tuple[int, str, str | None, tuple[str, int] | None]
-
-_JUDGES: dict[_Key, LLMJudge] = {}
+_JUDGES: dict[tuple[object, ...], LLMJudge] = {}
 
 
 def judge_of_process(
@@ -383,24 +321,15 @@ def judge_of_process(
     Raises:
         ConfigurationError: See `resolve_judge`.
     """
-    written = calibration is None or isinstance(calibration, str | Path)
-    if not isinstance(judge, str) or not written:
+    if not isinstance(judge, str) or not isinstance(calibration, str | Path | None):
         return resolve_judge(judge, model=model, calibration=calibration)
+    written = None  # when the calibration was: a new one makes another judge
+    with suppress(OSError):
+        written = None if calibration is None else Path(calibration).stat().st_mtime_ns
     # A forked worker must not use its parent's connections.
-    key = (os.getpid(), judge, model, _stamp(calibration))
-    known = _JUDGES.get(key)
-    if known is None:
+    key = (os.getpid(), judge, model, calibration and str(calibration), written)
+    if key not in _JUDGES:
         made = resolve_judge(judge, model=model, calibration=calibration)
         # One wins where several threads make the first. There is no lock to hold over a fork.
-        known = _JUDGES.setdefault(key, made)
-    return known
-
-
-def _stamp(calibration: CalibrationSpec | None) -> tuple[str, int] | None:
-    """The file and when it was written: a new calibration makes another judge."""
-    if not isinstance(calibration, str | Path):
-        return None
-    try:
-        return str(calibration), Path(calibration).stat().st_mtime_ns
-    except OSError:
-        return str(calibration), 0
+        _JUDGES.setdefault(key, made)
+    return _JUDGES[key]

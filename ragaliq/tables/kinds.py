@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ragaliq.core.evaluator import Evaluator, judge_name
-from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage
+from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
 
@@ -31,11 +31,6 @@ UNREADABLE = object()
 
 
 def _load_arrow() -> Any:
-    """The module `pyarrow`.
-
-    Raises:
-        ConfigurationError: It is not installed.
-    """
     try:
         import pyarrow as pa
     except ImportError:
@@ -53,14 +48,13 @@ def _values_of(column: Any) -> list[Any]:
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError):
-        return [_value(scalar) for scalar in column]
-
-
-def _value(scalar: Any) -> Any:
-    try:
-        return scalar.as_py()
-    except (ValueError, OverflowError):
-        return UNREADABLE
+        values = []
+        for scalar in column:
+            try:
+                values.append(scalar.as_py())
+            except (ValueError, OverflowError):
+                values.append(UNREADABLE)
+        return values
 
 
 def _valid_text(text: str) -> str:
@@ -156,12 +150,8 @@ class _PandasTable:
 
 
 def table_of(table: object) -> Table:
-    """What was passed in, readable.
-
-    Raises:
-        ConfigurationError: It is no table of a known kind.
-    """
-    # Whoever has such a table has loaded its library.
+    """What was passed in, readable."""
+    # A program that has such a table has loaded its library.
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(table, pandas.DataFrame):
         return _PandasTable(table)
@@ -206,13 +196,7 @@ def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> 
 
 
 def columns_of(rows: Iterable[Sequence[Any]], judge: LLMJudge, schema: Any) -> Any:
-    """The added columns as a `pyarrow.Table`.
-
-    Args:
-        rows: What `cells_of` made of each outcome.
-        judge: Who was asked.
-        schema: The columns, from `schema_of`.
-    """
+    """The added columns as a `pyarrow.Table`, of what `cells_of` made of each outcome."""
     pa = _load_arrow()
     model = getattr(judge, "model", None)
     decider = [judge_name(judge), model if isinstance(model, str) else None]
@@ -227,31 +211,26 @@ def columns_of(rows: Iterable[Sequence[Any]], judge: LLMJudge, schema: Any) -> A
 def cells_of(outcome: Outcome, evaluators: Sequence[Evaluator], *, claims: bool) -> list[Any]:
     """What is added to a row, but for who was asked."""
     cells: list[Any] = []
+    spent = JudgeUsage()
     for evaluator in evaluators:
+        details: list[dict[str, Any]] = []
         if isinstance(outcome, UnscoredRow):
             cells += [None, None, outcome.status, _valid_text(outcome.problem)]
-            details: tuple[ClaimDetail, ...] = ()
         else:
             result = outcome[evaluator.name]
+            spent += result.usage
             error = None if result.error is None else _valid_text(result.error)
             cells += [result.score, result.passed, result.status.value, error]
-            details = result.claims
+            details = [
+                {
+                    "text": _valid_text(claim.claim),
+                    "verdict": claim.verdict,
+                    "confidence": claim.confidence,
+                    # A chunk's id is a number or a text; a column has one type.
+                    "evidence_chunk_ids": [_valid_text(str(c)) for c in claim.supporting_chunk_ids],
+                }
+                for claim in result.claims
+            ]
         if claims:
-            cells.append([_claim(detail) for detail in details])
-    return cells + _spent(outcome)
-
-
-def _claim(detail: ClaimDetail) -> dict[str, Any]:
-    return {
-        "text": _valid_text(detail.claim),
-        "verdict": detail.verdict,
-        "confidence": detail.confidence,
-        # A chunk's id is a number or a text; a column has one type.
-        "evidence_chunk_ids": [_valid_text(str(chunk)) for chunk in detail.supporting_chunk_ids],
-    }
-
-
-def _spent(outcome: Outcome) -> list[Any]:
-    results = [] if isinstance(outcome, UnscoredRow) else outcome.values()
-    usage = sum((result.usage for result in results), JudgeUsage())
-    return [usage.total_tokens, usage.cost_usd]
+            cells.append(details)
+    return [*cells, spent.total_tokens, spent.cost_usd]

@@ -46,18 +46,17 @@ def written(folder):
     ]
 
 
-def test_every_row_is_scored_once_and_in_its_order(backfill, table, tmp_path):
-    said = backfill()
-    assert said[0] == "3 row groups, 0 of them scored already"
-    assert said[1].count("20") == 3  # scored, bad_row, no_claims
-    assert written(tmp_path / "scored") == score_batch(table).to_pylist()
-
-
-def test_only_what_is_missing_is_scored_again(backfill, table, tmp_path):
-    backfill()
+def test_every_row_is_scored_once_and_only_what_is_missing_is_scored_again(
+    backfill, table, tmp_path
+):
+    expected = score_batch(table).to_pylist()
+    printed = backfill()
+    assert printed[0] == "3 row groups, 0 of them scored already"
+    assert printed[1].count("20") == 3  # scored, bad_row, no_claims
+    assert written(tmp_path / "scored") == expected
     first, second, third = sorted((tmp_path / "scored").iterdir())
     kept = [first.stat().st_mtime_ns, third.stat().st_mtime_ns]
     second.rename(second.with_suffix(".unfinished"))  # as an interrupted run leaves it
     assert backfill()[0] == "3 row groups, 2 of them scored already"
     assert [first.stat().st_mtime_ns, third.stat().st_mtime_ns] == kept
-    assert written(tmp_path / "scored") == score_batch(table).to_pylist()
+    assert written(tmp_path / "scored") == expected

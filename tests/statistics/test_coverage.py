@@ -1,7 +1,7 @@
 """What intervals promise, checked by simulation: seeded, so each run sees the same figures.
 
 Each test says between which shares the method's true coverage lies. The share that is seen may lie
-three standard errors beyond: with 300 repetitions a true 95 % may show as 91.2 % or 98.8 %, with
+three standard errors beyond: with 200 repetitions a true 95 % may show as 90.4 % or 99.6 %, with
 the 4,000 of the long version (marker `soak`) as 94.0 % or 96.0 %.
 """
 
@@ -21,7 +21,7 @@ from ragaliq.statistics import (
 )
 
 
-@pytest.fixture(params=[300, pytest.param(4000, marks=pytest.mark.soak)])
+@pytest.fixture(params=[200, pytest.param(4000, marks=pytest.mark.soak)])
 def repeats(request):
     return request.param
 
@@ -79,20 +79,13 @@ def test_the_interval_of_the_summary_holds_the_mean(size, repeats):
     assert lies_within(0.91, 0.975, share_held(make, repeats), repeats)
 
 
-def test_hajek_holds_the_mean_of_all_traffic(repeats):
+@pytest.mark.parametrize("target", ["traffic", "process"])
+def test_hajek_holds_the_mean_of_all_traffic_and_of_the_long_run(target, repeats):
     def make(random):
         scores = fractions(random, 400)
         drawn = sampled(random, scores, risk_weighted(scores))
-        return hajek_mean(*zip(*drawn, strict=True)), sum(scores) / 400
-
-    assert lies_within(0.93, 0.97, share_held(make, repeats), repeats)
-
-
-def test_hajek_holds_the_long_run_mean_too(repeats):
-    def make(random):
-        scores = fractions(random, 400)
-        drawn = sampled(random, scores, risk_weighted(scores))
-        return hajek_mean(*zip(*drawn, strict=True), target="process"), FRACTIONS_MEAN
+        truth = sum(scores) / 400 if target == "traffic" else FRACTIONS_MEAN
+        return hajek_mean(*zip(*drawn, strict=True), target=target), truth
 
     assert lies_within(0.93, 0.97, share_held(make, repeats), repeats)
 
@@ -184,7 +177,7 @@ def test_nearly_equal_judges_do_not_make_the_interval_promise_too_much(repeats):
 def test_the_better_the_cheap_judge_the_narrower_the_interval(agreement, most):
     random = Random(7)
     ratios = []
-    for _ in range(100):
+    for _ in range(40):
         result = two_judges(random, agreement)[0]("traffic")
         ratios.append(result.estimate.width / result.classical.width)
     assert sum(ratios) / len(ratios) <= most
