@@ -8,13 +8,16 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from enum import Enum
+from sys import getsizeof
+from typing import NamedTuple
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
-from opentelemetry.trace import SpanContext
+from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
 from ragaliq._private import suppress_instrumentation_key
 from ragaliq.capture import RunRegistry
@@ -23,20 +26,21 @@ from ragaliq.core.suppression import is_suppressed
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.run import OpenRun
-from ragaliq.live.span_units import (
-    Copied,
-    Kept,
-    Part,
-    Recognition,
-    Unit,
-    copied,
-    framework_of,
-    trace_span,
-)
+from ragaliq.live.run import Framework, OpenRun
 from ragaliq.telemetry.emit import target_context
-from ragaliq.traces import AttributeNames, TracedCase, cases_of_trace
-from ragaliq.traces.conventions import SESSIONS, Kind, step_of
+from ragaliq.traces import AttributeNames, SpanEvent, TracedCase, TraceSpan, cases_of_trace
+from ragaliq.traces.conventions import (
+    LANGCHAIN_SCOPES,
+    LLAMA_INDEX_SCOPE,
+    MARKS,
+    OWN_SCOPE,
+    SESSIONS,
+    Kind,
+    Step,
+    kind_of,
+    step_of,
+)
+from ragaliq.traces.tree import is_plumbing
 
 __all__ = ["RagaliqSpanProcessor"]
 
@@ -95,9 +99,20 @@ class RagaliqSpanProcessor(SpanProcessor):
         max_bytes: int = 64 * 2**20,
         max_age: float = 600.0,
     ) -> None:
-        _require(monitor, roots, attribute_names)
+        name = type(self).__name__
+        if not isinstance(monitor, Monitor):
+            raise ConfigurationError(
+                f"{name} needs a Monitor, got {type(monitor).__name__}: {name}(Monitor(judge=...))"
+            )
+        if isinstance(roots, str) or not isinstance(roots, Collection):
+            raise ConfigurationError(f"{name}: roots must be a list of span names, got {roots!r}")
+        if not isinstance(attribute_names, AttributeNames):
+            raise ConfigurationError(
+                f"{name}: attribute_names must be an AttributeNames, got "
+                f"{type(attribute_names).__name__}"
+            )
         require_positive(
-            "RagaliqSpanProcessor",
+            name,
             grace=grace,
             max_traces=max_traces,
             max_spans=max_spans,
@@ -111,22 +126,32 @@ class RagaliqSpanProcessor(SpanProcessor):
         self._grace = grace
         self._max_spans = max_spans
         self._max_bytes = max_bytes
-        self._recognition = Recognition(roots)
+        self._recognition = _Recognition(roots)
         own = (attribute_names.question, attribute_names.answer, attribute_names.contexts)
         self._wanted = [name for name in (*SESSIONS, *own) if name]
-        self._runs: RunRegistry[Unit] = RunRegistry(
+        self._runs: RunRegistry[_Unit] = RunRegistry(
             max_runs=max_traces,
             max_age=max_age,
             max_bytes=max_bytes,
             sweep_later=monitor.sweep_later,
         )
-        self._kept = Kept()
-        self._due: deque[Unit] = deque()
+        self.restart_after_fork()
+        self._is_off = not monitor.is_enabled
+        watch_process(self)
+
+    def restart_after_fork(self) -> None:
+        """Forget everything, in a forked child: what was running runs in the parent."""
+        # Held while anything of what all units keep together changes. Re-entrant: a stream that is
+        # dropped half-read ends its spans from the garbage collector, which may run on this thread
+        # while it is held.
+        self._lock = threading.RLock()
+        self._size = 0  # bytes of all copies, about
+        # By trace, the unit whose steps wait for the end of the request around them.
+        self._loose: dict[int, _Unit] = {}
+        self._due: deque[_Unit] = deque()
         self._wakes_at: float | None = None
         # Held while a unit is in no list, so that waiting for all runs misses none.
         self._reading = threading.RLock()
-        self._is_off = not monitor.is_enabled
-        watch_process(self)
 
     def __len__(self) -> int:
         """Runs followed now."""
@@ -152,6 +177,14 @@ class RagaliqSpanProcessor(SpanProcessor):
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 
+    def _complain(self, error: Exception) -> None:
+        self.errors += 1
+        if self.errors == 1:
+            logger.warning(
+                "a span could not be handled (%s); further errors are counted in `errors`",
+                type(error).__name__,
+            )
+
     def _started(self, span: Span, parent_context: Context | None) -> None:
         context, parent = span.context, span.parent
         if context is None:
@@ -165,52 +198,45 @@ class RagaliqSpanProcessor(SpanProcessor):
                 self._runs.ignore(context.span_id)
                 return
         part = self._recognition.at_start(span)
-        if part is Part.NONE:
-            return
-        if part is Part.EVALUATION:
+        if part is _Part.EVALUATION:
             self._runs.ignore(context.span_id)
+        if part in {_Part.EVALUATION, _Part.NONE}:
             return
-        loose = self._kept.loose.get(context.trace_id) if part is Part.STEP else None
+        loose = self._loose.get(context.trace_id) if part is _Part.STEP else None
         if loose is not None:
             self._join(loose, span, context)
-        else:
-            self._open(span, context, part, parent_context)
+            return
+        ticket = self._begin(span, context, parent_context)
+        unit = _Unit(self, ticket, context, start_ns=span.start_time or 0)
+        if part is _Part.STEP and _is_local(parent):
+            self._loose[unit.trace_id] = unit
+        self._runs.open(unit)
 
-    def _join(self, unit: Unit, span: Span, context: SpanContext) -> None:
+    def _join(self, unit: _Unit, span: Span, context: SpanContext) -> None:
         unit.steps.add(context.span_id)
         # Asked only where it matters.
-        if unit.ticket is not None and self._recognition.at_start(span) is not Part.NONE:
+        if unit.ticket is not None and self._recognition.at_start(span) is not _Part.NONE:
             unit.open.add(context.span_id)
         self._runs.join(unit, context.span_id)
         if len(unit.steps) > self._max_spans:
             self._evict(unit)
-
-    def _open(
-        self, span: Span, context: SpanContext, part: Part, parent_context: Context | None
-    ) -> None:
-        unit = Unit(
-            self._kept,
-            self._begin(span, context, parent_context),
-            context,
-            started=time.monotonic(),
-            start_ns=span.start_time or 0,
-        )
-        if part is Part.STEP and _is_local(span.parent):
-            self._kept.loose[unit.trace_id] = unit
-        self._runs.open(unit)
 
     def _begin(
         self, span: Span, context: SpanContext, parent_context: Context | None
     ) -> OpenRun | None:
         if otel_context.get_value(_SUPPRESSED, parent_context):
             return None
+        scope = _scope_of(span)
+        framework: Framework = "langchain" if scope in LANGCHAIN_SCOPES else ""
+        if scope == LLAMA_INDEX_SCOPE:
+            framework = "llama_index"
         # Sampling goes by the current trace, which this span may have begun just now.
         token = otel_context.attach(trace.set_span_in_context(span, parent_context))
         try:
             return self._monitor.begin(
                 f"{context.trace_id:032x}-{context.span_id:016x}",
                 pipeline=self._pipeline or span.name,
-                framework=framework_of(span),
+                framework=framework,
             )
         finally:
             otel_context.detach(token)
@@ -221,66 +247,77 @@ class RagaliqSpanProcessor(SpanProcessor):
             return
         unit = self._runs.runs.get(context.span_id)
         if unit is None:
-            loose = self._kept.loose.get(context.trace_id)
-            if loose is not None:
-                self._ended_around(loose, span, context)
-            self._recognition.learn(span)
+            self._ended_outside(span, context)
         elif unit.ticket is None:
-            if context.span_id == unit.top and not unit.is_loose:
-                self._close(unit)
+            if context.span_id == unit.key and not unit.is_loose:
+                self._runs.close(unit)
         else:
-            copy = copied(span, context, self._wanted)
-            self._keep(unit, copy)
-            if context.span_id != unit.top or unit.is_loose:
+            copy = self._keep(unit, span, context)
+            if context.span_id != unit.key or unit.is_loose:
                 return
             if self._recognition.is_run(copy) or not _is_local(span.parent):
                 self._end(unit)
             elif self._loosen(unit):
                 unit.ticket.withdraw()
 
-    def _ended_around(self, loose: Unit, span: ReadableSpan, context: SpanContext) -> None:
-        """A span that may be around an application's own steps, perhaps the whole request's."""
-        if loose.ticket is not None:
-            self._keep(loose, copied(span, context, self._wanted))
-        # A service that calls itself has several such spans in a trace, one inside the other.
-        if not _is_local(span.parent) and (span.start_time or 0) <= loose.start_ns:
-            self._end(loose)
+    def _ended_outside(self, span: ReadableSpan, context: SpanContext) -> None:
+        """A span of no run; it may be around an application's own steps: the whole request's."""
+        loose = self._loose.get(context.trace_id)
+        if loose is not None:
+            if loose.ticket is not None:
+                self._keep(loose, span, context)
+            # A service that calls itself has several such spans in a trace, one inside the other.
+            if not _is_local(span.parent) and (span.start_time or 0) <= loose.start_ns:
+                self._end(loose)
+        self._recognition.learn(span)
 
-    def _keep(self, unit: Unit, copy: Copied) -> None:
-        unit.keep(copy)
+    def _keep(self, unit: _Unit, span: ReadableSpan, context: SpanContext) -> _Copied:
+        """Copy a finished span for its run, and give runs up where that is too much."""
+        copy, size = _copied(span, context, self._wanted)
+        with self._lock:
+            if not unit.closed:
+                unit.open.discard(copy.span_id)
+                unit.spans.append(copy)
+                unit.size += size
+                self._size += size
         if len(unit.spans) > self._max_spans:  # those around steps are in no other count
             self._evict(unit)
-        if self._kept.size > self._max_bytes:
+        if self._size > self._max_bytes:
             for oldest in self._runs.open_runs():
-                if self._kept.size <= self._max_bytes:
+                if self._size <= self._max_bytes:
                     break
                 self._evict(oldest)
+        return copy
 
-    def _loosen(self, unit: Unit) -> bool:
+    def _loosen(self, unit: _Unit) -> bool:
         """Have a unit's steps wait for the request around them; whether others did already.
 
         Then they are that unit's, and this one is closed.
         """
-        kept = self._kept
-        with kept.lock:
-            other = kept.loose.get(unit.trace_id)
+        with self._lock:
+            other = self._loose.get(unit.trace_id)
             if unit.closed or other is unit:
                 return False
             if other is None or (other.ticket is None) != (unit.ticket is None):
-                kept.loose[unit.trace_id] = unit
+                self._loose[unit.trace_id] = unit
                 return False
             if self._close(unit):
-                other.take_over(unit)
+                other.steps |= unit.steps
+                other.open |= unit.open
+                other.spans += unit.spans
+                other.size += unit.size
+                self._size += unit.size
+                other.start_ns = min(other.start_ns, unit.start_ns)
                 for step in unit.steps:
                     self._runs.join(other, step)
             return True
 
-    def _end(self, unit: Unit) -> None:
+    def _end(self, unit: _Unit) -> None:
         """Have a unit read when its time of grace is over; one without a ticket is over at once."""
         if unit.ticket is None:
             self._close(unit)
             return
-        with self._kept.lock:
+        with self._lock:
             if unit.closed or unit.due is not None:
                 return
             unit.due = due = time.monotonic() + self._grace
@@ -288,33 +325,27 @@ class RagaliqSpanProcessor(SpanProcessor):
         if self._wakes_at is None or due < self._wakes_at:
             self._wake(self._grace)
 
-    def _evict(self, unit: Unit) -> None:
+    def _evict(self, unit: _Unit) -> None:
         if self._runs.close(unit):
             unit.discard("evicted")
 
-    def _close(self, unit: Unit) -> bool:
+    def _close(self, unit: _Unit) -> bool:
         """Follow a unit no more; whether it was followed."""
         is_first = self._runs.close(unit)
         if is_first:
-            unit.release()
+            self._release(unit)
         return is_first
 
-    def _complain(self, error: Exception) -> None:
-        self.errors += 1
-        if self.errors == 1:
-            logger.warning(
-                "a span could not be handled (%s); further errors are counted in `errors`",
-                type(error).__name__,
-            )
+    def _release(self, unit: _Unit) -> None:
+        with self._lock:
+            self._size -= unit.size
+            if unit.is_loose:
+                del self._loose[unit.trace_id]
 
     # --- where there is time ------------------------------------------------------------------
 
     def sweep(self) -> None:
         """Read the units that are due, and come back for others; called by the monitor's timer."""
-        # The timer's context is that of whatever request asked for it.
-        contextvars.Context().run(self._sweep)
-
-    def _sweep(self) -> None:
         # Another thread that reads now may wait for this very thread: come back rather than wait.
         if self._reading.acquire(blocking=False):
             try:
@@ -323,7 +354,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             finally:
                 self._reading.release()
         self._wakes_at = None
-        with self._kept.lock:
+        with self._lock:
             due = self._due[0].due if self._due else None
         if due is not None:
             self._wake(max(due - time.monotonic(), _SOONEST_SECONDS))
@@ -335,10 +366,10 @@ class RagaliqSpanProcessor(SpanProcessor):
             self._wakes_at = None
             self._runs.give_up("shutdown")  # the monitor is closed: nobody will ever come back
 
-    def _take_due(self, now: float, *, at_most: float = math.inf) -> list[Unit]:
+    def _take_due(self, now: float, *, at_most: float = math.inf) -> list[_Unit]:
         """The units that are to be read by now, which are followed no more."""
-        taken: list[Unit] = []
-        with self._kept.lock:
+        taken: list[_Unit] = []
+        with self._lock:
             while len(taken) < at_most and self._due:
                 unit = self._due[0]
                 if not unit.closed and (unit.due or 0.0) > now:
@@ -352,32 +383,48 @@ class RagaliqSpanProcessor(SpanProcessor):
         """Read every unit that has ended, without grace."""
         with self._reading:
             for unit in self._take_due(math.inf):
-                contextvars.Context().run(self._read, unit)
+                self._read(unit)
 
-    def _read(self, unit: Unit) -> None:
+    def _read(self, unit: _Unit) -> None:
         """Make cases of a unit's spans, and end its ticket; never raises."""
+        # The context here is that of whatever request asked for it.
+        contextvars.Context().run(self._read_now, unit)
+
+    def _read_now(self, unit: _Unit) -> None:
         ticket = unit.ticket
         if ticket is None:
             return
         try:
-            found = cases_of_trace(map(trace_span, unit.spans), attribute_names=self._names)
+            spans = [_trace_span(copy) for copy in unit.spans]
+            found = cases_of_trace(spans, attribute_names=self._names)
             for case, its_ticket in self._tickets(found, ticket, unit):
-                _submit(case, its_ticket, unit)
+                if case.draft is None:
+                    its_ticket.discard(case.reason)
+                elif unit.open and not _was_said(case.draft.response, spans):
+                    # The run is over and a step of it is not: the answer is only its beginning.
+                    its_ticket.discard("truncated")
+                else:
+                    flags = {} if unit.is_sampled else {"trace_flags": 0}
+                    its_ticket.submit(
+                        case.draft,
+                        target=case.target.model_copy(update=flags),
+                        session_id=case.session_id,
+                        response_id=case.response_id,
+                        ended_at=case.ended_at,
+                    )
             ticket.withdraw()  # it was not a run after all; does nothing where it has ended
         except Exception as error:  # noqa: BLE001 - on the monitor's thread, or the application's
             logger.debug("a run could not be read: %s", type(error).__name__)
             ticket.discard("internal_error")
 
     def _tickets(
-        self, found: Sequence[TracedCase], ticket: OpenRun, unit: Unit
+        self, found: Sequence[TracedCase], ticket: OpenRun, unit: _Unit
     ) -> Iterator[tuple[TracedCase, OpenRun]]:
         """Each case with a ticket: the unit's own for one, new ones for the others."""
-        top = f"{unit.top:016x}"
-        own = next(
-            (case for case in found if case.target.span_id == top), found[0] if found else None
-        )
+        top = f"{unit.key:016x}"
+        own = next((case for case in found if case.target.span_id == top), None)
         for case in found:
-            if case is own:
+            if case is (own or found[0]):
                 yield case, ticket
                 continue
             # Sampling goes by the current trace.
@@ -394,7 +441,7 @@ class RagaliqSpanProcessor(SpanProcessor):
     # --- its ends -----------------------------------------------------------------------------
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Hand over every run that has ended, without grace, and wait for the scores.
+        """Read every run that has ended, without grace, and wait for the scores.
 
         Returns:
             Whether all were scored in time; False at once when called from `on_result`.
@@ -402,7 +449,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         return self._monitor.flush(timeout_millis / 1000)
 
     def shutdown(self) -> None:
-        """Hand over every run that has ended and give up the others, counted `shutdown`.
+        """Read every run that has ended and give up the others, counted `shutdown`.
 
         The monitor goes on: closing it is the application's.
         """
@@ -410,66 +457,259 @@ class RagaliqSpanProcessor(SpanProcessor):
         self.hand_over_ended()
         self._runs.give_up("shutdown")
 
-    def flush_at_exit(self) -> None:
-        """Hand over what has ended; called when the main thread has ended."""
-        self.hand_over_ended()
-
-    def close_at_exit(self) -> None:
-        """Do so once more, and give up the rest; called when the interpreter ends."""
-        self.shutdown()
-
-    def give_up_at_exit(self) -> None:
-        """As `close_at_exit`; called when the user does not want to wait."""
-        self.shutdown()
-
-    def restart_after_fork(self) -> None:
-        """Forget everything, in a forked child: what was running runs in the parent."""
-        self._kept, self._due, self._wakes_at = Kept(), deque(), None
-        self._reading = threading.RLock()
-
-
-def _submit(case: TracedCase, ticket: OpenRun, unit: Unit) -> None:
-    if case.draft is None:
-        ticket.discard(case.reason)
-    elif unit.open and not _was_said(case.draft.response, unit):
-        # The run is over and a step of it is not: what there is of the answer is its beginning.
-        ticket.discard("truncated")
-    else:
-        target = case.target
-        if not unit.is_sampled:
-            target = target.model_copy(update={"trace_flags": 0})
-        ticket.submit(
-            case.draft,
-            target=target,
-            session_id=case.session_id,
-            response_id=case.response_id,
-            ended_at=case.ended_at,
-        )
-
-
-def _was_said(answer: str, unit: Unit) -> bool:
-    """Whether a model that came to its end gave the answer, while another was given up."""
-    steps = map(step_of, map(trace_span, unit.spans))
-    return any(step.kind is Kind.LLM and step.reply == answer for step in steps)
-
-
-def _require(monitor: object, roots: object, attribute_names: object) -> None:
-    if not isinstance(monitor, Monitor):
-        raise ConfigurationError(
-            f"RagaliqSpanProcessor needs a Monitor, got {type(monitor).__name__}: "
-            "RagaliqSpanProcessor(Monitor(judge=...))"
-        )
-    if isinstance(roots, str) or not isinstance(roots, Collection):
-        raise ConfigurationError(
-            f"RagaliqSpanProcessor: roots must be a list of span names, got {roots!r}"
-        )
-    if not isinstance(attribute_names, AttributeNames):
-        raise ConfigurationError(
-            "RagaliqSpanProcessor: attribute_names must be an AttributeNames, got "
-            f"{type(attribute_names).__name__}"
-        )
+    # As `watch_process` calls them: when the main thread has ended, when the interpreter ends, and
+    # when the user does not want to wait.
+    flush_at_exit = hand_over_ended
+    close_at_exit = shutdown
+    give_up_at_exit = shutdown
 
 
 def _is_local(parent: SpanContext | None) -> bool:
     """Whether a span is inside another of this process."""
     return parent is not None and not parent.is_remote
+
+
+def _was_said(answer: str, spans: Sequence[TraceSpan]) -> bool:
+    """Whether a model that came to its end gave the answer, while another was given up."""
+    return any(step.kind is Kind.LLM and step.reply == answer for step in map(step_of, spans))
+
+
+class _Unit:
+    """A run in progress, or the steps that an application takes in one trace without a chain.
+
+    What the registry asks of it: `key`, `started`, `closed`, `steps`, `size`, `discard`.
+
+    Attributes:
+        ticket: What it was begun with; None for one that is only followed in order to skip the
+            spans below it.
+        key: Id of its first span.
+        trace_id: The trace it is in.
+        is_sampled: Whether the application's tracer keeps its spans.
+        start_ns: When its first span began.
+        steps: The spans that belong to it.
+        open: Those of language model work that have not ended.
+        spans: Copies of those that have.
+        size: Bytes the copies take.
+        due: Seconds on the monotonic clock when it is to be read; None while it goes on.
+    """
+
+    __slots__ = (
+        *("closed", "due", "is_sampled", "key", "open", "processor", "size", "spans"),
+        *("start_ns", "started", "steps", "ticket", "trace_id"),
+    )
+
+    def __init__(
+        self,
+        processor: RagaliqSpanProcessor,
+        ticket: OpenRun | None,
+        context: SpanContext,
+        *,
+        start_ns: int,
+    ) -> None:
+        self.processor = processor
+        self.ticket = ticket
+        self.key: Hashable = context.span_id  # a number
+        self.trace_id = context.trace_id
+        self.is_sampled = context.trace_flags.sampled
+        self.started = time.monotonic()
+        self.start_ns = start_ns
+        self.steps: set[int] = {context.span_id}
+        self.open: set[int] = {context.span_id}
+        self.spans: list[_Copied] = []
+        self.size = 0
+        self.due: float | None = None
+        self.closed = False
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether it waits for the end of the request around it."""
+        return self.processor._loose.get(self.trace_id) is self
+
+    def discard(self, reason: str) -> None:
+        """It was given up."""
+        self.processor._release(self)
+        if self.ticket is not None:
+            self.ticket.discard(reason)
+
+
+# --- what a span is -------------------------------------------------------------------------------
+#
+# Several instrumentations say that only when it ends: OpenInference's for LangChain and LlamaIndex,
+# and OpenLLMetry's, set every attribute last. At the start their names have to do.
+
+_SCOPES = (
+    "openinference.",
+    "opentelemetry.instrumentation.genai.",
+    "opentelemetry.instrumentation.langchain",
+    "opentelemetry.instrumentation.llamaindex",
+    "traceloop.",
+    # OpenLLMetry's of vector stores, whose spans have nothing else to tell them from a database's.
+    "opentelemetry.instrumentation.chromadb",
+    "opentelemetry.instrumentation.lancedb",
+    "opentelemetry.instrumentation.marqo",
+    "opentelemetry.instrumentation.milvus",
+    "opentelemetry.instrumentation.pinecone",
+    "opentelemetry.instrumentation.qdrant",
+    "opentelemetry.instrumentation.weaviate",
+)
+_MOST_NAMES = 1000
+
+
+class _Part(Enum):
+    """What a span may be where no span of a run is above it."""
+
+    RUN = "a run's first"
+    STEP = "a step that the application takes itself, without a chain"
+    UNKNOWN = "one of these; its end will tell"
+    EVALUATION = "somebody's evaluation, whose models are not the application's"
+    NONE = "nothing that concerns a run"
+
+
+_PARTS = {
+    Kind.CHAIN: _Part.RUN,
+    Kind.AGENT: _Part.RUN,
+    Kind.EVALUATOR: _Part.EVALUATION,
+    Kind.RETRIEVER: _Part.STEP,
+    Kind.RERANKER: _Part.STEP,
+    Kind.LLM: _Part.STEP,
+    Kind.TOOL: _Part.STEP,
+    Kind.PROMPT: _Part.STEP,
+}
+
+
+class _Recognition:
+    """Knows spans by their instrumentation, their first attributes and their names.
+
+    Args:
+        roots: Names of spans that are a run's first, whatever else is known of them.
+    """
+
+    def __init__(self, roots: Collection[str]) -> None:
+        self.roots = frozenset(roots)
+        self._scopes: dict[str, bool] = {}
+        # Spans that said only at their end what they are, known from the second one on.
+        self._learned: set[tuple[str, str]] = set()
+
+    def at_start(self, span: ReadableSpan) -> _Part:
+        """What a span that has just started may be."""
+        if span.name in self.roots:
+            return _Part.RUN
+        scope = _scope_of(span)
+        if scope == OWN_SCOPE:
+            return _Part.EVALUATION
+        attributes = span.attributes
+        if attributes and not MARKS.isdisjoint(attributes):
+            return _PARTS.get(kind_of(attributes), _Part.NONE)
+        known = self._scopes.get(scope)
+        if known is None:
+            known = scope.startswith(_SCOPES)
+            if len(self._scopes) < _MOST_NAMES:
+                self._scopes[scope] = known
+        is_known = known or (scope, span.name) in self._learned
+        return _Part.UNKNOWN if is_known else _Part.NONE
+
+    def learn(self, span: ReadableSpan) -> None:
+        """Look at a span that has ended and was not recognised."""
+        attributes = span.attributes
+        if not attributes or MARKS.isdisjoint(attributes) or len(self._learned) >= _MOST_NAMES:
+            return
+        if _PARTS.get(kind_of(attributes)) in {_Part.RUN, _Part.STEP}:
+            self._learned.add((_scope_of(span), span.name))
+
+    def is_run(self, copy: _Copied) -> bool:
+        """Whether a finished span with no run above it is a run of its own."""
+        if copy.name in self.roots:
+            return True
+        attributes = copy.attributes
+        if MARKS.isdisjoint(attributes) or _PARTS.get(kind_of(attributes)) is not _Part.RUN:
+            return False
+        is_llama_index = copy.scope == LLAMA_INDEX_SCOPE
+        return not is_llama_index or not is_plumbing(Step(span=_trace_span(copy), kind=Kind.CHAIN))
+
+
+def _scope_of(span: ReadableSpan) -> str:
+    """The name of the instrumentation that made a span."""
+    scope = span.instrumentation_scope
+    return "" if scope is None else scope.name
+
+
+# --- what is kept of it ---------------------------------------------------------------------------
+
+_OVERHEAD = 600
+"""Bytes of a copy without its texts, about."""
+_KINDS = {kind: kind.name.lower() for kind in SpanKind}
+
+
+class _Copied(NamedTuple):
+    """A finished span as plain data, without a reference to anything of the SDK's.
+
+    Formatting ids and building a `TraceSpan` takes longer than the copy, so the request path leaves
+    it: ids are numbers here.
+    """
+
+    trace_id: int
+    span_id: int
+    parent_id: int | None
+    name: str
+    kind: str
+    start_ns: int
+    end_ns: int
+    is_error: bool
+    attributes: Mapping[str, object]
+    events: tuple[SpanEvent, ...]
+    scope: str
+    dropped_attributes: int
+
+
+def _copied(
+    span: ReadableSpan, context: SpanContext, wanted: Collection[str]
+) -> tuple[_Copied, int]:
+    """A copy of a finished span, and the bytes that it takes, about.
+
+    Args:
+        span: The span.
+        context: Its own.
+        wanted: Attributes that are looked for on spans of any kind.
+    """
+    held = span.attributes or {}
+    if MARKS.isdisjoint(held):
+        attributes: dict[str, object] = {name: held[name] for name in wanted if name in held}
+    else:
+        attributes = held.copy()  # type: ignore[attr-defined]  # a proxy has it: one step in C
+    parent = span.parent
+    events = tuple(
+        SpanEvent(name=e.name, time_ns=e.timestamp or 0, attributes=dict(e.attributes or {}))
+        for e in span.events
+    )
+    size = _OVERHEAD
+    for value in attributes.values():
+        size += getsizeof(value)
+    for event in events:
+        size += sum(map(getsizeof, event.attributes.values()), _OVERHEAD)
+    copy = _Copied(
+        context.trace_id,
+        context.span_id,
+        None if parent is None else parent.span_id,
+        span.name,
+        _KINDS[span.kind],
+        span.start_time or 0,
+        span.end_time or 0,
+        span.status.status_code is StatusCode.ERROR,
+        attributes,
+        events,
+        _scope_of(span),
+        span.dropped_attributes,
+    )
+    return copy, size
+
+
+def _trace_span(copy: _Copied) -> TraceSpan:
+    parent = copy.parent_id
+    return TraceSpan(
+        **copy._asdict()
+        | {
+            "trace_id": f"{copy.trace_id:032x}",
+            "span_id": f"{copy.span_id:016x}",
+            "parent_id": None if parent is None else f"{parent:016x}",
+        }
+    )
