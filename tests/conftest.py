@@ -25,6 +25,11 @@ settings.register_profile(
 )
 settings.load_profile("ragaliq")
 
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process
+# that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
