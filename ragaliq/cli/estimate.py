@@ -11,6 +11,7 @@ from ragaliq.cli.evaluate import show_skipped_runs
 from ragaliq.cli.options import (
     BaseUrl,
     Data,
+    Encoding,
     Fields,
     Judge,
     Metrics,
@@ -44,10 +45,11 @@ def estimate(
     strategy: Strategy = None,
     field: Fields = None,
     skip_bad_rows: SkipBadRows = False,
+    encoding: Encoding = None,
 ) -> None:
     """Say what `evaluate` would cost; no judge is called."""
     scoring = policy_of(policy)
-    reader = reader_of(data, field, skip_bad_rows=skip_bad_rows)
+    reader = reader_of(data, field, skip_bad_rows=skip_bad_rows, encoding=encoding)
     # Nothing is asked of it: the price should be known before there is a key, or a store.
     asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
     expected = estimate_cost(

@@ -26,6 +26,7 @@ from ragaliq.cli.console import (
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
+    Encoding,
     Fields,
     Judge,
     Metrics,
@@ -106,6 +107,7 @@ def evaluate(  # noqa: PLR0915 - the command, from top to bottom
     strategy: Strategy = None,
     field: Fields = None,
     skip_bad_rows: SkipBadRows = False,
+    encoding: Encoding = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the results file that is there.")
     ] = False,
@@ -174,7 +176,7 @@ def evaluate(  # noqa: PLR0915 - the command, from top to bottom
     if retry_failed and not resume:
         raise ConfigurationError("--retry-failed goes with --resume")
 
-    reader = reader_of(data, field, skip_bad_rows=skip_bad_rows)
+    reader = reader_of(data, field, skip_bad_rows=skip_bad_rows, encoding=encoding)
     if render is not None:
         return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))
     wanted = Wanted(repeats) if resume else None

@@ -14,6 +14,7 @@ from ragaliq.core.evaluator import Evaluator, judge_calibration
 from ragaliq.core.naming import naming
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
+from ragaliq.datasets.cases import OnError
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
@@ -25,6 +26,7 @@ __all__ = [
     "CalibrationFile",
     "ChosenJudge",
     "Data",
+    "Encoding",
     "Fields",
     "Judge",
     "Metrics",
@@ -106,6 +108,9 @@ Fields = Annotated[
     list[str] | None,
     typer.Option("--field", help="FIELD=NAME: what a field is called in this file; repeatable."),
 ]
+Encoding = Annotated[
+    str | None, typer.Option(help="How the file is written; by default UTF-8, or what it says.")
+]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Skip unreadable rows and count them.")
 ]
@@ -140,7 +145,13 @@ def policy_of(name: PolicyName) -> ScoringPolicy:
     return policy
 
 
-def reader_of(data: Path, fields: Sequence[str] | None, *, skip_bad_rows: bool) -> CaseReader:
+def reader_of(
+    data: Path,
+    fields: Sequence[str] | None,
+    *,
+    skip_bad_rows: bool,
+    encoding: str | None = None,
+) -> CaseReader:
     """The cases of a file.
 
     Raises:
@@ -158,7 +169,8 @@ def reader_of(data: Path, fields: Sequence[str] | None, *, skip_bad_rows: bool) 
                 "when they are called context_1, context_2 and so on"
             )
         named[field.strip()] = name.strip()
-    return read_cases(data, fields=named, on_error="skip" if skip_bad_rows else "raise")
+    on_error: OnError = "skip" if skip_bad_rows else "raise"
+    return read_cases(data, fields=named, on_error=on_error, encoding=encoding)
 
 
 _NAMES = ("local", "claude", "openai", "entailment")

@@ -1,7 +1,7 @@
 """Which results of an earlier run still speak of the cases that are there now.
 
 Ids alone do not say so: a row is corrected and keeps its id, and rows without ids are known by
-their line, which moves. A case is the same only if what was judged of it is the same.
+their row, which moves. A case is the same only if what was judged of it is the same.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Wanted:
         file.rewrite(now)
         gone = len(stale.keys() - moves.keys() - replaced)
         _say(self._cases(replaced - set(moves.values())), "case", "changed since: evaluated again")
-        _say(self._cases(moves.values()), "case", "under another id or line now: result kept")
+        _say(self._cases(moves.values()), "case", "under another id or row now: result kept")
         _say(gone, "result", f"of cases that are gone: not counted, kept in {file.path}")
 
     def _compare(self, records: Iterable[EvaluationRecord]) -> tuple[dict[str, str], set[str]]:

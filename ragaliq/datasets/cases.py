@@ -27,16 +27,13 @@ __all__ = [
     "OnError",
     "SkippedRow",
     "as_chunks",
-    "as_mapping",
     "as_text",
-    "as_texts",
     "case_of",
     "is_absent",
     "plain_name",
     "recognised",
     "require_known",
 ]
-
 
 # Fields, by the names that the usual tools give them.
 
@@ -77,16 +74,12 @@ tools keep an ideal context beside it.
 
 # LangSmith exports an example as nested inputs and outputs.
 _NESTED = ("inputs", "outputs", "reference_outputs", "reference")
-_NESTED_AS_EXPECTED = ("reference_outputs", "reference")
+_NESTED_AS_EXPECTED = ("reference_outputs.", "reference.")
 _FIELD_OF = {alias: field for field, aliases in FIELDS.items() for alias in aliases}
 
 
 def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> None:
-    """Check a user's own names.
-
-    Args:
-        fields: Field to the name it has.
-        argument: What the user knows them as, for the message.
+    """Check that cases have the fields that a user names; `argument` is for the message.
 
     Raises:
         ConfigurationError: One is for a field that cases do not have.
@@ -103,33 +96,19 @@ def recognised(name: str) -> str | None:
     return _FIELD_OF.get(plain_name(name))
 
 
-def sort_fields(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A row's values by the case's field, and those of no field.
-
-    Args:
-        row: The row.
-        own_names: Field to the name it has in this file; wins over what is recognised.
-
-    Raises:
-        RowError: Two columns claim one field.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    rest: dict[str, Any] = {}
-    owned = {name: field for field, name in own_names.items()}
-    for path, name, value in _values(row.data):
-        field = owned.get(path) or owned.get(name) or _field(path, name, own_names)
-        if field is None or is_absent(value):
-            rest.update({} if is_absent(value) else {path: value})
-        else:
-            found.setdefault(field, {})[path] = value
-    return {field: _only(row, field, values) for field, values in found.items()}, rest
+def plain_name(path: str) -> str:
+    """A column's name as `FIELDS` would write it."""
+    return path.rpartition(".")[2].lower().replace(" ", "_").replace("-", "_")
 
 
-def names_in(row: Row) -> Iterator[str]:
-    """Every name by which a user may speak of a value of the row."""
-    for path, name, _ in _values(row.data):
-        yield path
-        yield name
+def is_absent(value: Any) -> bool:
+    """Whether a row holds nothing there: no value, an empty text, or NaN, as pandas writes it."""
+    # A value may be an array, which `==` would compare item by item.
+    return (
+        value is None
+        or (isinstance(value, str) and not value)
+        or (isinstance(value, float) and math.isnan(value))
+    )
 
 
 def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -143,56 +122,46 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
             yield name, name, value
 
 
-def _field(path: str, name: str, own_names: Mapping[str, str]) -> str | None:
-    field = recognised(name)
-    if field == "response" and path.startswith(tuple(f"{n}." for n in _NESTED_AS_EXPECTED)):
-        field = "expected_answer"
-    # A user who says where a field is means that it is nowhere else.
-    return None if field in own_names else field
-
-
-def _only(row: Row, field: str, values: dict[str, Any]) -> Any:
-    if len(values) == 1:
-        return next(iter(values.values()))
-    if field == "context":
-        return values[min(values, key=lambda path: FIELDS["context"].index(plain_name(path)))]
-    if field == "id":
-        # A LangSmith experiment names the run and the example: only that is the same next time.
-        return values[max(values, key=lambda path: FIELDS["id"].index(plain_name(path)))]
-    if all(value == next(iter(values.values())) for value in values.values()):
-        return next(iter(values.values()))
-    names = " and ".join(repr(path) for path in values)
-    raise fault(
-        row.where,
-        f"{names} both look like the {field}",
-        f"say which with fields={{{field!r}: ...}}",
-    )
-
-
-def plain_name(path: str) -> str:
-    """A column's name as `FIELDS` would write it."""
-    return path.rpartition(".")[2].lower().replace(" ", "_").replace("-", "_")
-
-
-def is_absent(value: Any) -> bool:
-    """Whether a row holds nothing there: no value, an empty text, or NaN.
-
-    pandas writes NaN, which is no JSON, for what is not there.
-    """
-    # A value may be an array, which `==` would compare item by item.
-    return (
-        value is None
-        or (isinstance(value, str) and not value)
-        or (isinstance(value, float) and math.isnan(value))
-    )
+def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A row's values by the case's field, None where there is only a blank, and all others."""
+    found: dict[str, dict[str, Any]] = {}
+    rest: dict[str, Any] = {}
+    owned = {name: field for field, name in own_names.items()}
+    for path, name, value in _values(row.data):
+        field = owned.get(path) or owned.get(name)
+        if field is None:
+            field = recognised(name)
+            if field == "response" and path.startswith(_NESTED_AS_EXPECTED):
+                field = "expected_answer"
+            if field in own_names:  # a user who says where a field is means that it is nowhere else
+                field = None
+        held = rest if field is None else found.setdefault(field, {})
+        if not is_absent(value):
+            held[path] = value
+    values = {}
+    for field, candidates in found.items():
+        paths = list(candidates)
+        if len(paths) > 1 and field == "context":
+            paths.sort(key=lambda path: FIELDS["context"].index(plain_name(path)))
+        elif len(paths) > 1 and field == "id":
+            # A LangSmith experiment names the run and the example: only that stays the same.
+            paths.sort(key=lambda path: -FIELDS["id"].index(plain_name(path)))
+        elif any(candidates[path] != candidates[paths[0]] for path in paths):
+            raise fault(
+                row.where,
+                f"{' and '.join(map(repr, paths))} both look like the {field}",
+                f"say which with fields={{{field!r}: ...}}",
+            )
+        values[field] = candidates[paths[0]] if paths else None
+    return values, rest
 
 
 # Values: texts, lists of texts, chunks.
 
 _TEXT_KEYS = ("text", "page_content", "content", "chunk", "passage")
 _ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
-_QUOTES_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
 _SCORE_KEYS = ("score", "similarity", "relevance_score")
+_QUOTES_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
 
 
 def as_text(value: Any, *, where: str, field: str) -> str:
@@ -211,53 +180,63 @@ def as_text(value: Any, *, where: str, field: str) -> str:
     raise fault(where, f"field {field!r} must be a text, not {_kind(value)}")
 
 
-def as_texts(value: Any, *, where: str, field: str) -> list[str]:
-    """A list of texts; from a table's cell, also written as JSON or as Python writes lists."""
-    items = _items(value)
-    return [as_text(item, where=where, field=f"{field}[{i}]") for i, item in enumerate(items)]
-
-
 def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
     """Context chunks, from texts or from objects with a text, an id, a score, metadata."""
     held = value.tolist() if hasattr(value, "tolist") else value
     # 42 or true is a mistake in the file: as a text, it would be a context that supports nothing.
     if not isinstance(held, str | Mapping | list | tuple):
         raise fault(where, f"field 'context' must be a text or a list of them, not {_kind(held)}")
-    return [_chunk(item, where=where, field=f"context[{i}]") for i, item in enumerate(_items(held))]
+    chunks: list[str | ContextChunk] = []
+    for place, item in enumerate(_items(held)):
+        field = f"context[{place}]"
+        if not isinstance(item, Mapping):
+            chunks.append(as_text(item, where=where, field=field))
+            continue
+        text = next((item[key] for key in _TEXT_KEYS if isinstance(item.get(key), str)), None)
+        if text is None:
+            raise fault(where, f"{field} has no text", f"name it one of {', '.join(_TEXT_KEYS)}")
+        own_id = next((item[key] for key in _ID_KEYS if item.get(key) is not None), None)
+        is_id = own_id is None or (isinstance(own_id, int | str) and not isinstance(own_id, bool))
+        try:
+            score = float(next((item[k] for k in _SCORE_KEYS if item.get(k) is not None), math.nan))
+        except (TypeError, ValueError):
+            score = math.nan
+        metadata = item.get("metadata")
+        chunk = ContextChunk(
+            text=text,
+            id=own_id if is_id else str(own_id),
+            score=score if math.isfinite(score) else None,
+            metadata=dict(metadata) if isinstance(metadata, Mapping) else {},
+        )
+        chunks.append(chunk)
+    return chunks
 
 
-def as_mapping(value: Any, *, where: str, field: str) -> dict[str, Any]:
-    """A JSON object; from a table's cell, also written as text."""
-    if isinstance(value, str):
-        value = _written(value)
-    if isinstance(value, Mapping):
-        return {str(key): held for key, held in value.items()}
-    raise fault(where, f"field {field!r} must be an object, not {_kind(value)}")
+def _texts(value: Any, where: str, field: str) -> list[str]:
+    if value is None:
+        return []
+    items = enumerate(_items(value))
+    return [as_text(item, where=where, field=f"{field}[{place}]") for place, item in items]
 
 
 def _items(value: Any) -> list[Any]:
-    if isinstance(value, str):
-        written = _written(value)
-        return written if isinstance(written, list) else [value]
-    if isinstance(value, list | tuple):
-        return list(value)
     if hasattr(value, "tolist"):  # arrays, as tables hold them
-        held = value.tolist()
-        return held if isinstance(held, list) else [held]
-    return [value]
+        value = value.tolist()
+    elif isinstance(value, str):
+        value = _written(value, value)
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _written(text: str) -> Any:
-    """What a cell holds that was written as JSON or with Python's `str`; else the text itself."""
+def _written(text: str, default: Any) -> Any:
+    """The list or object in a cell, written as JSON or with Python's `str`; else `default`."""
     stripped = text.strip()
-    if not stripped.startswith(("[", "{")):
-        return text
-    for read in (json.loads, _as_python):
-        try:
-            return read(stripped)
-        except (ValueError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
-            continue
-    return text
+    if stripped.startswith(("[", "{")):
+        for read in (json.loads, _as_python):
+            try:
+                return read(stripped)
+            except (ValueError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
+                continue
+    return default
 
 
 def _as_python(text: str) -> Any:
@@ -277,35 +256,6 @@ def _as_python(text: str) -> Any:
     return ast.literal_eval(pieces[0].string + " ".join(spaced))
 
 
-def _chunk(item: Any, *, where: str, field: str) -> str | ContextChunk:
-    if not isinstance(item, Mapping):
-        return as_text(item, where=where, field=field)
-    text = next((item[key] for key in _TEXT_KEYS if isinstance(item.get(key), str)), None)
-    if text is None:
-        raise fault(where, f"{field} has no text", f"name it one of {', '.join(_TEXT_KEYS)}")
-    metadata = item.get("metadata")
-    return ContextChunk(
-        text=text,
-        id=_identifier(next((item[k] for k in _ID_KEYS if item.get(k) is not None), None)),
-        score=_number(next((item[k] for k in _SCORE_KEYS if item.get(k) is not None), None)),
-        metadata=dict(metadata) if isinstance(metadata, Mapping) else {},
-    )
-
-
-def _identifier(value: Any) -> int | str | None:
-    if value is None or (isinstance(value, int | str) and not isinstance(value, bool)):
-        return value
-    return str(value)
-
-
-def _number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _kind(value: Any) -> str:
     if value is None:
         return "empty"
@@ -323,29 +273,47 @@ _MAX_ID = 128
 def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
     """Make a case of a row. What belongs to no field goes into the case's metadata.
 
-    A row without an id is named after its place, so that the same file gives the same ids.
+    A row without an id is called `row` and its number, so that the same file gives the same ids. A
+    blank question or answer is an empty text.
 
     Raises:
         RowError: A field is missing or wrong; the message names it and quotes no text.
     """
-    values, rest = sort_fields(row, own_names)
+    values, rest = _fields_of(row, own_names)
     where = row.where
+
+    def text(field: str, default: str = "") -> str:
+        value = values.get(field)
+        return default if value is None else as_text(value, where=where, field=field)
+
     for needed in ("query", "response"):
         if needed not in values:
             raise fault(where, f"no {needed} was found", _advice(needed, row))
-    case_id = as_text(values.get("id", where), where=where, field="id")
+    case_id = text("id", row.name)
     if len(case_id) > _MAX_ID:
         raise fault(where, f"its id is longer than {_MAX_ID} characters")
+    metadata = values.get("metadata") or {}
+    if isinstance(metadata, str):
+        metadata = _written(metadata, metadata)
+    if not isinstance(metadata, Mapping):
+        raise fault(where, f"field 'metadata' must be an object, not {_kind(metadata)}")
+    facts = _texts(values.get("expected_facts"), where, "expected_facts")
+    expected = values.get("expected_answer")
+    # A list of reference answers is a list of what the answer should hold.
+    if isinstance(expected, list) and len(expected) != 1:
+        facts += _texts(values.pop("expected_answer"), where, "expected_answer")
+    context = values.get("context")
     try:
         return RAGTestCase(
             id=case_id,
-            name=as_text(values.get("name", ""), where=where, field="name"),
-            query=as_text(values["query"], where=where, field="query"),
-            context=as_chunks(values.get("context", []), where=where),
-            response=as_text(values["response"], where=where, field="response"),
-            tags=as_texts(values.get("tags", []), where=where, field="tags"),
-            metadata=_metadata(values, rest, where),
-            **_expected(values, where),
+            name=text("name"),
+            query=text("query"),
+            context=[] if context is None else as_chunks(context, where=where),
+            response=text("response"),
+            expected_answer=text("expected_answer") or None,
+            expected_facts=facts,
+            tags=_texts(values.get("tags"), where, "tags"),
+            metadata=rest | {str(key): value for key, value in metadata.items()},
         )
     except ValidationError as error:
         problem = error.errors()[0]
@@ -353,29 +321,10 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
         raise fault(where, f"{place}: {problem['msg']}") from None
 
 
-def _expected(values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    facts = as_texts(values.get("expected_facts", []), where=where, field="expected_facts")
-    answer = values.get("expected_answer")
-    # A list of reference answers is a list of what should have been said.
-    if isinstance(answer, list) and len(answer) != 1:
-        facts += as_texts(answer, where=where, field="expected_answer")
-        answer = None
-    if answer is not None:
-        answer = as_text(answer, where=where, field="expected_answer")
-    return {"expected_answer": answer, "expected_facts": facts}
-
-
-def _metadata(values: Mapping[str, Any], rest: dict[str, Any], where: str) -> dict[str, Any]:
-    held = values.get("metadata")
-    own = as_mapping(held, where=where, field="metadata") if held is not None else {}
-    return rest | own
-
-
 def _advice(field: str, row: Row) -> str:
-    known = ", ".join(FIELDS[field])
     advice = (
-        f"name it one of {known}, or say what it is called with fields={{{field!r}: ...}} "
-        f"(on the command line --field {field}=...)"
+        f"name it one of {', '.join(FIELDS[field])}, or say what it is called with "
+        f"fields={{{field!r}: ...}} (on the command line --field {field}=...)"
     )
     # A table without a header would be quoted here: names are shown where some are known.
     if any(recognised(str(name)) for name in row.data):
@@ -395,7 +344,7 @@ _NAME = 40
 
 @dataclass(frozen=True)
 class SkippedRow:
-    """A row that was left out: where it is and what is wrong, without any of its text."""
+    """A row that was skipped: where it is and what is wrong, without any of its text."""
 
     where: str
     problem: str
@@ -406,7 +355,7 @@ class CaseReader:
 
     Attributes:
         path: The file.
-        skipped: Rows left out by the last reading; with `on_error="skip"` only.
+        skipped: Rows skipped by the last reading; with `on_error="skip"` only.
         skipped_rows: The first 100 of them.
         columns: The names in the rows of the last reading, the first 100 there are.
     """
@@ -418,12 +367,13 @@ class CaseReader:
         file_format: Format | None,
         fields: Mapping[str, str],
         on_error: OnError,
+        encoding: str | None = None,
     ) -> None:
         self.path = path
         self.skipped = 0
         self.skipped_rows: list[SkippedRow] = []
         self.columns: dict[str, None] = {}
-        self._format = file_format
+        self._format, self._encoding = file_format, encoding
         self._fields = dict(fields)
         self._on_error = on_error
 
@@ -431,15 +381,27 @@ class CaseReader:
         self.skipped, self.skipped_rows, self.columns = 0, [], {}
         seen: dict[bytes, str] = {}
         unseen = set(self._fields.values())
-        empty = True
+        is_empty = True
         for row in self._rows():
-            empty = False
-            if isinstance(row, Row):
-                self._note_columns(row, unseen)
-            case = self._case(row, seen)
-            if case is not None:
+            is_empty = False
+            try:
+                if isinstance(row, RowError):
+                    raise row
+                if unseen:
+                    unseen.difference_update(*(names[:2] for names in _values(row.data)))
+                # Two rows with the same keys are the rule; rows may have any keys, though.
+                if row.data.keys() - self.columns.keys() and len(self.columns) < _REMEMBERED:
+                    names = (str(name)[:_NAME] for name in row.data)
+                    self.columns.update(dict.fromkeys(itertools.islice(names, _REMEMBERED)))
+                case = case_of(row, self._fields)
+                require_new(case.id, row.where, seen)
+            except RowError as error:
+                if self._on_error == "raise":
+                    raise DatasetError(f"{self.path}, {error}") from None
+                self._skip(error)
+            else:
                 yield case
-        if empty:
+        if is_empty:
             raise DatasetError(f"{self.path}: there are no rows in it")
         for field, name in self._fields.items():
             if name in unseen:
@@ -458,46 +420,30 @@ class CaseReader:
         more = len(self.columns) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
 
-    def _note_columns(self, row: Row, unseen: set[str]) -> None:
-        """Remember what columns there are, and cross off those the user spoke of."""
-        if unseen:
-            unseen.difference_update(names_in(row))
-        # Two rows with the same keys are the rule; rows may have any keys, though.
-        if row.data.keys() - self.columns.keys() and len(self.columns) < _REMEMBERED:
-            names = (str(name)[:_NAME] for name in row.data)
-            self.columns.update(dict.fromkeys(itertools.islice(names, _REMEMBERED)))
-
     def _rows(self) -> Iterator[Row | RowError]:
         try:
-            yield from rows_of(self.path, self._format or format_of(self.path))
+            file_format = self._format or format_of(self.path)
+            yield from rows_of(self.path, file_format, encoding=self._encoding)
         except DatasetError as error:
             raise DatasetError(f"{self.path}: {error}") from None
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
-
-    def _case(self, row: Row | RowError, seen: dict[bytes, str]) -> RAGTestCase | None:
-        try:
-            if isinstance(row, RowError):
-                raise row
-            case = case_of(row, self._fields)
-            self._require_new(case.id, row.where, seen)
-        except RowError as error:
-            if self._on_error == "raise":
-                raise DatasetError(f"{self.path}, {error}") from None
-            self._skip(error)
-            return None
-        return case
-
-    @staticmethod
-    def _require_new(case_id: str, where: str, seen: dict[bytes, str]) -> None:
-        # Eight bytes an id and not the id itself: a file may have many millions of them.
-        key = blake2b(case_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        if key in seen:
-            raise fault(where, f"its id is also that of {seen[key]}", "give each case its own id")
-        seen[key] = where
 
     def _skip(self, error: RowError) -> None:
         self.skipped += 1
         if len(self.skipped_rows) < _REMEMBERED:
             where, _, problem = str(error).partition(": ")
             self.skipped_rows.append(SkippedRow(where, problem))
+
+
+def require_new(case_id: str, where: str, seen: dict[bytes, str]) -> None:
+    """Refuse a second case of one id.
+
+    Raises:
+        RowError: `seen`, which takes it in, has it already.
+    """
+    # Eight bytes an id and not the id itself: a file may have many millions of them.
+    key = blake2b(case_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    if key in seen:
+        raise fault(where, f"its id is also that of {seen[key]}", "give each case its own id")
+    seen[key] = where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -111,45 +111,37 @@ def read_labelled_claims(
 
 
 def _claim(row: Row) -> LabelledClaim:
-    values, where = _fields(row), row.where
+    held = {str(name).strip().lower(): value for name, value in row.data.items()}
+    values: dict[str, Any] = {}
+    for field, names in LABEL_FIELDS.items():
+        found = [held[name] for name in names if held.get(name) is not None]
+        if found:
+            values[field] = found[0]
+    where = row.where
     for needed in ("claim", "context", "label"):
         if needed not in values:
-            names = ", ".join(LABEL_FIELDS[needed])
-            raise fault(where, f"no {needed} was found", f"name it one of {names}")
-    claim = as_text(values["claim"], where=where, field="claim")
-    if not claim.strip():
+            names_of = ", ".join(LABEL_FIELDS[needed])
+            raise fault(where, f"no {needed} was found", f"name it one of {names_of}")
+    texts = {
+        field: as_text(values.get(field, default), where=where, field=field)
+        for field, default in (("claim", ""), ("id", row.name), ("question", ""), ("group", ""))
+    }
+    if not texts["claim"].strip():
         raise fault(where, "field 'claim' is empty")
-    chunks = as_chunks(values["context"], where=where)
-    is_supported, verdict = _label(values["label"], where)
-    return LabelledClaim(
-        id=as_text(values.get("id", where), where=where, field="id"),
-        claim=claim,
-        context=tuple(chunk if isinstance(chunk, str) else chunk.text for chunk in chunks),
-        is_supported=is_supported,
-        verdict=verdict,
-        question=as_text(values.get("question", ""), where=where, field="question"),
-        group=as_text(values.get("group", ""), where=where, field="group"),
-    )
-
-
-def _fields(row: Row) -> dict[str, Any]:
-    held: Mapping[str, Any] = {
-        str(name).strip().lower(): value for name, value in row.data.items() if value is not None
-    }
-    return {
-        field: next(held[name] for name in names if name in held)
-        for field, names in LABEL_FIELDS.items()
-        if any(name in held for name in names)
-    }
-
-
-def _label(value: Any, where: str) -> tuple[bool, Verdict | None]:
-    # 1.0 is what a table makes of 1 when a cell of its column is empty.
-    told = int(value) if isinstance(value, bool | float) and value in (0, 1) else value
-    known = _LABELS.get(str(told).strip().lower().replace(" ", "_"))
+    label = values["label"]
+    if isinstance(label, bool | float) and label in (0, 1):
+        label = int(label)  # 1.0 is what a table makes of 1 when a cell of its column is empty
+    known = _LABELS.get(str(label).strip().lower().replace(" ", "_"))
     if known is None:
         raise fault(
             where,
             "field 'label' is none of 1, 0, true, false, SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO",
         )
-    return known
+    chunks = as_chunks(values["context"], where=where)
+    is_supported, verdict = known
+    return LabelledClaim(
+        **texts,
+        context=tuple(chunk if isinstance(chunk, str) else chunk.text for chunk in chunks),
+        is_supported=is_supported,
+        verdict=verdict,
+    )

@@ -23,6 +23,7 @@ def read_cases(
     file_format: CaseFormat | None = None,
     fields: Mapping[str, str] | None = None,
     on_error: OnError = "raise",
+    encoding: str | None = None,
 ) -> CaseReader:
     """Read cases from a JSON, JSONL, CSV, TSV, YAML or Parquet file, or from a file of traces.
 
@@ -39,7 +40,8 @@ def read_cases(
         fields: A case's field to the name it has in this file, such as `{"query": "frage"}`; for
             nested values with a dot, `inputs.frage`. In traces, the attribute of a run's first
             span that holds it.
-        on_error: `raise` stops at the first bad row; `skip` leaves it out and counts it.
+        on_error: `raise` stops at the first bad row; `skip` skips and counts it.
+        encoding: Of a file that is text; by default UTF-8, or what a byte order mark says.
 
     Returns:
         An iterable of cases. JSONL, CSV and Parquet are read as they are iterated, in bounded
@@ -63,5 +65,9 @@ def read_cases(
     if file_format == "traces" or (file_format is None and holds_traces(path)):
         return TraceReader(path, fields=fields or {}, on_error=on_error)
     return CaseReader(
-        path, file_format=file_format or format_of(path), fields=fields or {}, on_error=on_error
+        path,
+        file_format=file_format or format_of(path),
+        fields=fields or {},
+        on_error=on_error,
+        encoding=encoding,
     )

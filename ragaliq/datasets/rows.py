@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 import json
 import re
 import zlib
@@ -20,26 +21,24 @@ from ragaliq.errors import ConfigurationError, DatasetError
 __all__ = ["Format", "Row", "RowError", "fault", "format_of", "is_place", "rows_of"]
 
 
-_PLACE = re.compile(r"(line|row|record) \d+")
-
-
 class Row(NamedTuple):
-    """Where a row is and what it holds.
+    """A row: where it is, as the end of "the mistake is in ...", and what it holds.
 
-    `where` completes the sentence "the mistake is in ...": `line 7`, `record 3`.
+    Rows count from 1; the header and blank lines are none. Where the line has another number, the
+    place names both: `row 7 (line 9)`.
     """
 
     where: str
     data: Mapping[str, Any]
 
+    @property
+    def name(self) -> str:
+        """The row as a case without an id is called, such as `row 7`: lines move, rows do not."""
+        return self.where.partition(" (")[0]
+
 
 class RowError(DatasetError):
     """One row is bad; the rows after it can still be read."""
-
-
-def is_place(case_id: str) -> bool:
-    """Whether a case has the name of its place, as cases of rows without an id have."""
-    return _PLACE.fullmatch(case_id) is not None
 
 
 def fault(where: str, problem: str, advice: str = "") -> RowError:
@@ -47,7 +46,16 @@ def fault(where: str, problem: str, advice: str = "") -> RowError:
     return RowError(f"{where}: {problem}" + (f"; {advice}" if advice else ""))
 
 
-# Opening text files: UTF-8 with or without byte order mark.
+def is_place(case_id: str) -> bool:
+    """Whether a case has the name of its row, as cases of rows without an id have."""
+    return re.fullmatch(r"(.+ )?row \d+", case_id) is not None
+
+
+def _place(row: int, line: int) -> str:
+    return f"row {row}" if row == line else f"row {row} (line {line})"
+
+
+# Text files: UTF-8 with or without byte order mark, or what the user says or a mark shows.
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is no row of a data set; reading it might take all memory."""
@@ -58,82 +66,95 @@ MAX_JSON_BYTES = 512 * 1024 * 1024
 MAX_YAML_BYTES = 32 * 1024 * 1024
 """YAML takes minutes and gigabytes at that size."""
 
-_FOREIGN_MARKS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
 }
-
 _NO_TEXT = {
     b"PK\x03\x04": "it is a zip archive or an Excel workbook; save the table as CSV (UTF-8)",
     b"\x1f\x8b": "it is compressed with gzip; end its name in .gz",
     b"PAR1": "it is a Parquet file; end its name in .parquet",
 }
+_ADVICE = "save the file as UTF-8, or name its encoding (--encoding cp1252)"
 
 
 @contextmanager
-def open_binary(path: Path) -> Iterator[BinaryIO]:
-    """The file's bytes after any UTF-8 byte order mark.
+def open_binary(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
+    """The file's bytes, in UTF-8 and without a byte order mark.
 
     Raises:
-        DatasetError: It is written in UTF-16 or UTF-32, is no text, or no valid gzip file.
+        ConfigurationError: There is no such encoding.
+        DatasetError: It is written in another encoding, is no text, or no valid gzip file.
     """
     is_gzip = path.suffix.lower() == ".gz"
     with cast("BinaryIO", gzip.open(path)) if is_gzip else path.open("rb") as file:
         try:
             start = file.read(4)
-            for mark, encoding in _FOREIGN_MARKS.items():
-                if start.startswith(mark):
-                    raise DatasetError(f"it is written in {encoding}; save it as UTF-8")
             for magic, advice in _NO_TEXT.items():
                 if start.startswith(magic):
                     raise DatasetError(advice)
+            marked = (name for mark, name in _MARKS.items() if start.startswith(mark))
+            encoding = encoding or next(marked, None)
             file.seek(3 if start.startswith(codecs.BOM_UTF8) else 0)
-            yield file
+            if encoding is None:
+                yield file
+            else:
+                yield io.BufferedReader(_AsUtf8(file, encoding))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise DatasetError(f"it is no complete gzip file ({error})") from None
 
 
-def decode(data: bytes) -> str:
-    """UTF-8 text.
+class _AsUtf8(io.RawIOBase):
+    """A file in another encoding, read as UTF-8."""
 
-    Raises:
-        DatasetError: It is something else.
-    """
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        try:
+            self._decoder = codecs.getincrementaldecoder(encoding)()
+        except LookupError:
+            raise ConfigurationError(f"there is no encoding {encoding!r}") from None
+        self._file, self._encoding = file, encoding
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data, more = b"", b"-"
+        while more and not data:  # half a character decodes to nothing, which is not the end
+            more = self._file.read(len(buffer) // 4)  # a byte may become three
+            try:
+                data = self._decoder.decode(more, final=not more).encode()
+            except UnicodeError:
+                raise DatasetError(f"it is not written in {self._encoding}") from None
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _decoded(data: bytes, where: str = "") -> str:
+    """UTF-8 text; `where` is its place where it is a line of the file, else the message has it."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DatasetError(
-            f"byte {data[error.start]:#04x} in column {error.start + 1} is not UTF-8; save the "
-            "file as UTF-8"
-        ) from None
+        byte = f"byte {data[error.start]:#04x}"
+        if where:
+            raise fault(
+                where, f"{byte} in column {error.start + 1} is not UTF-8", _ADVICE
+            ) from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DatasetError(f"line {line}: {byte} is not UTF-8; {_ADVICE}") from None
 
 
-def read_text(path: Path, *, at_most: int) -> str:
-    """A whole file's text.
-
-    Args:
-        path: The file.
-        at_most: Bytes, after any decompression: a small archive may hold a very large file.
-
-    Raises:
-        DatasetError: It is larger, or not UTF-8; the message names the line.
-    """
-    with open_binary(path) as file:
+def _whole(path: Path, encoding: str | None, *, at_most: int) -> str:
+    # `at_most` counts after any decompression: a small archive may hold a very large file.
+    with open_binary(path, encoding) as file:
         data = file.read(at_most + 1)
     if len(data) > at_most:
         raise DatasetError(
             f"it is larger than {at_most} bytes, and this format is read as a whole; write it as "
             "JSON Lines (.jsonl), which is read line by line"
         )
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DatasetError(
-            f"line {line}: byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8"
-        ) from None
+    return _decoded(data)
 
 
 # Comma, semicolon or tab separated values with a header.
@@ -143,7 +164,7 @@ _NUMBERED = re.compile(
 )
 
 
-def csv_rows(path: Path) -> Iterator[Row | RowError]:
+def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
     """The rows of a file; columns such as `context_1`, `context_2` make one list.
 
     Raises:
@@ -151,17 +172,22 @@ def csv_rows(path: Path) -> Iterator[Row | RowError]:
     """
     # The module's own limit, 128 KiB, is shorter than some contexts.
     csv.field_size_limit(MAX_LINE_BYTES)
-    with open_binary(path) as file:
+    with open_binary(path, encoding) as file:
         lines = _lines(file)
         first = next(lines, "")
-        table = csv.reader(
-            chain([first] if first else [], lines), delimiter=_delimiter(first, path), strict=True
-        )
+        is_tsv = ".tsv" in [suffix.lower() for suffix in path.suffixes]
+        delimiter = "\t" if is_tsv else max(",;\t", key=first.count)
+        table = csv.reader(chain([first] if first else [], lines), delimiter=delimiter, strict=True)
+        number = 0
         try:
-            header = _header(next(table, []))
+            header = [cell.strip() for cell in next(table, [])]
+            if header and not any(header):
+                raise DatasetError("line 1: the header is empty; name the columns there")
+            _require_distinct([name for name in header if name], "line 1: ")
             for cells in table:
                 if any(cell.strip() for cell in cells):
-                    yield _row(header, cells, f"line {table.line_num}")
+                    number += 1
+                    yield _csv_row(header, cells, _place(number, table.line_num))
         except csv.Error as error:
             raise DatasetError(
                 f"line {table.line_num}: it is not CSV: {error}; quote cells that hold line "
@@ -174,30 +200,18 @@ def _lines(file: BinaryIO) -> Iterator[str]:
     while line := file.readline(MAX_LINE_BYTES):
         number += 1
         try:
-            yield decode(line)
-        except DatasetError as error:
-            raise DatasetError(f"line {number}: {error} (in Excel: CSV UTF-8)") from None
+            yield _decoded(line, f"line {number}")
+        except RowError as error:  # what follows in the table has no known place
+            raise DatasetError(f"{error} (in Excel: CSV UTF-8)") from None
 
 
-def _delimiter(header: str, path: Path) -> str:
-    if ".tsv" in [suffix.lower() for suffix in path.suffixes]:
-        return "\t"
-    return max(",;\t", key=header.count)
+def _require_distinct(names: Sequence[str], where: str = "") -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DatasetError(f"{where}two columns are called {name[:40]!r}; rename one")
 
 
-def _header(cells: Sequence[str]) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    if not any(names):
-        if cells:
-            raise DatasetError("line 1: the header is empty; name the columns there")
-        return []
-    twice = sorted(name for name, count in Counter(names).items() if name and count > 1)
-    if twice:
-        raise DatasetError(f"line 1: two columns are called {twice[0][:40]!r}; rename one")
-    return names
-
-
-def _row(header: Sequence[str], cells: Sequence[str], where: str) -> Row | RowError:
+def _csv_row(header: Sequence[str], cells: Sequence[str], where: str) -> Row | RowError:
     if len(cells) != len(header):
         return fault(
             where,
@@ -209,33 +223,30 @@ def _row(header: Sequence[str], cells: Sequence[str], where: str) -> Row | RowEr
     data: dict[str, Any] = {}
     for name, cell in zip(header, cells, strict=True):
         numbered = _NUMBERED.match(name)
-        if not numbered:
+        if numbered is None:
             data[name] = cell
         elif cell.strip():
-            data.setdefault(numbered[1].lower().rstrip("s") + "s", []).append(cell)
-    _join_numbered(data)
+            together = numbered[1].lower().rstrip("s") + "s"
+            if together not in data or isinstance(data[together], str):
+                # pandas names columns of one name `context`, `context.1`, `context.2`.
+                alone = next((n for n in data if n.lower().rstrip("s") + "s" == together), "")
+                before = data.pop(alone, "")
+                data[together] = [before] if before.strip() else []
+            data[together].append(cell)
     data.pop("", None)
     return Row(where, data)
-
-
-def _join_numbered(data: dict[str, Any]) -> None:
-    """Put `context` before `context.1`, `context.2`: so pandas names columns of one name."""
-    for name in [key for key, cell in data.items() if isinstance(cell, str) and cell.strip()]:
-        numbered = data.get(name.lower().rstrip("s") + "s")
-        if isinstance(numbered, list):
-            numbered.insert(0, data.pop(name))
 
 
 # JSON: a list of objects, alone or as the one list in an object.
 
 
-def json_rows(path: Path) -> Iterator[Row | RowError]:
+def json_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
     """The rows of a file.
 
     Raises:
         DatasetError: It is not JSON, or holds no list of objects.
     """
-    text = read_text(path, at_most=MAX_JSON_BYTES)
+    text = _whole(path, encoding, at_most=MAX_JSON_BYTES)
     if not text.strip():
         return
     try:
@@ -292,7 +303,7 @@ def rows_in(value: Any) -> Iterator[Row | RowError]:
     if not isinstance(value, list):
         raise DatasetError(f"the file holds a {type(value).__name__}, not a list of objects")
     for number, item in enumerate(value, start=1):
-        where = f"record {number}"
+        where = f"row {number}"
         if isinstance(item, dict):
             yield Row(where, item)
         else:
@@ -306,34 +317,34 @@ def _is_table(value: Any) -> bool:
 # JSON Lines: an object a line.
 
 
-def jsonl_rows(path: Path) -> Iterator[Row | RowError]:
+def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
     """The rows of a file; blank lines are passed over."""
-    with open_binary(path) as file:
-        number = 0
+    with open_binary(path, encoding) as file:
+        line_number = number = 0
         while line := file.readline(MAX_LINE_BYTES):
+            line_number += 1
+            if not line.strip():
+                continue
             number += 1
+            where = _place(number, line_number)
             if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-                _pass_over(file)
-                yield fault(f"line {number}", f"it is longer than {MAX_LINE_BYTES} bytes")
-            elif line.strip():
-                yield _row_of_line(line, f"line {number}")
-
-
-def _pass_over(file: BinaryIO) -> None:
-    while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-        pass
-
-
-def _row_of_line(line: bytes, where: str) -> Row | RowError:
-    try:
-        value = parse_json(decode(line))
-    except json.JSONDecodeError as error:
-        return fault(where, f"it is not JSON: {error.msg} in column {error.colno}")
-    except DatasetError as error:
-        return fault(where, str(error))
-    if not isinstance(value, dict):
-        return fault(where, f"it holds a {type(value).__name__}, not an object")
-    return Row(where, value)
+                while (more := file.readline(MAX_LINE_BYTES)) and not more.endswith(b"\n"):
+                    pass
+                yield fault(where, f"it is longer than {MAX_LINE_BYTES} bytes")
+                continue
+            try:
+                value = parse_json(_decoded(line, where))
+            except json.JSONDecodeError as error:
+                yield fault(where, f"it is not JSON: {error.msg} in column {error.colno}")
+            except RowError as error:
+                yield error
+            except DatasetError as error:
+                yield fault(where, str(error))
+            else:
+                if isinstance(value, dict):
+                    yield Row(where, value)
+                else:
+                    yield fault(where, f"it holds a {type(value).__name__}, not an object")
 
 
 # Parquet tables, read batch by batch.
@@ -341,7 +352,7 @@ def _row_of_line(line: bytes, where: str) -> Row | RowError:
 _BATCH_ROWS = 1024
 
 
-def parquet_rows(path: Path) -> Iterator[Row | RowError]:
+def parquet_rows(path: Path, _: str | None) -> Iterator[Row | RowError]:
     """The rows of a table.
 
     Raises:
@@ -374,28 +385,17 @@ def parquet_rows(path: Path) -> Iterator[Row | RowError]:
         ) from None
 
 
-def _require_distinct(names: Sequence[str]) -> None:
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise DatasetError(f"two columns are called {name[:40]!r}; rename one")
-
-
 # YAML: a list of mappings, read without tags and without aliases.
 
 
-def yaml_rows(path: Path) -> Iterator[Row | RowError]:
+def yaml_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
     """The rows of a file.
 
     Raises:
         ConfigurationError: PyYAML is not installed.
         DatasetError: It is not plain YAML, or holds no list of mappings.
     """
-    value = _load(read_text(path, at_most=MAX_YAML_BYTES))
-    if value is not None:
-        yield from rows_in(value)
-
-
-def _load(text: str) -> Any:
+    text = _whole(path, encoding, at_most=MAX_YAML_BYTES)
     try:
         import yaml
     except ImportError:
@@ -420,19 +420,19 @@ def _load(text: str) -> Any:
             return super().construct_mapping(node, deep=deep)
 
     try:
-        return yaml.load(text, Loader=PlainLoader)  # noqa: S506 - a safe loader
+        value = yaml.load(text, Loader=PlainLoader)  # noqa: S506 - a safe loader
     except yaml.MarkedYAMLError as error:
-        what = "tags (!name) are not read" if _is_tag(error) else error.problem or "it is broken"
+        what = error.problem or "it is broken"
+        if "could not determine a constructor" in what:
+            what = "tags (!name) are not read"
         raise _problem(error.problem_mark, what) from None
     except (yaml.YAMLError, ValueError) as error:
         reason = getattr(error, "reason", "a value cannot be read")
         raise DatasetError(f"it is not YAML: {reason}") from None
     except RecursionError:
         raise DatasetError("it is nested too deeply") from None
-
-
-def _is_tag(error: Any) -> bool:
-    return "could not determine a constructor" in (error.problem or "")
+    if value is not None:
+        yield from rows_in(value)
 
 
 def _problem(mark: Any, what: str) -> DatasetError:
@@ -444,7 +444,7 @@ def _problem(mark: Any, what: str) -> DatasetError:
 
 Format = Literal["json", "jsonl", "csv", "yaml", "parquet"]
 
-_READERS: dict[str, Callable[[Path], Iterator[Row | RowError]]] = {
+_READERS: dict[str, Callable[[Path, str | None], Iterator[Row | RowError]]] = {
     "json": json_rows,
     "jsonl": jsonl_rows,
     "csv": csv_rows,
@@ -480,7 +480,9 @@ def format_of(path: Path) -> Format:
     )
 
 
-def rows_of(path: Path, file_format: str) -> Iterator[Row | RowError]:
+def rows_of(
+    path: Path, file_format: str, *, encoding: str | None = None
+) -> Iterator[Row | RowError]:
     """The rows of a file; a row that cannot be read comes as its error, and others follow it.
 
     Raises:
@@ -489,4 +491,4 @@ def rows_of(path: Path, file_format: str) -> Iterator[Row | RowError]:
     """
     if file_format not in _READERS:
         raise ConfigurationError(f"file_format must be one of {', '.join(_READERS)}")
-    return _READERS[file_format](path)
+    return _READERS[file_format](path, encoding)

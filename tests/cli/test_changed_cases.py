@@ -93,14 +93,14 @@ def test_rows_without_ids_keep_their_results_when_one_is_put_before_them(
     done = judge_rows([WRONG, *CASES], "--resume")
 
     assert done.returncode == 0, done.stderr
-    assert scores() == {"line 1": 0.0, "line 2": 1.0, "line 3": 1.0, "line 4": 1.0}
-    assert "3 cases under another id or line now: result kept" in done.stderr
+    assert scores() == {"row 1": 0.0, "row 2": 1.0, "row 3": 1.0, "row 4": 1.0}
+    assert "3 cases under another id or row now: result kept" in done.stderr
     assert "4 judged" in done.stdout
     # The three were not judged again, and stand under the text they are about.
     assert sorted(r["created_at"] for r in records())[:3] == before
     assert {r["case_id"]: r["case"]["response"] for r in records()} == {
-        "line 1": WRONG["response"],
-        **{f"line {n}": text for n, text in enumerate(ANSWERS, start=2)},
+        "row 1": WRONG["response"],
+        **{f"row {n}": text for n, text in enumerate(ANSWERS, start=2)},
     }
     assert len({r["evaluation_id"] for r in records()}) == 4
 
@@ -122,9 +122,9 @@ def test_repeats_move_with_their_case(judge_rows, records):
 
     done = judge_rows([WRONG, *CASES], "--repeats", "2", "--resume")
 
-    assert "3 cases under another id or line now" in done.stderr
+    assert "3 cases under another id or row now" in done.stderr
     assert len({r["run"]["run_id"] for r in records()}) == len(records()) == 8
-    assert {r["case_id"]: r["case"]["response"] for r in records()}["line 4"] == ANSWERS[2]
+    assert {r["case_id"]: r["case"]["response"] for r in records()}["row 4"] == ANSWERS[2]
 
 
 def test_cases_that_are_gone_count_for_nothing_and_stay_in_the_file(judge_rows, records, tmp_path):

@@ -70,7 +70,7 @@ def test_rows_without_ids_are_paired_by_what_was_asked_wherever_they_are(compare
 
     assert done.returncode == 0, done.stderr
     assert "3 cases paired (3 by question and context)" in done.stdout
-    assert "faithfulness 0.000 -> 1.000  line 2 / line 3" in done.stdout
+    assert "faithfulness 0.000 -> 1.000  row 2 / row 3" in done.stdout
     assert done.stdout.count(" -> ") == 1
 
 
@@ -78,7 +78,7 @@ def test_rows_that_ask_the_same_are_paired_in_their_order(compare):
     done = compare([GOOD] * 11 + [BAD], [GOOD] * 12)
 
     assert "12 cases paired" in done.stdout
-    assert "0.500 -> 1.000  line 12" in done.stdout
+    assert "0.500 -> 1.000  row 12" in done.stdout
     assert done.stdout.count(" -> ") == 1
 
 

@@ -200,7 +200,7 @@ def test_bad_rows_stop_the_run_before_anything_is_judged(ragaliq, write_cases, t
     done = ragaliq("evaluate", write_cases(GOOD, {"query": "secret"}), "--out", "results.jsonl")
 
     assert done.returncode == 3
-    assert "line 2: no response was found" in done.stderr
+    assert "row 2: no response was found" in done.stderr
     assert "secret" not in done.stderr
     assert not (tmp_path / "results.jsonl").exists()
 
@@ -211,7 +211,7 @@ def test_bad_rows_can_be_skipped_and_are_named(ragaliq, write_cases, records):
     )
 
     assert done.returncode == 0
-    assert "skipped: line 2: no response" in done.stderr
+    assert "skipped: row 2: no response" in done.stderr
     assert len(records()) == 1
 
 

@@ -166,7 +166,7 @@ def test_a_bad_row_ends_the_command_with_its_place(ragaliq, tmp_path):
     (tmp_path / "claims.jsonl").write_text('{"claim": "a", "context": ["b"], "label": "maybe"}\n')
     done = ragaliq("judge", "bench", "claims.jsonl")
     assert done.returncode == 3
-    assert "claims.jsonl, line 1: field 'label' is none of" in done.stderr
+    assert "claims.jsonl, row 1: field 'label' is none of" in done.stderr
 
 
 @pytest.mark.parametrize("command", [("judge", "bench"), ("calibrate",)])

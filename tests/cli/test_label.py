@@ -87,7 +87,7 @@ def test_labelling_goes_on_where_it_stopped_and_other_keys_do_nothing(
 
 
 @pytest.mark.parametrize(
-    "end", [b"", b'\n{"id": "line 1/c3d4", "cla'], ids=["no newline", "cut line"]
+    "end", [b"", b'\n{"id": "row 1/c3d4", "cla'], ids=["no newline", "cut line"]
 )
 def test_labels_go_on_after_an_editor_or_a_sudden_end(ragaliq, results, press, tmp_path, end):
     press("sq")
@@ -106,7 +106,7 @@ def test_a_bad_line_before_a_cut_one_is_refused_and_nothing_is_dropped(ragaliq, 
     (tmp_path / "labels.jsonl").write_bytes(held)
     done = ragaliq("label", results, "-o", "labels.jsonl")
     assert done.returncode == 3
-    assert "line 2" in done.stderr
+    assert "row 2" in done.stderr
     assert (tmp_path / "labels.jsonl").read_bytes() == held
 
 

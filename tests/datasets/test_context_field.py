@@ -15,7 +15,7 @@ def test_a_context_that_is_no_text_is_refused_with_its_place(cases_of, value, ki
     with pytest.raises(DatasetError) as refused:
         cases_of(ROW | {"contexts": ["fine"]}, ROW | {"contexts": value})
 
-    assert "cases.jsonl, line 2: field 'context' must be a text or a list of them" in str(
+    assert "cases.jsonl, row 2: field 'context' must be a text or a list of them" in str(
         refused.value
     )
     assert f"not of type {kind}" in str(refused.value)

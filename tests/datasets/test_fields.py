@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ragaliq.datasets import read_cases
 from ragaliq.errors import ConfigurationError, DatasetError
 
 ROWS = {
@@ -53,7 +54,7 @@ def test_nested_values_are_named_with_a_dot(cases_of):
 
 
 def test_two_columns_for_one_field_are_refused_by_name(cases_of):
-    with pytest.raises(DatasetError, match=r"line 1: 'question' and 'input' both look like"):
+    with pytest.raises(DatasetError, match=r"row 1: 'question' and 'input' both look like"):
         cases_of({"question": "Q", "input": "secret", "answer": "A"})
 
 
@@ -102,7 +103,50 @@ def test_several_reference_answers_are_facts(cases_of):
     assert (case.expected_answer, case.expected_facts) == (None, ["one", "two"])
 
 
-def test_rows_without_an_id_are_named_after_their_place(cases_of):
+def test_rows_without_an_id_are_named_after_their_number(cases_of):
     row = {"query": "Q", "response": "A"}
 
-    assert [case.id for case in cases_of(row, row | {"id": 7}, row)] == ["line 1", "7", "line 3"]
+    assert [case.id for case in cases_of(row, row | {"id": 7}, row)] == ["row 1", "7", "row 3"]
+
+
+@pytest.mark.parametrize("blank", [None, "", float("nan")])
+def test_a_blank_question_or_answer_is_an_empty_text(cases_of, blank):
+    [case] = cases_of({"query": blank, "response": blank, "expected_answer": blank})
+
+    assert (case.query, case.response, case.expected_answer) == ("", "", None)
+
+
+def test_a_row_keeps_its_number_whatever_lines_it_takes(tmp_path):
+    path = tmp_path / "cases.csv"
+    path.write_text('query,response\n"When?\nToday?",At 9.\n\nWho?,Ann\nWhy?\n')
+    reader = read_cases(path, on_error="skip")
+
+    assert [case.id for case in reader] == ["row 1", "row 2"]
+    assert [row.where for row in reader.skipped_rows] == ["row 3 (line 6)"]
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [("utf-16", None), ("utf-32", None), ("cp1252", "cp1252"), ("utf-16-le", "utf-16-le")],
+)
+@pytest.mark.parametrize("name", ["cases.csv", "cases.jsonl"])
+def test_another_encoding_is_read_where_it_is_named_or_marked(tmp_path, name, written, named):
+    texts = {
+        "cases.csv": "id,query,response\n1,Où?,5 €\n",
+        "cases.jsonl": '{"id": 1, "query": "Où?", "response": "5 €"}\n',
+    }
+    path = tmp_path / name
+    path.write_bytes(texts[name].encode(written))
+
+    [case] = read_cases(path, encoding=named)
+
+    assert (case.query, case.response) == ("Où?", "5 €")
+
+
+def test_a_wrong_encoding_is_refused(tmp_path):
+    path = tmp_path / "cases.csv"
+    path.write_bytes(b"query,response\nO\xf9?,x\n")
+    with pytest.raises(DatasetError, match="not written in ascii"):
+        list(read_cases(path, encoding="ascii"))
+    with pytest.raises(ConfigurationError, match="there is no encoding 'klingon'"):
+        list(read_cases(path, encoding="klingon"))

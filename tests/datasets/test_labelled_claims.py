@@ -52,7 +52,7 @@ def test_a_context_may_be_one_text_or_chunks(tmp_path):
     path = written(tmp_path, ROW | {"context": "One text."}, ROW | {"context": chunks})
     one, other = read_labelled_claims(path)
     assert (one.context, other.context) == (("One text.",), ("The shop opens at 9.",))
-    assert one.id == "line 1"
+    assert one.id == "row 1"
 
 
 def test_claims_over_one_context_are_one_cluster(tmp_path):
@@ -85,14 +85,14 @@ def test_gzip_and_csv_are_read(tmp_path):
         (ROW | {"claim": " "}, "field 'claim' is empty"),
         (ROW | {"claim": {"a": 1}}, "field 'claim' must be a text"),
         (ROW | {"context": [3, None]}, r"field 'context\[1\]' must be a text"),
-        (ROW | {"id": "same"}, "its id is also that of line 1"),
+        (ROW | {"id": "same"}, "its id is also that of row 1"),
     ],
 )
-def test_a_bad_row_is_named_with_file_line_and_field_but_not_quoted(tmp_path, row, problem):
+def test_a_bad_row_is_named_with_file_row_and_field_but_not_quoted(tmp_path, row, problem):
     path = written(tmp_path, ROW | {"id": "same"}, row)
     with pytest.raises(DatasetError, match=problem) as raised:
         list(read_labelled_claims(path))
-    assert str(raised.value).startswith(f"{path}, line 2: ")
+    assert str(raised.value).startswith(f"{path}, row 2: ")
     assert "perhaps" not in str(raised.value)
 
 

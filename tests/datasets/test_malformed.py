@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import tracemalloc
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from ragaliq.datasets import read_cases
 from ragaliq.errors import DatasetError
 
 GOOD = json.dumps({"id": 1, "query": "secret", "response": "secret"}).encode()
 HEADER = b"id,query,response\n"
+
+
+def table(**columns):
+    file = io.BytesIO()
+    parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def twice_named():
+    file = io.BytesIO()
+    columns = [pa.array(["a"]), pa.array(["b"]), pa.array(["c"])]
+    parquet.write_table(pa.table(columns, names=["query", "query", "response"]), file)
+    return file.getvalue()
+
+
+def not_utf8():
+    buffers = [None, pa.py_buffer(b"\0\0\0\0\x02\0\0\0"), pa.py_buffer(b"\xff\xfe")]
+    return table(query=pa.Array.from_buffers(pa.string(), 1, buffers), response=["r"])
+
 
 MALFORMED = {
     "empty.jsonl": (b"", "there are no rows"),
@@ -21,35 +44,32 @@ MALFORMED = {
     "empty.csv": (b"", "there are no rows"),
     "header-only.csv": (HEADER, "there are no rows"),
     "empty.yaml": (b"", "there are no rows"),
-    "latin1.jsonl": (b'{"query": "caf\xe9"}', "line 1: byte 0xe9 in column 15 is not UTF-8"),
+    "latin1.jsonl": (b'{"query": "caf\xe9"}', "row 1: byte 0xe9 in column 15 is not UTF-8"),
     "latin1.csv": (HEADER + b"1,caf\xe9,x\n", "line 2: byte 0xe9 in column 6 is not"),
     "latin1.json": (b'[\n{"query": "caf\xe9"}]', "line 2: byte 0xe9 is not UTF-8"),
     "latin1.yaml": (b"- query: caf\xe9\n", "line 1: byte 0xe9 is not UTF-8"),
-    "utf16.jsonl": (GOOD.decode().encode("utf-16"), "written in UTF-16; save it as UTF-8"),
-    "utf32.csv": ("id,query".encode("utf-32"), "written in UTF-32; save it as UTF-8"),
-    "cut.jsonl": (GOOD + b"\n" + GOOD[:20], "line 2: it is not JSON"),
+    "cut.jsonl": (GOOD + b"\n" + GOOD[:20], "row 2: it is not JSON"),
     "cut.json": (b"[" + GOOD + b",", "line 1: it is not JSON"),
     "lines.json": (GOOD + b"\n" + GOOD, "end its name in .jsonl"),
     "number.json": (b"7", "holds a int, not a list of objects"),
     "object.json": (GOOD, "the file holds one object"),
-    "list-of-texts.json": (b'["secret"]', "record 1: it is a str, not an object"),
-    "list.jsonl": (b'["secret"]', "line 1: it holds a list, not an object"),
-    "null.jsonl": (b"null", "line 1: it holds a NoneType, not an object"),
-    "deep.jsonl": (b"[" * 100_000, "line 1: it is nested too deeply"),
-    "digits.jsonl": (b'{"id": ' + b"9" * 6000 + b"}", "line 1: it is not JSON that can be read"),
-    "no-query.jsonl": (b'{"response": "secret"}', "line 1: no query was found"),
-    "null-query.jsonl": (b'{"query": null, "response": "x"}', "line 1: no query was found"),
+    "list-of-texts.json": (b'["secret"]', "row 1: it is a str, not an object"),
+    "list.jsonl": (b'["secret"]', "row 1: it holds a list, not an object"),
+    "null.jsonl": (b"null", "row 1: it holds a NoneType, not an object"),
+    "deep.jsonl": (b"[" * 100_000, "row 1: it is nested too deeply"),
+    "digits.jsonl": (b'{"id": ' + b"9" * 6000 + b"}", "row 1: it is not JSON that can be read"),
+    "no-query.jsonl": (b'{"response": "secret"}', "row 1: no query was found"),
     "query-object.jsonl": (
         b'{"query": {"secret": 1}, "response": "x"}',
-        "line 1: field 'query' must be a text, not an object",
+        "row 1: field 'query' must be a text, not an object",
     ),
     "nested-null.jsonl": (
         b'{"query": "q", "response": "x", "context": [null]}',
-        "line 1: field 'context[0]' must be a text, not empty",
+        "row 1: field 'context[0]' must be a text, not empty",
     ),
     "chunk-without-text.jsonl": (
         b'{"query": "q", "response": "x", "context": [{"secret": 1}]}',
-        "line 1: context[0] has no text",
+        "row 1: context[0] has no text",
     ),
     "chunk-ids.jsonl": (
         b'{"query": "q", "answer": "x", "docs": [{"text": "", "id": 1}, {"text": "b", "id": 1}]}',
@@ -57,15 +77,15 @@ MALFORMED = {
     ),
     "tags.jsonl": (
         b'{"query": "q", "response": "x", "tags": {"a": 1}}',
-        "line 1: field 'tags[0]' must be a text, not an object",
+        "row 1: field 'tags[0]' must be a text, not an object",
     ),
     "metadata.jsonl": (
         b'{"query": "q", "response": "x", "metadata": [1]}',
-        "line 1: field 'metadata' must be an object, not a list",
+        "row 1: field 'metadata' must be an object, not a list",
     ),
-    "same-id.jsonl": (GOOD + b"\n" + GOOD, "line 2: its id is also that of line 1"),
-    "few-cells.csv": (HEADER + b"1,secret\n", "line 2: it has 2 cells, the header 3"),
-    "many-cells.csv": (HEADER + b"1,secret,a,b\n", "line 2: it has 4 cells, the header 3"),
+    "same-id.jsonl": (GOOD + b"\n" + GOOD, "row 2: its id is also that of row 1"),
+    "few-cells.csv": (HEADER + b"1,secret\n", "row 1 (line 2): it has 2 cells, the header 3"),
+    "many-cells.csv": (HEADER + b"1,secret,a,b\n", "row 1 (line 2): it has 4 cells, the header 3"),
     "open-quote.csv": (HEADER + b'1,"secret,x\n', "it is not CSV"),
     "same-column.csv": (b"id,query,query\n1,a,b\n", "line 1: two columns are called 'query'"),
     "no-names.csv": (b",,\n1,2,3\n", "line 1: the header is empty"),
@@ -83,6 +103,68 @@ MALFORMED = {
     "cut.jsonl.gz": (gzip.compress(GOOD)[:-9], "no complete gzip file"),
     "plain.jsonl.gz": (GOOD, "no complete gzip file"),
     "unknown.txt": (GOOD, "the name does not tell the format"),
+    "carriage-returns.csv": (HEADER.replace(b"\n", b"\r") + b"1,secret,x\r", "it is not CSV"),
+    "mixed-ends.csv": (HEADER + b"1,a,b\r\n2,c,d\n3,e,f\r4,g,h\n", "line 4: it is not CSV"),
+    "carriage-returns.jsonl": (GOOD + b"\r" + GOOD, "row 1: it is not JSON: Extra data"),
+    "raw-nul.jsonl": (b'{"query": "secret\x00"}', "row 1: it is not JSON: Invalid control"),
+    "mark-in-the-middle.jsonl": (GOOD + b"\n\xef\xbb\xbf" + GOOD, "row 2: it is not JSON"),
+    "joined.csv": (
+        HEADER + b"1,a,b\n\xef\xbb\xbf" + HEADER + b"2,c,d\n",
+        "row 2 (line 3): it is the header again; join files without their headers",
+    ),
+    "overlong.jsonl": (b'{"query": "\xc0\xaf"}', "row 1: byte 0xc0 in column 12 is not UTF-8"),
+    "surrogate.jsonl": (b'{"query": "\xed\xa0\x80"}', "row 1: byte 0xed in column 12 is not"),
+    "key-twice.jsonl": (
+        b'{"query": "a", "query": "secret", "response": "x"}',
+        "row 1: an object has a key twice",
+    ),
+    "key-twice.json": (b'[{"query": "a", "query": "secret"}]', "an object has a key twice"),
+    "infinity.jsonl": (
+        b'{"query": Infinity, "response": "x"}',
+        "row 1: field 'query' must be a text, not inf",
+    ),
+    "nan-chunk.jsonl": (
+        b'{"query": "q", "response": "x", "context": [NaN]}',
+        "row 1: field 'context[0]' must be a text, not nan",
+    ),
+    "many-columns.csv": (
+        ",".join(f"c{n}" for n in range(10_000)).encode() + b"\n" + b"1," * 9_999 + b"1\n",
+        "none of its 10000 columns has a known name",
+    ),
+    "hexadecimal.yaml": (
+        b"- query: 0x" + b"9" * 10_000 + b"\n  response: x\n",
+        "row 1: field 'query' is a number of too many digits",
+    ),
+    "digits.yaml": (b"- query: " + b"9" * 10_000 + b"\n", "a value cannot be read"),
+    "no-such-day.yaml": (b"- query: 2020-13-45\n", "a value cannot be read"),
+    "deep.yaml": (b"- " * 20_000 + b"secret", "it is nested too deeply"),
+    "bomb.yaml": (b"a: &a [x, x]\nb: &b [*a, *a]\n", "aliases (*name) are not read"),
+    "list-as-key.yaml": (b"- ? [a, b]\n  : x\n", "it is not YAML that can be read"),
+    "documents.yaml": (b"---\n- query: a\n---\n- query: b\n", "another document"),
+    "set.yaml": (b"- !!set {query, response}\n", "row 1: it is a set, not an object"),
+    "workbook.csv": (b"PK\x03\x04\x14\x00" + b"\xff" * 50, "a zip archive or an Excel workbook"),
+    "zipped.json": (b"PK\x03\x04\x14\x00" + b"\xff" * 50, "a zip archive or an Excel workbook"),
+    "gzipped.jsonl": (gzip.compress(GOOD), "compressed with gzip; end its name in .gz"),
+    "table.jsonl": (table(query=["q"], response=["r"]), "a Parquet file; end its name in"),
+    "garbled.jsonl.gz": (
+        gzip.compress(GOOD)[:12] + b"\xff" * 30,
+        "it is no complete gzip file",
+    ),
+    "nulls.parquet": (
+        table(query=["q"], response=["r"], contexts=[[None, "secret"]]),
+        "row 1: field 'context[0]' must be a text, not empty",
+    ),
+    "bytes.parquet": (
+        table(query=[b"secret"], response=["r"]),
+        "row 1: field 'query' must be a text, not of type bytes",
+    ),
+    "nested.parquet": (
+        table(query=[{"secret": 1}], response=["r"]),
+        "row 1: field 'query' must be a text, not an object",
+    ),
+    "not-utf8.parquet": (not_utf8(), "after row 0: a value cannot be read (UnicodeDecodeError)"),
+    "same-column.parquet": (twice_named(), "two columns are called 'query'; rename one"),
+    "no-rows.parquet": (table(query=pa.array([], pa.string())), "there are no rows"),
 }
 
 
@@ -115,7 +197,7 @@ def test_a_huge_line_is_refused_and_the_next_one_read(tmp_path, monkeypatch):
     reader = read_cases(path, on_error="skip")
 
     assert [case.id for case in reader] == ["1"]
-    assert "line 1" in reader.skipped_rows[0].where
+    assert "row 1" in reader.skipped_rows[0].where
 
 
 def test_bad_rows_can_be_skipped_and_are_counted_with_their_place(tmp_path):
@@ -125,7 +207,7 @@ def test_bad_rows_can_be_skipped_and_are_counted_with_their_place(tmp_path):
 
     assert [case.id for case in reader] == ["1", "2"]
     assert reader.skipped == 3
-    assert [row.where for row in reader.skipped_rows] == ["line 2", "line 3", "line 4"]
+    assert [row.where for row in reader.skipped_rows] == ["row 2", "row 3", "row 4"]
 
 
 def test_a_formula_in_a_cell_is_read_as_the_text_it_is(tmp_path):
@@ -135,3 +217,81 @@ def test_a_formula_in_a_cell_is_read_as_the_text_it_is(tmp_path):
     [case] = read_cases(path)
 
     assert (case.query, case.response) == ('=HYPERLINK("x")', "@cmd")
+
+
+def peak_of(path, expected):
+    """Bytes of Python's memory that refusing the file took."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(DatasetError, match=expected):
+            list(read_cases(path))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("ending", ["json", "yaml"])
+def test_a_small_archive_of_a_huge_document_takes_little_memory(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(f"ragaliq.datasets.rows.MAX_{ending.upper()}_BYTES", 1_000_000)
+    path = tmp_path / f"bomb.{ending}.gz"
+    path.write_bytes(gzip.compress(b" " * 50_000_000, compresslevel=1))
+
+    assert peak_of(path, "larger than 1000000 bytes.*JSON Lines") < 5_000_000
+
+
+def test_a_quote_that_is_never_closed_takes_little_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("ragaliq.datasets.rows.MAX_LINE_BYTES", 1_000_000)
+    path = tmp_path / "open.csv"
+    path.write_bytes(HEADER + b'1,"secret,x\n' + b"2,a,b\n" * 5_000_000)
+
+    # The cell is Unicode of four bytes a character, and its buffer doubles as it grows.
+    assert peak_of(path, "it is not CSV: field larger than field limit") < 20_000_000
+
+
+def test_a_row_is_what_an_experiment_of_langsmith_has_in_it(tmp_path):
+    path = tmp_path / "experiment.csv"
+    path.write_text(
+        "inputs.question,outputs.answer,outputs.documents,error,reference.answer,"
+        "feedback.correct,execution_time,example_id,id\n"
+        "When?,At 9.,\"['It opens at 9.']\",,At nine.,1.0,2.3,example-1,run-1\n"
+    )
+
+    [case] = read_cases(path)
+
+    # The example is the same in the next experiment; the run is not.
+    assert (case.id, case.query, case.response) == ("example-1", "When?", "At 9.")
+    assert [str(chunk) for chunk in case.context] == ["It opens at 9."]
+    assert case.expected_answer == "At nine."
+    assert case.metadata["feedback.correct"] == "1.0"
+
+
+def test_what_pandas_writes_for_nothing_is_nothing(tmp_path):
+    path = tmp_path / "ragas.jsonl"
+    path.write_text(
+        '{"user_input": "q", "response": "r", "reference": NaN, "retrieved_contexts": ["a"],'
+        ' "reference_contexts": ["b"], "rubrics": null, "faithfulness": NaN}'
+    )
+
+    [case] = read_cases(path)
+
+    assert case.expected_answer is None
+    assert case.context == ["a"]
+    assert case.metadata == {"reference_contexts": ["b"]}
+
+
+def test_columns_of_one_name_as_pandas_tells_them_apart_are_all_context(tmp_path):
+    path = tmp_path / "columns.csv"
+    path.write_text("query,response,context,context.1,context.2\nq,r,a,b,c\n")
+
+    [case] = read_cases(path)
+
+    assert case.context == ["a", "b", "c"]
+
+
+def test_an_array_as_numpy_prints_it_is_the_texts_it_holds(tmp_path):
+    path = tmp_path / "ragas.csv"
+    path.write_text("user_input,retrieved_contexts,response\nq,\"['a b'\n 'c d']\",r\n")
+
+    [case] = read_cases(path)
+
+    assert case.context == ["a b", "c d"]
