@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeAPIError, JudgeError, JudgeTimeoutError
-from ragaliq.judges.openai_compatible import defuse, read_reply, restore
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.wire import form_of
 
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
 __all__ = ["ChatModelJudge", "Complete"]
-
-R = TypeVar("R", bound=BaseModel)
 
 Complete = Callable[[str, str], Awaitable[tuple[str, JudgeUsage]]]
 """Takes the system's and the user's message; gives the reply and its tokens."""
@@ -44,6 +40,7 @@ class ChatModelJudge(PromptedJudge):
     """
 
     name = "chat-model"
+    keeps_form = False
 
     def __init__(
         self, complete: Complete, *, model: str, prompts: PromptSource | None = None
@@ -52,26 +49,14 @@ class ChatModelJudge(PromptedJudge):
         self.model = model
         self._complete = complete
 
-    def __repr__(self) -> str:
-        return f"ChatModelJudge(model={self.model!r})"
-
-    def worded(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> str:
-        """The text of the request with the form of the reply in words."""
-        form = self.prompts.render("reply_form", form=form_of(reply)).text
-        return f"{defuse(prompt.text)}\n\n{form}"
-
-    def read(self, text: str, prompt: RenderedPrompt, reply: type[R]) -> R:
-        """Read what the model said, in whatever form it said it."""
-        return read_reply(restore(text), reply, prompt.expected)
-
-    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
-        """Send one request; see `PromptedJudge.ask`.
+    async def complete(
+        self, prompt: RenderedPrompt, reply: type[BaseModel]
+    ) -> tuple[str, JudgeUsage]:
+        """Send one request.
 
         Raises:
             JudgeTimeoutError: The client gave up waiting.
             JudgeAPIError: The client failed in another way.
-            JudgeRefusalError: The model declined.
-            JudgeResponseError: The reply says nothing that can be used.
         """
         try:
             text, usage = await self._complete(prompt.system, self.worded(prompt, reply))
@@ -84,9 +69,4 @@ class ChatModelJudge(PromptedJudge):
             raise JudgeAPIError(
                 f"{self.model} could not be asked: {type(error).__name__}"
             ) from error
-        usage = self.priced(usage)
-        try:
-            return self.read(text, prompt, reply), usage
-        except JudgeError as error:
-            error.usage = usage
-            raise
+        return text, self.priced(usage)

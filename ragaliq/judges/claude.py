@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import anthropic
 
@@ -22,13 +21,7 @@ from ragaliq.errors import (
     JudgeRefusalError,
     JudgeResponseError,
 )
-from ragaliq.judges.clients import (
-    LoopClients,
-    check_key,
-    connection_failed,
-    status_failed,
-    timed_out,
-)
+from ragaliq.judges.clients import LoopClients, check_key, check_model, request_error
 from ragaliq.judges.prompted import PromptedJudge
 
 if TYPE_CHECKING:
@@ -36,20 +29,16 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_JUDGE_MODEL", "ClaudeJudge"]
 
-
-R = TypeVar("R", bound=BaseModel)
-
 DEFAULT_JUDGE_MODEL = "claude-sonnet-5-5"
 """The current Sonnet."""
-
-_MAX_TOKENS = 16_000
 
 
 class ClaudeJudge(PromptedJudge):
     """Asks Claude, with replies held to a JSON schema.
 
     One judge may be used from several event loops and threads at once. Requests are repeated by
-    the SDK alone (429, 5xx, lost connections, timeouts), `max_retries` times.
+    the SDK alone (429, 5xx, lost connections, timeouts), `max_retries` times. Redirects to another
+    address are not followed.
 
     Args:
         model: The model that judges.
@@ -88,57 +77,82 @@ class ClaudeJudge(PromptedJudge):
         base_url: str | None = None,
         client: anthropic.AsyncAnthropic | None = None,
         timeout: float = 60.0,
-        max_tokens: int = _MAX_TOKENS,
+        max_tokens: int = 16_000,
         max_retries: int | None = None,
         effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None,
         prompts: PromptSource | None = None,
     ) -> None:
         super().__init__(prompts=prompts)
-        if not model or not isinstance(model, str):
-            raise ConfigurationError("ClaudeJudge: model must name a model")
-        if max_tokens < 1:
-            raise ConfigurationError(f"ClaudeJudge: max_tokens must be positive, got {max_tokens}")
+        check_model(model, max_tokens, whose="ClaudeJudge")
         self.model = model
         self._max_tokens = max_tokens
         self._effort = effort
         self._given = client
         if client is not None:
-            _check_given(client, api_key, base_url, max_retries)
-            check_client(client)
+            if not hasattr(client, "messages") or isinstance(client, anthropic.Anthropic):
+                raise ConfigurationError(
+                    "ClaudeJudge: client must be an asynchronous Anthropic client, "
+                    f"got {type(client).__name__}"
+                )
+            if any(setting is not None for setting in (api_key, base_url, max_retries)):
+                raise ConfigurationError(
+                    "ClaudeJudge: api_key, base_url and max_retries belong to the client; "
+                    "set them there or leave out client="
+                )
+            _check_client(client)
             return
-        build = client_factory(
-            api_key=api_key, base_url=base_url, timeout=timeout, max_retries=max_retries
-        )
+        options: dict[str, Any] = {"api_key": api_key, "base_url": base_url, "timeout": timeout}
+        if max_retries is not None:
+            options["max_retries"] = max_retries
+        build = functools.partial(_build_client, options)
         first = build()
-        check_client(first)
+        _check_client(first)
         self._clients = LoopClients(build, first)
-
-    def __repr__(self) -> str:
-        return f"ClaudeJudge(model={self.model!r})"
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; not needed where the loop ends."""
         if self._given is None:
             await self._clients.aclose()
 
-    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
-        """Send one request; see `PromptedJudge.ask`.
+    async def complete(
+        self, prompt: RenderedPrompt, reply: type[BaseModel]
+    ) -> tuple[str, JudgeUsage]:
+        """Send one request.
 
         Raises:
             JudgeTimeoutError: No reply within the time limit.
             JudgeAPIError: The API refused the request or could not be reached.
             JudgeRefusalError: The model declined.
-            JudgeResponseError: The reply is cut off or not of the form asked for.
+            JudgeResponseError: The reply is cut off.
         """
         message = await self._send(prompt, reply)
-        usage = self._usage(message)
-        if (failure := stopped_early(message, usage, self._max_tokens)) is not None:
-            raise failure
-        try:
-            return self.read(_text(message), prompt, reply), usage
-        except JudgeError as error:
-            error.usage = usage
-            raise
+        spent = message.usage
+        usage = self.priced(
+            JudgeUsage(
+                input_tokens=_count(spent.input_tokens),
+                output_tokens=_count(spent.output_tokens),
+                cache_read_tokens=_count(spent.cache_read_input_tokens),
+                cache_write_tokens=_count(spent.cache_creation_input_tokens),
+                requests=1,
+            )
+        )
+        if message.stop_reason == "refusal":
+            raise JudgeRefusalError(f"{message.model} declined to answer", usage=usage)
+        if message.stop_reason == "max_tokens":
+            raise JudgeResponseError(
+                f"the reply was cut off at max_tokens={self._max_tokens}; raise it or ask about "
+                "fewer claims",
+                usage=usage,
+            )
+        if message.stop_reason == "model_context_window_exceeded":
+            raise JudgeResponseError(
+                "the reply was cut off where the model's context window ended; "
+                "use fewer or shorter chunks",
+                usage=usage,
+            )
+        # Other blocks, such as the model's thinking, have no text.
+        parts = (getattr(block, "text", None) for block in message.content)
+        return "".join(part for part in parts if isinstance(part, str)), usage
 
     async def _client(self) -> anthropic.AsyncAnthropic:
         return self._given or await self._clients.get()
@@ -166,51 +180,27 @@ class ClaudeJudge(PromptedJudge):
     def _params(
         self, prompt: RenderedPrompt, reply: type[BaseModel]
     ) -> MessageCreateParamsNonStreaming:
+        content: list[TextBlockParam] = [{"type": "text", "text": prompt.request}]
+        if prompt.shared:
+            shared: TextBlockParam = {"type": "text", "text": prompt.shared}
+            if self.caches_context:
+                shared["cache_control"] = {"type": "ephemeral"}
+            content.insert(0, shared)
+        output: OutputConfigParam = {"format": {"type": "json_schema", "schema": _schema(reply)}}
+        if self._effort is not None:
+            output["effort"] = self._effort
         return {
             "model": self.model,
             "max_tokens": self._max_tokens,
             "system": prompt.system,
-            "messages": [{"role": "user", "content": _content(prompt, self.caches_context)}],
-            "output_config": self._output_config(reply),
+            "messages": [{"role": "user", "content": content}],
+            "output_config": output,
         }
-
-    def _output_config(self, reply: type[BaseModel]) -> OutputConfigParam:
-        config: OutputConfigParam = {"format": {"type": "json_schema", "schema": _schema(reply)}}
-        if self._effort is not None:
-            config["effort"] = self._effort
-        return config
-
-    def _usage(self, message: Message) -> JudgeUsage:
-        spent = message.usage
-        tokens = JudgeUsage(
-            input_tokens=_count(spent.input_tokens),
-            output_tokens=_count(spent.output_tokens),
-            cache_read_tokens=_count(spent.cache_read_input_tokens),
-            cache_write_tokens=_count(spent.cache_creation_input_tokens),
-            requests=1,
-        )
-        return self.priced(tokens)
 
 
 @functools.cache
 def _schema(reply: type[BaseModel]) -> dict[str, Any]:
     return anthropic.transform_schema(reply)
-
-
-def _content(prompt: RenderedPrompt, caches: bool) -> list[TextBlockParam]:  # noqa: FBT001
-    request: TextBlockParam = {"type": "text", "text": prompt.request}
-    if not prompt.shared:
-        return [request]
-    shared: TextBlockParam = {"type": "text", "text": prompt.shared}
-    if caches:
-        shared["cache_control"] = {"type": "ephemeral"}
-    return [shared, request]
-
-
-def _text(message: Message) -> str:
-    # Other blocks, such as the model's thinking, have no text.
-    parts = (getattr(block, "text", None) for block in message.content)
-    return "".join(part for part in parts if isinstance(part, str))
 
 
 def _count(tokens: object) -> int:
@@ -225,52 +215,28 @@ def is_complete(message: object) -> bool:
     )
 
 
-def _check_given(client: object, *settings: object) -> None:
-    if not hasattr(client, "messages") or isinstance(client, anthropic.Anthropic):
+def _build_client(options: dict[str, Any]) -> anthropic.AsyncAnthropic:
+    # The SDK would follow a redirect and send question, answer and context to another host.
+    direct = anthropic.DefaultAsyncHttpxClient(follow_redirects=False, timeout=options["timeout"])
+    try:
+        return anthropic.AsyncAnthropic(**options, http_client=direct)
+    except (anthropic.AnthropicError, ValueError, TypeError) as error:
         raise ConfigurationError(
-            f"ClaudeJudge: client must be an asynchronous Anthropic client, "
-            f"got {type(client).__name__}"
-        )
-    if any(setting is not None for setting in settings):
-        raise ConfigurationError(
-            "ClaudeJudge: api_key, base_url and max_retries belong to the client; "
-            "set them there or leave out client="
-        )
+            f"cannot set up the Claude client: {error} "
+            "(ANTHROPIC_API_KEY or api_key= is all that is needed)"
+        ) from None
 
 
-# --- Clients, checked when they are made ------------------------------------------------------
-
-
-def client_factory(
-    *, api_key: str | None, base_url: str | None, timeout: float, max_retries: int | None
-) -> Callable[[], anthropic.AsyncAnthropic]:
-    """A function that makes a client with these settings; None leaves a setting to the SDK."""
-    options: dict[str, Any] = {"api_key": api_key, "base_url": base_url, "timeout": timeout}
-    if max_retries is not None:
-        options["max_retries"] = max_retries
-
-    def build() -> anthropic.AsyncAnthropic:
-        try:
-            return anthropic.AsyncAnthropic(**options)
-        except (anthropic.AnthropicError, ValueError, TypeError) as error:
-            raise ConfigurationError(
-                f"cannot set up the Claude client: {error} "
-                "(ANTHROPIC_API_KEY or api_key= is all that is needed)"
-            ) from None
-
-    return build
-
-
-def check_client(client: anthropic.AsyncAnthropic) -> None:
-    """Fail now, rather than on the first request, if the client cannot make any.
-
-    Raises:
-        ConfigurationError: The SDK found no key, token, profile or identity, the key cannot be
-            sent, or the address is none.
-    """
+def _check_client(client: anthropic.AsyncAnthropic) -> None:
+    """Fail now, rather than on the first request, if the client cannot make any."""
     if client.base_url.scheme not in {"http", "https"} or not client.base_url.host:
         raise ConfigurationError(
             "the address of the Claude API is no http(s) URL; check base_url= or ANTHROPIC_BASE_URL"
+        )
+    if client.base_url.userinfo:
+        raise ConfigurationError(
+            "the address of the Claude API holds a user name or password, which would be sent in "
+            "the place of the key; remove it from base_url= or ANTHROPIC_BASE_URL"
         )
     if type(client) is not anthropic.AsyncAnthropic:
         return  # clients for other platforms have credentials of their own
@@ -286,8 +252,6 @@ def check_client(client: anthropic.AsyncAnthropic) -> None:
         raise ConfigurationError("no API key for Claude: set ANTHROPIC_API_KEY or pass api_key=")
 
 
-# --- Failures, as errors of ours --------------------------------------------------------------
-
 _ADVICE = {
     400: "check the model's name, max_tokens= and the size of the context",
     401: "the API key is not valid; check ANTHROPIC_API_KEY or api_key=",
@@ -298,42 +262,17 @@ _ADVICE = {
     429: "the rate limit is used up; lower the concurrency or the sample rate",
     529: "the API is overloaded; try again later",
 }
-_SERVICE = "the Claude API"
 
 
 def request_failed(error: anthropic.AnthropicError, model: str, timeout: object) -> JudgeError:
     """The error for a request that brought no reply, after the SDK's own retries."""
-    if isinstance(error, anthropic.APITimeoutError):
-        return timed_out(model, timeout)
-    if isinstance(error, anthropic.APIStatusError):
-        return status_failed(
-            _SERVICE,
-            model,
-            status=error.status_code,
-            request_id=error.request_id,
-            advice=_ADVICE,
-        )
-    if isinstance(error, anthropic.APIConnectionError):
-        return connection_failed(_SERVICE)
     if isinstance(error, anthropic.CredentialsError):
         return JudgeAPIError("the credentials for the Claude API cannot be loaded")
-    return JudgeAPIError(f"the request to the Claude API failed ({type(error).__name__})")
-
-
-def stopped_early(message: Message, usage: JudgeUsage, max_tokens: int) -> JudgeError | None:
-    """The error for a reply that is not one, or None for a reply that came to its end."""
-    reason = message.stop_reason
-    if reason == "refusal":
-        return JudgeRefusalError(f"{message.model} declined to answer", usage=usage)
-    if reason == "max_tokens":
-        return JudgeResponseError(
-            f"the reply was cut off at max_tokens={max_tokens}; raise it or ask about fewer claims",
-            usage=usage,
-        )
-    if reason == "model_context_window_exceeded":
-        return JudgeResponseError(
-            "the reply was cut off where the model's context window ended; "
-            "use fewer or shorter chunks",
-            usage=usage,
-        )
-    return None
+    return request_error(
+        error,
+        sdk=anthropic,
+        service="the Claude API",
+        model=model,
+        timeout=timeout,
+        advice=_ADVICE,
+    )

@@ -12,11 +12,11 @@ import re
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeTimeoutError
+from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError, JudgeTimeoutError
 
-__all__ = ["LoopClients", "check_key", "connection_failed", "status_failed", "timed_out"]
+__all__ = ["LoopClients", "check_key", "check_model", "request_error"]
 
 
 # --- One client per event loop, closed with it ------------------------------------------------
@@ -34,7 +34,7 @@ C = TypeVar("C", bound=_Closable)
 
 
 class LoopClients(Generic[C]):
-    """Hands out one client per running event loop.
+    """One client for each event loop that asks.
 
     A connection belongs to the loop it was opened on, while a judge may be used from several (the
     live worker's, the application's, one `asyncio.run` after the other). Each client is held by an
@@ -99,15 +99,11 @@ def _release(held: dict[asyncio.AbstractEventLoop, _Held[C]]) -> None:
     """Close the clients of a judge that is gone, each on its loop."""
     for loop, (_, keeper) in list(held.items()):
         with contextlib.suppress(RuntimeError):  # the loop has been closed, the client with it
-            loop.call_soon_threadsafe(loop.call_later, _LINGER, _close_on, loop, keeper)
+            loop.call_soon_threadsafe(loop.call_later, _LINGER, _close, keeper)
 
 
-def _close_on(loop: asyncio.AbstractEventLoop, keeper: AsyncGenerator[None]) -> None:
-    loop.create_task(_close(keeper))
-
-
-async def _close(keeper: AsyncGenerator[None]) -> None:
-    await keeper.aclose()
+def _close(keeper: AsyncGenerator[None]) -> None:
+    asyncio.ensure_future(keeper.aclose())  # noqa: RUF006 - the loop holds it
 
 
 # --- Failures ---------------------------------------------------------------------------------
@@ -115,36 +111,44 @@ async def _close(keeper: AsyncGenerator[None]) -> None:
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 
 
-def timed_out(model: str, timeout: object) -> JudgeTimeoutError:
-    """The error for a request without a reply; `timeout` in seconds, where it is a number."""
-    limit = f" within {timeout:g} s" if isinstance(timeout, (int, float)) else ""
-    return JudgeTimeoutError(f"{model} did not reply{limit}; raise timeout= or send less at a time")
-
-
-def connection_failed(service: str) -> JudgeAPIError:
-    """The error for a connection that could not be made or broke."""
-    return JudgeAPIError(
-        f"the connection to {service} failed or was cut off; check the network and base_url="
-    )
-
-
-def status_failed(
-    service: str, model: str, *, status: int, request_id: str | None, advice: Mapping[int, str]
-) -> JudgeAPIError:
-    """The error for an answer with an error status.
+def request_error(
+    error: Exception,
+    *,
+    sdk: Any,
+    service: str,
+    model: str,
+    timeout: object,
+    advice: Mapping[int, str],
+) -> JudgeError:
+    """The error for a request that brought no reply, after the SDK's own retries.
 
     Args:
+        error: What the SDK raised.
+        sdk: The module `anthropic` or `openai`: both name their errors alike.
         service: What was asked, such as `the Claude API`.
         model: The model's name.
-        status: HTTP status.
-        request_id: What the service calls the request, if it says so.
-        advice: What to do, by status.
+        timeout: Seconds, where it is a number.
+        advice: What to do, by HTTP status.
     """
-    todo = advice.get(status) or (
-        "the API failed; try again later" if status >= 500 else "check the request's settings"
-    )
-    named = f" (request {request_id})" if _REQUEST_ID.fullmatch(request_id or "") else ""
-    return JudgeAPIError(f"{service} answered {status} for {model}{named}: {todo}")
+    if isinstance(error, sdk.APITimeoutError):
+        limit = f" within {timeout:g} s" if isinstance(timeout, (int, float)) else ""
+        return JudgeTimeoutError(
+            f"{model} did not reply{limit}; raise timeout= or send less at a time"
+        )
+    if isinstance(error, sdk.APIStatusError):
+        status, request_id = error.status_code, error.request_id or ""
+        named = f" (request {request_id})" if _REQUEST_ID.fullmatch(request_id) else ""
+        todo = advice.get(status) or "check the request's settings"
+        if status < 400:
+            todo = "redirects are not followed; set base_url= to the address it points to"
+        elif status >= 500 and status not in advice:
+            todo = "the API failed; try again later"
+        return JudgeAPIError(f"{service} answered {status} for {model}{named}: {todo}")
+    if isinstance(error, sdk.APIConnectionError):
+        return JudgeAPIError(
+            f"the connection to {service} failed or was cut off; check the network and base_url="
+        )
+    return JudgeAPIError(f"the request to {service} failed ({type(error).__name__})")
 
 
 def check_key(key: str, *, whose: str, where: str) -> None:
@@ -157,3 +161,17 @@ def check_key(key: str, *, whose: str, where: str) -> None:
         raise ConfigurationError(
             f"the API key for {whose} holds white space or characters outside ASCII; check {where}"
         )
+
+
+def check_model(model: str, max_tokens: int | None, *, whose: str) -> None:
+    """Fail now if a judge names no model, or a reply may have no token.
+
+    Raises:
+        ConfigurationError: One is so.
+    """
+    if not model or not isinstance(model, str):
+        raise ConfigurationError(f"{whose}: model must name a model")
+    if model.startswith("sk-"):  # not repeated: errors and telemetry name the model
+        raise ConfigurationError(f"{whose}: model must name a model; this looks like an API key")
+    if max_tokens is not None and max_tokens < 1:
+        raise ConfigurationError(f"{whose}: max_tokens must be positive, got {max_tokens}")

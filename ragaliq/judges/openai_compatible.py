@@ -1,36 +1,41 @@
-"""Any model behind a chat-completions server as the judge: vLLM, Ollama, llama.cpp, LM Studio."""
+"""Any model behind a chat-completions server as the judge: vLLM, Ollama, llama.cpp, LM Studio.
+
+The `openai` SDK is loaded when a judge is built: `from ragaliq import *` works without the extra.
+"""
 
 from __future__ import annotations
 
+import functools
+import logging
+import os
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel
 
 from ragaliq.core.results import JudgeUsage
-from ragaliq.errors import ConfigurationError, JudgeError, JudgeResponseError
-from ragaliq.judges.parsing import parse_json_reply, parse_verdicts
+from ragaliq.errors import (
+    ConfigurationError,
+    JudgeError,
+    JudgeRefusalError,
+    JudgeResponseError,
+)
+from ragaliq.judges.clients import LoopClients, check_key, check_model, request_error
 from ragaliq.judges.pricing import provider_at
 from ragaliq.judges.prompted import PromptedJudge
-from ragaliq.judges.wire import (
-    ClaimsReply,
-    GradedReply,
-    ScoreReply,
-    VerdictsReply,
-    claim_id,
-    form_of,
-    reply_fields,
-)
+from ragaliq.judges.wire import schema_of
 
 if TYPE_CHECKING:
-    from ragaliq.judges.openai_server import ChatServer
+    import openai
+
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
-__all__ = ["OpenAICompatibleJudge"]
+__all__ = ["Dialect", "OpenAICompatibleJudge"]
 
-
-R = TypeVar("R", bound=BaseModel)
+logger = logging.getLogger(__name__)
 
 _SMALLEST_WINDOW = 2048
 
@@ -44,7 +49,8 @@ class OpenAICompatibleJudge(PromptedJudge):
     templates, such as `<|im_start|>`, reach the model as text and not as tokens.
 
     One judge may be used from several event loops and threads at once. Requests are repeated by the
-    SDK alone (408, 409, 429, 5xx, lost connections, timeouts), `max_retries` times.
+    SDK alone (408, 409, 429, 5xx, lost connections, timeouts), `max_retries` times. Redirects to
+    another address are not followed.
 
     Args:
         base_url: Where the server is, such as `http://localhost:11434/v1`.
@@ -69,6 +75,7 @@ class OpenAICompatibleJudge(PromptedJudge):
 
     name = "openai-compatible"
     model: str
+    keeps_form = False
 
     def __init__(
         self,
@@ -84,192 +91,342 @@ class OpenAICompatibleJudge(PromptedJudge):
         prompts: PromptSource | None = None,
     ) -> None:
         super().__init__(prompts=prompts)
-        if not model or not isinstance(model, str):
-            raise ConfigurationError("OpenAICompatibleJudge: model must name a model")
-        if max_tokens is not None and max_tokens < 1:
+        check_model(model, max_tokens, whose="OpenAICompatibleJudge")
+        if context_window < _SMALLEST_WINDOW:
             raise ConfigurationError(
-                f"OpenAICompatibleJudge: max_tokens must be positive, got {max_tokens}"
+                f"OpenAICompatibleJudge: context_window must be at least {_SMALLEST_WINDOW} "
+                f"tokens, got {context_window}"
             )
+        # At three characters a token: half of the window goes to the context. In a quarter of it
+        # fits an answer, or the verdicts on the claims, at some hundred tokens each; the prompts
+        # take the rest.
+        self.max_context_chars = context_window // 2 * 3
+        self.max_answer_chars = context_window // 4 * 3
+        self.max_claims = context_window // 4 // 120
+        _check_address(base_url)
+        options: dict[str, Any] = {"base_url": base_url, "timeout": timeout}
+        if max_retries is not None:
+            options["max_retries"] = max_retries
+        self._sdk = _load_sdk()
+        build = functools.partial(_build_client, self._sdk, options)
+        first = build()
+        self._clients: LoopClients[openai.AsyncOpenAI] = LoopClients(build, first)
+        self._headers = _own_headers(self._sdk, first.base_url.host, api_key)
         self.model = model
-        self._divide(context_window)
-        self._server: ChatServer = _load_sdk()(
-            base_url=base_url,
-            api_key=api_key,
-            model=model,
-            timeout=timeout,
-            max_retries=max_retries,
-            temperature=temperature,
-            max_tokens=max_tokens,
-        )
         self.provider = provider_at(base_url)
-
-    def __repr__(self) -> str:
-        return f"OpenAICompatibleJudge(model={self.model!r})"
+        self._timeout = timeout
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._dialects = _Dialects(
+            Dialect(
+                temperature=temperature is not None,
+                limit=None if max_tokens is None else "max_tokens",
+            )
+        )
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; not needed where the loop ends."""
-        await self._server.aclose()
+        await self._clients.aclose()
 
     def price(self, usage: JudgeUsage) -> float | None:
         """The list price of one request in US dollars; None for a server of your own."""
         # A price found by the model's name alone would be what somebody else asks for it.
         return None if self.provider is None else super().price(usage)
 
-    def worded(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> str:
-        """The text of the request with the form of the reply in words."""
-        form = self.prompts.render("reply_form", form=form_of(reply)).text
-        return f"{defuse(prompt.text)}\n\n{form}"
-
-    def read(self, text: str, prompt: RenderedPrompt, reply: type[R]) -> R:
-        """Read what the model said, in whatever form it said it."""
-        return read_reply(restore(text), reply, prompt.expected)
-
-    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
-        """Send one request; see `PromptedJudge.ask`.
+    async def complete(
+        self, prompt: RenderedPrompt, reply: type[BaseModel]
+    ) -> tuple[str, JudgeUsage]:
+        """Send one request, in simpler words where the server takes no others.
 
         Raises:
             JudgeTimeoutError: No reply within the time limit.
             JudgeAPIError: The server refused the request or could not be reached.
             JudgeRefusalError: The model declined, or a content filter withheld its reply.
-            JudgeResponseError: The reply is cut off or says nothing that can be used.
+            JudgeResponseError: The reply is cut off, or it is no chat completion.
         """
-        from ragaliq.judges.openai_server import stopped_early
+        text = self.worded(prompt, reply)
+        began = dialect = self._dialects.current
+        while True:
+            request = self._request(dialect, prompt.system, text, reply)
+            body, failure, complaint = await self._post(request)
+            if failure is None:
+                self._dialects.accept(dialect)
+                return self._read_completion(body)
+            other = complaint and self._dialects.concede(began, dialect, *complaint)
+            if not other:
+                # Raised outside the handlers: the SDK's error holds request and reply.
+                raise failure
+            began = other if other == self._dialects.current else began
+            dialect = other
 
-        said = await self._server.complete(prompt.system, self.worded(prompt, reply), reply)
-        usage = said.usage.model_copy(update={"cost_usd": self.price(said.usage)})
-        failure = stopped_early(self.model, said.finish_reason, usage, refused=said.refused)
-        if failure is not None:
-            raise failure
+    async def _post(
+        self, request: dict[str, Any]
+    ) -> tuple[object, JudgeError | None, tuple[int, str] | None]:
+        """The body of the reply, or why there is none, with status and complaint if it says so."""
+        sdk, complaint = self._sdk, None
+        client = await self._clients.get()
         try:
-            return self.read(said.text, prompt, reply), usage
-        except JudgeError as error:
-            error.usage = usage
-            raise
-
-    def _divide(self, window: int) -> None:
-        """Share out the context window, at three characters a token.
-
-        Half of it goes to the context. In a quarter of it fits an answer, or the verdicts on the
-        claims, at some hundred tokens each; the prompts take the rest.
-        """
-        if window < _SMALLEST_WINDOW:
-            raise ConfigurationError(
-                f"OpenAICompatibleJudge: context_window must be at least {_SMALLEST_WINDOW} "
-                f"tokens, got {window}"
+            body = await client.chat.completions.create(**request, extra_headers=self._headers)
+        except sdk.OpenAIError as error:
+            if isinstance(error, sdk.APIStatusError):
+                complaint = (error.status_code, str(error).lower())
+            failure = request_error(
+                error,
+                sdk=sdk,
+                service="the chat-completions server",
+                model=self.model,
+                timeout=self._timeout,
+                advice=_ADVICE,
             )
-        self.max_context_chars = window // 2 * 3
-        self.max_answer_chars = window // 4 * 3
-        self.max_claims = window // 4 // 120
+            return None, failure, complaint
+        except ValueError:
+            body = None
+        choices = getattr(body, "choices", None)
+        if not isinstance(choices, list) or not choices or not hasattr(choices[0], "message"):
+            problem = (
+                "the server's reply is no chat completion; check base_url=, which ends in /v1 with "
+                "most servers"
+            )
+            return None, JudgeResponseError(problem), None
+        return body, None, None
+
+    def _request(
+        self, dialect: Dialect, system: str, text: str, reply: type[BaseModel]
+    ) -> dict[str, Any]:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+        if not dialect.system_role:
+            messages = [{"role": "user", "content": f"{system}\n\n{text}"}]
+        request: dict[str, Any] = {"model": self.model, "messages": messages}
+        if dialect.temperature:
+            request["temperature"] = self._temperature
+        if dialect.limit is not None:
+            request[dialect.limit] = self._max_tokens
+        schema = schema_of(reply)
+        if dialect.reply_format == "json_schema":
+            named = {"name": reply.__name__, "strict": True, "schema": schema}
+            request["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif dialect.reply_format == "json_object_schema":
+            request["response_format"] = {"type": "json_object", "schema": schema}
+        elif dialect.reply_format == "json_object":
+            request["response_format"] = {"type": "json_object"}
+        return request
+
+    def _read_completion(self, body: Any) -> tuple[str, JudgeUsage]:
+        usage = self.priced(_usage(getattr(body, "usage", None)))
+        message = body.choices[0].message
+        reason = getattr(body.choices[0], "finish_reason", None)
+        if _text(getattr(message, "refusal", None)).strip():
+            raise JudgeRefusalError(f"{self.model} declined to answer", usage=usage)
+        if reason == "content_filter":
+            raise JudgeRefusalError(
+                f"a content filter withheld the reply of {self.model}", usage=usage
+            )
+        if reason == "length":
+            raise JudgeResponseError(
+                "the reply was cut off at max_tokens= or where the model's context window ends; "
+                "raise max_tokens=, or set context_window= to what the server is started with",
+                usage=usage,
+            )
+        return _text(getattr(message, "content", None)), usage
 
 
-def _load_sdk() -> type[ChatServer]:
-    # Not when this module is loaded: `from ragaliq import *` must work without the extra.
-    try:
-        from ragaliq.judges.openai_server import ChatServer
-    except ModuleNotFoundError as error:
-        if error.name != "openai":
-            raise
-    else:
-        return ChatServer
-    raise ConfigurationError(
-        "OpenAICompatibleJudge needs the openai package: pip install 'ragaliq[openai]'"
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    # Some servers give parts, as in a request.
+    parts = content if isinstance(content, list) else []
+    return "".join(_text(part.get("text")) for part in parts if isinstance(part, dict))
+
+
+def _usage(spent: Any) -> JudgeUsage:
+    prompt = _count(getattr(spent, "prompt_tokens", None))
+    reply = _count(getattr(spent, "completion_tokens", None))
+    if not prompt and not reply:
+        total = _count(getattr(spent, "total_tokens", None))
+        return JudgeUsage(unsplit_tokens=total, requests=1)
+    details = getattr(spent, "prompt_tokens_details", None)
+    # There, cached tokens are a part of the prompt's; in `JudgeUsage` each is in one figure.
+    read = min(prompt, _count(getattr(details, "cached_tokens", None)))
+    written = min(prompt - read, _count(getattr(details, "cache_write_tokens", None)))
+    return JudgeUsage(
+        input_tokens=prompt - read - written,
+        output_tokens=reply,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        requests=1,
     )
 
 
-# --- Replies of models that could not be held to the form they were asked for -----------------
+def _count(tokens: object) -> int:
+    return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
-def read_reply(text: str, reply: type[R], expected: int | None = None) -> R:
-    """Read a reply, in its own form or in another that says the same.
+# --- Dialects ---------------------------------------------------------------------------------
 
-    Args:
-        text: What the model said.
-        reply: The form it was asked for.
-        expected: How many verdicts it was asked for, where that is known.
+ReplyFormat = Literal["json_schema", "json_object_schema", "json_object", "text"]
 
-    Raises:
-        JudgeRefusalError: The model declined.
-        JudgeResponseError: The reply says nothing that can be used.
+_FORMATS: tuple[ReplyFormat, ...] = ("json_schema", "json_object_schema", "json_object", "text")
+_INVALID_REQUEST = (400, 422)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How to word a request.
+
+    Attributes:
+        reply_format: How the reply is held to JSON: OpenAI's `json_schema`, llama.cpp's
+            `json_object` with a schema, a bare `json_object`, or not at all.
+        system_role: Whether the system prompt is a message of its own; some chat templates know
+            no such role, and it then opens the user's message.
+        temperature: Whether a temperature is sent; reasoning models take none.
+        limit: The name of the limit on the reply's tokens; None to send none.
     """
-    if issubclass(reply, ScoreReply):
-        return reply.model_validate(parse_json_reply(text, _LooseScore).model_dump())
-    if issubclass(reply, ClaimsReply):
-        return reply.model_validate(parse_json_reply(text, _LooseClaims).model_dump())
-    failure: JudgeError
-    try:
-        return parse_json_reply(text, reply)
-    except JudgeError as error:
-        failure = error
-    if issubclass(reply, VerdictsReply):
-        return reply.model_validate({"verdicts": _verdicts(text, expected or 0)})
-    if issubclass(reply, GradedReply) and (statements := _statements(text)):
-        return reply.model_validate({"statements": statements})
-    raise failure
+
+    reply_format: ReplyFormat = "json_schema"
+    system_role: bool = True
+    temperature: bool = True
+    limit: Literal["max_tokens", "max_completion_tokens"] | None = None
 
 
-class _Loose(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+def _simpler_format(dialect: Dialect) -> Dialect:
+    following = _FORMATS.index(dialect.reply_format) + 1
+    return replace(dialect, reply_format=_FORMATS[min(following, len(_FORMATS) - 1)])
 
 
-class _LooseScore(_Loose):
-    # Another scale, such as 8 of 10, must not pass for a 1.
-    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
-    reasoning: str = ""
+def _newer_limit(dialect: Dialect) -> Dialect:
+    return replace(dialect, limit=dialect.limit and "max_completion_tokens")
 
 
-def _only_text(item: Any) -> Any:
-    """The text of `{"claim": "..."}` and the like."""
-    if not isinstance(item, dict):
-        return item
-    texts = [value for value in item.values() if isinstance(value, str)]
-    return texts[0] if len(texts) == 1 else item
-
-
-class _LooseClaims(_Loose):
-    claims: Sequence[Annotated[str, BeforeValidator(_only_text)]]
-
-
-def _verdicts(text: str, expected: int) -> list[dict[str, Any]]:
-    return [
-        {"claim_id": claim_id(verdict.index or 0), **reply_fields(verdict)}
-        for verdict in parse_verdicts(text, expected)
-    ]
-
-
-def _statements(text: str) -> list[dict[str, Any]]:
-    try:
-        found = parse_verdicts(text, 0)
-    except JudgeResponseError:
-        return []
-    return [
-        {"statement": verdict.statement, **reply_fields(verdict)}
-        for verdict in found
-        if verdict.statement.strip()
-    ]
-
-
-# --- Control tokens ---------------------------------------------------------------------------
-
-_JOINER = "\u2060"  # WORD JOINER: no width, no space, no line break
-_OPENING = re.compile(
-    # ChatML, Llama 3 and later, Phi, GLM, Command, gpt-oss; Gemma 4 leaves out one of the bars
-    r"<(?=\|[^\s<>|]{1,64}\|?>|[^\s<>|]{1,64}\|>"
-    # DeepSeek
-    r"|｜[^\s<>｜]{1,64}｜>"
-    # Gemma and the ends of texts; <s> and </s> open no turn, and are HTML
-    r"|(?:start_of_turn|end_of_turn|bos|eos)>|<SYS>>|</SYS>>)"
-    # Mistral and Llama 2; EXAONE
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\]"
-    r"|\|[^\s\[\]|]{1,64}\|\])"
+# What a server complains of, and the dialect that avoids it; the same one where none does.
+_CONCESSIONS: tuple[tuple[re.Pattern[str], Callable[[Dialect], Dialect]], ...] = (
+    (re.compile(r"response.?format|json.?schema|json.?object|grammar"), _simpler_format),
+    (re.compile(r"temperature"), lambda dialect: replace(dialect, temperature=False)),
+    (re.compile(r"max_completion_tokens"), _newer_limit),
+    (
+        re.compile(r"system.{0,3}role|role.{0,20}system|roles must alternate"),
+        lambda dialect: replace(dialect, system_role=False),
+    ),
 )
-_DEFUSED = re.compile(f"(?<=[<\\[]){_JOINER}")
 
 
-def defuse(text: str) -> str:
-    """A text in which no control token of a chat template is left; others stay as they are."""
-    return _OPENING.sub(rf"\g<0>{_JOINER}", text)
+class _Dialects:
+    """What is known about one server. Several requests may find out at once.
+
+    Attributes:
+        current: What to ask in.
+    """
+
+    def __init__(self, first: Dialect) -> None:
+        self.current = first
+        self._is_proven = False
+        self._useless: set[Dialect] = set()
+
+    def accept(self, dialect: Dialect) -> None:
+        """Remember a dialect that the server took."""
+        if dialect != self.current:
+            logger.info("the judge's server refused %s and takes %s", self.current, dialect)
+        self.current, self._is_proven = dialect, True
+
+    def concede(
+        self, began: Dialect, dialect: Dialect, status: int, complaint: str
+    ) -> Dialect | None:
+        """Another dialect to try after a refusal; None where there is none.
+
+        Args:
+            began: What the request was asked in first.
+            dialect: What was refused.
+            status: HTTP status.
+            complaint: What the server said, in lower case. It may quote the request, so that it is
+                only searched for words and never kept.
+        """
+        if dialect != began:
+            self._useless.add(dialect)
+        if began != self.current != dialect:
+            return self.current  # another request has found out in the meantime
+        # Whatever the status: llama-cpp-python answers 500 to a form of reply it does not know.
+        named = [
+            other
+            for pattern, concession in _CONCESSIONS
+            if pattern.search(complaint) and (other := concession(dialect)) != dialect
+        ]
+        if named:
+            other = named[0]
+        elif status in _INVALID_REQUEST and not self._is_proven:
+            other = _simpler_format(dialect)  # some say no more than "bad request"
+        else:
+            return None
+        # What did not help once is not tried again, unless the server asks for it by name and has
+        # not taken anything yet: the first time, something else may have been wrong as well.
+        if other == dialect or (other in self._useless and (self._is_proven or not named)):
+            return None
+        return other
 
 
-def restore(text: str) -> str:
-    """A reply that quotes a defused text, as if it quoted the original."""
-    return _DEFUSED.sub("", text)
+# --- Clients, checked when they are made ------------------------------------------------------
+
+_OPENAI = "api.openai.com"
+
+_ADVICE = {
+    400: "check the model's name, max_tokens= and context_window=",
+    401: "it wants an API key, or another one; check api_key=",
+    403: "the API key may not use this model",
+    404: "check the model's name and base_url=, which ends in /v1 with most servers",
+    413: "the request is too large; lower context_window= or use shorter chunks",
+    422: "check the model's name, max_tokens= and context_window=",
+    429: "the rate limit is used up; lower the concurrency or the sample rate",
+    503: "it is overloaded or still loading the model; try again later",
+}
+
+
+def _load_sdk() -> Any:
+    try:
+        import openai
+    except ModuleNotFoundError as error:
+        if error.name != "openai":
+            raise
+        raise ConfigurationError(
+            "OpenAICompatibleJudge needs the openai package: pip install 'ragaliq[openai]'"
+        ) from None
+    return openai
+
+
+def _build_client(sdk: Any, options: dict[str, Any]) -> openai.AsyncOpenAI:
+    # The SDK would follow a redirect and send question, answer and context to another host. It
+    # wants a key even where none is sent.
+    direct = sdk.DefaultAsyncHttpxClient(follow_redirects=False, timeout=options["timeout"])
+    client: openai.AsyncOpenAI = sdk.AsyncOpenAI(**options, api_key="unused", http_client=direct)
+    return client
+
+
+def _check_address(base_url: object) -> None:
+    # Not repeated in messages: it may hold a password.
+    try:
+        address = urlsplit(base_url) if isinstance(base_url, str) else None
+        usable = address is not None and address.scheme in {"http", "https"} and address.hostname
+    except ValueError:
+        address = usable = None
+    if not usable:
+        raise ConfigurationError(
+            "OpenAICompatibleJudge: base_url= must be an http(s) URL that names a host"
+        )
+    if address is not None and "@" in address.netloc:
+        raise ConfigurationError(
+            "OpenAICompatibleJudge: base_url= must not hold a user name or password; pass api_key="
+        )
+
+
+def _own_headers(sdk: Any, host: str, api_key: str | None) -> Mapping[str, Any]:
+    """The headers by which a request is authorised, in the place of the SDK's.
+
+    The SDK's variables (OPENAI_API_KEY, organisation, project) are for OpenAI's own address only.
+    """
+    at_openai = host == _OPENAI
+    key = api_key or (os.environ.get("OPENAI_API_KEY") if at_openai else None)
+    if key:
+        check_key(key, whose="the judge's server", where="OPENAI_API_KEY or api_key=")
+    elif at_openai:
+        raise ConfigurationError("no API key for OpenAI: set OPENAI_API_KEY or pass api_key=")
+    authorization = {"Authorization": f"Bearer {key}" if key else sdk.Omit()}
+    if at_openai:
+        return authorization
+    return {"OpenAI-Organization": sdk.Omit(), "OpenAI-Project": sdk.Omit(), **authorization}

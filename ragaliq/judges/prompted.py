@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ragaliq.core.results import JudgeUsage
-from ragaliq.errors import JudgeResponseError
+from ragaliq.errors import JudgeError, JudgeResponseError
 from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
@@ -19,16 +19,25 @@ from ragaliq.judges.base import (
     VerdictsResult,
     digest_of,
 )
+from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.pricing import cost_usd
-from ragaliq.judges.prompting import PromptSet, PromptSource, RenderedPrompt, delimit, delimit_list
+from ragaliq.judges.prompting import (
+    PromptSet,
+    PromptSource,
+    RenderedPrompt,
+    defuse,
+    delimit,
+    delimit_list,
+    restore,
+)
 from ragaliq.judges.wire import (
     ClaimsReply,
     GradedReply,
     ScoreReply,
     VerdictsReply,
     claim_id,
-    numbered_verdict,
-    statement_verdict,
+    form_of,
+    verdict_of,
 )
 
 __all__ = ["PromptedJudge"]
@@ -39,7 +48,7 @@ _NOTHING_SPENT = JudgeUsage()
 
 
 class PromptedJudge(BatchingJudge):
-    """A judge behind a language model. Subclasses implement `ask`.
+    """A judge behind a language model. Subclasses implement `complete`.
 
     Args:
         prompts: Prompts to use in the place of ours.
@@ -47,6 +56,9 @@ class PromptedJudge(BatchingJudge):
     Attributes:
         provider: Who serves the model, as price lists name it; None where that is not known.
         caches_context: Whether requests over one context share a prompt cache.
+        keeps_form: Whether the model is held to the schema of a reply. Where it is not, the request
+            describes the form in words, control tokens of chat templates in it are broken up, and
+            replies are read tolerantly.
         prompts: The prompts in use.
 
     Raises:
@@ -57,9 +69,13 @@ class PromptedJudge(BatchingJudge):
     sure_from = 0.9
     provider: str | None = None
     caches_context: bool = False
+    keeps_form: bool = True
 
     def __init__(self, *, prompts: PromptSource | PromptSet | None = None) -> None:
         self.prompts = prompts if isinstance(prompts, PromptSet) else PromptSet(prompts)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.model!r})"
 
     @property
     def prompt_versions(self) -> dict[str, str]:
@@ -80,30 +96,50 @@ class PromptedJudge(BatchingJudge):
         return usage.model_copy(update={"cost_usd": self.price(usage)})
 
     @abstractmethod
-    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
-        """Send one request.
+    async def complete(
+        self, prompt: RenderedPrompt, reply: type[BaseModel]
+    ) -> tuple[str, JudgeUsage]:
+        """Send one request, `worded(prompt, reply)` with `prompt.system`.
 
         Args:
             prompt: What to ask; `prompt.shared` is worth caching, being sent again and again.
             reply: The form of the reply.
 
         Returns:
-            The reply and what it cost.
+            What the model said and what it cost, priced.
 
         Raises:
-            JudgeError: No reply of this form was to be had.
+            JudgeError: The request brought no reply.
         """
 
-    def worded(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> str:  # noqa: ARG002
-        """The text of the request, as it is sent; the form goes with it as a schema."""
-        return prompt.text
+    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
+        """The reply to one request, read, and what it cost.
+
+        Raises:
+            JudgeError: No reply of this form came; `usage` says what the request cost.
+        """
+        text, usage = await self.complete(prompt, reply)
+        try:
+            return self.read(text, prompt, reply), usage
+        except JudgeError as error:
+            error.usage = usage
+            raise
+
+    def worded(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> str:
+        """The text of the request, as it is sent."""
+        if self.keeps_form:
+            return prompt.text
+        form = self.prompts.render("reply_form", form=form_of(reply)).text
+        return f"{defuse(prompt.text)}\n\n{form}"
 
     def read(self, text: str, prompt: RenderedPrompt, reply: type[R]) -> R:
-        """Read what the model said; by default nothing but JSON of the form asked for.
+        """Read what the model said.
 
         Raises:
             JudgeError: It is not a reply of this form.
         """
+        if not self.keeps_form:
+            return read_reply(restore(text), reply, prompt.expected)
         try:
             return reply.model_validate_json(text)
         except ValidationError as error:
@@ -143,15 +179,25 @@ class PromptedJudge(BatchingJudge):
         raise JudgeResponseError("the judge's reply holds no verdict for the claim", usage=usage)
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
-        """Decide all claims in one call."""
-        if not claims or not _says_anything(context):
-            return _undecided(len(claims))
+        """Decide all claims in one call; an empty context decides them without one."""
+        if not any(text.strip() for text in context):
+            undecided = ClaimVerdict(
+                verdict="NOT_ENOUGH_INFO", reason="The context is empty.", usage=_NOTHING_SPENT
+            )
+            verdicts = [undecided.model_copy(update={"index": i}) for i in range(len(claims))]
+            return VerdictsResult(verdicts=verdicts, usage=_NOTHING_SPENT)
+        if not claims:
+            return VerdictsResult(verdicts=[], usage=_NOTHING_SPENT)
         prompt = self.prompts.render(
-            "verify_claims", context=_context(context), claims=_claims(claims)
+            "verify_claims",
+            context=delimit_list("context", "chunk", range(len(context)), context),
+            claims=delimit_list("claims", "claim", map(claim_id, range(len(claims))), claims),
         )
         reply, usage = await self.ask(replace(prompt, expected=len(claims)), VerdictsReply)
         return VerdictsResult(
-            verdicts=[numbered_verdict(item, len(claims), len(context)) for item in reply.verdicts],
+            verdicts=[
+                verdict_of(item, claims=len(claims), chunks=len(context)) for item in reply.verdicts
+            ],
             tokens_used=usage.total_tokens,
             usage=usage,
         )
@@ -166,15 +212,15 @@ class PromptedJudge(BatchingJudge):
             "grade_statements",
             question=delimit("question", query),
             answer=delimit("answer", response),
-            context=_context(context),
+            context=delimit_list("context", "chunk", range(len(context)), context),
         )
         # Nothing is sent twice here, and writing to a prompt cache costs more than not using it.
-        prompt = RenderedPrompt(prompt.name, prompt.system, shared="", request=prompt.text)
+        prompt = replace(prompt, shared="", request=prompt.text)
         reply, usage = await self.ask(prompt, GradedReply)
         statements = [item for item in reply.statements if item.statement.strip()]
         return VerdictsResult(
             verdicts=[
-                statement_verdict(item, index, len(context))
+                verdict_of(item, index=index, chunks=len(context))
                 for index, item in enumerate(statements)
             ],
             tokens_used=usage.total_tokens,
@@ -194,6 +240,15 @@ class PromptedJudge(BatchingJudge):
             "context_relevance", question=delimit("question", query), chunk=delimit("chunk", chunk)
         )
         return await self._score(prompt)
+
+    async def _score(self, prompt: RenderedPrompt) -> JudgeResult:
+        reply, usage = await self.ask(prompt, ScoreReply)
+        return JudgeResult(
+            score=reply.score,
+            reasoning=reply.reasoning,
+            tokens_used=usage.total_tokens,
+            usage=usage,
+        )
 
     async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
         """The share of the answer's claims the context supports, in two calls instead of 1 + N.
@@ -215,40 +270,3 @@ class PromptedJudge(BatchingJudge):
             tokens_used=usage.total_tokens,
             usage=usage,
         )
-
-    async def _score(self, prompt: RenderedPrompt) -> JudgeResult:
-        reply, usage = await self.ask(prompt, ScoreReply)
-        return JudgeResult(
-            score=reply.score,
-            reasoning=reply.reasoning,
-            tokens_used=usage.total_tokens,
-            usage=usage,
-        )
-
-
-def _says_anything(context: Sequence[str]) -> bool:
-    return any(text.strip() for text in context)
-
-
-def _undecided(claims: int) -> VerdictsResult:
-    """What an empty context says about any claim, without asking."""
-    return VerdictsResult(
-        verdicts=[
-            ClaimVerdict(
-                index=index,
-                verdict="NOT_ENOUGH_INFO",
-                reason="The context is empty.",
-                usage=_NOTHING_SPENT,
-            )
-            for index in range(claims)
-        ],
-        usage=_NOTHING_SPENT,
-    )
-
-
-def _context(context: Sequence[str]) -> str:
-    return delimit_list("context", "chunk", range(len(context)), context)
-
-
-def _claims(claims: Sequence[str]) -> str:
-    return delimit_list("claims", "claim", map(claim_id, range(len(claims))), claims)

@@ -18,11 +18,20 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ragaliq.errors import ConfigurationError
 
-__all__ = ["PLACEHOLDERS", "PromptSet", "PromptSource", "RenderedPrompt", "delimit", "delimit_list"]
+__all__ = [
+    "PLACEHOLDERS",
+    "PromptSet",
+    "PromptSource",
+    "RenderedPrompt",
+    "defuse",
+    "delimit",
+    "delimit_list",
+    "restore",
+]
 
 
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
@@ -40,6 +49,7 @@ PromptSource = Mapping[str, str | Path] | Path | Literal["v1"]
 """What to use instead of ours: name to text or file, a folder of `<name>.md`, one such file, or our
 version 1 (`v1`), for those whose figures were made with it."""
 
+_FOLDER = files("ragaliq.judges") / "prompts"
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n?---[ \t]*(?:\n|\Z)", re.DOTALL)
 _VERSION = re.compile(r"^version:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
@@ -70,77 +80,23 @@ class RenderedPrompt:
         return self.shared + self.request
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt as it was written, checked when it is made.
-
-    Attributes:
-        name: One of `PLACEHOLDERS`.
-        version: From the file's front matter; else taken from the text's hash.
-        text: The template.
-        source: Where it came from, for messages.
-
-    Raises:
-        ConfigurationError: The name is unknown, the text empty, or a placeholder wrong or missing.
-    """
-
-    name: str
+class _Prompt(NamedTuple):
     version: str
     text: str
-    source: str
-
-    @classmethod
-    def parse(cls, name: str, raw: str, source: str) -> Prompt:
-        """Split off the front matter."""
-        raw = raw.removeprefix("\ufeff").replace("\r\n", "\n")
-        front = _FRONT_MATTER.match(raw)
-        version = _VERSION.search(front.group(1)) if front else None
-        return cls(
-            name=name,
-            version=version.group(1) if version else hashlib.sha256(raw.encode()).hexdigest()[:8],
-            text=(raw[front.end() :] if front else raw).strip(),
-            source=source,
-        )
-
-    def __post_init__(self) -> None:
-        _check_name(self.name, self.source)
-        if not self.text:
-            raise ConfigurationError(f"prompt {self.name!r} ({self.source}) is empty")
-        expected, found = PLACEHOLDERS[self.name], set(_PLACEHOLDER.findall(self.text))
-        faults = []
-        if unknown := found - expected:
-            faults.append(f"unknown placeholder {_listed(unknown)}")
-        if missing := expected - found:
-            faults.append(f"missing placeholder {_listed(missing)}")
-        if faults:
-            takes = f"it takes {_listed(expected)}" if expected else "it takes no placeholders"
-            raise ConfigurationError(
-                f"prompt {self.name!r} ({self.source}): {' and '.join(faults)}; {takes}"
-            )
-
-    def render(self, system: str, blocks: Mapping[str, str]) -> RenderedPrompt:
-        """Fill in `blocks` in one pass: what they hold is never looked at again."""
-        pieces = _PLACEHOLDER.split(self.text)
-        names = pieces[1::2]
-        pieces[1::2] = [blocks[name] for name in names]
-        end = 2 if names[:1] == ["context"] else 0
-        return RenderedPrompt(
-            self.name, system, shared="".join(pieces[:end]), request="".join(pieces[end:])
-        )
 
 
 class PromptSet:
     """The prompts a judge uses: ours, with `replacements` in the place of some.
 
     Raises:
-        ConfigurationError: A replacement cannot be read, has an unknown name, or lacks what it
-            needs.
+        ConfigurationError: A replacement cannot be read, has an unknown name, is empty, or lacks a
+            placeholder.
     """
 
     def __init__(self, replacements: PromptSource | None = None) -> None:
         self._prompts = dict(_own_prompts())
         for name, raw, source in _read(replacements or {}):
-            self._prompts[name] = Prompt.parse(name, raw, source)
+            self._prompts[name] = _parse(name, raw, source)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -149,69 +105,73 @@ class PromptSet:
 
     def render(self, name: str, **blocks: str) -> RenderedPrompt:
         """The prompt `name` with its placeholders filled with delimited text."""
-        return self._prompts[name].render(self._prompts["system"].text, blocks)
+        # In one pass: what the blocks hold is never looked at again.
+        pieces = _PLACEHOLDER.split(self._prompts[name].text)
+        names = pieces[1::2]
+        pieces[1::2] = [blocks[name] for name in names]
+        end = 2 if names[:1] == ["context"] else 0
+        system = self._prompts["system"].text
+        return RenderedPrompt(name, system, "".join(pieces[:end]), "".join(pieces[end:]))
 
 
 @cache
-def _own_prompts() -> Mapping[str, Prompt]:
-    folder = files("ragaliq.judges") / "prompts"
+def _own_prompts() -> Mapping[str, _Prompt]:
     return {
-        name: Prompt.parse(name, (folder / f"{name}.md").read_text("utf-8"), f"ragaliq's {name}.md")
+        name: _parse(name, (_FOLDER / f"{name}.md").read_text("utf-8"), "ours")
         for name in PLACEHOLDERS
     }
 
 
 def _read(replacements: PromptSource) -> Iterator[tuple[str, str, str]]:
+    """Name, text and source of each prompt."""
     if replacements == "v1":
-        folder = files("ragaliq.judges") / "prompts" / "v1"
-        for file in folder.iterdir():
-            yield (
-                file.name.removesuffix(".md"),
-                file.read_text("utf-8"),
-                f"ragaliq's v1/{file.name}",
-            )
-        return
-    if isinstance(replacements, Path):
-        for path in _prompt_files(replacements):
-            yield path.stem, _text_of(path), str(path)
-        return
-    if not isinstance(replacements, Mapping):
+        own = (_FOLDER / "v1").iterdir()
+        replacements = {file.name.removesuffix(".md"): file.read_text("utf-8") for file in own}
+    elif isinstance(replacements, Path):
+        found = sorted(replacements.glob("*.md")) if replacements.is_dir() else [replacements]
+        if not found:
+            raise ConfigurationError(f"the prompts folder {replacements} holds no .md file")
+        replacements = {path.stem: path for path in found}
+    elif not isinstance(replacements, Mapping):
         raise ConfigurationError(
             "prompts= takes a mapping of prompt names to texts or pathlib.Path files, a "
             f"pathlib.Path to a folder, or 'v1'; got {type(replacements).__name__}"
         )
     for name, value in replacements.items():
-        if isinstance(value, Path):
-            yield name, _text_of(value), str(value)
-        elif isinstance(value, str):
+        if isinstance(value, str):
             yield name, value, "given as text"
-        else:
+            continue
+        if not isinstance(value, Path):
             raise ConfigurationError(
                 f"prompt {name!r} must be text or a pathlib.Path, got {type(value).__name__}"
             )
+        try:
+            yield name, value.read_text("utf-8"), str(value)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"cannot read the prompt file {value}: {error}") from error
 
 
-def _prompt_files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = sorted(path.glob("*.md"))
-    if not found:
-        raise ConfigurationError(f"the prompts folder {path} holds no .md file")
-    return found
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read the prompt file {path}: {error}") from error
-
-
-def _check_name(name: str, source: str) -> None:
+def _parse(name: str, raw: str, source: str) -> _Prompt:
+    """A prompt, checked; its version is the front matter's, else taken from the text's hash."""
     if name not in PLACEHOLDERS:
         raise ConfigurationError(
             f"there is no prompt named {name!r} ({source}); there are {', '.join(PLACEHOLDERS)}"
         )
+    raw = raw.removeprefix("\ufeff").replace("\r\n", "\n")
+    front = _FRONT_MATTER.match(raw)
+    named = _VERSION.search(front.group(1)) if front else None
+    version = named.group(1) if named else hashlib.sha256(raw.encode()).hexdigest()[:8]
+    text = (raw[front.end() :] if front else raw).strip()
+    if not text:
+        raise ConfigurationError(f"prompt {name!r} ({source}) is empty")
+    expected, found = PLACEHOLDERS[name], set(_PLACEHOLDER.findall(text))
+    faults = [f"unknown placeholder {_listed(found - expected)}"] if found - expected else []
+    if expected - found:
+        faults.append(f"missing placeholder {_listed(expected - found)}")
+    if faults:
+        takes = f"it takes {_listed(expected)}" if expected else "it takes no placeholders"
+        raise ConfigurationError(f"prompt {name!r} ({source}): {' and '.join(faults)}; {takes}")
+    return _Prompt(version, text)
 
 
 def _listed(names: set[str] | frozenset[str]) -> str:
@@ -261,7 +221,9 @@ def _free_suffix(tags: Sequence[str], texts: Iterable[str]) -> str:
     found = False
     taken: set[str] = set()
     for text in texts:
-        for digits in lookalike.findall(_folded(text)):
+        # What is left for a reader who overlooks case, width and invisible characters.
+        folded = unicodedata.normalize("NFKC", text.translate(_LESS_THAN)).casefold()
+        for digits in lookalike.findall(_INVISIBLE.sub("", folded)):
             found = True
             # `</answer-2` also begins `</answer-23`: every beginning counts as taken.
             taken.update(digits[:length] for length in range(1, len(digits) + 1))
@@ -273,11 +235,33 @@ def _free_suffix(tags: Sequence[str], texts: Iterable[str]) -> str:
     return f"-{number}"
 
 
-def _folded(text: str) -> str:
-    """What is left of `text` for a reader who overlooks case, width and invisible characters."""
-    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text.translate(_LESS_THAN)).casefold())
-
-
 def _encodable(text: str) -> str:
     # Half a surrogate pair has no UTF-8 form: the request could not be sent.
     return _SURROGATES.sub("\ufffd", text) if _SURROGATES.search(text) else text
+
+
+# --- Control tokens of chat templates ---------------------------------------------------------
+
+_JOINER = "\u2060"  # WORD JOINER: no width, no space, no line break
+_OPENING = re.compile(
+    # ChatML, Llama 3 and later, Phi, GLM, Command, gpt-oss; Gemma 4 leaves out one of the bars
+    r"<(?=\|[^\s<>|]{1,64}\|?>|[^\s<>|]{1,64}\|>"
+    # DeepSeek
+    r"|｜[^\s<>｜]{1,64}｜>"
+    # Gemma and the ends of texts; <s> and </s> open no turn, and are HTML
+    r"|(?:start_of_turn|end_of_turn|bos|eos)>|<SYS>>|</SYS>>)"
+    # Mistral and Llama 2; EXAONE
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\]"
+    r"|\|[^\s\[\]|]{1,64}\|\])"
+)
+_DEFUSED = re.compile(f"(?<=[<\\[]){_JOINER}")
+
+
+def defuse(text: str) -> str:
+    """A text in which no control token of a chat template is left; others stay as they are."""
+    return _OPENING.sub(rf"\g<0>{_JOINER}", text)
+
+
+def restore(text: str) -> str:
+    """A reply that quotes a defused text, as if it quoted the original."""
+    return _DEFUSED.sub("", text)

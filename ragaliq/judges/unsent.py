@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,7 +18,6 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
     ConfigurationError,
     DatasetError,
-    JudgeError,
     JudgeRefusalError,
     JudgeResponseError,
 )
@@ -47,8 +46,6 @@ from ragaliq.judges.wire import (
 
 __all__ = ["CostCounter", "RequestWriter", "reads_replies", "writes_requests"]
 
-R = TypeVar("R", bound=BaseModel)
-
 _CHARACTERS_PER_TOKEN = 4
 _SCHEMA_TOKENS = 150
 """About what the schema of a reply adds to a request."""
@@ -58,11 +55,7 @@ _LEAST_CACHED = 512
 
 
 class _Unsent(PromptedJudge):
-    """The same prompts, limits, name and prices as a judge's, without its requests.
-
-    Args:
-        judge: Whose requests they are.
-    """
+    """The same prompts, limits, name and prices as a judge's, without its requests."""
 
     def __init__(self, judge: PromptedJudge) -> None:
         super().__init__(prompts=judge.prompts)
@@ -85,6 +78,71 @@ class _Unsent(PromptedJudge):
 # --- Requests and replies in files ------------------------------------------------------------
 
 
+class RequestWriter(_Unsent):
+    """Writes each request as a line of JSON: `id`, `model`, `system`, `messages` and `schema`.
+
+    What the judge would have said is not known. So every claim counts as not covered, and nothing
+    that depends on a reply is asked.
+
+    Args:
+        judge: Whose requests they are.
+        path: The file; what it held is replaced.
+
+    Attributes:
+        count: Requests that were written; equal ones are written once.
+
+    Raises:
+        DatasetError: The file cannot be written.
+    """
+
+    def __init__(self, judge: PromptedJudge, path: Path) -> None:
+        super().__init__(judge)
+        self._path, self._written = path, set[str]()
+        self.count = 0
+        self._write("", "w")
+
+    async def complete(
+        self, prompt: RenderedPrompt, reply: type[BaseModel]
+    ) -> tuple[str, JudgeUsage]:
+        """Write the request; the reply is one that leads to no further request."""
+        text = self._judge.worded(prompt, reply)
+        name = _request_id(prompt.system, text)
+        if name not in self._written:
+            self._written.add(name)
+            self.count += 1
+            line = {
+                "id": name,
+                "model": self.model,
+                "system": prompt.system,
+                "messages": [{"role": "user", "content": text}],
+                "schema": schema_of(reply),
+            }
+            self._write(json.dumps(line, ensure_ascii=False) + "\n", "a")
+        undecided = {
+            "reason": "",
+            "evidence": "",
+            "chunk_ids": [],
+            "verdict": "NOT_ENOUGH_INFO",
+            "confidence": 0.0,
+        }
+        ids = map(claim_id, range(prompt.expected or 0))
+        fields: dict[str, Any] = {
+            "claims": [],
+            "statements": [],
+            "verdicts": [{"claim_id": name, **undecided} for name in ids],
+            "reasoning": "",
+            "score": 0.0,
+        }
+        return reply.model_validate(fields).model_dump_json(), JudgeUsage()
+
+    def _write(self, line: str, mode: str) -> None:
+        try:
+            with self._path.open(mode, encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:
+            raise DatasetError(f"{self._path}: {error.strerror or error}") from None
+
+
 class _ReplyLine(BaseModel):
     """One line of a file of replies.
 
@@ -105,60 +163,15 @@ class _ReplyLine(BaseModel):
     cut_off: bool = False
 
 
-class RequestWriter(_Unsent):
-    """Writes each request as a line of JSON: `id`, `model`, `system`, `messages` and `schema`.
-
-    What the judge would have said is not known. So every claim counts as not covered, and nothing
-    that depends on a reply is asked.
-
-    Args:
-        judge: Whose requests they are.
-        path: The file; what it held is replaced.
-
-    Raises:
-        DatasetError: The file cannot be written.
-    """
-
-    def __init__(self, judge: PromptedJudge, path: Path) -> None:
-        super().__init__(judge)
-        self._path, self._written = path, set[str]()
-        self._write("", "w")
-
-    @property
-    def count(self) -> int:
-        """Requests that were written; equal ones are written once."""
-        return len(self._written)
-
-    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
-        """Write the request."""
-        text = self._judge.worded(prompt, reply)
-        name = _request_id(prompt.system, text)
-        if name not in self._written:
-            self._written.add(name)
-            line = {
-                "id": name,
-                "model": self.model,
-                "system": prompt.system,
-                "messages": [{"role": "user", "content": text}],
-                "schema": schema_of(reply),
-            }
-            self._write(json.dumps(line, ensure_ascii=False) + "\n", "a")
-        return reply.model_validate(_nothing_said(reply, prompt.expected or 0)), JudgeUsage()
-
-    def _write(self, line: str, mode: str) -> None:
-        try:
-            with self._path.open(mode, encoding="utf-8") as file:
-                file.write(line)
-        except OSError as error:
-            raise DatasetError(f"{self._path}: {error.strerror or error}") from None
-
-
 class _ReplyReader(_Unsent):
     def __init__(self, judge: PromptedJudge, path: Path) -> None:
         super().__init__(judge)
-        self._path, self._replies = path, dict(_read_replies(path))
+        self.keeps_form = judge.keeps_form
+        self._path, self._replies = path, _read_replies(path)
 
-    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
+    async def complete(
+        self, prompt: RenderedPrompt, reply: type[BaseModel]
+    ) -> tuple[str, JudgeUsage]:
         text = self._judge.worded(prompt, reply)
         line = self._replies.get(_request_id(prompt.system, text))
         if line is None:
@@ -171,11 +184,7 @@ class _ReplyReader(_Unsent):
             raise JudgeRefusalError(f"{self.model} declined to answer", usage=usage)
         if line.cut_off:
             raise JudgeResponseError("the reply was cut off", usage=usage)
-        try:
-            return self._judge.read(line.text, prompt, reply), usage
-        except JudgeError as error:
-            error.usage = usage
-            raise
+        return line.text, usage
 
 
 def writes_requests(judge: LLMJudge, path: Path) -> RequestWriter:
@@ -241,22 +250,6 @@ def _read_replies(path: Path) -> dict[str, _ReplyLine]:
     return replies
 
 
-def _nothing_said(reply: type[BaseModel], expected: int) -> dict[str, Any]:
-    """A reply that leads to no further request."""
-    undecided = {
-        "reason": "",
-        "evidence": "",
-        "chunk_ids": [],
-        "verdict": "NOT_ENOUGH_INFO",
-        "confidence": 0.0,
-    }
-    if issubclass(reply, VerdictsReply):
-        return {"verdicts": [{"claim_id": claim_id(i), **undecided} for i in range(expected)]}
-    if issubclass(reply, ScoreReply):
-        return {"reasoning": "", "score": 0.0}
-    return {name: [] for name in reply.model_fields}
-
-
 # --- What the requests would cost ---------------------------------------------------------------
 
 
@@ -271,17 +264,32 @@ class CostCounter(_Unsent):
 
     def __init__(self, judge: PromptedJudge, stand_in: BatchingJudge) -> None:
         super().__init__(judge)
-        self._caches = judge.caches_context
         self._stand_in = stand_in
         self._cached: set[str] = set()
         self._reply: ContextVar[BaseModel] = ContextVar("ragaliq_stand_in_reply")
 
-    async def ask(self, prompt: RenderedPrompt, reply: type[R]) -> tuple[R, JudgeUsage]:
+    async def complete(
+        self,
+        prompt: RenderedPrompt,
+        reply: type[BaseModel],  # noqa: ARG002
+    ) -> tuple[str, JudgeUsage]:
         """Count what the request and the stand-in's reply would cost."""
-        said = self._reply.get()
-        if not isinstance(said, reply):
-            raise TypeError(f"{prompt.name} got a {type(said).__name__} from its stand-in")
-        return said, self.priced(self._spent(prompt, said.model_dump_json()))
+        said = self._reply.get().model_dump_json()
+        total = _SCHEMA_TOKENS + _tokens(prompt.system) + _tokens(prompt.text)
+        read = written = 0
+        prefix = prompt.system + prompt.shared
+        size = _tokens(prefix)
+        if self._judge.caches_context and prompt.shared and size >= _LEAST_CACHED:
+            read, written = (size, 0) if prefix in self._cached else (0, size)
+            self._cached.add(prefix)
+        usage = JudgeUsage(
+            input_tokens=total - read - written,
+            output_tokens=_tokens(said),
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+            requests=1,
+        )
+        return said, self.priced(usage)
 
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """Count an extraction."""
@@ -314,32 +322,15 @@ class CostCounter(_Unsent):
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """Count a relevance score."""
-        self._reply.set(_score(await self._stand_in.evaluate_relevance(query, response)))
+        said = await self._stand_in.evaluate_relevance(query, response)
+        self._reply.set(ScoreReply(reasoning=said.reasoning, score=said.score))
         return await super().evaluate_relevance(query, response)
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Count a chunk's relevance score."""
-        self._reply.set(_score(await self._stand_in.evaluate_context_relevance(query, chunk)))
+        said = await self._stand_in.evaluate_context_relevance(query, chunk)
+        self._reply.set(ScoreReply(reasoning=said.reasoning, score=said.score))
         return await super().evaluate_context_relevance(query, chunk)
-
-    def _spent(self, prompt: RenderedPrompt, said: str) -> JudgeUsage:
-        total = _SCHEMA_TOKENS + _tokens(prompt.system) + _tokens(prompt.text)
-        prefix = prompt.system + prompt.shared
-        read = written = 0
-        if self._caches and prompt.shared and _tokens(prefix) >= _LEAST_CACHED:
-            read, written = (_tokens(prefix), 0) if prefix in self._cached else (0, _tokens(prefix))
-            self._cached.add(prefix)
-        return JudgeUsage(
-            input_tokens=total - read - written,
-            output_tokens=_tokens(said),
-            cache_read_tokens=read,
-            cache_write_tokens=written,
-            requests=1,
-        )
-
-
-def _score(result: JudgeResult) -> ScoreReply:
-    return ScoreReply(reasoning=result.reasoning, score=result.score)
 
 
 def _tokens(text: str) -> int:

@@ -1,4 +1,4 @@
-"""What a prompted judge is asked to reply with, and how that becomes the judge's results.
+"""What a prompted judge is asked to reply with, and how that becomes a verdict.
 
 The order of the fields is the order the model writes them in: the reason comes before the verdict
 it is to lead to.
@@ -6,7 +6,6 @@ it is to lead to.
 
 from __future__ import annotations
 
-import copy
 import functools
 import json
 import re
@@ -26,29 +25,31 @@ __all__ = [
     "VerdictsReply",
     "claim_id",
     "form_of",
-    "numbered_verdict",
     "reply_fields",
     "schema_of",
-    "statement_verdict",
+    "verdict_of",
 ]
 
 
-_CLAIM_ID = re.compile(r"c?([0-9]{1,9})", re.IGNORECASE)
+_CLAIM_ID = re.compile(r"\s*c?([0-9]{1,9})\s*", re.IGNORECASE)
 
 # The reply's cost is accounted for once, on the result that holds these verdicts.
 _COUNTED_ELSEWHERE = JudgeUsage()
-
-
-def _clamped(value: float) -> float:
-    return min(1.0, max(0.0, value))
 
 
 def _upper(value: Any) -> Any:
     return value.strip().upper().replace(" ", "_") if isinstance(value, str) else value
 
 
-_Share = Annotated[float, Field(allow_inf_nan=False), AfterValidator(_clamped)]
+_Share = Annotated[
+    float,
+    Field(allow_inf_nan=False, description="0 to 1."),
+    AfterValidator(lambda value: min(1.0, max(0.0, value))),
+]
 _Verdict = Annotated[Verdict, BeforeValidator(_upper)]
+_Reason = Annotated[str, Field(description="One short sentence on what decides the matter.")]
+_Evidence = Annotated[str, Field(description="A verbatim quote from one chunk, or empty.")]
+_ChunkIds = Annotated[list[int], Field(description="The ids of the chunks the verdict rests on.")]
 
 
 class _Wire(BaseModel):
@@ -61,11 +62,11 @@ class ClaimsReply(_Wire):  # noqa: D101  a docstring would travel to the model i
 
 class ClaimReply(_Wire):  # noqa: D101
     claim_id: str = Field(description="The id of the claim, such as c1.")
-    reason: str = Field(description="One short sentence on what decides the matter.")
-    evidence: str = Field(description="A verbatim quote from one chunk, or empty.")
-    chunk_ids: list[int] = Field(description="The ids of the chunks the verdict rests on.")
+    reason: _Reason
+    evidence: _Evidence
+    chunk_ids: _ChunkIds
     verdict: _Verdict
-    confidence: _Share = Field(description="0 to 1.")
+    confidence: _Share
 
 
 class VerdictsReply(_Wire):  # noqa: D101
@@ -74,11 +75,11 @@ class VerdictsReply(_Wire):  # noqa: D101
 
 class StatementReply(_Wire):  # noqa: D101
     statement: str = Field(description="One factual statement of the answer.")
-    reason: str = Field(description="One short sentence on what decides the matter.")
-    evidence: str = Field(description="A verbatim quote from one chunk, or empty.")
-    chunk_ids: list[int] = Field(description="The ids of the chunks the verdict rests on.")
+    reason: _Reason
+    evidence: _Evidence
+    chunk_ids: _ChunkIds
     verdict: _Verdict
-    confidence: _Share = Field(description="0 to 1.")
+    confidence: _Share
 
 
 class GradedReply(_Wire):  # noqa: D101
@@ -87,7 +88,7 @@ class GradedReply(_Wire):  # noqa: D101
 
 class ScoreReply(_Wire):  # noqa: D101
     reasoning: str = Field(description="One or two sentences.")
-    score: _Share = Field(description="0 to 1.")
+    score: _Share
 
 
 def claim_id(index: int) -> str:
@@ -95,22 +96,34 @@ def claim_id(index: int) -> str:
     return f"c{index + 1}"
 
 
-def numbered_verdict(reply: ClaimReply, claims: int, chunks: int) -> ClaimVerdict:
-    """The verdict for the claim the reply names.
+def verdict_of(
+    reply: ClaimReply | StatementReply, *, chunks: int, claims: int = 0, index: int | None = None
+) -> ClaimVerdict:
+    """The verdict that a reply holds.
 
     Args:
         reply: One verdict.
-        claims: How many claims were asked; any other id is no claim's.
         chunks: How many chunks there were; ids of others are dropped.
+        claims: How many claims were asked about; an id that is none of theirs gives no index.
+        index: Position of a statement that the judge found itself.
     """
-    match = _CLAIM_ID.fullmatch(reply.claim_id.strip())
-    index = int(match.group(1)) - 1 if match else -1
-    return ClaimVerdict(index=index if 0 <= index < claims else None, **_decision(reply, chunks))
-
-
-def statement_verdict(reply: StatementReply, index: int, chunks: int) -> ClaimVerdict:
-    """The verdict for a statement the judge found itself."""
-    return ClaimVerdict(index=index, statement=reply.statement, **_decision(reply, chunks))
+    statement = ""
+    if isinstance(reply, StatementReply):
+        statement = reply.statement
+    elif match := _CLAIM_ID.fullmatch(reply.claim_id):
+        named = int(match.group(1)) - 1
+        index = named if 0 <= named < claims else None
+    known = (chunk for chunk in reply.chunk_ids if 0 <= chunk < chunks)
+    return ClaimVerdict(
+        index=index,
+        statement=statement,
+        verdict=reply.verdict,
+        evidence=reply.evidence,
+        confidence=reply.confidence,
+        supporting_chunk_ids=list(dict.fromkeys(known)),
+        reason=reply.reason,
+        usage=_COUNTED_ELSEWHERE,
+    )
 
 
 def reply_fields(verdict: ClaimVerdict) -> dict[str, Any]:
@@ -124,39 +137,17 @@ def reply_fields(verdict: ClaimVerdict) -> dict[str, Any]:
     }
 
 
-def _decision(reply: ClaimReply | StatementReply, chunks: int) -> dict[str, Any]:
-    known = (chunk for chunk in reply.chunk_ids if 0 <= chunk < chunks)
-    return {
-        "verdict": reply.verdict,
-        "evidence": reply.evidence,
-        "confidence": reply.confidence,
-        "supporting_chunk_ids": list(dict.fromkeys(known)),
-        "reason": reply.reason,
-        "usage": _COUNTED_ELSEWHERE,
-    }
-
-
 # --- The form of a reply, as a schema and in words --------------------------------------------
 
 _Schema = dict[str, Any]
 
 
+@functools.cache
 def schema_of(reply: type[BaseModel]) -> _Schema:
-    """The JSON schema of a reply, in the subset that servers agree on.
+    """The JSON schema of a reply, in the subset that servers agree on; not to be changed.
 
     There are no references and no titles, and an object has all its properties and no others.
     """
-    return copy.deepcopy(_schema(reply))
-
-
-@functools.cache
-def form_of(reply: type[BaseModel]) -> str:
-    """A reply as it is to look, on one line: `{"score": <number: 0 to 1.>}`."""
-    return _written(_schema(reply))
-
-
-@functools.cache
-def _schema(reply: type[BaseModel]) -> _Schema:
     full = reply.model_json_schema()
     schema: _Schema = _plain(full, full.get("$defs", {}))
     return schema
@@ -178,6 +169,12 @@ def _plain(part: Any, definitions: _Schema) -> Any:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+@functools.cache
+def form_of(reply: type[BaseModel]) -> str:
+    """A reply as it is to look, on one line: `{"score": <number: 0 to 1.>}`."""
+    return _written(schema_of(reply))
 
 
 def _written(part: _Schema) -> str:

@@ -15,8 +15,8 @@ from ragaliq.errors import JudgeError
 from ragaliq.evaluators.alignment import CLAIM_CUTOFF, EvidenceFinder, SearchableText, locate
 from ragaliq.evaluators.claims import split_text
 from ragaliq.judges import parse_json_reply, parse_verdicts
-from ragaliq.judges.openai_compatible import defuse, read_reply, restore
-from ragaliq.judges.prompting import PromptSet, delimit, delimit_list
+from ragaliq.judges.parsing import read_reply
+from ragaliq.judges.prompting import PromptSet, defuse, delimit, delimit_list, restore
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
 
 CHUNKS = ["The lamp weighs 310 grams. " * 40, "It folds flat, for the bag. " * 40]

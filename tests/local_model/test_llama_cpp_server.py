@@ -12,7 +12,7 @@ import pytest
 
 from ragaliq import OpenAICompatibleJudge, RAGTestCase, Status, evaluate_async
 from ragaliq.errors import JudgeError
-from ragaliq.judges.openai_server import Dialect
+from ragaliq.judges.openai_compatible import Dialect
 
 pytestmark = [pytest.mark.local_model, pytest.mark.timeout(900)]
 
@@ -82,12 +82,12 @@ async def test_the_format_the_server_takes_is_found_and_held_to(judge_with):
 
     await judge.aclose()
     assert 0.0 <= score.score <= 1.0
-    assert judge._server._negotiation.dialect.reply_format == "json_object_schema"
+    assert judge._dialects.current.reply_format == "json_object_schema"
 
 
 async def test_free_text_is_read_or_becomes_one_of_our_errors(judge_with):
     judge = judge_with(temperature=1.0, max_tokens=80)
-    judge._server._negotiation.dialect = Dialect("text")
+    judge._dialects.current = Dialect("text")
     ends = []
     for _ in range(2):
         try:

@@ -4,6 +4,6 @@ Everything here is linear in the length of the reply, raises ragaliq's own error
 quotes the reply in them.
 """
 
-from ragaliq.judges.parsing.replies import parse_json_reply, parse_verdicts
+from ragaliq.judges.parsing.replies import parse_json_reply, parse_verdicts, read_reply
 
-__all__ = ["parse_json_reply", "parse_verdicts"]
+__all__ = ["parse_json_reply", "parse_verdicts", "read_reply"]

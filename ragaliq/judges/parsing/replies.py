@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from ragaliq.errors import JudgeRefusalError, JudgeResponseError
+from ragaliq.errors import JudgeError, JudgeRefusalError, JudgeResponseError
 from ragaliq.judges.base import ClaimVerdict
 from ragaliq.judges.language.refusals import REFUSALS, plain
 from ragaliq.judges.parsing.json_reader import (
@@ -28,8 +28,16 @@ from ragaliq.judges.parsing.texts import (
     line_group,
     numbered_groups,
 )
+from ragaliq.judges.wire import (
+    ClaimsReply,
+    GradedReply,
+    ScoreReply,
+    VerdictsReply,
+    claim_id,
+    reply_fields,
+)
 
-__all__ = ["parse_json_reply", "parse_verdicts"]
+__all__ = ["parse_json_reply", "parse_verdicts", "read_reply"]
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -192,6 +200,69 @@ def _fills_lines(text: str, item: Reading) -> bool:
     return (
         starts and not before.rpartition("\n")[2].strip() and bool(_LINE_END.match(text, item.end))
     )
+
+
+# --- Replies in another form than was asked for -------------------------------------------------
+
+
+def _only_text(item: Any) -> Any:
+    """The text of `{"claim": "..."}` and the like."""
+    if not isinstance(item, dict):
+        return item
+    texts = [value for value in item.values() if isinstance(value, str)]
+    return texts[0] if len(texts) == 1 else item
+
+
+class _LooseScore(BaseModel):
+    # Another scale, such as 8 of 10, must not pass for a 1.
+    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    reasoning: str = ""
+
+
+class _LooseClaims(BaseModel):
+    claims: Sequence[Annotated[str, BeforeValidator(_only_text)]]
+
+
+def read_reply(text: str, reply: type[R], expected: int | None = None) -> R:
+    """Read a reply, in its own form or in another that says the same.
+
+    Args:
+        text: What the model said.
+        reply: The form it was asked for.
+        expected: How many verdicts it was asked for, where that is known.
+
+    Raises:
+        JudgeRefusalError: The model declined.
+        JudgeResponseError: The reply says nothing that can be used.
+    """
+    if issubclass(reply, ScoreReply):
+        return reply.model_validate(parse_json_reply(text, _LooseScore).model_dump())
+    if issubclass(reply, ClaimsReply):
+        return reply.model_validate(parse_json_reply(text, _LooseClaims).model_dump())
+    failure: JudgeError
+    try:
+        return parse_json_reply(text, reply)
+    except JudgeError as error:
+        failure = error
+    if issubclass(reply, VerdictsReply):
+        rows = [
+            {"claim_id": claim_id(verdict.index or 0), **reply_fields(verdict)}
+            for verdict in parse_verdicts(text, expected or 0)
+        ]
+        return reply.model_validate({"verdicts": rows})
+    if issubclass(reply, GradedReply):
+        try:
+            found = parse_verdicts(text, 0)
+        except JudgeResponseError:
+            raise failure from None
+        rows = [
+            {"statement": verdict.statement, **reply_fields(verdict)}
+            for verdict in found
+            if verdict.statement.strip()
+        ]
+        if rows:
+            return reply.model_validate({"statements": rows})
+    raise failure
 
 
 # --- JSON and what stands around it ------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.judges.openai_compatible import defuse, restore
+from ragaliq.judges.prompting import defuse, restore
 from ragaliq.testing import ChatCompletionsServer, ScriptedJudge
 
 TOKENS = [

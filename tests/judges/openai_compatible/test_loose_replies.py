@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq.errors import JudgeRefusalError, JudgeResponseError
-from ragaliq.judges.openai_compatible import read_reply
+from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
 from ragaliq.testing import ChatCompletionsServer, Reply
 

@@ -237,6 +237,6 @@ def test_a_context_beyond_the_window_is_judged_in_parts(server, judge):
 
 
 def test_its_representation_shows_neither_key_nor_address():
-    judge = OpenAICompatibleJudge(base_url="http://user:pw@host/v1", model="m", api_key="KEY")
+    judge = OpenAICompatibleJudge(base_url="http://host.example/v1", model="m", api_key="KEY")
 
     assert repr(judge) == "OpenAICompatibleJudge(model='m')"

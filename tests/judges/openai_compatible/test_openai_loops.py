@@ -33,7 +33,7 @@ def test_nothing_is_left_open_when_a_loop_ends(server, judge):
             ask(judge)
             gc.collect()
 
-    assert not judge._server._clients._open
+    assert not judge._clients._open
 
 
 async def test_connections_can_be_closed_and_are_opened_again(server, judge):

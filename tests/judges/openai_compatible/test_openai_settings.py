@@ -92,7 +92,7 @@ def test_openai_itself_is_not_asked_without_a_key(monkeypatch):
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     judge = OpenAICompatibleJudge(base_url="https://api.openai.com/v1", model="m")
-    assert judge._server._headers == {"Authorization": f"Bearer {KEY}"}
+    assert judge._headers == {"Authorization": f"Bearer {KEY}"}
 
 
 @pytest.mark.parametrize("key", ["SECRET\n", " SECRET", "SECRÉT", "SEC RET"])
