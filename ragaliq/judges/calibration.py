@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple, Self, TypeVar
+from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -48,8 +48,6 @@ __all__ = [
 
 # --- The judge --------------------------------------------------------------------------------
 
-V = TypeVar("V", bound=ClaimVerdict)
-
 
 class CalibratedJudge(BatchingJudge):
     """A judge, with its confidence replaced by what labels say it is worth.
@@ -81,14 +79,23 @@ class CalibratedJudge(BatchingJudge):
             raise ConfigurationError(f"{judge.name} is calibrated already, by {judge.calibration}")
         if not isinstance(calibration, Calibration):
             calibration = Calibration.load(calibration)
-        _require_made_for(judge, calibration)
+        problem = ""
+        if calibration.judge != judge.name:
+            problem = f"it was made for judge {calibration.judge!r}, not {judge.name!r}"
+        elif calibration.model != judge.model:
+            problem = f"it was made for model {calibration.model!r}, not {judge.model!r}"
+        elif calibration.fingerprint != judge.fingerprint():
+            problem = f"the parameters or prompts of {judge.name!r} have changed since it was made"
+        if problem:
+            raise ConfigurationError(
+                f"calibration {calibration.id} cannot be used: {problem}; make a new one with "
+                "`ragaliq calibrate`"
+            )
         self.judge, self.curve = judge, calibration
         self.name, self.model = judge.name, judge.model
         self.calibration = calibration.id
-        self.max_context_chars, self.max_answer_chars = (
-            judge.max_context_chars,
-            judge.max_answer_chars,
-        )
+        self.max_context_chars = judge.max_context_chars
+        self.max_answer_chars = judge.max_answer_chars
         self.max_claims = judge.max_claims
 
     def fingerprint(self) -> str:
@@ -133,7 +140,7 @@ class CalibratedJudge(BatchingJudge):
         """Release what the judge inside holds."""
         await self.judge.aclose()
 
-    def _calibrated(self, verdict: V, context: Sequence[str]) -> V:
+    def _calibrated(self, verdict: ClaimVerdict, context: Sequence[str]) -> ClaimVerdict:
         if not any(chunk.strip() for chunk in context):
             return verdict.model_copy(update={"calibration": self.calibration})
         probability = round(self.curve.support(raw_support(verdict)), 4)
@@ -152,24 +159,12 @@ class CalibratedJudge(BatchingJudge):
         )
 
 
-def _require_made_for(judge: LLMJudge, calibration: Calibration) -> None:
-    problem = ""
-    if calibration.judge != judge.name:
-        problem = f"it was made for judge {calibration.judge!r}, not {judge.name!r}"
-    elif calibration.model != judge.model:
-        problem = f"it was made for model {calibration.model!r}, not {judge.model!r}"
-    elif calibration.fingerprint != judge.fingerprint():
-        problem = f"the parameters or prompts of {judge.name!r} have changed since it was made"
-    if problem:
-        raise ConfigurationError(
-            f"calibration {calibration.id} cannot be used: {problem}; make a new one with "
-            "`ragaliq calibrate`"
-        )
-
-
 # --- The calibration --------------------------------------------------------------------------
 
 CALIBRATION_VERSION = 1
+
+# Two-sided, so that a precision is reached with a certainty of 95 % on one side.
+_SURE = 0.9
 
 Side = Literal["faithfulness", "hallucination"]
 """What a threshold is for: calling claims supported, or flagging them as unsupported."""
@@ -180,6 +175,20 @@ def raw_support(verdict: ClaimVerdict) -> float:
     if verdict.verdict == "SUPPORTED":
         return verdict.confidence
     return 1.0 - verdict.confidence
+
+
+class OperatingPoint(NamedTuple):
+    """Labelled claims from a probability on.
+
+    Attributes:
+        at: The calibrated probability of support.
+        claims: Labelled claims with at least this probability.
+        supported: Those of them that people call supported.
+    """
+
+    at: float
+    claims: int
+    supported: int
 
 
 class CalibrationFigures(BaseModel):
@@ -307,8 +316,16 @@ class Calibration(BaseModel):
             raise ConfigurationError(
                 f"no thresholds for {evaluator!r}; there are for faithfulness and hallucination"
             )
-        precisions = supported_precision if evaluator == "faithfulness" else flagged_precision
-        bounds = precisions(self.points)
+        bounds = []  # what most claims are decided by first
+        for point in self.points:
+            passed, right = point.claims, point.supported
+            if evaluator == "hallucination":
+                passed = self.labels - passed
+                right = passed - (self.supported - right)
+            if passed:
+                bounds.append((point.at, wilson(right / passed, n=passed, confidence=_SURE)[0]))
+        if evaluator == "hallucination":
+            bounds.reverse()
         for at, bound in bounds:
             if bound >= precision:
                 return at
@@ -332,7 +349,17 @@ class Calibration(BaseModel):
         """
         if not 0.0 <= share <= 1.0:
             raise ConfigurationError(f"share must be within [0, 1], got {share}")
-        return certainty_below(self.points, share)
+        after = [point.claims for point in self.points[1:]] + [0]
+        certain = sorted(
+            (max(point.at, 1.0 - point.at), point.claims - rest)
+            for point, rest in zip(self.points, after, strict=True)
+        )
+        below = 0
+        for certainty, count in certain:
+            if below >= share * self.labels:
+                return certainty
+            below += count
+        return 1.0
 
     def save(self, path: str | Path) -> None:
         """Write the calibration as JSON.
@@ -354,7 +381,14 @@ class Calibration(BaseModel):
             ConfigurationError: The file is missing, no calibration, of a later version, or was
                 changed after it was made.
         """
-        told = _read(Path(path))
+        try:
+            told = json.loads(Path(path).read_text("utf-8"))
+        except OSError as error:
+            raise ConfigurationError(f"{path}: {error.strerror or error}") from None
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise ConfigurationError(f"{path} is no calibration: it is not a JSON object")
         name = told.pop("id", None)
         version = told.get("schema_version")
         if isinstance(version, int) and version > CALIBRATION_VERSION:
@@ -374,76 +408,6 @@ class Calibration(BaseModel):
                 "`ragaliq calibrate`"
             )
         return calibration
-
-
-def _read(path: Path) -> dict[str, object]:
-    try:
-        told = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError):
-        raise ConfigurationError(f"{path} is no calibration: it is not JSON") from None
-    if not isinstance(told, dict):
-        raise ConfigurationError(f"{path} is no calibration: it is no JSON object")
-    return told
-
-
-# --- Operating points -------------------------------------------------------------------------
-
-_SURE = 0.9  # two-sided, so that the precision is reached with a certainty of 95 % on one side
-
-Bounds = list[tuple[float, float]]
-"""Thresholds with the precision that they reach at least, those that decide most claims first."""
-
-
-class OperatingPoint(NamedTuple):
-    """Labelled claims from a probability on.
-
-    Attributes:
-        at: The calibrated probability of support.
-        claims: Labelled claims with at least this probability.
-        supported: Those of them that people call supported.
-    """
-
-    at: float
-    claims: int
-    supported: int
-
-
-def supported_precision(points: Sequence[OperatingPoint]) -> Bounds:
-    """How often claims are supported from each probability on."""
-    return [(point.at, _least(point.supported, point.claims)) for point in points if point.claims]
-
-
-def flagged_precision(points: Sequence[OperatingPoint]) -> Bounds:
-    """How often claims are not supported below each probability."""
-    everything = points[0]
-    bounds = []
-    for point in reversed(points):
-        claims = everything.claims - point.claims
-        if claims:
-            unsupported = claims - (everything.supported - point.supported)
-            bounds.append((point.at, _least(unsupported, claims)))
-    return bounds
-
-
-def certainty_below(points: Sequence[OperatingPoint], share: float) -> float:
-    """The certainty that this share of the labelled claims is below; 1.0 for all of them."""
-    after = [point.claims for point in points[1:]] + [0]
-    counts = [point.claims - rest for point, rest in zip(points, after, strict=True)]
-    certain = sorted(
-        (max(point.at, 1.0 - point.at), count) for point, count in zip(points, counts, strict=True)
-    )
-    below = 0
-    for certainty, count in certain:
-        if below >= share * points[0].claims:
-            return certainty
-        below += count
-    return 1.0
-
-
-def _least(right: int, claims: int) -> float:
-    return wilson(right / claims, n=claims, confidence=_SURE)[0]
 
 
 # --- Fitting ----------------------------------------------------------------------------------
@@ -489,51 +453,6 @@ def fit_calibration(
             claims from others.
         ConfigurationError: No threshold reaches the precision.
     """
-    _require_enough(labels)
-    truth = [float(label) for label in labels]
-    ranking = auroc_estimate(support, truth, seed=seed)
-    if ranking.low <= 0.5:
-        raise DatasetError(
-            f"{judge.name} does not tell supported claims from others on these labels: AUROC "
-            f"{ranking.value:.2f} [{ranking.low:.2f}, {ranking.high:.2f}], and 0.5 is chance. A "
-            "calibration would make its guesses look like knowledge; use another judge, or label "
-            "more claims if the interval is wide"
-        )
-    held_out = _cross_validate(support, truth, clusters, seed)
-    scores = {name: brier_score(values, truth) for name, (_, values) in held_out.items()}
-    method = min(scores, key=lambda name: (scores[name], name != "platt"))
-    fit, predicted = held_out[method]
-    predicted = _bounded(predicted)
-    draft = Calibration(
-        judge=judge.name,
-        model=judge.model,
-        fingerprint=judge.fingerprint(),
-        created=datetime.now(UTC).date().isoformat(),
-        labels=len(truth),
-        supported=sum(labels),
-        method="platt" if method == "platt" else "isotonic",
-        curve=fit(support, truth),
-        points=(OperatingPoint(0.0, len(truth), sum(labels)),),
-        figures=CalibrationFigures(
-            brier=brier_score(predicted, truth),
-            brier_uncalibrated=brier_score(support, truth),
-            log_loss=_log_loss(predicted, labels),
-            ece=expected_calibration_error(predicted, truth),
-            ece_uncalibrated=expected_calibration_error(support, truth),
-            auroc=ranking.value,
-            auroc_interval=ranking.interval,
-            tried=scores,
-        ),
-    )
-    points = _points([draft.support(raw) for raw in support], labels)
-    calibration = draft.model_copy(update={"points": points})
-    if precision is None:
-        return calibration
-    threshold = calibration.threshold_for(precision)
-    return calibration.model_copy(update={"supported_from": threshold, "precision": precision})
-
-
-def _require_enough(labels: Sequence[bool]) -> None:
     supported = sum(labels)
     rarer = min(supported, len(labels) - supported)
     found = f"there are {len(labels)} labels, {supported} of them supported"
@@ -548,33 +467,56 @@ def _require_enough(labels: Sequence[bool]) -> None:
             "curve has two parameters, each of which takes about ten labels of the rarer kind, "
             "and with fewer than a hundred a threshold rests on a handful of claims"
         )
-
-
-def _cross_validate(
-    support: Sequence[float],
-    truth: Sequence[float],
-    clusters: Sequence[Hashable] | None,
-    seed: int,
-) -> dict[str, tuple[Fit, list[float]]]:
+    truth = [float(label) for label in labels]
+    ranking = auroc_estimate(support, truth, seed=seed)
+    if ranking.low <= 0.5:
+        raise DatasetError(
+            f"{judge.name} does not tell supported claims from others on these labels: AUROC "
+            f"{ranking.value:.2f} [{ranking.low:.2f}, {ranking.high:.2f}], and 0.5 is chance. A "
+            "calibration would make its guesses look like knowledge; use another judge, or label "
+            "more claims if the interval is wide"
+        )
     # Claims over one context are alike; with hardly any contexts they can only be dealt out singly.
     groups = clusters if clusters and len(set(clusters)) >= 2 * _FOLDS else None
     fits: dict[str, Fit] = {"platt": fit_platt}
     if len(truth) >= _LEAST_FOR_ISOTONIC:
         fits["isotonic"] = fit_isotonic
-    return {
-        name: (fit, cross_validated(support, truth, fit, folds=_FOLDS, groups=groups, seed=seed))
+    held_out = {
+        name: cross_validated(support, truth, fit, folds=_FOLDS, groups=groups, seed=seed)
         for name, fit in fits.items()
     }
-
-
-def _bounded(probabilities: Sequence[float]) -> list[float]:
-    least = 1.0 / (len(probabilities) + 2.0)
-    return [min(max(value, least), 1.0 - least) for value in probabilities]
-
-
-def _log_loss(probabilities: Sequence[float], labels: Sequence[bool]) -> float:
-    logs = [math.log(p if y else 1.0 - p) for p, y in zip(probabilities, labels, strict=True)]
-    return -math.fsum(logs) / len(logs)
+    scores = {name: brier_score(values, truth) for name, values in held_out.items()}
+    method = min(scores, key=lambda name: (scores[name], name != "platt"))
+    least = 1.0 / (len(truth) + 2.0)
+    predicted = [min(max(value, least), 1.0 - least) for value in held_out[method]]
+    logs = [math.log(p if y else 1.0 - p) for p, y in zip(predicted, labels, strict=True)]
+    draft = Calibration(
+        judge=judge.name,
+        model=judge.model,
+        fingerprint=judge.fingerprint(),
+        created=datetime.now(UTC).date().isoformat(),
+        labels=len(truth),
+        supported=supported,
+        method="platt" if method == "platt" else "isotonic",
+        curve=fits[method](support, truth),
+        points=(OperatingPoint(0.0, len(truth), supported),),
+        figures=CalibrationFigures(
+            brier=brier_score(predicted, truth),
+            brier_uncalibrated=brier_score(support, truth),
+            log_loss=-math.fsum(logs) / len(logs),
+            ece=expected_calibration_error(predicted, truth),
+            ece_uncalibrated=expected_calibration_error(support, truth),
+            auroc=ranking.value,
+            auroc_interval=ranking.interval,
+            tried=scores,
+        ),
+    )
+    points = _points([draft.support(raw) for raw in support], labels)
+    calibration = draft.model_copy(update={"points": points})
+    if precision is None:
+        return calibration
+    threshold = calibration.threshold_for(precision)
+    return calibration.model_copy(update={"supported_from": threshold, "precision": precision})
 
 
 def _points(probabilities: Sequence[float], labels: Sequence[bool]) -> tuple[OperatingPoint, ...]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
-import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 from ragaliq.core.concurrency import run_all
 from ragaliq.core.evaluator import judge_calibration, judge_name
@@ -27,7 +25,7 @@ from ragaliq.judges.base import (
 from ragaliq.judges.calibration import CalibratedJudge, Calibration, raw_support
 from ragaliq.statistics import wilson
 
-__all__ = ["AgreementWindow", "CascadeJudge", "Screening", "StageAgreement"]
+__all__ = ["CascadeJudge", "Screening", "StageAgreement"]
 
 
 # --- The judge --------------------------------------------------------------------------------
@@ -36,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 Stage = Literal["first", "last"]
 
+_HALF = 0.5
+_DRAWS = 2.0**64
 _COUNTED_ELSEWHERE = JudgeUsage()
 
 
@@ -91,15 +91,28 @@ class CascadeJudge(BatchingJudge):
         window: int = 1000,
         least_agreement: float = 0.8,
     ) -> None:
-        check_settings(
-            escalate=escalate,
-            band=band,
-            audit=audit,
-            window=window,
-            least_agreement=least_agreement,
-            extract_with=extract_with,
-            relevance_with=relevance_with,
-        )
+        if escalate is not None and band is not None:
+            raise ConfigurationError("CascadeJudge: give escalate= or band=, not both")
+        for setting, share in (
+            ("escalate", _HALF if escalate is None else escalate),
+            ("audit", audit),
+            ("least_agreement", least_agreement),
+        ):
+            if not 0.0 <= share <= 1.0:
+                raise ConfigurationError(
+                    f"CascadeJudge: {setting} must be within [0, 1], got {share!r}"
+                )
+        if band is not None and not 0.0 <= band[0] < band[1] <= 1.0:
+            raise ConfigurationError(
+                f"CascadeJudge: band must be (low, high) with 0 <= low < high <= 1, got {band!r}"
+            )
+        if window < 1:
+            raise ConfigurationError(f"CascadeJudge: window must be at least 1, got {window!r}")
+        for setting, stage in (("extract_with", extract_with), ("relevance_with", relevance_with)):
+            if stage not in ("first", "last"):
+                raise ConfigurationError(
+                    f"CascadeJudge: {setting} must be 'first' or 'last', got {stage!r}"
+                )
         self._settings: dict[str, Any] = {
             "escalate": escalate,
             "band": band,
@@ -110,21 +123,21 @@ class CascadeJudge(BatchingJudge):
             "window": window,
             "least_agreement": least_agreement,
         }
-        self.first = screen_of(first, calibration)
+        self.first = first if calibration is None else CalibratedJudge(first, calibration)
         self.second = self.with_stages(second, *more) if more else second
-        self.screening = choose_screening(self.first, escalate=escalate, band=band)
-        self._router = Router(self.screening, audit=audit, seed=seed)
-        self._names = stage_names(self.first, self.second)
-        self._agreement = AgreementWindow(*self._names, size=window, least=least_agreement)
+        self.screening = _screening(self.first, escalate=escalate, band=band)
+        self._audit, self._seed = audit, seed
+        self._names = _stage_names(self.first, self.second)
+        self._agreement = _AgreementWindow(*self._names, size=window, least=least_agreement)
         last = more[-1] if more else second
         self._extractor = self.first if extract_with == "first" else last
         self._relevance = self.first if relevance_with == "first" else last
         self.name = ">".join(self._names)
         self.model = last.model if isinstance(last.model, str) else None
         self.calibration = judge_calibration(self.first)
-        limits = (limit_of(self.first.max_context_chars), limit_of(self.second.max_context_chars))
+        limits = (_limit_of(each.max_context_chars) for each in (self.first, self.second))
         self.max_context_chars = min((limit for limit in limits if limit), default=None)
-        self.max_answer_chars = limit_of(self._extractor.max_answer_chars)
+        self.max_answer_chars = _limit_of(self._extractor.max_answer_chars)
 
     @property
     def stages(self) -> tuple[LLMJudge, ...]:
@@ -140,7 +153,7 @@ class CascadeJudge(BatchingJudge):
         return CascadeJudge(*stages, **settings)
 
     def agreement(self) -> tuple[StageAgreement, ...]:
-        """How neighbouring judges got on over the last claims, first pair first."""
+        """How far neighbouring judges agreed over the last claims, first pair first."""
         rest = self.second.agreement() if isinstance(self.second, CascadeJudge) else ()
         return (self._agreement.snapshot(), *rest)
 
@@ -174,19 +187,54 @@ class CascadeJudge(BatchingJudge):
         Raises:
             JudgeError: The next judge failed; what both cost is in its `usage`.
         """
-        screened = await self._screen(claims, context)
-        routes = self._router.sort(claims, context, screened.verdicts)
-        decided = await self._escalate(claims, context, routes.asked, screened.usage)
-        self._compare(routes, screened, decided)
         first, second = self._names
-        verdicts = {i: _by(first, screened.verdicts[i]) for i in routes.accepted}
-        verdicts |= {i: _by(second, verdict) for i, verdict in decided.verdicts.items()}
-        usage = screened.usage + decided.usage
-        return VerdictsResult(
-            verdicts=[_numbered(i, verdicts[i]) for i in sorted(verdicts)],
-            usage=usage,
-            tokens_used=usage.total_tokens,
-        )
+        try:
+            screened = await _ask(self.first, claims, context)
+        except JudgeError as error:
+            # The next judge decides everything then, which costs more and is no worse.
+            logger.debug("%s could not screen: %s", first, type(error).__name__)
+            screened = _Answers({}, error.usage or JudgeUsage())
+
+        without_context = not any(chunk.strip() for chunk in context)
+        read = digest_of(*context)
+        escalated, asked = set[int](), list[int]()
+        for position, claim in enumerate(claims):
+            verdict = screened.verdicts.get(position)
+            if verdict and without_context and verdict.verdict == "NOT_ENOUGH_INFO":
+                continue  # there is nothing to read: no guess, no audit
+            if verdict is None or not self.screening.accepts(
+                verdict, self._draw("tie", read, claim)
+            ):
+                escalated.add(position)
+                asked.append(position)
+            elif self._draw("audit", read, claim) < self._audit:
+                asked.append(position)
+
+        try:
+            found = await _ask(self.second, [claims[i] for i in asked], context)
+        except JudgeError as error:
+            error.usage = screened.usage + (error.usage or JudgeUsage())
+            raise
+        decided = {asked[i]: verdict for i, verdict in found.verdicts.items()}
+
+        left, verdicts = set(asked), []
+        for position in range(len(claims)):
+            ours, theirs = screened.verdicts.get(position), decided.get(position)
+            agreed = None
+            if ours and theirs:
+                agreed = (ours.verdict == "SUPPORTED") == (theirs.verdict == "SUPPORTED")
+            self._agreement.add(escalated=position in escalated, agreed=agreed)
+            verdict, name = (theirs, second) if position in left else (ours, first)
+            if verdict is not None:
+                update = {
+                    "index": position,
+                    "decided_by": verdict.decided_by or name,
+                    "usage": _COUNTED_ELSEWHERE,
+                    "tokens_used": 0,
+                }
+                verdicts.append(verdict.model_copy(update=update))
+        usage = screened.usage + found.usage
+        return VerdictsResult(verdicts=verdicts, usage=usage, tokens_used=usage.total_tokens)
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
@@ -210,8 +258,8 @@ class CascadeJudge(BatchingJudge):
                 usage=usage,
             )
         statements = [
-            verdict.model_copy(update={"index": i, "statement": claim})
-            for i, (claim, verdict) in enumerate(zip(found.claims, reply.verdicts, strict=True))
+            verdict.model_copy(update={"statement": claim})
+            for claim, verdict in zip(found.claims, reply.verdicts, strict=True)
         ]
         return VerdictsResult(verdicts=statements, usage=usage, tokens_used=usage.total_tokens)
 
@@ -233,119 +281,36 @@ class CascadeJudge(BatchingJudge):
         for judge in (self.first, self.second):
             await judge.aclose()
 
-    async def _screen(self, claims: Sequence[str], context: Sequence[str]) -> Answers:
-        if not claims:
-            return Answers({}, JudgeUsage())
-        try:
-            return await ask(self.first, claims, context)
-        except JudgeError as error:
-            # The next judge decides everything then, which costs more and is no worse.
-            logger.debug("%s could not screen: %s", self._names[0], type(error).__name__)
-            return Answers({}, error.usage or JudgeUsage())
-
-    async def _escalate(
-        self, claims: Sequence[str], context: Sequence[str], asked: Sequence[int], spent: JudgeUsage
-    ) -> Answers:
-        if not asked:
-            return Answers({}, JudgeUsage())
-        try:
-            found = await ask(self.second, [claims[i] for i in asked], context)
-        except JudgeError as error:
-            error.usage = spent + (error.usage or JudgeUsage())
-            raise
-        verdicts = {asked[i]: verdict for i, verdict in found.verdicts.items()}
-        return Answers(verdicts, found.usage)
-
-    def _compare(self, routes: Routes, screened: Answers, decided: Answers) -> None:
-        escalated, audited = set(routes.escalated), set(routes.audited)
-        for position in (*routes.accepted, *routes.asked):
-            self._agreement.routed(escalated=position in escalated)
-        for position in routes.asked:
-            ours, theirs = screened.verdicts.get(position), decided.verdicts.get(position)
-            if ours is not None and theirs is not None:
-                agreed = (ours.verdict == "SUPPORTED") == (theirs.verdict == "SUPPORTED")
-                self._agreement.compared(agreed=agreed, audited=position in audited)
-
-
-def _by(name: str, verdict: ClaimVerdict) -> ClaimVerdict:
-    return verdict.model_copy(update={"decided_by": verdict.decided_by or name})
-
-
-def _numbered(position: int, verdict: ClaimVerdict) -> ClaimVerdict:
-    return verdict.model_copy(
-        update={"index": position, "usage": _COUNTED_ELSEWHERE, "tokens_used": 0}
-    )
-
-
-# --- Routing ----------------------------------------------------------------------------------
-
-_RANGE = 2.0**64
-
-
-@dataclass(frozen=True)
-class Routes:
-    """What becomes of claims, by their position.
-
-    Attributes:
-        accepted: The first judge's verdict stands.
-        audited: It would stand, and the next judge is asked all the same.
-        escalated: The next judge decides.
-    """
-
-    accepted: list[int] = field(default_factory=list)
-    audited: list[int] = field(default_factory=list)
-    escalated: list[int] = field(default_factory=list)
-
-    @property
-    def asked(self) -> list[int]:
-        """Claims for the next judge, in order."""
-        return sorted((*self.audited, *self.escalated))
-
-
-class Router:
-    """Sorts claims; what becomes of one depends on it, its context and the seed alone.
-
-    Args:
-        screening: Which verdicts are accepted.
-        audit: Share of the accepted ones to ask the next judge about, 0 to 1.
-        seed: Another one draws another share.
-    """
-
-    def __init__(self, screening: Screening, *, audit: float, seed: int) -> None:
-        self.screening, self.audit, self.seed = screening, audit, seed
-
-    def sort(
-        self,
-        claims: Sequence[str],
-        context: Sequence[str],
-        verdicts: Mapping[int, ClaimVerdict],
-    ) -> Routes:
-        """Sort claims by the first judge's verdicts; a claim without one is escalated."""
-        routes = Routes()
-        without_context = not any(chunk.strip() for chunk in context)
-        read = digest_of(*context)
-        for position, claim in enumerate(claims):
-            verdict = verdicts.get(position)
-            if verdict is None:
-                routes.escalated.append(position)
-            elif without_context and verdict.verdict == "NOT_ENOUGH_INFO":
-                routes.accepted.append(position)  # there is nothing to read: no guess, no audit
-            elif not self.screening.accepts(verdict, self._draw("tie", read, claim)):
-                routes.escalated.append(position)
-            elif self._draw("audit", read, claim) < self.audit:
-                routes.audited.append(position)
-            else:
-                routes.accepted.append(position)
-        return routes
-
     def _draw(self, purpose: str, context: str, claim: str) -> float:
-        return int(digest_of(purpose, str(self.seed), context, claim), 16) / _RANGE
+        """A number in [0, 1) that depends on claim, context and seed alone."""
+        return int(digest_of(purpose, str(self._seed), context, claim), 16) / _DRAWS
 
 
-# --- Screening: whose word is taken -----------------------------------------------------------
+def _stage_names(first: LLMJudge, second: LLMJudge) -> tuple[str, str]:
+    """What two judges are called in `decided_by`; with their models where the names are the same.
+
+    Raises:
+        ConfigurationError: They cannot be told apart.
+    """
+    names = judge_name(first), judge_name(second)
+    if names[0] != names[1]:
+        return names
+    if first.model == second.model:
+        raise ConfigurationError(
+            f"CascadeJudge: two judges are called {names[0]!r} and have the same model, so nobody "
+            "could tell who decided; give one another name"
+        )
+    return f"{names[0]}:{first.model}", f"{names[1]}:{second.model}"
+
+
+def _limit_of(limit: object) -> int | None:
+    # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
+# --- Screening: which verdicts of the first judge are accepted --------------------------------
 
 _DIGITS = 4  # decimals a calibrated judge gives its probabilities
-_CHANCE = 0.5
 _FEW = 20  # labelled claims; what fewer stand for is too small a part to refuse all for
 
 
@@ -358,7 +323,7 @@ class _Labelled(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Screening:
-    """The rule by which verdicts of a calibrated judge are accepted.
+    """The rule by which verdicts of a calibrated judge are accepted; by default none is.
 
     A verdict's certainty is the calibrated probability that it is right: of support for SUPPORTED,
     of no support for the others.
@@ -379,38 +344,6 @@ class Screening:
     escalated: float = 1.0
     accuracy: tuple[float, float, float] | None = None
 
-    @classmethod
-    def everything(cls) -> Self:
-        """Without a calibration: nothing is accepted."""
-        return cls()
-
-    @classmethod
-    def by_share(cls, calibration: Calibration, share: float) -> Self:
-        """Escalate this share of claims like the labelled ones, the least certain first.
-
-        Raises:
-            ConfigurationError: What would be accepted is not shown to be better than a guess.
-        """
-        wanted = share * calibration.labels
-        below, before, here = 1.0, calibration.labels, 0
-        passed = 0
-        for certainty, claims in _by_certainty(calibration):
-            if passed + claims > wanted:
-                below, before, here = certainty, passed, claims
-                break
-            passed += claims
-        at = (wanted - before) / here if here else 1.0
-        return cls(below=below, share_at=at)._checked(calibration)
-
-    @classmethod
-    def by_band(cls, calibration: Calibration, low: float, high: float) -> Self:
-        """Escalate the claims whose calibrated support is in `[low, high)`.
-
-        Raises:
-            ConfigurationError: What would be accepted is not shown to be better than a guess.
-        """
-        return cls(band=(low, high))._checked(calibration)
-
     def accepts(self, verdict: ClaimVerdict, draw: float) -> bool:
         """Whether a calibrated verdict is taken.
 
@@ -418,11 +351,8 @@ class Screening:
             verdict: Of the calibrated judge.
             draw: The claim's own number in [0, 1), for claims that are equally certain.
         """
-        support, certainty = (
-            round(raw_support(verdict), _DIGITS),
-            round(verdict.confidence, _DIGITS),
-        )
-        return draw >= self._chance(support, certainty)
+        support = round(raw_support(verdict), _DIGITS)
+        return draw >= self._chance(support, round(verdict.confidence, _DIGITS))
 
     def _chance(self, support: float, certainty: float) -> float:
         """How likely a claim is escalated."""
@@ -432,7 +362,12 @@ class Screening:
             return self.share_at
         return float(certainty < self.below)
 
-    def _checked(self, calibration: Calibration) -> Self:
+    def checked(self, calibration: Calibration) -> Screening:
+        """This rule with what the labels promise.
+
+        Raises:
+            ConfigurationError: What would be accepted is not shown to be better than a guess.
+        """
         accepted = right = 0.0
         for row in _labelled(calibration):
             kept = 1.0 - self._chance(row.support, row.certainty)
@@ -440,24 +375,42 @@ class Screening:
             right += kept * row.right
         escalated = 1.0 - accepted / calibration.labels
         if accepted < 1.0:
-            return type(self)(
-                below=self.below, share_at=self.share_at, band=self.band, escalated=escalated
-            )
+            return replace(self, escalated=escalated)
         accuracy = min(1.0, right / accepted)
         low, high = wilson(accuracy, n=accepted)
-        if low <= _CHANCE and accepted >= _FEW:
+        if low <= _HALF and accepted >= _FEW:
             raise ConfigurationError(
                 f"calibration {calibration.id}: of the {accepted:.0f} labelled claims this cascade "
                 f"would take the first judge's word for, {accuracy:.0%} are right [{low:.0%}, "
                 f"{high:.0%}], which may be a guess; escalate more, or label more claims"
             )
-        return type(self)(
-            below=self.below,
-            share_at=self.share_at,
-            band=self.band,
-            escalated=escalated,
-            accuracy=(accuracy, low, high),
-        )
+        return replace(self, escalated=escalated, accuracy=(accuracy, low, high))
+
+
+def _screening(
+    first: LLMJudge, *, escalate: float | None, band: tuple[float, float] | None
+) -> Screening:
+    """Which of the first judge's verdicts are accepted."""
+    if not isinstance(first, CalibratedJudge):
+        if band is not None:
+            raise ConfigurationError(
+                "CascadeJudge: band is about calibrated support, and the first judge has no "
+                "calibration; pass calibration= (made by `ragaliq calibrate`)"
+            )
+        return Screening()
+    calibration = first.curve
+    if band is not None:
+        return Screening(band=band).checked(calibration)
+    # The least certain claims first, until the share is reached.
+    counts: dict[float, int] = {}
+    for row in _labelled(calibration):
+        counts[row.certainty] = counts.get(row.certainty, 0) + row.claims
+    left = (_HALF if escalate is None else escalate) * calibration.labels
+    for certainty, claims in sorted(counts.items()):
+        if claims > left:
+            return Screening(below=certainty, share_at=left / claims).checked(calibration)
+        left -= claims
+    return Screening().checked(calibration)
 
 
 def _labelled(calibration: Calibration) -> Iterator[_Labelled]:
@@ -473,14 +426,6 @@ def _labelled(calibration: Calibration) -> Iterator[_Labelled]:
             yield _Labelled(support, round(1.0 - support, _DIGITS), claims, claims - supported)
 
 
-def _by_certainty(calibration: Calibration) -> list[tuple[float, int]]:
-    """How many labelled claims there are of each certainty, least certain first."""
-    counts: dict[float, int] = {}
-    for row in _labelled(calibration):
-        counts[row.certainty] = counts.get(row.certainty, 0) + row.claims
-    return sorted(counts.items())
-
-
 # --- Agreement --------------------------------------------------------------------------------
 
 
@@ -490,7 +435,7 @@ _LEAST_AUDITED = 30
 
 @dataclass(frozen=True, kw_only=True)
 class StageAgreement:
-    """How two neighbouring judges of a cascade got on, over the last claims.
+    """How far two neighbouring judges of a cascade agreed over the last claims.
 
     To agree is to call a claim supported, or not supported: which of CONTRADICTED and
     NOT_ENOUGH_INFO it is, screens tell badly.
@@ -541,93 +486,74 @@ class StageAgreement:
         return sum(weight * (rate or 0.0) for weight, rate in parts)
 
 
-class AgreementWindow:
-    """Counts agreement over the last claims; safe on any thread.
+class _AgreementWindow:
+    """Counts agreement over the last `size` claims of each kind; safe on any thread.
 
-    Args:
-        first: Name of the judge that screens.
-        second: Name of the judge that decides what is escalated.
-        size: Claims remembered of each kind.
-        least: Agreement on accepted verdicts below which a warning is logged, once for each drop.
+    When agreement on accepted verdicts drops below `least`, a warning is logged, once.
     """
 
+    # Without a lock, which a fork could leave held: appending and copying are atomic.
     def __init__(self, first: str, second: str, *, size: int, least: float) -> None:
         self._first, self._second, self._least = first, second, least
-        self._pid, self._own_lock = os.getpid(), threading.Lock()
+        self._enough = min(_LEAST_AUDITED, size)
+        self._is_low = False
         self._routes: deque[bool] = deque(maxlen=size)
         self._audited: deque[bool] = deque(maxlen=size)
         self._escalated: deque[bool] = deque(maxlen=size)
-        self._is_low = False
 
-    @property
-    def _lock(self) -> threading.Lock:
-        if self._pid != os.getpid():  # the parent may have held it at the fork
-            self._pid, self._own_lock = os.getpid(), threading.Lock()
-        return self._own_lock
-
-    def routed(self, *, escalated: bool) -> None:
-        """A claim was screened."""
-        with self._lock:
-            self._routes.append(escalated)
-
-    def compared(self, *, agreed: bool, audited: bool) -> None:
-        """Both judges have judged a claim."""
-        with self._lock:
-            (self._audited if audited else self._escalated).append(agreed)
-            dropped = audited and self._has_dropped()
-            rate, seen = self._audited_rate(), len(self._audited)
-        if dropped:
+    def add(self, *, escalated: bool, agreed: bool | None) -> None:
+        """A claim was screened; `agreed` is None where only one of the judges has judged it."""
+        self._routes.append(escalated)
+        if agreed is None:
+            return
+        if escalated:
+            self._escalated.append(agreed)
+            return
+        self._audited.append(agreed)
+        audited = tuple(self._audited)
+        if len(audited) < self._enough:
+            return
+        rate, was_low = sum(audited) / len(audited), self._is_low
+        self._is_low = rate < self._least
+        if self._is_low and not was_low:
             logger.warning(
                 "%s agrees with only %.0f%% of the last %d audited verdicts taken from %s "
-                "(bound: %.0f%%); calibrate it anew on recent claims, or escalate more",
+                "(bound: %.0f%%); make a new calibration on recent claims, or escalate more",
                 self._second,
                 100 * rate,
-                seen,
+                len(audited),
                 self._first,
                 100 * self._least,
             )
 
     def snapshot(self) -> StageAgreement:
         """The counts now."""
-        with self._lock:
-            return StageAgreement(
-                first=self._first,
-                second=self._second,
-                claims=len(self._routes),
-                escalated_share=sum(self._routes) / len(self._routes) if self._routes else None,
-                audited=len(self._audited),
-                audited_agreed=sum(self._audited),
-                escalated=len(self._escalated),
-                escalated_agreed=sum(self._escalated),
-            )
-
-    def _has_dropped(self) -> bool:
-        """Whether agreement is low now and was not before."""
-        if len(self._audited) < min(_LEAST_AUDITED, self._audited.maxlen or _LEAST_AUDITED):
-            return False
-        was_low, self._is_low = self._is_low, self._audited_rate() < self._least
-        return self._is_low and not was_low
-
-    def _audited_rate(self) -> float:
-        return sum(self._audited) / len(self._audited) if self._audited else 1.0
+        routes, audited, escalated = (
+            tuple(kind) for kind in (self._routes, self._audited, self._escalated)
+        )
+        return StageAgreement(
+            first=self._first,
+            second=self._second,
+            claims=len(routes),
+            escalated_share=sum(routes) / len(routes) if routes else None,
+            audited=len(audited),
+            audited_agreed=sum(audited),
+            escalated=len(escalated),
+            escalated_agreed=sum(escalated),
+        )
 
 
 # --- Asking, whichever kind of judge it is ----------------------------------------------------
 
 
-class Answers(NamedTuple):
-    """What a judge said.
-
-    Attributes:
-        verdicts: By the position of the claim among those asked; some may be missing.
-        usage: What asking cost.
-    """
+class _Answers(NamedTuple):
+    """Verdicts by the position of the claim, some of which may be missing, and what they cost."""
 
     verdicts: dict[int, ClaimVerdict]
     usage: JudgeUsage
 
 
-async def ask(judge: LLMJudge, claims: Sequence[str], context: Sequence[str]) -> Answers:
+async def _ask(judge: LLMJudge, claims: Sequence[str], context: Sequence[str]) -> _Answers:
     """Ask about all claims, in one call where the judge can.
 
     Raises:
@@ -635,40 +561,30 @@ async def ask(judge: LLMJudge, claims: Sequence[str], context: Sequence[str]) ->
     """
     if not isinstance(judge, BatchingJudge):
         return await _ask_each(judge, claims, context)
-    size = limit_of(judge.max_claims) or len(claims)
+    size = _limit_of(judge.max_claims) or len(claims)
     verdicts: dict[int, ClaimVerdict] = {}
     usage = JudgeUsage()
-    for start in range(0, len(claims), size):
+    for start in range(0, len(claims), max(1, size)):
+        asked = claims[start : start + size]
         try:
-            reply = await judge.verify_claims(claims[start : start + size], context)
+            reply = await judge.verify_claims(asked, context)
         except JudgeError as error:
             error.usage = usage + (error.usage or JudgeUsage())
             raise
         usage += reply.spent()
-        asked = min(size, len(claims) - start)
-        verdicts.update((start + i, verdict) for i, verdict in _undisputed(reply, asked).items())
-    return Answers(verdicts, usage)
+        disputed: set[int] = set()  # two different verdicts: either would be a guess
+        for verdict in reply.verdicts:
+            if verdict.index is None or not 0 <= verdict.index < len(asked):
+                continue
+            position = start + verdict.index
+            if verdicts.setdefault(position, verdict).verdict != verdict.verdict:
+                disputed.add(position)
+        for position in disputed:
+            del verdicts[position]
+    return _Answers(verdicts, usage)
 
 
-def limit_of(limit: object) -> int | None:
-    """A judge's limit; None where it has none."""
-    return limit if isinstance(limit, int) and limit > 0 else None
-
-
-def _undisputed(reply: VerdictsResult, asked: int) -> dict[int, ClaimVerdict]:
-    """Verdicts by claim; one with two different verdicts has none: either would be a guess."""
-    found: dict[int, ClaimVerdict] = {}
-    disputed: set[int] = set()
-    for verdict in reply.verdicts:
-        index = verdict.index
-        if index is None or not 0 <= index < asked:
-            continue
-        if found.setdefault(index, verdict).verdict != verdict.verdict:
-            disputed.add(index)
-    return {index: verdict for index, verdict in found.items() if index not in disputed}
-
-
-async def _ask_each(judge: LLMJudge, claims: Sequence[str], context: Sequence[str]) -> Answers:
+async def _ask_each(judge: LLMJudge, claims: Sequence[str], context: Sequence[str]) -> _Answers:
     spent: list[JudgeUsage] = []
 
     async def one(claim: str) -> ClaimVerdict | None:
@@ -686,102 +602,4 @@ async def _ask_each(judge: LLMJudge, claims: Sequence[str], context: Sequence[st
         error.usage = sum(spent, error.usage or JudgeUsage())
         raise
     answered = {i: reply for i, reply in enumerate(replies) if reply is not None}
-    return Answers(answered, sum(spent, JudgeUsage()))
-
-
-# --- Settings, checked ------------------------------------------------------------------------
-
-_HALF = 0.5
-
-
-def check_settings(
-    *,
-    escalate: float | None,
-    band: tuple[float, float] | None,
-    audit: float,
-    window: int,
-    least_agreement: float,
-    **stages: str,
-) -> None:
-    """Refuse settings that are out of range.
-
-    Raises:
-        ConfigurationError: One is; the message names it.
-    """
-    if escalate is not None and band is not None:
-        raise ConfigurationError("CascadeJudge: give escalate= or band=, not both")
-    shares = {"escalate": escalate, "audit": audit, "least_agreement": least_agreement}
-    for name, value in shares.items():
-        if value is not None and not _is_share(value):
-            raise ConfigurationError(f"CascadeJudge: {name} must be within [0, 1], got {value!r}")
-    if band is not None and not _is_band(band):
-        raise ConfigurationError(
-            f"CascadeJudge: band must be (low, high) with 0 <= low < high <= 1, got {band!r}"
-        )
-    if not isinstance(window, int) or window < 1:
-        raise ConfigurationError(f"CascadeJudge: window must be at least 1, got {window!r}")
-    for name, stage in stages.items():
-        if stage not in ("first", "last"):
-            raise ConfigurationError(
-                f"CascadeJudge: {name} must be 'first' or 'last', got {stage!r}"
-            )
-
-
-def screen_of(first: LLMJudge, calibration: Calibration | str | Path | None) -> LLMJudge:
-    """The first judge, calibrated where there is a calibration.
-
-    Raises:
-        ConfigurationError: The calibration was made for another judge.
-    """
-    return first if calibration is None else CalibratedJudge(first, calibration)
-
-
-def choose_screening(
-    first: LLMJudge, *, escalate: float | None, band: tuple[float, float] | None
-) -> Screening:
-    """Which of the first judge's verdicts are accepted.
-
-    Raises:
-        ConfigurationError: A band without a calibration, or what would be accepted may be a guess.
-    """
-    if not isinstance(first, CalibratedJudge):
-        if band is not None:
-            raise ConfigurationError(
-                "CascadeJudge: band is about calibrated support, and the first judge has no "
-                "calibration; pass calibration= (made by `ragaliq calibrate`)"
-            )
-        return Screening.everything()
-    if band is not None:
-        return Screening.by_band(first.curve, *band)
-    return Screening.by_share(first.curve, _HALF if escalate is None else escalate)
-
-
-def stage_names(first: LLMJudge, second: LLMJudge) -> tuple[str, str]:
-    """What two judges are called in `decided_by`; with their models where the names are the same.
-
-    Raises:
-        ConfigurationError: They cannot be told apart.
-    """
-    names = judge_name(first), judge_name(second)
-    if names[0] != names[1]:
-        return names
-    with_models = f"{names[0]}:{first.model}", f"{names[1]}:{second.model}"
-    if first.model == second.model:
-        raise ConfigurationError(
-            f"CascadeJudge: two judges are called {names[0]!r} and have the same model, so nobody "
-            "could tell who decided; give one another name"
-        )
-    return with_models
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, (int, float)) and 0.0 <= value <= 1.0
-
-
-def _is_band(band: Any) -> bool:
-    return (
-        isinstance(band, (tuple, list))
-        and len(band) == 2
-        and all(_is_share(bound) for bound in band)
-        and band[0] < band[1]
-    )
+    return _Answers(answered, sum(spent, JudgeUsage()))

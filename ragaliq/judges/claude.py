@@ -21,7 +21,7 @@ from ragaliq.errors import (
     JudgeRefusalError,
     JudgeResponseError,
 )
-from ragaliq.judges.clients import LoopClients, check_key, check_model, request_error
+from ragaliq.judges.clients import LoopClients, check_address, check_key, check_model, request_error
 from ragaliq.judges.prompted import PromptedJudge
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ class ClaudeJudge(PromptedJudge):
                 )
             _check_client(client)
             return
+        if base_url is not None:
+            check_address(base_url, where="base_url=")
         options: dict[str, Any] = {"api_key": api_key, "base_url": base_url, "timeout": timeout}
         if max_retries is not None:
             options["max_retries"] = max_retries
@@ -229,15 +231,7 @@ def _build_client(options: dict[str, Any]) -> anthropic.AsyncAnthropic:
 
 def _check_client(client: anthropic.AsyncAnthropic) -> None:
     """Fail now, rather than on the first request, if the client cannot make any."""
-    if client.base_url.scheme not in {"http", "https"} or not client.base_url.host:
-        raise ConfigurationError(
-            "the address of the Claude API is no http(s) URL; check base_url= or ANTHROPIC_BASE_URL"
-        )
-    if client.base_url.userinfo:
-        raise ConfigurationError(
-            "the address of the Claude API holds a user name or password, which would be sent in "
-            "the place of the key; remove it from base_url= or ANTHROPIC_BASE_URL"
-        )
+    check_address(str(client.base_url), where="base_url= or ANTHROPIC_BASE_URL")
     if type(client) is not anthropic.AsyncAnthropic:
         return  # clients for other platforms have credentials of their own
     for secret in (client.api_key, client.auth_token):

@@ -13,10 +13,11 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError, JudgeTimeoutError
 
-__all__ = ["LoopClients", "check_key", "check_model", "request_error"]
+__all__ = ["LoopClients", "check_address", "check_key", "check_model", "request_error"]
 
 
 # --- One client per event loop, closed with it ------------------------------------------------
@@ -149,6 +150,27 @@ def request_error(
             f"the connection to {service} failed or was cut off; check the network and base_url="
         )
     return JudgeAPIError(f"the request to {service} failed ({type(error).__name__})")
+
+
+def check_address(url: object, *, where: str) -> None:
+    """Fail now if requests cannot be sent to an address.
+
+    Raises:
+        ConfigurationError: It is not an http(s) URL, names no host, or holds credentials. The
+            message does not repeat it: it may hold a password.
+    """
+    try:
+        address = urlsplit(url) if isinstance(url, str) else urlsplit("")
+        usable = address.scheme in {"http", "https"} and address.hostname
+    except ValueError:
+        usable = None
+    if not usable:
+        raise ConfigurationError(f"a judge's address must be an http(s) URL; check {where}")
+    if "@" in address.netloc:
+        # The SDKs would send them in the place of the key.
+        raise ConfigurationError(
+            f"a judge's address must not hold a user name or password; check {where}"
+        )
 
 
 def check_key(key: str, *, whose: str, where: str) -> None:

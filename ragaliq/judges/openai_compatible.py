@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
@@ -23,7 +22,7 @@ from ragaliq.errors import (
     JudgeRefusalError,
     JudgeResponseError,
 )
-from ragaliq.judges.clients import LoopClients, check_key, check_model, request_error
+from ragaliq.judges.clients import LoopClients, check_address, check_key, check_model, request_error
 from ragaliq.judges.pricing import provider_at
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.wire import schema_of
@@ -103,7 +102,7 @@ class OpenAICompatibleJudge(PromptedJudge):
         self.max_context_chars = context_window // 2 * 3
         self.max_answer_chars = context_window // 4 * 3
         self.max_claims = context_window // 4 // 120
-        _check_address(base_url)
+        check_address(base_url, where="base_url=")
         options: dict[str, Any] = {"base_url": base_url, "timeout": timeout}
         if max_retries is not None:
             options["max_retries"] = max_retries
@@ -396,23 +395,6 @@ def _build_client(sdk: Any, options: dict[str, Any]) -> openai.AsyncOpenAI:
     direct = sdk.DefaultAsyncHttpxClient(follow_redirects=False, timeout=options["timeout"])
     client: openai.AsyncOpenAI = sdk.AsyncOpenAI(**options, api_key="unused", http_client=direct)
     return client
-
-
-def _check_address(base_url: object) -> None:
-    # Not repeated in messages: it may hold a password.
-    try:
-        address = urlsplit(base_url) if isinstance(base_url, str) else None
-        usable = address is not None and address.scheme in {"http", "https"} and address.hostname
-    except ValueError:
-        address = usable = None
-    if not usable:
-        raise ConfigurationError(
-            "OpenAICompatibleJudge: base_url= must be an http(s) URL that names a host"
-        )
-    if address is not None and "@" in address.netloc:
-        raise ConfigurationError(
-            "OpenAICompatibleJudge: base_url= must not hold a user name or password; pass api_key="
-        )
 
 
 def _own_headers(sdk: Any, host: str, api_key: str | None) -> Mapping[str, Any]:

@@ -69,8 +69,8 @@ def test_a_file_that_was_changed_by_hand_is_refused(calibration, tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "not JSON"),
-        ("[]", "no JSON object"),
+        ("", "not a JSON object"),
+        ("[]", "not a JSON object"),
         ("{}", "no calibration"),
         ('{"schema_version": 2}', "later ragaliq"),
     ],

@@ -8,19 +8,30 @@ import pytest
 
 from ragaliq import CascadeJudge
 from ragaliq.judges import StageAgreement
-from ragaliq.judges.cascade import AgreementWindow
 from ragaliq.testing import ScriptedJudge
 
 CONTEXT = ["A context."]
 
 
-def window(size=100, least=0.8):
-    return AgreementWindow("screen", "better", size=size, least=least)
+@pytest.fixture
+def audited(screen, calibration):
+    """Audits further claims of a cascade, with which the better judge agrees or not."""
 
+    def make(**settings):
+        other = ScriptedJudge(verdicts=lambda claim, context: other.says)
+        other.name = "better"
+        judge = CascadeJudge(
+            screen, other, escalate=0.0, audit=1.0, calibration=calibration, **settings
+        )
 
-def fill(counted, *, agreed, times, audited=True):
-    for _ in range(times):
-        counted.compared(agreed=agreed, audited=audited)
+        async def audit(times, *, agreed):
+            other.says = "SUPPORTED" if agreed else "CONTRADICTED"
+            await judge.verify_claims(["claim 0.99"] * times, CONTEXT)
+            return judge.agreement()[0]
+
+        return audit
+
+    return make
 
 
 async def test_a_cascade_counts_what_both_judged(screen, claims, calibration):
@@ -67,39 +78,30 @@ def test_without_an_audit_there_is_no_figure_for_all_claims():
     assert (pair.rate, pair.accepted_rate, pair.escalated_rate) == (None, None, 1.0)
 
 
-def test_a_drop_is_told_once_and_the_next_drop_again(caplog):
-    counted = window(size=40)
+async def test_a_drop_is_logged_once_and_the_next_drop_again(audited, caplog):
+    audit = audited(window=40)
     with caplog.at_level(logging.WARNING, logger="ragaliq"):
-        fill(counted, agreed=True, times=40)
+        await audit(40, agreed=True)
         assert caplog.messages == []
-        fill(counted, agreed=False, times=40)
+        await audit(40, agreed=False)
         assert len(caplog.messages) == 1
         assert "better agrees with only 78% of the last 40" in caplog.messages[0]
-        fill(counted, agreed=True, times=40)
-        fill(counted, agreed=False, times=40)
+        await audit(40, agreed=True)
+        await audit(40, agreed=False)
     assert len(caplog.messages) == 2
 
 
-def test_few_audits_and_escalated_claims_raise_no_warning(caplog):
-    counted = window()
-    fill(counted, agreed=False, times=29)
-    fill(counted, agreed=False, times=500, audited=False)
+async def test_few_audits_and_escalated_claims_raise_no_warning(audited, screen, better, caplog):
+    audit = audited()
+    await audit(29, agreed=False)
+    await CascadeJudge(screen, better).verify_claims(["claim 0.99"] * 500, CONTEXT)
     assert caplog.messages == []
-    fill(counted, agreed=False, times=1)
+    await audit(1, agreed=False)
     assert len(caplog.messages) == 1
 
 
-def test_only_the_last_claims_count():
-    counted = window(size=10)
-    fill(counted, agreed=False, times=10)
-    fill(counted, agreed=True, times=10)
-    assert counted.snapshot().accepted_rate == 1.0
-    assert counted.snapshot().audited == 10
-
-
-def test_a_lock_the_parent_held_at_a_fork_does_not_stop_the_child(monkeypatch):
-    counted = window()
-    counted._lock.acquire()
-    monkeypatch.setattr("os.getpid", lambda: -1)
-    counted.routed(escalated=True)
-    assert counted.snapshot().claims == 1
+async def test_only_the_last_claims_count(audited):
+    audit = audited(window=10)
+    await audit(10, agreed=False)
+    pair = await audit(10, agreed=True)
+    assert (pair.accepted_rate, pair.audited, pair.claims) == (1.0, 10, 10)

@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq import ClaimVerdict, ConfigurationError
+from ragaliq import CascadeJudge, ClaimVerdict, ConfigurationError
 from ragaliq.judges.calibration import fit_calibration
-from ragaliq.judges.cascade import Screening
 from ragaliq.testing import ScriptedJudge
+
+
+def screening_of(calibration, **settings):
+    screen = ScriptedJudge()
+    screen.name, screen.fingerprint = calibration.judge, lambda: calibration.fingerprint
+    better = ScriptedJudge()
+    better.name = "better"
+    return CascadeJudge(screen, better, calibration=calibration, **settings).screening
 
 
 def verdict(support, supported_from=0.5):
@@ -34,14 +41,14 @@ def share_of(screening, calibration, draws=20):
 
 @given(share=st.floats(0.2, 1.0))
 def test_the_target_share_is_met_on_the_labelled_claims(calibration, share):
-    screening = Screening.by_share(calibration, share)
+    screening = screening_of(calibration, escalate=share)
     assert screening.escalated == pytest.approx(share, abs=0.01)
     assert share_of(screening, calibration) == pytest.approx(share, abs=0.02)
 
 
 @given(share=st.floats(0.0, 1.0), support=st.floats(0.0, 1.0))
 def test_more_certain_than_an_accepted_claim_is_accepted_too(calibration, share, support):
-    screening = Screening.by_share(calibration, share)
+    screening = screening_of(calibration, escalate=share)
     further = support / 2 if support < 0.5 else (1.0 + support) / 2
     if screening.accepts(verdict(support), 0.5):
         assert screening.accepts(verdict(further), 0.5)
@@ -52,18 +59,17 @@ def test_claims_that_are_equally_certain_are_divided_by_their_draw():
     support = [coarse[i % 4] for i in range(400)]
     labels = [(i * 0.6180339887) % 1.0 < share for i, share in enumerate(support)]
     calibration = fit_calibration(ScriptedJudge(), support, labels)
-    screening = Screening.by_share(calibration, 0.3)
+    screening = screening_of(calibration, escalate=0.3)
     assert 0.0 < screening.share_at < 1.0
     assert share_of(screening, calibration, draws=100) == pytest.approx(0.3, abs=0.02)
 
 
 def test_what_the_labels_promise_for_the_accepted_is_told(calibration):
-    half, most = (Screening.by_share(calibration, share) for share in (0.5, 0.8))
+    half, most = (screening_of(calibration, escalate=share) for share in (0.5, 0.8))
     accuracy, low, high = half.accuracy
     assert low < accuracy < high
     assert most.accuracy[0] > accuracy > 0.75
-    assert Screening.by_share(calibration, 1.0).accuracy is None
-    assert Screening.everything().escalated == 1.0
+    assert screening_of(calibration, escalate=1.0).accuracy is None
 
 
 def test_what_may_be_a_guess_is_not_accepted():
@@ -72,13 +78,13 @@ def test_what_may_be_a_guess_is_not_accepted():
     labels = [(i * 0.6180339887) % 1.0 < (0.1 if x < 0.3 else 0.5) for i, x in enumerate(support)]
     calibration = fit_calibration(ScriptedJudge(), support, labels)
     with pytest.raises(ConfigurationError, match=r"50% are right .* may be a guess"):
-        Screening.by_band(calibration, 0.0, 0.4)
-    assert Screening.by_band(calibration, 0.4, 1.0).accuracy[0] > 0.85
+        screening_of(calibration, band=(0.0, 0.4))
+    assert screening_of(calibration, band=(0.4, 1.0)).accuracy[0] > 0.85
 
 
 def test_with_a_threshold_for_precision_doubtful_rejections_are_the_least_certain(calibration):
     strict = calibration.model_copy(update={"supported_from": 0.8, "precision": 0.9})
-    screening = Screening.by_share(strict, 0.3)
+    screening = screening_of(strict, escalate=0.3)
     # 0.75 is not called supported, although it mostly is.
     assert not screening.accepts(verdict(0.75, 0.8), 0.5)
     assert screening.accepts(verdict(0.95, 0.8), 0.5)

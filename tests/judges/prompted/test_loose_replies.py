@@ -14,6 +14,8 @@ from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
 from ragaliq.testing import ChatCompletionsServer, Reply
 
+openai_only = pytest.mark.parametrize("api", ["openai"], indirect=True)
+
 REPLIES = (ClaimsReply, VerdictsReply, GradedReply, ScoreReply)
 CLAIMS = ["The tower was finished in 1889.", "It is 400 metres high."]
 CONTEXT = ["The tower was finished in 1889. It is 330 metres high."]
@@ -43,6 +45,7 @@ SLOPPY = {
 
 
 @pytest.mark.parametrize("way", SLOPPY)
+@openai_only
 async def test_a_sloppy_reply_gives_the_verdicts(judge_at, way):
     with ChatCompletionsServer() as server:
         server.always(Reply(text=SLOPPY[way]))

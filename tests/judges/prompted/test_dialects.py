@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from ragaliq.errors import JudgeAPIError
-from ragaliq.judges.openai_server import Dialect, Negotiation
 from ragaliq.testing import ChatCompletionsServer, Reply
 from ragaliq.testing.chat import chat_error
+
+openai_only = pytest.mark.parametrize("api", ["openai"], indirect=True)
 
 LLAMA_CPP_PYTHON = (
     "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
@@ -46,11 +47,13 @@ async def asked(server, judge, times: int = 2) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("complaint", ["Unsupported response_format.", "Bad Request", ""])
+@openai_only
 async def test_the_strictest_format_a_server_takes_is_found_once(judge_at, taken, kinds, complaint):
     with ChatCompletionsServer(respond=only(taken, complaint=complaint)) as server:
         assert await asked(server, judge_at(server)) == kinds
 
 
+@openai_only
 async def test_a_server_that_calls_its_ignorance_its_own_error_is_understood(judge_at):
     respond = only("json_object+schema", status=500, complaint=LLAMA_CPP_PYTHON)
     with ChatCompletionsServer(respond=respond) as server:
@@ -58,6 +61,7 @@ async def test_a_server_that_calls_its_ignorance_its_own_error_is_understood(jud
         assert await asked(server, judge) == ["json_schema", *["json_object+schema"] * 2]
 
 
+@openai_only
 async def test_a_model_without_a_temperature_is_asked_without(judge_at):
     def respond(request):
         if "temperature" in request.body:
@@ -74,6 +78,7 @@ async def test_a_model_without_a_temperature_is_asked_without(judge_at):
         assert {kind(request) for request in server.requests} == {"json_schema"}
 
 
+@openai_only
 async def test_the_newer_name_of_the_limit_is_used_where_the_older_is_refused(judge_at):
     def respond(request):
         if "max_tokens" in request.body:
@@ -89,6 +94,7 @@ async def test_the_newer_name_of_the_limit_is_used_where_the_older_is_refused(ju
 @pytest.mark.parametrize(
     "complaint", ["System role not supported", "roles must alternate user/assistant"]
 )
+@openai_only
 async def test_a_chat_template_without_a_system_role_gets_one_message(judge_at, complaint):
     def respond(request):
         return chat_error(400, complaint) if request.system else Reply()
@@ -102,6 +108,7 @@ async def test_a_chat_template_without_a_system_role_gets_one_message(judge_at, 
     assert "<question>\nsame words\n</question>" in text
 
 
+@openai_only
 async def test_several_things_are_conceded_one_after_the_other(judge_at):
     def respond(request):
         if "temperature" in request.body:
@@ -115,6 +122,7 @@ async def test_several_things_are_conceded_one_after_the_other(judge_at):
         assert len(server.requests) == 6
 
 
+@openai_only
 async def test_a_request_that_is_wrong_for_another_reason_is_tried_a_few_times_only_once(judge_at):
     with ChatCompletionsServer() as server:
         server.always(chat_error(400, "The prompt is too long."))
@@ -129,6 +137,7 @@ async def test_a_request_that_is_wrong_for_another_reason_is_tried_a_few_times_o
         assert kind(server.requests[-1]) == "json_schema"
 
 
+@openai_only
 async def test_once_a_request_was_accepted_an_unspecific_refusal_is_final(judge_at):
     with ChatCompletionsServer() as server:
         judge = judge_at(server)
@@ -140,6 +149,7 @@ async def test_once_a_request_was_accepted_an_unspecific_refusal_is_final(judge_
         assert len(server.requests) == 2
 
 
+@openai_only
 async def test_a_refusal_that_quotes_misleading_words_costs_a_few_requests_once(judge_at):
     with ChatCompletionsServer() as server:
         judge = judge_at(server)
@@ -152,6 +162,7 @@ async def test_a_refusal_that_quotes_misleading_words_costs_a_few_requests_once(
         await judge.aclose()
 
 
+@openai_only
 async def test_a_misfortune_at_first_does_not_keep_the_judge_from_finding_its_way(judge_at):
     with ChatCompletionsServer(respond=only("text")) as server:
         server.enqueue(*[chat_error(400, "The prompt is too long.")] * 4)
@@ -162,6 +173,7 @@ async def test_a_misfortune_at_first_does_not_keep_the_judge_from_finding_its_wa
         assert kind(server.requests[-1]) == "text"
 
 
+@openai_only
 async def test_first_requests_at_once_all_find_their_way(judge_at):
     with ChatCompletionsServer(respond=only("text")) as server:
         judge = judge_at(server)
@@ -171,6 +183,7 @@ async def test_first_requests_at_once_all_find_their_way(judge_at):
     assert len(results) == 9
 
 
+@openai_only
 async def test_what_the_server_takes_is_logged_without_its_words(judge_at, caplog):
     caplog.set_level("INFO", "ragaliq")
     with ChatCompletionsServer(respond=only("text", complaint="PRIVATE json_schema")) as server:
@@ -181,8 +194,14 @@ async def test_what_the_server_takes_is_logged_without_its_words(judge_at, caplo
     assert "PRIVATE" not in record.getMessage()
 
 
-def test_what_was_not_sent_cannot_be_conceded():
-    dialect = Dialect("text", system_role=False, temperature=False, limit=None)
-
+@openai_only
+async def test_what_was_not_sent_cannot_be_conceded(judge_at):
     complaint = "temperature max_completion_tokens response_format system role"
-    assert not Negotiation(dialect).begin().concede(400, complaint)
+    with ChatCompletionsServer() as server:
+        server.always(chat_error(400, complaint))
+        judge = judge_at(server, temperature=None)
+        with pytest.raises(JudgeAPIError):
+            await judge.evaluate_relevance("a", "b")
+        # Three simpler formats and a request without a system role; no temperature, no limit.
+        assert len(server.requests) == 5
+        await judge.aclose()

@@ -1,0 +1,263 @@
+"""Every way an API can fail becomes one of our errors, once, without anything private in it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import traceback
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from ragaliq.errors import (
+    JudgeAPIError,
+    JudgeError,
+    JudgeRefusalError,
+    JudgeResponseError,
+    JudgeTimeoutError,
+)
+from ragaliq.testing import Reply, faults
+
+CLAIM = "PRIVATE-CLAIM costs 5 euros."
+CONTEXT = ["PRIVATE-CONTEXT says nothing of the kind."]
+SDK_RETRIES = 2
+
+EXPECTED = {
+    "rate_limited": (JudgeAPIError, 1 + SDK_RETRIES),
+    "server_error": (JudgeAPIError, 1 + SDK_RETRIES),
+    "overloaded": (JudgeAPIError, 1 + SDK_RETRIES),
+    "cut_off": (JudgeAPIError, 2),
+    "refusal": (JudgeRefusalError, 1),
+    "truncated": (JudgeResponseError, 1),
+    "context_window_exceeded": (JudgeResponseError, 1),
+    "malformed_json": (JudgeResponseError, 1),
+    "wrong_schema": (JudgeResponseError, 1),
+    "not_json": (JudgeResponseError, 1),
+}
+PAID = ["refusal", "truncated", "context_window_exceeded", "malformed_json", "wrong_schema"]
+
+
+async def failure(judge) -> JudgeError:
+    with pytest.raises(JudgeError) as caught:
+        await judge.verify_claims([CLAIM], CONTEXT)
+    await judge.aclose()
+    return caught.value
+
+
+def test_every_fault_has_its_expectation():
+    assert EXPECTED.keys() == faults.ALL.keys()
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+async def test_each_fault_is_its_own_error_after_the_sdks_own_retries(server, judge_at, name, key):
+    error_type, requests = EXPECTED[name]
+    server.always(faults.ALL[name]())
+    # The SDK waits half a second and more after a lost connection: one retry is enough to see it.
+    retries = {"max_retries": 1} if name == "cut_off" else {}
+
+    error = await failure(judge_at(server, **retries))
+
+    assert type(error) is error_type
+    assert len(server.requests) == requests
+    for private in ("PRIVATE", key, "Sign in", "perhaps"):
+        assert private not in str(error)
+    assert "pydantic" not in "".join(traceback.format_exception(error, chain=True))
+    assert error.__cause__ is None
+    assert error.__context__ is None
+
+
+@pytest.mark.parametrize("name", PAID)
+async def test_a_reply_that_is_useless_still_says_what_it_cost(api, server, judge_at, name):
+    server.always(faults.ALL[name]())
+
+    usage = (await failure(judge_at(server))).usage
+
+    assert usage.requests == 1
+    assert usage.input_tokens + usage.cache_write_tokens > 0
+    assert usage.cost_usd is None if api.name == "openai" else usage.cost_usd > 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (faults.refusal(text="I can't discuss PRIVATE-CLAIM."), JudgeRefusalError),
+        (Reply(body=b"<html>", headers={"content-type": "text/html"}), JudgeResponseError),
+        (Reply(text=lambda _: "[" * 100_000), JudgeResponseError),
+        (Reply(status=400, body={}, headers={"request-id": f"see {CLAIM}"}), JudgeAPIError),
+        (Reply(status=400, body={}, headers={"x-request-id": f"see {CLAIM}"}), JudgeAPIError),
+        *(
+            (Reply(body=body), JudgeResponseError)
+            for body in (
+                b"",
+                b"[1]",
+                b'"text"',
+                b"{}",
+                b"null",
+                b'{"content": "PRIVATE", "usage": {"input_tokens": 1}}',
+                b'{"content": [], "usage": null}',
+                b'{"content": [], "stop_reason": "end_turn", "usage": {"input_tokens": "many"}}',
+                b'{"content": [{"type": "text", "text": null}], "usage": {}}',
+                b'{"choices": []}',
+                b'{"choices": "PRIVATE"}',
+                b'{"choices": [{}]}',
+                b'{"choices": [{"message": null}]}',
+                b'{"choices": [{"message": {"content": 5}}]}',
+                b'{"choices": [{"message": {"content": null, "tool_calls": []}}]}',
+            )
+        ),
+    ],
+)
+async def test_whatever_answers_in_the_apis_place_is_an_error_of_ours(server, judge, reply, kind):
+    server.always(reply)
+
+    error = await failure(judge)
+
+    assert type(error) is kind
+    assert "PRIVATE" not in str(error)
+
+
+async def test_a_slow_reply_is_a_timeout(server, judge_at):
+    server.always(faults.slow(30))
+
+    error = await failure(judge_at(server, timeout=0.05, max_retries=0))
+
+    assert isinstance(error, JudgeTimeoutError)
+    assert "0.05 s" in str(error)
+
+
+async def test_the_sdk_repeats_what_can_be_repeated_and_the_answer_comes(server, judge):
+    server.enqueue(faults.rate_limited(), faults.overloaded())
+
+    result = await judge.verify_claims([CLAIM], [CLAIM])
+
+    assert result.verdicts[0].verdict == "SUPPORTED"
+    assert result.spent().requests == 1
+    retries = [request.headers["x-stainless-retry-count"] for request in server.requests]
+    assert retries == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("retries", [0, 4])
+async def test_the_number_of_retries_is_the_callers_choice(server, judge_at, retries):
+    server.always(faults.rate_limited())
+
+    await failure(judge_at(server, max_retries=retries))
+
+    assert len(server.requests) == 1 + retries
+
+
+async def test_a_refused_connection_is_an_api_error(api):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        error = await failure(api.make(api_key="k", base_url=url, max_retries=0))
+
+    assert type(error) is JudgeAPIError
+    assert "base_url=" in str(error)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_texts_are_not_sent_on_to_another_host(api, server, status):
+    """The SDKs' own clients repeat a request, texts and all, wherever a redirect points."""
+
+    class Redirecting(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(status)
+            self.send_header("location", server.url + "/v1/messages")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Redirecting) as redirecting:
+        threading.Thread(target=redirecting.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"http://127.0.0.1:{redirecting.server_address[1]}"
+        error = await failure(api.make(api_key="k", base_url=url, max_retries=0))
+        redirecting.shutdown()
+
+    assert type(error) is JudgeAPIError
+    assert "redirects are not followed" in str(error)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("api", "status", "advice"),
+    [
+        ("claude", 400, "max_tokens="),
+        ("claude", 401, "ANTHROPIC_API_KEY"),
+        ("claude", 402, "billing"),
+        ("claude", 403, "may not use"),
+        ("claude", 404, "model's name"),
+        ("claude", 413, "too large"),
+        ("claude", 418, "settings"),
+        ("claude", 500, "try again"),
+        ("openai", 400, "context_window="),
+        ("openai", 401, "api_key="),
+        ("openai", 403, "may not use"),
+        ("openai", 404, "/v1"),
+        ("openai", 413, "too large"),
+        ("openai", 418, "settings"),
+        ("openai", 422, "model's name"),
+        ("openai", 500, "try again"),
+        ("openai", 503, "loading"),
+    ],
+    indirect=["api"],
+)
+async def test_a_status_comes_with_advice_and_the_request_id_but_not_its_text(
+    api, server, key, status, advice
+):
+    server.always(api.error(status, f"PRIVATE {CLAIM} {key}"))
+
+    error = await failure(api.judge(server, max_retries=0))
+
+    assert type(error) is JudgeAPIError
+    for part in (str(status), advice, "(request req_"):
+        assert part in str(error)
+    assert "PRIVATE" not in str(error)
+    assert key not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("api", "settings", "parts"),
+    [
+        ("claude", {"max_tokens": 77}, ["max_tokens=77"]),
+        ("openai", {}, ["max_tokens=", "context_window="]),
+    ],
+    indirect=["api"],
+)
+async def test_a_reply_cut_off_says_what_to_raise(server, judge_at, settings, parts):
+    server.always(faults.truncated())
+
+    error = await failure(judge_at(server, **settings))
+
+    assert all(part in str(error) for part in parts)
+
+
+@pytest.mark.parametrize("api", ["openai"], indirect=True)
+@pytest.mark.parametrize("content", [None, "", "half a reply"])
+async def test_a_content_filter_is_a_refusal(server, judge, content):
+    def edit(body):
+        body["choices"][0] |= {"finish_reason": "content_filter", "message": {"content": content}}
+        return body
+
+    server.always(Reply(edit=edit))
+
+    error = await failure(judge)
+
+    assert type(error) is JudgeRefusalError
+    assert "content filter" in str(error)
+
+
+@pytest.mark.parametrize("api", ["openai"], indirect=True)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "Es tut mir leid, dabei kann ich nicht helfen.",
+        '{"error": "I cannot assess this content."}',
+    ],
+)
+async def test_a_refusal_in_words_is_a_refusal(server, judge, text):
+    server.always(Reply(text=lambda _: text))
+
+    assert type(await failure(judge)) is JudgeRefusalError

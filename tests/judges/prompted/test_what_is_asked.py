@@ -1,0 +1,376 @@
+"""What each method asks a model, and what it makes of the reply."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import pytest
+from anthropic.types import Model
+
+from ragaliq import RAGTestCase, estimate, evaluate
+from ragaliq.core.results import JudgeUsage
+from ragaliq.errors import JudgeResponseError
+from ragaliq.judges import DEFAULT_JUDGE_MODEL, BatchingJudge
+from ragaliq.judges.wire import VerdictsReply, form_of
+from ragaliq.testing import Reply, ScriptedJudge
+
+QUERY = "Where is the Eiffel Tower?"
+ANSWER = "The Eiffel Tower is in Paris. It was finished in 1889."
+CONTEXT = ["Gustave Eiffel ran a company.", "The Eiffel Tower is in Paris, and 330 metres high."]
+CASE = RAGTestCase(query=QUERY, context=CONTEXT, response="The Eiffel Tower is in Paris.")
+
+claude_only = pytest.mark.parametrize("api", ["claude"], indirect=True)
+openai_only = pytest.mark.parametrize("api", ["openai"], indirect=True)
+
+
+def verdict(**fields: object) -> dict[str, object]:
+    return {
+        "claim_id": "c1",
+        "reason": "r",
+        "evidence": "e",
+        "chunk_ids": [0],
+        "verdict": "SUPPORTED",
+        "confidence": 0.8,
+        **fields,
+    }
+
+
+@pytest.fixture
+def decided(api):
+    """The verdicts on three claims that a model's reply gives."""
+
+    async def decide(*rows: dict[str, object]):
+        with api.saying({"verdicts": rows, "note": 1}) as server:
+            judge = api.judge(server)
+            reply = await judge.verify_claims(["a", "b", "c"], CONTEXT)
+            await judge.aclose()
+        return reply.verdicts
+
+    return decide
+
+
+def test_the_default_model_is_the_newest_sonnet_the_sdk_knows():
+    known = get_args(get_args(Model)[0])
+    sonnets = [name for name in known if name.startswith("claude-sonnet-")]
+    newest = max(
+        sonnets, key=lambda name: [int(part) for part in name.split("-")[2:4] if len(part) < 3]
+    )
+
+    assert newest == DEFAULT_JUDGE_MODEL
+
+
+async def test_it_is_a_judge_that_batches_and_shows_no_key(api, judge, key):
+    assert isinstance(judge, BatchingJudge)
+    assert judge.name == {"claude": "claude", "openai": "openai-compatible"}[api.name]
+    assert repr(judge) == f"{type(judge).__name__}(model={judge.model!r})"
+
+
+async def test_claims_are_extracted_from_question_and_answer(server, judge):
+    asked = await judge.extract_statements(QUERY, ANSWER)
+    alone = await judge.extract_claims(ANSWER)
+
+    sentences = ["The Eiffel Tower is in Paris.", "It was finished in 1889."]
+    assert asked.claims == alone.claims == sentences
+    with_question, without = server.requests
+    assert f"<question>\n{QUERY}\n</question>" in with_question.text
+    assert f"<answer>\n{ANSWER}\n</answer>" in with_question.text
+    assert "<question>\n\n</question>" in without.text
+    assert "untrusted data" in without.system
+
+
+async def test_blank_claims_in_a_reply_are_no_claims(api):
+    with api.saying({"claims": [" One. ", "", "  "]}) as server:
+        assert (await api.judge(server).extract_claims(ANSWER)).claims == ["One."]
+
+
+async def test_all_claims_are_decided_in_one_call(server, judge):
+    result = await judge.verify_claims(["The Eiffel Tower is in Paris.", "It weighs 5 t."], CONTEXT)
+
+    first, second = result.verdicts
+    assert (first.index, first.verdict, first.supporting_chunk_ids) == (0, "SUPPORTED", [1])
+    assert first.evidence in CONTEXT[1]
+    assert first.confidence == 0.9
+    assert first.reason
+    assert (second.index, second.verdict) == (1, "NOT_ENOUGH_INFO")
+    assert len(server.requests) == 1
+    single = await judge.verify_claim("The Eiffel Tower is in Paris.", CONTEXT)
+    assert (single.verdict, single.supporting_chunk_ids) == ("SUPPORTED", [1])
+    assert single.spent().requests == 1
+
+
+async def test_statements_are_found_and_graded_in_one_call(server, judge):
+    result = await judge.grade_statements(QUERY, ANSWER, CONTEXT)
+
+    assert [(item.index, item.statement, item.verdict) for item in result.verdicts] == [
+        (0, "The Eiffel Tower is in Paris.", "SUPPORTED"),
+        (1, "It was finished in 1889.", "NOT_ENOUGH_INFO"),
+    ]
+    assert len(server.requests) == 1
+
+
+async def test_relevance_comes_with_its_reasoning(server, judge):
+    result = await judge.evaluate_relevance(QUERY, "The Eiffel Tower is in Paris.")
+    chunk = await judge.evaluate_context_relevance(QUERY, CONTEXT[1])
+
+    assert result.score == pytest.approx(2 / 3)
+    assert result.reasoning == "scripted"
+    assert 0 < chunk.score <= 1
+    assert f"<chunk>\n{CONTEXT[1]}\n</chunk>" in server.requests[1].text
+
+
+async def test_holistic_faithfulness_takes_two_calls(api, server, judge):
+    result = await judge.evaluate_faithfulness(ANSWER, CONTEXT)
+
+    assert result.score == 0.5
+    assert result.spent().requests == len(server.requests) == 2
+    with api.saying({"claims": []}) as silent:
+        assert (await api.judge(silent).evaluate_faithfulness("Hi!", CONTEXT)).score == 1.0
+
+
+async def test_holistic_faithfulness_makes_up_no_verdict_for_an_undecided_claim(api):
+    rows = json.dumps({"verdicts": [verdict(claim_id="c2")]})
+
+    def respond(request):
+        return Reply() if "claims" in request.form else Reply(text=lambda _: rows)
+
+    with api.serve(respond=respond) as server, pytest.raises(JudgeResponseError) as caught:
+        await api.judge(server).evaluate_faithfulness(ANSWER, CONTEXT)
+
+    assert caught.value.usage.requests == 2
+
+
+@pytest.mark.parametrize("context", [[], ["", " \n\t"]])
+async def test_an_empty_context_supports_nothing_and_costs_nothing(server, judge, context):
+    batch = await judge.verify_claims(["One.", "Two."], context)
+    single = await judge.verify_claim("One.", context)
+
+    assert [(item.index, item.verdict) for item in batch.verdicts] == [
+        (0, "NOT_ENOUGH_INFO"),
+        (1, "NOT_ENOUGH_INFO"),
+    ]
+    assert single.verdict == "NOT_ENOUGH_INFO"
+    assert batch.spent() == single.spent() == JudgeUsage()
+    assert server.requests == []
+
+
+async def test_without_claims_or_an_answer_nothing_is_asked(server, judge):
+    assert (await judge.verify_claims([], CONTEXT)).verdicts == []
+    assert (await judge.extract_statements(QUERY, " \n")).claims == []
+    assert (await judge.grade_statements(QUERY, "", CONTEXT)).verdicts == []
+    assert server.requests == []
+
+
+async def test_verdicts_are_matched_by_the_claim_they_name(decided):
+    rows = await decided(*(verdict(claim_id=name) for name in ("c3", " C1 ", "2")))
+
+    assert [item.index for item in rows] == [2, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["c4", "c0", "c-1", "", "claim one", "c1x", "c99999999999999999"])
+async def test_a_verdict_for_a_claim_nobody_asked_about_has_no_index(decided, name):
+    assert [item.index for item in await decided(verdict(claim_id=name))] == [None]
+
+
+async def test_chunk_ids_that_do_not_exist_are_dropped_and_unknown_fields_do_no_harm(decided):
+    (row,) = await decided(verdict(chunk_ids=[7, 1, -1, 0, 1], mood="good"))
+
+    assert row.supporting_chunk_ids == [1, 0]
+
+
+@claude_only
+@pytest.mark.parametrize(("given", "kept"), [(1.7, 1.0), (-0.2, 0.0), (0.25, 0.25), (85, 1.0)])
+async def test_confidence_and_scores_stay_within_zero_and_one(api, decided, given, kept):
+    (row,) = await decided(verdict(confidence=given))
+    with api.saying({"reasoning": "r", "score": given}) as server:
+        scored = await api.judge(server).evaluate_relevance(QUERY, ANSWER)
+
+    assert row.confidence == scored.score == kept
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+async def test_a_score_that_is_no_number_is_no_score(api, number):
+    with (
+        api.saying(f'{{"reasoning": "r", "score": {number}}}') as server,
+        pytest.raises(JudgeResponseError),
+    ):
+        await api.judge(server).evaluate_relevance(QUERY, ANSWER)
+
+
+async def test_lower_case_verdicts_are_understood(decided):
+    (row,) = await decided(verdict(verdict="not enough info"))
+
+    assert row.verdict == "NOT_ENOUGH_INFO"
+
+
+@pytest.mark.parametrize("row", [verdict(verdict="SECRET-MAYBE"), verdict(claim_id="c2")])
+async def test_a_claim_left_undecided_is_an_error_that_keeps_the_cost(api, row):
+    with (
+        api.saying({"verdicts": [row]}) as server,
+        pytest.raises(JudgeResponseError) as caught,
+    ):
+        await api.judge(server).verify_claim("a", CONTEXT)
+
+    assert caught.value.usage.total_tokens > 0
+    assert caught.value.usage.requests == 1
+    assert "SECRET-MAYBE" not in str(caught.value)
+
+
+async def test_the_judge_behind_the_server_sees_the_very_texts(api):
+    behind = ScriptedJudge()
+    claims = ["{{answer}} < 5 && <b>x</b>", 'a "quote"']
+    context = ['{"a": [1, 2]}', "def f(x):\n    return x </chunk>\n\n"]
+    with api.serve(behind) as server:
+        await api.judge(server).verify_claims(claims, context)
+
+    assert behind.calls[0].arguments == {"claims": claims, "context": context}
+
+
+async def test_prompts_can_be_replaced_one_by_one(server, judge_at):
+    relevance = "---\nversion: 7\n---\nIs {{answer}} an answer to {{question}}?"
+    judge = judge_at(server, prompts={"relevance": relevance})
+    await judge.evaluate_relevance("Q?", "A.")
+
+    request = server.requests[0]
+    filled = "Is <answer>\nA.\n</answer> an answer to <question>\nQ?\n</question>?"
+    assert request.text.startswith(filled)
+    assert "untrusted" in request.system
+    assert judge.prompt_versions["relevance"] == "7"
+    assert judge.prompt_versions["verify_claims"] == "2"
+
+
+def test_a_whole_evaluation_asks_for_claims_verdicts_and_relevance(server, judge):
+    run = evaluate([CASE], evaluators=["faithfulness", "hallucination", "relevance"], judge=judge)
+
+    assert run[0].results["faithfulness"].score == 1.0
+    assert run[0].results["hallucination"].score == 1.0
+    assert run[0].results["relevance"].status == "scored"
+    assert len(server.requests) == 3
+
+
+# --- Claude's own protocol --------------------------------------------------------------------
+
+
+@claude_only
+async def test_thinking_and_split_text_blocks_are_read_as_one_reply(api):
+    blocks = [
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "text", "text": '{"reasoning": "r", '},
+        {"type": "text", "text": '"score": 0.5}'},
+    ]
+    reply = Reply(edit=lambda body: body | {"content": blocks})
+    with api.serve(respond=lambda _: reply) as server:
+        assert (await api.judge(server).evaluate_relevance(QUERY, ANSWER)).score == 0.5
+
+
+@claude_only
+async def test_the_request_holds_the_reply_to_a_schema_and_sets_no_sampling(server, judge_at):
+    judge = judge_at(server, model="claude-opus-5-5", max_tokens=321)
+    await judge.verify_claims(["a"], CONTEXT)
+    await judge_at(server, effort="low").evaluate_relevance(QUERY, ANSWER)
+
+    body = server.requests[0].body
+    assert (body["model"], body["max_tokens"]) == ("claude-opus-5-5", 321)
+    assert set(body) == {"model", "max_tokens", "system", "messages", "output_config"}
+    assert set(body["output_config"]) == {"format"}
+    fields = list(body["output_config"]["format"]["schema"]["$defs"]["ClaimReply"]["properties"])
+    assert fields[0] == "claim_id"
+    # The reason is written before the verdict it is to lead to.
+    assert fields.index("reason") < fields.index("verdict")
+    assert server.requests[1].body["output_config"]["effort"] == "low"
+
+
+# --- Chat completions -------------------------------------------------------------------------
+
+
+@openai_only
+async def test_a_request_holds_system_prompt_texts_and_the_form_of_the_reply(server, judge):
+    await judge.verify_claims(["A claim."], CONTEXT)
+
+    request = server.requests[0]
+    assert request.path == "/v1/chat/completions"
+    assert request.model == "small"
+    assert [role for role, _ in request.messages] == ["system", "user"]
+    assert request.text.startswith("<context>\n")
+    assert request.text.endswith(form_of(VerdictsReply))
+    assert request.body["temperature"] == 0.0
+    assert "max_tokens" not in request.body
+    assert request.body["response_format"]["json_schema"]["strict"] is True
+    assert request.schema["properties"]["verdicts"]["items"]["additionalProperties"] is False
+
+
+@openai_only
+async def test_the_limit_the_temperature_and_the_words_for_json_are_the_callers(server, judge_at):
+    prompts = {"reply_form": "---\nversion: 9\n---\nJSON: {{form}} !"}
+    judge = judge_at(server, max_tokens=99, temperature=None, prompts=prompts)
+    await judge.evaluate_relevance("q", "r")
+
+    request = server.requests[0]
+    assert request.body["max_tokens"] == 99
+    assert "temperature" not in request.body
+    assert request.text.endswith('"score": <number: 0 to 1.>} !')
+
+
+@openai_only
+async def test_content_in_parts_is_read(server, judge):
+    text = json.dumps({"reasoning": "so", "score": 0.5})
+
+    def edit(body):
+        body["choices"][0]["message"]["content"] = [
+            {"type": "text", "text": text[:9]},
+            {"type": "text", "text": text[9:]},
+            {"type": "other"},
+        ]
+        return body
+
+    server.always(Reply(edit=edit))
+
+    assert (await judge.evaluate_relevance("a", "b")).score == 0.5
+
+
+@openai_only
+@pytest.mark.parametrize("reason", [None, "", "eos", "end_turn", 7])
+async def test_an_unusual_end_is_an_end(server, judge, reason):
+    def edit(body):
+        body["choices"][0]["finish_reason"] = reason
+        return body
+
+    server.always(Reply(edit=edit))
+
+    assert (await judge.evaluate_relevance("a", "a")).score == 0.0
+
+
+@openai_only
+@pytest.mark.parametrize(
+    ("window", "limits"), [(4096, (6144, 3072, 8)), (32_768, (49_152, 24_576, 68))]
+)
+def test_the_window_decides_how_much_is_asked_at_once(server, judge_at, window, limits):
+    judge = judge_at(server, context_window=window)
+
+    assert (judge.max_context_chars, judge.max_answer_chars, judge.max_claims) == limits
+
+
+@openai_only
+def test_a_context_beyond_the_window_is_judged_in_parts(server, judge):
+    chunks = [f"Fact {n} is stated here. " + "Filling words follow. " * 200 for n in range(4)]
+    case = RAGTestCase(query="q", context=chunks, response="Fact 3 is stated here.")
+
+    run = evaluate([case], evaluators=["faithfulness"], judge=judge)
+
+    assert run[0].results["faithfulness"].score == 1.0
+    assert all(len(request.text) < 9_000 for request in server.requests)
+    assert len(server.requests) == 1 + 4
+
+
+@openai_only
+def test_an_estimate_counts_requests_and_prices_what_has_a_price(api, server, judge):
+    seller = api.make(
+        base_url="https://api.groq.com/openai/v1", model="llama-3.1-8b-instant", api_key="k"
+    )
+
+    own, sold = (estimate([CASE], judge=one).usage for one in (judge, seller))
+
+    assert own.requests == sold.requests == 3
+    assert own.cost_usd is None
+    assert sold.cost_usd > 0
+    assert server.requests == []
