@@ -3,10 +3,9 @@
 Lexical and small on purpose: patterns decide sentence by sentence, and an answer is a refusal only
 when nothing else in it could be one.
 
-Patterns are searched in sentences made plain by `plain`: lower case, straight apostrophes, English
-contractions written out ("can not", "i am"). Gaps are bounded, so that no text makes the search
-slow. A language needs only the common wordings: what is not recognised is judged as a claim, which
-errs on the visible side.
+Patterns are searched in what `plain` makes of a sentence. Gaps are bounded, so that no text makes
+the search slow. A language needs only the common wordings: what is not recognised is judged as a
+claim, which errs on the visible side.
 """
 
 from __future__ import annotations
@@ -19,122 +18,113 @@ __all__ = ["CONTEXT", "REFUSALS", "declines", "is_question", "is_refusal", "is_s
 
 
 CONTEXT = (
-    r"(?:provided |given |retrieved |available |supplied |above |current )*"
-    r"(?:context|documents?|passages?|texts?|sources?|excerpts?|snippets?|search results|"
-    r"articles?|information|knowledge base)(?: (?:provided|given|available|above|i have))?"
+    r"(?:provided |given |retrieved |available |supplied |above |current )*(?:context|documents?|"
+    r"passages?|texts?|sources?|excerpts?|snippets?|search results|articles?|information|"
+    r"knowledge base)(?: (?:provided|given|available|above|i have))?"
 )
 """What a model calls the texts it was given."""
 
 _REFUSALS = {
     "en": (
         r"\b(?:i|we) (?:do|did) not (?:\w+ )?know\b(?! (?:any|a))"
-        r"|\b(?:i|we) (?:do|did) not (?:\w+ )?(?:have|possess|see|find) (?:\w+ ){0,4}"
-        r"(?:information|info|knowledge|context|answer|idea|mention)\b"
+        r"|\b(?:i|we) (?:do|did) not (?:\w+ )?(?:have|possess|see|"
+        r"find) (?:\w+ ){0,4}(?:information|info|knowledge|context|answer|idea|mention)\b"
         r"|\bi do not (?:\w+ )?have (?:\w+ ){0,3}(?:access|details?|data|records?)\b"
-        r"|\b(?:i|we) (?:have|had|found|find|see) (?:no|insufficient) (?:\w+ ){0,2}"
-        r"(?:information|info|access|details?|data|knowledge|context|answer|idea|mention)\b"
+        r"|\b(?:i|we) (?:have|had|found|find|see) (?:no|insufficient) (?:\w+ ){0,2}(?:information|"
+        r"info|access|details?|data|knowledge|context|answer|idea|mention)\b"
         r"|\b(?:i|we) (?:can|could|will) not (?:be able to )?(?:\w+ )?(?:answer|find|determine|"
-        r"provide|"
-        r"tell|help|assist|say|confirm|locate|identify|verify|share|discuss|comply|respond|"
-        r"access|"
-        r"fulfil|fulfill|speculate|disclose)\b(?! (?:enough|but|you how))"
+        r"provide|tell|help|assist|say|confirm|locate|identify|verify|share|discuss|comply|"
+        r"respond|access|fulfil|fulfill|speculate|disclose)\b(?! (?:enough|but|you how))"
         r"|\b(?:i|we) (?:am|are|was|were) (?:\w+ )?(?:not (?:sure|certain|aware|able to|allowed|"
         r"permitted|familiar)|unsure|unable to)\b"
         r"|\b(?:i|we) (?:would |must |have to |need to |respectfully )*(?:decline|refuse)\b"
         r"|\b(?:i|we) (?:would|will|do) (?:need|require) (?:more|additional|further)\b"
         rf"|(?:^|\b(?:the|this|that|these|your|any) ){CONTEXT} (?:\w+ ){{0,2}}?"
-        r"(?:do|does|did|is|are|was|were|can|could|has|have) not (?:\w+ ){0,2}?"
-        r"(?:mention|contain|provide|say|include|specif|state|cover|discuss|address|give|have|"
-        r"answer|"
-        r"describe|indicate|explain|list|enough|sufficient|available|found|reveal|offer|clear)"
-        rf"|\b(?:is|are|was|were) not (?:\w+ )?(?:mentioned|specified|provided|stated|given|"
-        rf"found|"
+        r"(?:do|does|did|is|are|was|were|can|could|has|have) not (?:\w+ ){0,2}?(?:mention|contain|"
+        r"provide|say|include|specif|state|cover|discuss|address|give|have|answer|describe|"
+        r"indicate|explain|list|enough|sufficient|available|found|reveal|offer|clear)"
+        rf"|\b(?:is|are|was|were) not (?:\w+ )?(?:mentioned|specified|provided|stated|given|found|"
         rf"included|discussed|covered|addressed|available|described)\b.{{0,20}} (?:the|this|that|"
         rf"these|your|my|any) {CONTEXT}\b"
         rf"|\b(?:there (?:is|are|was)|{CONTEXT} (?:contains?|provides?|has|have|gives?|makes?)) "
-        r"(?:no|not any|not enough|insufficient) (?:\w+ ){0,3}?"
-        r"(?:information|info|mention|details?|context|reference)\b"
+        r"(?:no|not any|not enough|insufficient) (?:\w+ ){0,3}?(?:information|info|mention|"
+        r"details?|context|reference)\b"
         r"|^no (?:\w+ )?(?:information|mention|details?|answers?|results?|data|context)\b"
         rf".{{0,40}}?\b(?:found|available|provided|given|about|regarding|the {CONTEXT})\b"
         r"|\b(?:not enough|insufficient|inadequate) (?:\w+ )?(?:information|context|data|"
         r"details?)\b"
         r"|\b(?:beyond|outside) (?:of )?(?:my|the scope of (?:my|this|the))\b"
-        rf"|\b(?:can not|could not|not possible to|impossible to|unable to) (?:be )?(?:\w+ )?"
-        rf"(?:determine|answer|conclude|infer|establish|ascertain|tell|say|find|"
-        rf"locate).{{0,60}}? "
-        rf"(?:the|this|your|any) {CONTEXT}\b"
+        rf"|\b(?:can not|could not|not possible to|impossible to|"
+        rf"unable to) (?:be )?(?:\w+ )?(?:determine|answer|conclude|infer|establish|ascertain|"
+        rf"tell|say|find|locate).{{0,60}}? (?:the|this|your|any) {CONTEXT}\b"
         r"|(?:^|, )(?:(?:this|that|it|the answer) is )?(?:unknown|n/?a|unclear|unanswerable|idk|"
-        r"not sure|"
-        r"no (?:idea|clue|answer)|not (?:mentioned|available|specified|stated|provided|found|"
-        r"given|"
-        r"applicable|answerable|known)|(?:can not|unable to) (?:answer|say|tell|determine|"
-        r"help))\W*$"
+        r"not sure|no (?:idea|clue|answer)|not (?:mentioned|available|specified|stated|provided|"
+        r"found|given|applicable|answerable|known)|(?:can not|unable to) (?:answer|say|tell|"
+        r"determine|help))\W*$"
     ),
     "de": (
         r"\bich wei(?:ß|ss) (?:es |das |leider |die antwort )*nicht\b"
-        r"|\b(?:ich kann|kann ich|wir können|können wir) .{0,60}?\b(?:nicht|keine)\b.{0,40}?"
-        r"(?:beantworten|antworten|sagen|finden|helfen|geben|entnehmen|bestimmen|feststellen)"
-        r"|\b(?:kontext|dokument|text|quellen?|unterlagen|informationen)\w* .{0,60}?\b"
-        r"(?:nicht|keine)\b.{0,40}?(?:enthalten|erwähn|enthält|hervor|angegeben|angaben|genannt|"
+        r"|\b(?:ich kann|kann ich|wir können|können wir) .{0,60}?\b(?:nicht|"
+        r"keine)\b.{0,40}?(?:beantworten|antworten|sagen|finden|helfen|geben|entnehmen|bestimmen|"
+        r"feststellen)"
+        r"|\b(?:kontext|dokument|text|quellen?|unterlagen|informationen)\w* .{0,60}?\b(?:nicht|"
+        r"keine)\b.{0,40}?(?:enthalten|erwähn|enthält|hervor|angegeben|angaben|genannt|"
         r"informationen|verfügbar|entnehmen|beantwort)"
-        r"|\b(?:ich habe|es gibt|enthält|liegen) (?:\w+ ){0,2}?keine (?:\w+ )?"
-        r"(?:informationen|angaben|antwort)"
+        r"|\b(?:ich habe|es gibt|enthält|liegen) (?:\w+ ){0,2}?keine (?:\w+ )?(?:informationen|"
+        r"angaben|antwort)"
         r"|\bnicht (?:genug|genügend|ausreichend)\w* (?:informationen|angaben|kontext)"
     ),
     "fr": (
         r"\bje ne (?:le )?(?:sais|connais) pas\b"
-        r"|\bje ne (?:peux|suis|trouve|dispose|vois|parviens)\b.{0,40}?\b(?:pas|aucune)\b.{0,50}?"
-        r"(?:répondre|aider|fournir|dire|déterminer|trouver|information|réponse)"
+        r"|\bje ne (?:peux|suis|trouve|dispose|vois|parviens)\b.{0,40}?\b(?:pas|"
+        r"aucune)\b.{0,50}?(?:répondre|aider|fournir|dire|déterminer|trouver|information|réponse)"
         r"|\bje n'ai (?:pas|aucune) .{0,30}?(?:information|réponse|accès|donnée)"
-        r"|\b(?:contexte|document|texte|passage|source|information)s?\b.{0,40}?\bne\b.{0,40}?"
-        r"\b(?:pas|aucune?)\b"
-        r"|\b(?:il n'y a|n'est|n'est fait|ne contient) (?:pas|aucune?) .{0,30}?"
-        r"(?:information|mention|contexte|texte|document)"
+        r"|\b(?:contexte|document|texte|passage|source|"
+        r"information)s?\b.{0,40}?\bne\b.{0,40}?\b(?:pas|aucune?)\b"
+        r"|\b(?:il n'y a|n'est|n'est fait|ne contient) (?:pas|aucune?) .{0,30}?(?:information|"
+        r"mention|contexte|texte|document)"
     ),
     "es": (
         r"\bno (?:lo )?(?:sé|sabemos)\b"
         r"|\bno (?:puedo|podemos|me es posible) (?:\w+ ){0,3}?(?:responder|contestar|ayudar|"
         r"proporcionar|decir|determinar|encontrar|confirmar)"
-        r"|\bno (?:tengo|dispongo de|tenemos|encuentro|hay|se encuentra|contiene|proporciona) "
-        r"(?:\w+ ){0,3}?(?:información|datos|respuesta|acceso|detalles)"
-        r"|\b(?:contexto|documento|texto|pasaje|fuente|información)s?\b.{0,40}?\bno "
-        r"(?:se )?(?:menciona|contiene|proporciona|incluye|especifica|indica|dice|está|es)"
-        r"|\bno se (?:menciona|especifica|indica|proporciona)\b.{0,60}?"
-        r"(?:contexto|documento|texto|pasaje|información)"
+        r"|\bno (?:tengo|dispongo de|tenemos|encuentro|hay|se encuentra|contiene|"
+        r"proporciona) (?:\w+ ){0,3}?(?:información|datos|respuesta|acceso|detalles)"
+        r"|\b(?:contexto|documento|texto|pasaje|fuente|"
+        r"información)s?\b.{0,40}?\bno (?:se )?(?:menciona|contiene|proporciona|incluye|"
+        r"especifica|indica|dice|está|es)"
+        r"|\bno se (?:menciona|especifica|indica|proporciona)\b.{0,60}?(?:contexto|documento|"
+        r"texto|pasaje|información)"
     ),
     "it": (
         r"\bnon (?:lo )?so\b"
         r"|\bnon (?:posso|sono in grado di|riesco a) (?:\w+ ){0,3}?(?:rispondere|aiutar|fornir|"
-        r"dire|"
-        r"determinare|trovare)"
-        r"|\bnon (?:ho|dispongo di|ci sono|contiene|trovo|fornisce) (?:\w+ ){0,3}?"
-        r"(?:informazion|dati|risposta|accesso)"
-        r"|\b(?:contesto|documento|testo|fonte|informazioni)\b.{0,40}?\bnon (?:\w+ )?"
-        r"(?:menzion|contien|fornisc|specific|indica|dice|è|sono|riport)"
+        r"dire|determinare|trovare)"
+        r"|\bnon (?:ho|dispongo di|ci sono|contiene|trovo|fornisce) (?:\w+ ){0,3}?(?:informazion|"
+        r"dati|risposta|accesso)"
+        r"|\b(?:contesto|documento|testo|fonte|informazioni)\b.{0,40}?\bnon (?:\w+ )?(?:menzion|"
+        r"contien|fornisc|specific|indica|dice|è|sono|riport)"
     ),
     "pt": (
         r"\b(?:eu )?não sei\b"
         r"|\bnão (?:posso|consigo|é possível|sou capaz de) (?:\w+ ){0,3}?(?:responder|ajudar|"
-        r"fornecer|"
-        r"dizer|determinar|encontrar)"
-        r"|\bnão (?:tenho|há|encontrei|contém|fornece|possuo) (?:\w+ ){0,3}?"
-        r"(?:informaç|dados|resposta|acesso)"
-        r"|\b(?:contexto|documento|texto|fonte|informações)\b.{0,40}?\bnão (?:\w+ )?"
-        r"(?:mencion|cont[ée]m|fornec|especific|indica|diz|está|é|inclu)"
+        r"fornecer|dizer|determinar|encontrar)"
+        r"|\bnão (?:tenho|há|encontrei|contém|fornece|possuo) (?:\w+ ){0,3}?(?:informaç|dados|"
+        r"resposta|acesso)"
+        r"|\b(?:contexto|documento|texto|fonte|informações)\b.{0,40}?\bnão (?:\w+ )?(?:mencion|"
+        r"cont[ée]m|fornec|especific|indica|diz|está|é|inclu)"
     ),
     "nl": (
         r"\bik weet (?:het |dat |het antwoord )?niet\b"
-        r"|\bik kan .{0,50}?\b(?:niet|geen)\b.{0,30}?(?:beantwoorden|vinden|zeggen|helpen|"
-        r"bepalen)"
-        r"|\b(?:context|document|tekst|bron)\w* .{0,40}?\b(?:geen|niet)\b.{0,40}?"
-        r"(?:informatie|vermeld|genoemd|beschikbaar|beantwoord)"
+        r"|\bik kan .{0,50}?\b(?:niet|geen)\b.{0,30}?(?:beantwoorden|vinden|zeggen|helpen|bepalen)"
+        r"|\b(?:context|document|tekst|bron)\w* .{0,40}?\b(?:geen|niet)\b.{0,40}?(?:informatie|"
+        r"vermeld|genoemd|beschikbaar|beantwoord)"
         r"|\b(?:er is|ik heb|bevat) (?:\w+ )?(?:geen|onvoldoende) (?:\w+ )?informatie"
     ),
     "pl": (
         r"\bnie wiem\b"
         r"|\bnie (?:mogę|jestem w stanie|potrafię) (?:\w+ ){0,3}?(?:odpowiedzieć|pomóc|określić|"
-        r"podać|"
-        r"znaleźć|stwierdzić)"
+        r"podać|znaleźć|stwierdzić)"
         r"|\bnie mam (?:\w+ ){0,2}?(?:informacji|danych|dostępu)|\bbrak (?:\w+ )?informacji"
         r"|\b(?:kontekst|dokument|tekst)\w*\b.{0,30}? nie (?:zawiera|wspomina|podaje|określa)"
     ),
@@ -148,35 +138,34 @@ _REFUSALS = {
         r"\bне (?:знаю|знаем)\b"
         r"|\bне (?:могу|можем|удалось|получится) (?:\w+ ){0,3}?(?:ответить|помочь|сказать|найти|"
         r"определить|предоставить)"
-        r"|\b(?:контекст|документ|текст|информаци|источник)\w*\b.{0,40}?\bне "
-        r"(?:содерж|упом|указ|предостав|говор|сообща|достаточн)"
+        r"|\b(?:контекст|документ|текст|информаци|источник)\w*\b.{0,40}?\bне (?:содерж|упом|указ|"
+        r"предостав|говор|сообща|достаточн)"
         r"|\b(?:нет|недостаточно|отсутствует) (?:\w+ )?(?:информаци|данных|сведений)"
     ),
     "zh": (
         r"不知道|不清楚|不太清楚|不確定|不确定|[无無]法(?:回答|确定|確定|提供|找到|判断|判斷|"
         r"得知)|不能回答"
         r"|(?:没有|沒有|缺乏|未找到)(?:足够|足夠|相关|相關|任何)?的?(?:信息|资料|資料|資訊|数据)"
-        r"|(?:上下文|文[档檔]|文中|文本|[资資]料|信息|內容|内容)中?.{0,12}?"
-        r"(?:没有|沒有|未|并未|不)(?:提到|提及|提供|包含|包括|[说說]明|涉及|[给給]出)"
+        r"|(?:上下文|文[档檔]|文中|文本|[资資]料|信息|內容|内容)中?.{0,12}?(?:没有|沒有|未|并未|"
+        r"不)(?:提到|提及|提供|包含|包括|[说說]明|涉及|[给給]出)"
     ),
     "ja": (
-        r"(?:わか|分か)り(?:ません|かねます)|存じません|知りません|不明です|"
-        r"(?:お答え|回答|判断|確認|提供)(?:することは|は)?でき(?:ません|かねます)|答えられません"
-        r"|(?:情報|記載|記述|言及|説明)(?:が|は|も)?(?:されて|含まれて|記載されて)?"
-        r"(?:い|あり|見つかり)ません"
+        r"(?:わか|分か)り(?:ません|かねます)|存じません|知りません|不明です|(?:お答え|回答|判断|"
+        r"確認|提供)(?:することは|は)?でき(?:ません|かねます)|答えられません"
+        r"|(?:情報|記載|記述|言及|説明)(?:が|は|も)?(?:されて|含まれて|記載されて)?(?:い|あり|"
+        r"見つかり)ません"
     ),
     "ko": (
         r"모르겠습니다|모릅니다|알 수 없(?:습니다|어요)|찾을 수 없(?:습니다|어요)|"
         r"답변.{0,8}?(?:수 없습니다|어렵습니다)|대답할 수 없"
         r"|(?:정보|내용|언급)(?:가|이|은|는)? ?(?:없습니다|부족합니다|포함되어 있지 않|"
-        r"나와 있지 않)|"
-        r"(?:언급|명시|제공)되(?:어 있)?지 않"
+        r"나와 있지 않)|(?:언급|명시|제공)되(?:어 있)?지 않"
     ),
     "ar": (
-        r"لا (?:أعرف|أعلم|أدري)|(?:لا (?:أستطيع|يمكنني)|لست قادرا على) (?:\w+ )?"
-        r"(?:الإجابة|الاجابة|المساعدة|تقديم|تحديد)"
-        r"|(?:لا (?:توجد|تتوفر|يوجد|يحتوي|يذكر|تذكر)|لم (?:يرد|يذكر|تذكر|يتم)).{0,40}?"
-        r"(?:معلومات|السياق|النص|المستند|ذكر)|(?:السياق|النص|المستند) (?:\w+ )?(?:لا|لم) "
+        r"لا (?:أعرف|أعلم|أدري)|(?:لا (?:أستطيع|يمكنني)|لست قادرا على) (?:\w+ )?(?:الإجابة|"
+        r"الاجابة|المساعدة|تقديم|تحديد)"
+        r"|(?:لا (?:توجد|تتوفر|يوجد|يحتوي|يذكر|تذكر)|لم (?:يرد|يذكر|تذكر|يتم)).{0,40}?(?:معلومات|"
+        r"السياق|النص|المستند|ذكر)|(?:السياق|النص|المستند) (?:\w+ )?(?:لا|لم) "
     ),
     "hi": (
         r"(?:मुझे|मुझको) .{0,20}?(?:नहीं पता|पता नहीं|नहीं मालूम|मालूम नहीं|जानकारी नहीं)|"
@@ -194,31 +183,27 @@ REFUSALS = tuple(re.compile(pattern) for pattern in _REFUSALS.values())
 _SMALL_TALK = re.compile(
     r"^(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening))(?:,? \w+)?\W*$"
     r"|^dear \w+(?: \w+)?\W*$"
-    r"|^(?:sure|certainly|of course|absolutely|okay|ok|great|thanks|thank you|you are welcome|"
-    r"yes|no|"
-    r"yep|nope|understood|got it|alright|unfortunately|no problem|(?:great|good) question)"
-    r"(?: thing| very much| so much| for (?:asking|your).{0,30})?\W*$"
+    r"|^(?:sure|certainly|of course|absolutely|okay|ok|great|thanks|thank you|you are welcome|yes|"
+    r"no|yep|nope|understood|got it|alright|unfortunately|no problem|(?:great|"
+    r"good) question)(?: thing| very much| so much| for (?:asking|your).{0,30})?\W*$"
     r"|^(?:(?:i am|we are) )?(?:\w+ )?(?:sorry|afraid)(?: (?:for|to|about|that)\b.{0,50})?\W*$"
     r"|^(?:my |our )?apologies\b|^(?:i|we) (?:do )?apologi[sz]e\b"
     r"|\blet me know\b|\bfeel free to\b|\bdo not hesitate\b|\b(?:happy|glad) to (?:help|assist)\b"
-    r"|\bhope (?:this|that|it) (?:helps|answers|clarifies|is helpful)\b|"
-    r"\bis there anything else\b"
+    r"|\bhope (?:this|that|it) (?:helps|answers|clarifies|is helpful)\b|\bis there anything else\b"
     r"|\bif (?:you (?:have|need|would like|want)|there is) (?:\w+ ){0,3}?(?:questions?|help|"
-    r"details|"
-    r"information|assistance|clarification|else)\b"
+    r"details|information|assistance|clarification|else)\b"
     r"|^(?:here (?:is|are)|below (?:is|are)) (?:what|the|a|an|some|my|your)\b(?! \w+ (?:of|in|"
-    r"that))"
-    r".{0,60}$"
+    r"that)).{0,60}$"
     r"|^(?:hallo|guten (?:tag|morgen|abend)|gerne|natürlich|danke|ja|nein|leider)\W*$|"
-    r"\b(?:lassen sie es mich wissen|stehe? (?:ich )?(?:ihnen )?gerne? zur verfügung|"
-    r"(?:wenn|falls) sie (?:noch )?(?:weitere )?fragen haben|tut mir leid\W*$)"
+    r"\b(?:lassen sie es mich wissen|stehe? (?:ich )?(?:ihnen )?gerne? zur verfügung|(?:wenn|"
+    r"falls) sie (?:noch )?(?:weitere )?fragen haben|tut mir leid\W*$)"
     r"|^(?:bonjour|salut|bien sûr|merci|oui|non|désolée?|je suis désolée?|malheureusement)\W*$|"
     r"\bn'hésitez pas\b|\bj'espère que (?:cela|ça)\b"
-    r"|^¡?(?:hola|claro|por supuesto|gracias|sí|no|lo siento|buenos días)\W*$|"
-    r"\b(?:no dudes? en|no dude en|espero que (?:esto|te|le) (?:ayude|sirva)|házmelo saber)\b"
+    r"|^¡?(?:hola|claro|por supuesto|gracias|sí|no|lo siento|buenos días)\W*$|\b(?:no dudes? en|"
+    r"no dude en|espero que (?:esto|te|le) (?:ayude|sirva)|házmelo saber)\b"
     r"|^(?:ciao|buongiorno|certo|grazie|sì|mi dispiace)\W*$|\b(?:non esit\w+ a|fammi sapere)\b"
-    r"|^(?:olá|oi|claro|obrigad[oa]|sim|não|desculpe|sinto muito|lamento)\W*$|"
-    r"\b(?:não hesite em|espero (?:que isso|ter) (?:ajud\w+))"
+    r"|^(?:olá|oi|claro|obrigad[oa]|sim|não|desculpe|sinto muito|lamento)\W*$|\b(?:não hesite em|"
+    r"espero (?:que isso|ter) (?:ajud\w+))"
     r"|^(?:hoi|zeker|natuurlijk|bedankt|ja|nee|sorry|helaas)\W*$|\baarzel niet\b|"
     r"\blaat het me weten\b"
     r"|^(?:привет|здравствуйте|конечно|спасибо|да|нет|извините|к сожалению)\W*$|"
@@ -227,8 +212,7 @@ _SMALL_TALK = re.compile(
     r"(?:请|請)?(?:随时|隨時)(?:告诉|告訴|联系|聯繫|提问|提問)|希望(?:这|這|以上).{0,8}?(?:帮助|"
     r"幫助|有用)"
     r"|^(?:こんにちは|はい|いいえ|もちろん(?:です)?|ありがとうございます|申し訳(?:ありません|"
-    r"ございません))\W*$|"
-    r"お気軽に|お知らせください|お役に立て"
+    r"ございません))\W*$|お気軽に|お知らせください|お役に立て"
     r"|^(?:안녕하세요|네|예|아니요|물론(?:입니다|이죠)?|감사합니다|죄송합니다)\W*$|언제든지|"
     r"도움이 되(?:었|길|셨)"
     r"|^(?:مرحبا|أهلا|بالتأكيد|شكرا|نعم|لا|آسف|عذرا)\W*$|لا تتردد"
@@ -236,30 +220,26 @@ _SMALL_TALK = re.compile(
 )
 """Greetings, thanks, apologies and offers of help: nothing that could be checked."""
 
-_ACCOMPANIMENTS = re.compile(
+# What goes with a refusal without turning it into an answer: the same, advice, what the context is
+# about.
+_COURTESY = re.compile(
+    rf"{_SMALL_TALK.pattern}|"
     r"\b(?:please|you (?:may|might|can|could|should)|i (?:would )?(?:recommend|suggest|advise)|"
-    r"try)\b"
-    r".{0,30}?(?:check|consult|contact|refer|look|ask|visit|provid|shar|rephras|clarif|specif|"
-    r"review|"
-    r"reach out|search|seek)"
+    r"try)\b.{0,30}?(?:check|consult|contact|refer|look|ask|visit|provid|shar|rephras|clarif|"
+    r"specif|review|reach out|search|seek)"
     r"|\b(?:if you (?:can |could )?(?:provide|share|give|have|tell)|for (?:more|further|"
     r"accurate) )"
     rf"|\b(?:the|this|these|your) {CONTEXT} (?:\w+ )?(?:(?:only|just|mainly|primarily|solely|"
     rf"mostly) "
     r"\w+|(?:focuses|focus) on|(?:is|are) (?:only |mainly |primarily )?about|deals? with)\b"
     r"|\b(?:bitte|am besten) (?:wenden|prüfen|geben|konsultieren|fragen)|\bveuillez\b|"
-    r"\bpor favor\b|"
-    r"\bpuoi fornir|请(?:提供|咨询|查阅)|請(?:提供|諮詢|查閱)|ください|пожалуйста"
+    r"\bpor favor\b|\bpuoi fornir|请(?:提供|咨询|查阅)|請(?:提供|諮詢|查閱)|ください|пожалуйста"
 )
-"""What goes with a refusal without turning it into an answer: advice, what the context is about."""
-
 _CONTRASTS = re.compile(
-    r", (?:and|so|which|since|because|therefore|thus|meaning)\b|: | [–—-] |\(|"
-    r"\b(?:but|however|although|though|yet|nevertheless|that said|aber|jedoch|allerdings|doch|"
-    r"mais|"
-    r"cependant|pero|sin embargo|ma|però|tuttavia|mas|porém|maar|echter|ale|jednak|ancak|ama|"
-    r"fakat|"
-    r"но|однако|а)\b|;|但是?|不過|不过|然而|しかし|ですが|ますが|하지만|그러나|لكن|लेकिन|परंतु"
+    r", (?:and|so|which|since|because|therefore|thus|meaning)\b|: | [–—-] |\(|\b(?:but|however|"
+    r"although|though|yet|nevertheless|that said|aber|jedoch|allerdings|doch|mais|cependant|pero|"
+    r"sin embargo|ma|però|tuttavia|mas|porém|maar|echter|ale|jednak|ancak|ama|fakat|но|однако|"
+    r"а)\b|;|但是?|不過|不过|然而|しかし|ですが|ますが|하지만|그러나|لكن|लेकिन|परंतु"
 )
 """Words after which an answer may begin all the same: "I do not know the year, but ..."."""
 
@@ -274,11 +254,11 @@ _ASKS = re.compile(r"[?？؟;՞]\s*[\"'”’»)\]*_」』]*\s*$")
 # They assert: "It opens at nine, doesn't it?", "Did you know that it opens at nine?"
 _ASSERTS_BY_ASKING = re.compile(
     r"^\W*did you know\b|^\W*(?:wussten sie|saviez-vous|sabías que|lo sapevi)\b"
-    r"|[,–-]\s*(?:right|correct|okay|ok|no|yes|eh|or not|don't you think|wouldn't you say|"
-    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)(?:n't| not)? "
-    r"(?:it|they|he|she|we|you|i|there|that|this)|(?:is|are|was|were|do|does|did) "
-    r"(?:it|they|he|she|we|you|i|there) not|oder|nicht wahr|stimmt's|n'est-ce pas|non|pas vrai|"
-    r"verdad|no es así|vero|giusto|não é|certo|toch|nietwaar|не так ли|правда)\s*[?？]\W*$"
+    r"|[,–-]\s*(?:right|correct|okay|ok|no|yes|eh|or not|don't you think|wouldn't you say|(?:is|"
+    r"are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)(?:n't| not)? (?:it|"
+    r"they|he|she|we|you|i|there|that|this)|(?:is|are|was|were|do|does|did) (?:it|they|he|she|we|"
+    r"you|i|there) not|oder|nicht wahr|stimmt's|n'est-ce pas|non|pas vrai|verdad|no es así|vero|"
+    r"giusto|não é|certo|toch|nietwaar|не так ли|правда)\s*[?？]\W*$"
     r"|(?:吧|对吧|對吧|对吗|對嗎|ですよね|よね|지요|죠)\s*[?？]\W*$",
     re.IGNORECASE,
 )
@@ -304,26 +284,30 @@ def is_refusal(text: str) -> bool:
 
     True for "I don't know.", "Sorry, the context does not say when.", also with advice or an offer
     of help around it. False as soon as a sentence, or what follows a "but", answers all the same.
-
-    Args:
-        text: The answer; English, German, French, Spanish, Italian, Portuguese, Dutch, Polish,
-            Turkish, Russian, Chinese, Japanese, Korean, Arabic and Hindi are covered.
+    Covers English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Turkish, Russian,
+    Chinese, Japanese, Korean, Arabic and Hindi.
     """
     # Longer answers are no refusals: looking at the beginning is enough to tell.
     spans = split_sentences(text[: _LONGEST * _MOST_SENTENCES])
     sentences = [text[start:end] for start, end in spans]
     if len(sentences) > _MOST_SENTENCES or not any(map(declines, sentences)):
         return False
-    return all(map(_goes_with_refusal, sentences))
+    return all(
+        declines(sentence) or is_question(sentence) or _COURTESY.search(plain(sentence))
+        for sentence in sentences
+    )
 
 
 def declines(sentence: str) -> bool:
     """Whether one sentence declines to answer and says nothing else."""
     said = plain(sentence)
-    if len(sentence) > _LONGEST or not _refuses(said):
+    if len(sentence) > _LONGEST or not any(pattern.search(said) for pattern in REFUSALS):
         return False
-    parts = [part.strip(" ,.;:，、。") for part in _CONTRASTS.split(said)]
-    return all(_refuses(part) or _adds_nothing(part) for part in parts)
+    for part in (part.strip(" ,.;:，、。") for part in _CONTRASTS.split(said)):
+        is_word = len(part.split()) <= 1 and (part.isascii() or len(part) <= _SHORT)
+        if not (is_word or any(pattern.search(part) for pattern in (*REFUSALS, _COURTESY))):
+            return False
+    return True
 
 
 def is_small_talk(sentence: str) -> bool:
@@ -335,33 +319,14 @@ def is_small_talk(sentence: str) -> bool:
 def is_question(sentence: str) -> bool:
     """Whether a sentence asks, and asserts nothing by it as "..., isn't it?" does."""
     match = _ASKS.search(sentence[-20:])
-    asserted = _ASSERTS_BY_ASKING.search(sentence[:40]) or _ASSERTS_BY_ASKING.search(sentence[-40:])
-    if match is None or asserted:
+    if match is None or any(map(_ASSERTS_BY_ASKING.search, (sentence[:40], sentence[-40:]))):
         return False
     return match.group()[0] != ";" or _GREEK.search(sentence) is not None
 
 
 def plain(sentence: str) -> str:
-    """A sentence as `phrases` expects it."""
+    """A sentence as the patterns expect it: lower case, no markup, contractions written out."""
     said = _MARKUP.sub(" ", sentence[:_LONGEST]).lower()
     for pattern, replacement in _WRITTEN_OUT:
         said = pattern.sub(replacement, said)
     return said.strip()
-
-
-def _goes_with_refusal(sentence: str) -> bool:
-    return declines(sentence) or is_question(sentence) or _is_courtesy(plain(sentence))
-
-
-def _refuses(said: str) -> bool:
-    return any(pattern.search(said) for pattern in REFUSALS)
-
-
-def _adds_nothing(said: str) -> bool:
-    single_word = len(said.split()) <= 1 and (said.isascii() or len(said) <= _SHORT)
-    return single_word or _is_courtesy(said)
-
-
-def _is_courtesy(said: str) -> bool:
-    """Whether a greeting, an offer or advice is all there is."""
-    return _SMALL_TALK.search(said) is not None or _ACCOMPANIMENTS.search(said) is not None

@@ -7,13 +7,12 @@ finds out which rules apply, keeps the ranges exact, and bounds the work on host
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import chain
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import sentencex
 
-__all__ = ["Span", "detect_language", "is_surely_english", "split_sentences"]
+__all__ = ["Span", "detect_language", "split_sentences"]
 
 
 class Span(NamedTuple):
@@ -65,7 +64,6 @@ for _language, _words in _LATIN.items():
         _MARKERS.setdefault(_word, []).append(_language)
 
 _FOREIGN = frozenset(word for word, languages in _MARKERS.items() if "en" not in languages)
-_ENGLISH = (" the ", " of ", " and ")
 _NOT_LATIN = re.compile("[^\0-\u024f\u2010-\u203a]")  # punctuation does not count
 _SAMPLE = 2_000  # characters looked at to find the language
 _PIECE = 2_000  # sentencex is quadratic in unclosed quotes: bound what it sees at once
@@ -102,20 +100,6 @@ def detect_language(text: str) -> str:
     return best if counts[best] > counts["en"] + 1 else "en"
 
 
-def is_surely_english(text: str, words: Sequence[str], *, vocabulary: Set[str]) -> bool:
-    """Whether `detect_language` is certain to say English, found out without cutting the text.
-
-    Args:
-        text: Text in Latin script.
-        words: All its words in lower case; others among them do no harm.
-        vocabulary: The same, each once.
-    """
-    foreign = _FOREIGN & vocabulary
-    if not foreign:
-        return True
-    return sum(map(words.count, foreign)) <= 1 + sum(map(text[:_SAMPLE].count, _ENGLISH))
-
-
 def split_sentences(text: str, *, language: str | None = None) -> list[Span]:
     """Cut `text` into sentences, without the white space around them.
 
@@ -129,102 +113,69 @@ def split_sentences(text: str, *, language: str | None = None) -> list[Span]:
     Returns:
         Ranges in `text`, in order, none of them empty.
     """
-    safe = text if _is_valid(text) else _SURROGATE.sub("\ufffd", text)
+    safe = text if text.isascii() else _SURROGATE.sub("\ufffd", text)
     code = language or detect_language(safe)
-    spans = []
-    for block in _blocks(safe):
-        pieces = (_sentences(safe, piece, code) for piece in _pieces(safe, block))
-        spans += _rejoin(safe, block.start, chain.from_iterable(pieces))
+    spans: list[Span] = []
+    for start, last in _blocks(safe):
+        sentences: list[str] = []
+        at = start
+        while at < last:
+            end = last
+            if last - at > _PIECE:
+                space = safe.rfind(" ", at + _PIECE // 2, at + _PIECE)
+                end = space + 1 if space > 0 else at + _PIECE
+            piece = safe[at:end]
+            cut = sentencex.segment(code, piece)
+            # Ranges would be wrong where something is missing; keep the piece whole.
+            sentences += cut if sum(map(len, cut)) == len(piece) else [piece]
+            at = end
+        spans += _rejoin(safe, start, sentences)
     return spans
-
-
-def _is_valid(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _blocks(text: str) -> Iterator[Span]:
     """Lines, joined where one is only wrapped."""
-    lines = text.splitlines()
-    if len(lines) == 1 and lines[0] == text and not text.isspace():  # as most chunks are
-        yield Span(0, len(text))
-        return
     start, end = 0, 0
     for match in _LINE.finditer(text):
-        line = match.group()
-        if not line.strip():
+        line = match.group().lstrip()
+        if not line:
             continue
-        if end > start and not _continues(text, Span(start, end), match):
+        is_wrapped = (
+            text[end : match.start()] in ("\n", "\r\n")
+            and line[0].islower()
+            and not _ENDS_SENTENCE.search(text[max(start, end - 12) : end])
+        )
+        if end > start and not is_wrapped:
             yield Span(start, end)
-            start = match.start()
-        elif end == start:
+        if end == start or not is_wrapped:
             start = match.start()
         end = match.end()
     if end > start:
         yield Span(start, end)
 
 
-def _continues(text: str, block: Span, line: re.Match[str]) -> bool:
-    gap = text[block.end : line.start()]
-    first = line.group().lstrip()[0]
-    last = text[max(block.start, block.end - 12) : block.end]
-    return gap in ("\n", "\r\n") and first.islower() and not _ENDS_SENTENCE.search(last)
-
-
-def _pieces(text: str, block: Span) -> Iterator[Span]:
-    start = block.start
-    while block.end - start > _PIECE:
-        end = start + _PIECE
-        space = text.rfind(" ", start + _PIECE // 2, end)
-        end = space + 1 if space > 0 else end
-        yield Span(start, end)
-        start = end
-    yield Span(start, block.end)
-
-
-def _sentences(text: str, piece: Span, language: str) -> list[str]:
-    part = text[piece.start : piece.end]
-    sentences = sentencex.segment(language, part)
-    # Ranges would be wrong where something is missing; keep the piece whole.
-    return sentences if sum(map(len, sentences)) == len(part) else [part]
-
-
 def _rejoin(text: str, start: int, sentences: Iterable[str]) -> list[Span]:
     """Give back to a sentence its citation marker and to a list item its number."""
     spans: list[Span] = []
-    is_short = False  # the last one, short enough for a list item's number
     for sentence in sentences:
         end = start + len(sentence)
-        if is_short and _LEADING_NUMBER.fullmatch(text, *spans[-1]):
-            spans[-1] = _strip(text, spans[-1].start, end)
-        elif sentence[:1].isalnum():
-            length = len(sentence.rstrip())
-            spans.append(Span(start, start + length))
-            is_short = length <= _LONGEST_NUMBER
-            start = end
-            continue
-        elif spans:
-            _give_back(text, spans, start, end)
-        else:
+        last = spans[-1] if spans else Span(0, 0)
+        is_short = last.end - last.start <= _LONGEST_NUMBER
+        if spans and is_short and _LEADING_NUMBER.fullmatch(text, *last):
+            spans[-1] = _strip(text, last.start, end)
+        elif not spans:
             spans.append(_strip(text, start, end))
-        is_short = spans[-1].end - spans[-1].start <= _LONGEST_NUMBER
+        else:
+            # Only what is added is looked at: a sentence that grows by many small parts is long.
+            if marker := _CITATIONS.match(text, start, end):
+                start = marker.end()
+                spans[-1] = Span(last.start, start)
+            if _SAYS.search(text, start, end):
+                spans.append(_strip(text, start, end))
+            elif rest := text[start:end].rstrip():  # a closing quotation mark, the end of emphasis
+                spans[-1] = Span(last.start, start + len(rest))
         start = end
     return [span for span in spans if span.end > span.start]
-
-
-def _give_back(text: str, spans: list[Span], start: int, end: int) -> None:
-    """Add a sentence to others, and what of it belongs to the last one to that."""
-    # Only what is added is looked at: a sentence that grows by many small parts is long.
-    if marker := _CITATIONS.match(text, start, end):
-        start = marker.end()
-        spans[-1] = Span(spans[-1].start, start)
-    if _SAYS.search(text, start, end):
-        spans.append(_strip(text, start, end))
-    elif rest := text[start:end].rstrip():  # a closing quotation mark, the end of emphasis
-        spans[-1] = Span(spans[-1].start, start + len(rest))
 
 
 def _strip(text: str, start: int, end: int) -> Span:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,15 +21,15 @@ from ragaliq.judges.local.words import (
 
 __all__ = [
     "ABSOLUTES",
+    "NEGATIONS",
+    "OTHERWISE",
     "ClaimWords",
     "WordFrequencies",
     "clauses",
     "denied_words",
     "denies",
-    "denies_all",
     "names_in",
     "read_claim",
-    "says_no_otherwise",
 ]
 
 
@@ -56,8 +57,8 @@ class WordFrequencies:
         self, documents: int, counts: Mapping[str, int], names: Collection[str] = ()
     ) -> None:
         self.highest = math.log((documents + 1) / 1.5)
-        self._names = frozenset(names)
-        self._weights = {
+        self.names = frozenset(names)
+        self.weights = {
             word: math.log((documents + 1) / (count + 0.5)) for word, count in counts.items()
         }
 
@@ -65,19 +66,14 @@ class WordFrequencies:
         """The weight of a stem, from 0 (grammatical) to `highest` (seen in one text at most)."""
         if word in FUNCTION_WORDS:
             return 0.0
-        known = self._weights.get(word)
+        known = self.weights.get(word)
         if known is not None:
             return known
         if is_pair(word):
             soft = all("\u3040" <= character <= "\u309f" for character in word)
             return self.highest * (_SOFT_PAIR_SHARE if soft else _PAIR_SHARE)
-        if word[0] == "#":
-            return self.highest
-        return self.highest * min(len(word), _FULL_LENGTH) / _FULL_LENGTH
-
-    def is_name(self, word: str) -> bool:
-        """Whether a word with a capital is a name even where every word would have one."""
-        return word in self._names or word not in self._weights
+        length = _FULL_LENGTH if word[0] == "#" else min(len(word), _FULL_LENGTH)
+        return self.highest * length / _FULL_LENGTH
 
 
 # Denials: the words that deny, and what they are about.
@@ -85,7 +81,7 @@ class WordFrequencies:
 NEGATIONS = DENIALS_OF_A_WORD | DENIALS_OF_A_CLAUSE
 _NEGATIVE_SIGNS = frozenset("不没沒未않없못")  # Chinese and Korean: part of a word pair
 # "He failed to win" denies as "he did not win" does.
-_OTHERWISE = frozenset(
+OTHERWISE = frozenset(
     "fail refus lack absent absenc unabl unlik hard rar seldom except exclud reject deni prohibit "
     "forbid forbidden ban avoid prevent declin cease stop los miss unless impossibl illegal free "
     "barel scarce few littl stopp".split()
@@ -107,51 +103,28 @@ def clauses(text: str) -> Iterator[list[str]]:
     return (read_words(part).stems for part in _BREAK.split(_EMPHASIS.sub(" ", text)))
 
 
-def denies(stems: Iterable[str]) -> bool:
+def denies(stems: Iterable[str], negations: Collection[str] = NEGATIONS) -> bool:
     """Whether a negation is among the words."""
     return any(
-        word in NEGATIONS or not (word.isascii() or _NEGATIVE_SIGNS.isdisjoint(word))
+        word in negations or not (word.isascii() or _NEGATIVE_SIGNS.isdisjoint(word))
         for word in stems
     )
 
 
-def denies_all(clause: Iterable[str]) -> bool:
-    """Whether a negation is among the words that denies the whole clause: "not", "never"."""
-    return any(
-        word in DENIALS_OF_A_CLAUSE or not (word.isascii() or _NEGATIVE_SIGNS.isdisjoint(word))
-        for word in clause
-    )
-
-
-def denied_words(clause: Sequence[str], *, any_negation: bool = False) -> set[str]:
-    """Content words right after a negation.
-
-    Args:
-        clause: Words of a clause, in order.
-        any_negation: Also after "not" and the like, which deny the clause, not one word.
-    """
-    negations = NEGATIONS if any_negation else DENIALS_OF_A_WORD
+def denied_words(clause: Sequence[str], negations: Collection[str]) -> set[str]:
+    """Content words right after a negation."""
     denied: set[str] = set()
     for at, word in enumerate(clause):
         if word in negations:
-            follows = _follows(clause, at + 1)
-            denied.update(follows[:1] if word == "non" else follows)
+            start = at + 1
+            while (
+                start <= at + _BETWEEN and start < len(clause) and clause[start] in FUNCTION_WORDS
+            ):
+                start += 1
+            most = 1 if word == "non" else _LONGEST
+            follows = clause[start : start + most]
+            denied.update(itertools.takewhile(lambda word: word not in FUNCTION_WORDS, follows))
     return denied
-
-
-def _follows(clause: Sequence[str], start: int) -> Sequence[str]:
-    for _ in range(_BETWEEN):
-        if start < len(clause) and clause[start] in FUNCTION_WORDS:
-            start += 1
-    end = start
-    while end < min(len(clause), start + _LONGEST) and clause[end] not in FUNCTION_WORDS:
-        end += 1
-    return clause[start:end]
-
-
-def says_no_otherwise(stems: Collection[str]) -> bool:
-    """Whether a word denies without being a negation: "fails", "lacks", "except"."""
-    return not _OTHERWISE.isdisjoint(stems)
 
 
 # The claim itself.
@@ -207,16 +180,20 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
     """Take a claim apart."""
     text = _ATTRIBUTION.sub("", text)
     stems, numbers, _ = read_words(text)
-    bounds = _bounds(text) if numbers else set()
+    ranges = set()  # numbers that stand for a range
+    for match in _BOUND.finditer(text) if numbers else ():
+        words = read_words(text[match.end() : match.end() + _NEXT])
+        if words.places and words.places[0] == 0:
+            ranges.add(words.numbers[0])
     weights = {word: frequencies.weight(word) for word in stems if word not in _NO_CONTENT}
     if not weights:  # "He was there.": the small words are all there is to go by
         weights = dict.fromkeys(stems, 1.0)
     parts = list(clauses(text)) if denies(stems) else []
-    denied = set().union(*map(denied_words, parts))
+    denied = {word for clause in parts for word in denied_words(clause, DENIALS_OF_A_WORD)}
     return ClaimWords(
         stems=stems,
         weights=weights,
-        numbers=[number for number in numbers if number.certain and number not in bounds],
+        numbers=[number for number in numbers if number.certain and number not in ranges],
         names=names_in(text, frequencies),
         negated=bool(denied)
         or any(
@@ -226,27 +203,17 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
     )
 
 
-def _bounds(text: str) -> set[Number]:
-    """Numbers that stand for a range."""
-    found = set()
-    for match in _BOUND.finditer(text):
-        words = read_words(text[match.end() : match.end() + _NEXT])
-        if words.places and words.places[0] == 0:
-            found.add(words.numbers[0])
-    return found
-
-
 def names_in(text: str, frequencies: WordFrequencies) -> frozenset[str]:
     """Stems of words that look like names: capitals, at the start of a text only if known."""
     names: set[str] = set()
-    first = True
-    for match in _WORD.finditer(text):
-        if match.group()[0].isupper():
-            stems = stems_of(match.group())
-            words = [word for word in stems if word not in FUNCTION_WORDS]
-            if words and (not first or frequencies.is_name(words[0])):
-                names.update(word for word in words if word[0] != "#")
-            elif not first:
-                names.update(_PARTICLES.intersection(stems))
-        first = False
+    for position, match in enumerate(_WORD.finditer(text)):
+        if not match.group()[0].isupper():
+            continue
+        stems = stems_of(match.group())
+        words = [word for word in stems if word not in FUNCTION_WORDS]
+        known = frequencies.names
+        if words and (position or words[0] in known or words[0] not in frequencies.weights):
+            names.update(word for word in words if word[0] != "#")
+        elif position:
+            names.update(_PARTICLES.intersection(stems))
     return frozenset(names)

@@ -49,25 +49,24 @@ _MARKER = re.compile(r"\s*(?:(?:[-*+•‣◦–]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+
 _NOTE = re.compile(r"\s{0,3}\[\^?[\w-]{1,20}\]:\s")
 
 
-def prose(text: str) -> Iterator[Block]:
+def _blocks(text: str) -> Iterator[Block]:
     """The blocks of prose in `text`, in order; code and rules are left out."""
     pending: Block | None = None
     for line in _outside_code(text):
         content = line.group() if line else ""
         block = _block(content, line.start()) if line else None
-        if pending and _makes_heading(content, pending):
+        if pending and _underlines(content.strip(), pending):
             yield pending._replace(is_title=True)
             pending = None
-        elif block and pending and _joins(content, block, pending):
+        elif pending and block and _goes_on(content, block, pending):
             pending = Block(Span(pending.span.start, block.span.end))
-        elif line and content in ("\n", "\r", "\r\n"):
-            if pending and text[line.start() - 1 : line.start()] in ("\n", "\r"):
-                yield pending
-                pending = None
-        else:
+        elif not (line and content in ("\n", "\r", "\r\n")):
             if pending:
                 yield pending
             pending = block
+        elif pending and text[line.start() - 1 : line.start()] in ("\n", "\r"):
+            yield pending
+            pending = None
     if pending:
         yield pending
 
@@ -75,20 +74,21 @@ def prose(text: str) -> Iterator[Block]:
 def _outside_code(text: str) -> Iterator[re.Match[str] | None]:
     """Lines and line ends that are no code; None where code begins or ends."""
     lines = list(_LINE.finditer(text))
-    fence, ends = "", False
-    for at, line in enumerate(lines):
-        content = line.group()
-        if mark := _fence(content):
-            if not fence:
-                fence = mark
+    fences = [_FENCE.fullmatch(line.group()) for line in lines]
+    # What ends code: the mark that began it, or a longer one, and nothing after it.
+    ends = [mark["marks"] if mark and not mark["info"].strip() else "" for mark in fences]
+    open_with, is_closed = "", False
+    for at, (line, mark) in enumerate(zip(lines, fences, strict=True)):
+        if mark:
+            if not open_with:
+                open_with = mark["marks"]
                 # An answer that was cut off, or forgot to close its code, may go on with prose.
-                # By position: to skip what came before, for each of many fences, takes hours.
-                later = (lines[place].group() for place in range(at + 1, len(lines)))
-                ends = any(_closes(line_after, mark) for line_after in later)
-            elif _closes(content, fence):
-                fence = ""
+                # By position: a slice for each of many fences takes hours.
+                is_closed = any(ends[i].startswith(open_with) for i in range(at + 1, len(ends)))
+            elif ends[at].startswith(open_with):
+                open_with = ""
             yield None
-        elif not fence or (not ends and _is_sentence(content.strip())):
+        elif not open_with or (not is_closed and _is_sentence(line.group().strip())):
             yield line
 
 
@@ -97,18 +97,6 @@ def _is_sentence(line: str) -> bool:
     said = line.rstrip("'\")*_")
     ends = said.endswith((".", "!", "?", "。", "！", "？", "।"))
     return ends and _LETTER.search(said) is not None and _OF_CODE.search(line) is None
-
-
-def _fence(content: str) -> str:
-    """The marks a line of code begins or ends with; empty where it is another line."""
-    match = _FENCE.fullmatch(content)
-    return match["marks"] if match else ""
-
-
-def _closes(content: str, fence: str) -> bool:
-    """Whether a line ends the code a fence began: the same mark, as long, and nothing after it."""
-    marks = _fence(content)
-    return marks.startswith(fence) and marks == content.strip()
 
 
 def _block(content: str, offset: int) -> Block | None:
@@ -128,16 +116,14 @@ def _block(content: str, offset: int) -> Block | None:
     return Block(Span(start, start + len(text)), is_row, is_title)
 
 
-def _makes_heading(content: str, pending: Block) -> bool:
+def _underlines(line: str, pending: Block) -> bool:
     """Whether a line underlines the one before, as a heading or as the head of a table."""
-    if not content.strip():
-        return False
     if pending.is_row:
-        return _TABLE_RULE.fullmatch(content.strip()) is not None
-    return _RULE.fullmatch(content.strip()) is not None and content.strip()[0] in "=-"
+        return _TABLE_RULE.fullmatch(line) is not None
+    return line[:1] in ("=", "-") and _RULE.fullmatch(line) is not None
 
 
-def _joins(content: str, block: Block, pending: Block) -> bool:
+def _goes_on(content: str, block: Block, pending: Block) -> bool:
     """Whether a line goes on with the paragraph before."""
     apart = block.is_row or pending.is_row or block.is_title or pending.is_title
     return not (apart or _MARKER.match(content))
@@ -183,41 +169,29 @@ _WRAPPED = re.compile(r"(\*\*|__|\*|_|\"|“)(?P<inside>[^*_\"“”]+)(?:\1|”
 
 
 def find_claims(answer: str) -> list[Span]:
-    """Where the claims of an answer stand.
+    """Where the claims of an answer stand: ranges, in order, none of them empty.
 
     Args:
         answer: Plain text or Markdown, in any language.
-
-    Returns:
-        Ranges in the answer, in order, none of them empty.
     """
     language = detect_language(answer)
-    spans = (_without_number(answer, span, language) for span in _sentences(answer, language))
-    return [_unwrapped(answer, span) for span in spans if _is_claim(answer, span)]
-
-
-def _sentences(answer: str, language: str) -> Iterator[Span]:
-    for block in prose(answer):
-        start = block.span.start
-        text = answer[start : block.span.end]
-        if block.is_title and not _asserts(text):
+    claims: list[Span] = []
+    for (start, end), is_row, is_title in _blocks(answer):
+        text = answer[start:end]
+        if is_title and not _asserts(text):
             continue
-        if block.is_row:
-            yield block.span
-            continue
-        for sentence in split_sentences(text, language=language):
-            yield Span(start + sentence.start, start + sentence.end)
+        for sentence in [(0, len(text))] if is_row else split_sentences(text, language=language):
+            first, last = start + sentence[0], start + sentence[1]
+            # "2. Paris grew." in a list. German writes ordinals so: "3. Oktober 1990".
+            if language != "de" and (number := _ITEM.match(answer, first, last)):
+                first = number.end()
+            if _is_claim(answer[first:last]):
+                wrapped = _WRAPPED.fullmatch(answer, first, last)
+                claims.append(Span(*wrapped.span("inside")) if wrapped else Span(first, last))
+    return claims
 
 
-def _without_number(answer: str, span: Span, language: str) -> Span:
-    """A sentence such as "2. Paris grew." without the number of the list item it is."""
-    match = _ITEM.match(answer, *span)
-    # German writes ordinals so: "3. Oktober 1990".
-    return Span(match.end(), span.end) if match and language != "de" else span
-
-
-def _is_claim(answer: str, span: Span) -> bool:
-    sentence = answer[span.start : span.end]
+def _is_claim(sentence: str) -> bool:
     around = _CITATION.sub("", _URL.sub("", _LINK.sub("", sentence))).lower()
     words = " ".join(_WORD.findall(around))
     linked = _LINK.findall(sentence)
@@ -236,9 +210,3 @@ def _asserts(title: str) -> bool:
         return False
     ends = text.rstrip(" *_\"'”’)").endswith((".", "!", "。", "！", "।"))
     return (ends and len(words) > 1) or not _VERBS.isdisjoint(words)
-
-
-def _unwrapped(answer: str, span: Span) -> Span:
-    """A claim without the emphasis or quotation marks that enclose all of it."""
-    match = _WRAPPED.fullmatch(answer, *span)
-    return Span(*match.span("inside")) if match else span

@@ -14,19 +14,18 @@ from ragaliq.judges.base import (
     VerdictsResult,
     digest_of,
 )
+from ragaliq.judges.language.refusals import is_refusal
 from ragaliq.judges.local.claims import find_claims
 from ragaliq.judges.local.relevance import (
     Embed,
-    Relevance,
     answer_relevance,
     chunk_relevance,
-    embedded_answer_relevance,
-    embedded_chunk_relevance,
+    embedded_relevance,
+    result,
 )
 from ragaliq.judges.local.verdict import Verifier, load_parameters, parameters_off_loop
 
 __all__ = ["LocalJudge"]
-
 
 _FREE = JudgeUsage()
 # What comes out for these is part of the fingerprint: parameters alone would not do, since a change
@@ -95,8 +94,8 @@ class LocalJudge(BatchingJudge):
 
     async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
         """Decide one claim; an empty context gives NOT_ENOUGH_INFO."""
-        verifier = Verifier(context, await parameters_off_loop())
-        return ClaimVerdict(**verifier.decide(claim)._asdict(), usage=_FREE)
+        (verdict,) = (await self.verify_claims([claim], context)).verdicts
+        return verdict.model_copy(update={"index": None})
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; the context is read once."""
@@ -114,25 +113,13 @@ class LocalJudge(BatchingJudge):
         context: Sequence[str],
     ) -> VerdictsResult:
         """Find the answer's claims and decide them."""
-        verifier = Verifier(context, await parameters_off_loop())
-        found = (response[start:end] for start, end in find_claims(response))
+        claims = (await self.extract_claims(response)).claims
+        graded = (await self.verify_claims(claims, context)).verdicts
         statements = [
-            ClaimVerdict(
-                index=index, statement=claim, **verifier.decide(claim)._asdict(), usage=_FREE
-            )
-            for index, claim in enumerate(found)
+            verdict.model_copy(update={"statement": claim})
+            for claim, verdict in zip(claims, graded, strict=True)
         ]
         return VerdictsResult(verdicts=statements, usage=_FREE)
-
-    async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
-        """The share of the answer's claims the context supports; 1.0 where it makes none."""
-        graded = (await self.grade_statements("", response, context)).verdicts
-        supported = sum(statement.verdict == "SUPPORTED" for statement in graded)
-        return JudgeResult(
-            score=supported / len(graded) if graded else 1.0,
-            reasoning=f"{supported} of {len(graded)} claims have their wording in the context.",
-            usage=_FREE,
-        )
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """Score how well the answer addresses the question; a refusal scores 0.
@@ -141,21 +128,19 @@ class LocalJudge(BatchingJudge):
             JudgeAPIError: The embedding function failed.
             JudgeResponseError: It gave something else than two vectors.
         """
+        if not response.strip():
+            return result(0.0, "The answer is empty.")
+        if is_refusal(response):
+            return result(0.0, "The answer declines to answer.")
         if self.embed:
-            return _result(await embedded_answer_relevance(self.embed, query, response))
-        frequencies = (await parameters_off_loop()).frequencies
-        return _result(answer_relevance(query, response, frequencies))
+            return await embedded_relevance(self.embed, query, response)
+        return answer_relevance(query, response, (await parameters_off_loop()).frequencies)
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how well one chunk addresses the question; raises as `evaluate_relevance`."""
         if self.embed:
-            return _result(await embedded_chunk_relevance(self.embed, query, chunk))
-        frequencies = (await parameters_off_loop()).frequencies
-        return _result(chunk_relevance(query, chunk, frequencies))
-
-
-def _result(relevance: Relevance) -> JudgeResult:
-    return JudgeResult(score=relevance.score, reasoning=relevance.reason, usage=_FREE)
+            return await embedded_relevance(self.embed, query, chunk)
+        return chunk_relevance(query, chunk, (await parameters_off_loop()).frequencies)
 
 
 @cache

@@ -44,86 +44,25 @@ class Number(NamedTuple):
 MONTHS = {
     name: f"#{position}"
     for position, names in enumerate(
-        (
-            "january jan",
-            "february feb",
-            "march mar",
-            "april apr",
-            "may",
-            "june jun",
-            "july jul",
-            "august aug",
-            "september sept sep",
-            "october oct",
-            "november nov",
-            "december dec",
-        ),
+        "january jan, february feb, march mar, april apr, may, june jun, july jul, august aug, "
+        "september sept sep, october oct, november nov, december dec".split(", "),
         start=1,
     )
     for name in names.split()
 }
 
-_SMALL = {
-    word: value
-    for value, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
-    )
-}
-_TENS = {
-    word: 10 * value
-    for value, word in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
-    )
-}
-_ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        [
-            "first",
-            "second",
-            "third",
-            "fourth",
-            "fifth",
-            "sixth",
-            "seventh",
-            "eighth",
-            "ninth",
-            "tenth",
-            "eleventh",
-            "twelfth",
-            "thirteenth",
-            "fourteenth",
-            "fifteenth",
-            "sixteenth",
-            "seventeenth",
-            "eighteenth",
-            "nineteenth",
-            "twentieth",
-        ],
-        start=1,
-    )
-}
+_SMALL_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+)
+_ORDINAL_WORDS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
+    "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+_TENS_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_SMALL = {word: value for value, word in enumerate(_SMALL_WORDS.split())}
+_ORDINALS = {word: value for value, word in enumerate(_ORDINAL_WORDS.split(), start=1)}
+_TENS = {word: 10 * value for value, word in enumerate(_TENS_WORDS.split(), start=2)}
 _SCALES = {
     "dozen": 12,
     "hundred": 100,
@@ -135,6 +74,7 @@ _SCALES = {
 _SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "bn": 10**9, "b": 10**9}
 _HALVES_OF_DAY = ("am", "pm")
 _GO_WITH_DIGITS = _SCALES.keys() | _SHORT_SCALES.keys() | {*_HALVES_OF_DAY, "s"}
+_AFTER_AND = _SMALL.keys() | _TENS.keys()
 NUMBER_WORDS = _SMALL.keys() | _TENS.keys() | _ORDINALS.keys()
 
 _COMMA_GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -179,19 +119,21 @@ def _read_digits(
 ) -> tuple[tuple[Number, ...], int]:
     """The numbers of a digit group, and how many tokens they take."""
     readings = _readings(token)
-    if following in _HALVES_OF_DAY and (clock := _clock(token, following)):
-        return (Number((clock, *map(canonical, readings))),), 1
+    values = tuple(map(canonical, readings))
+    if following in _HALVES_OF_DAY:  # 3:30 pm
+        hour, _, minute = token.partition(":")
+        if hour.isdecimal() and len(hour) <= 2 and 1 <= int(hour) <= 12:
+            hours = int(hour) % 12 + 12 * (following == "pm")
+            return (Number((f"#{hours:02}:{minute or '00'}", *values)),), 1
     if not readings:
         parts = token.split(".") if _DATE.fullmatch(token) else [f"#{token}"]
         return tuple(map(_whole, parts)), 1
-    scale = _SCALES.get(following) or _SHORT_SCALES.get(following)
-    if scale:
-        values = tuple(canonical(reading * scale) for reading in readings)
-        if following in _SHORT_SCALES:  # "330 m" may be metres
-            values = (*map(canonical, readings), *values)
-        return (Number(values),), 2
+    if scale := _SCALES.get(following) or _SHORT_SCALES.get(following):
+        scaled = tuple(canonical(reading * scale) for reading in readings)
+        # "330 m" may be metres.
+        return (Number((*values, *scaled) if following in _SHORT_SCALES else scaled),), 2
     if not token.isdecimal():
-        return (Number(tuple(map(canonical, readings))),), 1
+        return (Number(values),), 1
     whole = _whole(token)
     if whole.year and token.endswith("0") and following == "s":
         return (Number((f"{whole.values[0]}s",)),), 2
@@ -212,14 +154,6 @@ def _whole(digits: str) -> Number:
         return Number((digits,))
     year = len(digits) == 4 and digits[0] in "12"
     return Number((canonical(int(digits)),), year=year)
-
-
-def _clock(token: str, half: str) -> str:
-    """A time of day such as 3:30 with "pm" as `#15:30`; empty where it is none."""
-    hour, _, minute = token.partition(":")
-    if not (hour.isdecimal() and len(hour) <= 2 and 1 <= int(hour) <= 12):
-        return ""
-    return f"#{int(hour) % 12 + 12 * (half == 'pm'):02}:{minute or '00'}"
 
 
 def _readings(token: str) -> list[float]:
@@ -268,15 +202,13 @@ def _spelled_out(tokens: list[str], at: int) -> tuple[list[Number], int]:
         elif last in ("small", "scale") and tokens[position : position + 3] == _AND_A_HALF:
             current += 0.5
             position += 2
-        elif not (token == "and" and last == "scale" and _continues(tokens, position + 1)):
-            break
+        else:  # "two hundred and" goes on where a number follows
+            following = tokens[position + 1] if position + 1 < len(tokens) else ""
+            if not (token == "and" and last == "scale" and following in _AFTER_AND):
+                break
         position += 1
     certain = not (position == at + 1 and (tokens[at] == "one" or last == "ordinal"))
     return [Number((canonical(total + current),), certain=certain)], position
-
-
-def _continues(tokens: Sequence[str], position: int) -> bool:
-    return position < len(tokens) and (tokens[position] in _SMALL or tokens[position] in _TENS)
 
 
 # Units: one spelling for each, and which of them measure the same.
@@ -341,33 +273,34 @@ class Measure(NamedTuple):
     unit: str
 
 
-def measures(stems: Sequence[str], units: dict[str, str]) -> Iterator[tuple[Measure, str]]:
-    """The numbers of a text that have a unit, and what is measured.
-
-    Args:
-        stems: Its words in order.
-        units: Stem of a unit -> its spelling in `SPELLINGS`.
-    """
-    for at, word in enumerate(stems):
-        if word[0] != "#":
-            continue
-        for unit in stems[at + 1 : at + 2 + _REACH]:
-            if unit[0] == "#":
-                break
-            if unit in units:
-                yield Measure(word, unit), UNITS[units[unit]]
-                break
-
-
 def other_unit(
     claim: Sequence[str], sentence: Sequence[str], units: dict[str, str]
 ) -> tuple[Measure, Measure] | None:
-    """A number of the claim that the sentence has with another unit only, and what it has."""
+    """A number of the claim that the sentence has with another unit only, and what it has.
+
+    Args:
+        claim: Its words in order, as stems.
+        sentence: The same.
+        units: Stem of a unit -> its spelling in `SPELLINGS`.
+    """
     stated: dict[tuple[str, str], list[Measure]] = {}
-    for measure, kind in measures(sentence, units):
-        stated.setdefault((measure.number, kind), []).append(measure)
-    for measure, kind in measures(claim, units):
-        others = stated.get((measure.number, kind), [])
+    for measure in _measures(sentence, units):
+        stated.setdefault((measure.number, UNITS[units[measure.unit]]), []).append(measure)
+    for measure in _measures(claim, units):
+        others = stated.get((measure.number, UNITS[units[measure.unit]]), [])
         if others and measure not in others and measure.unit not in sentence:
             return measure, others[0]
     return None
+
+
+def _measures(stems: Sequence[str], units: dict[str, str]) -> Iterator[Measure]:
+    """The numbers of a text that have a unit."""
+    for at, word in enumerate(stems):
+        if word[0] != "#":
+            continue
+        for follows in stems[at + 1 : at + 2 + _REACH]:
+            if follows[0] == "#":
+                break
+            if follows in units:
+                yield Measure(word, follows)
+                break

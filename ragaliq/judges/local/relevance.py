@@ -21,25 +21,22 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import NamedTuple
 
+from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeAPIError, JudgeResponseError
-from ragaliq.judges.language.refusals import is_refusal
+from ragaliq.judges.base import JudgeResult
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local.claim import ClaimWords, WordFrequencies, names_in, read_claim
-from ragaliq.judges.local.context import ContextIndex
+from ragaliq.judges.local.context import ContextIndex, match_claim
 from ragaliq.judges.local.numbers import MONTHS, UNITS
-from ragaliq.judges.local.verdict import match_claim
 from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem, stems_of
 
 __all__ = [
     "Embed",
-    "Relevance",
     "answer_relevance",
     "chunk_relevance",
-    "embedded_answer_relevance",
-    "embedded_chunk_relevance",
+    "embedded_relevance",
+    "result",
 ]
 
 
@@ -74,63 +71,74 @@ _FRONT = (
     r"^\W*(?:please )?(?:(?:(?:do|can|could|would) you )?(?:please )?(?:know|tell me) )?"
     r"(?:(?:and|so|but|by|from|at|to|with|for|of|in|on|since|until|de|a|à|seit|von) )?"
 )
-_NUMBER = re.compile(
-    r"\bhow (?:many|much|long|old|far|tall|big|large|often|high|fast)\b|\bwie ?viele?\b|"
-    r"\bcombien\b|\bcuánt[oa]s?\b|\bquant[oiae]s?\b|\bhoeveel\b|\bсколько\b|"
-    r"多少|几|幾|いくつ|いくら|몇|얼마",
-    re.IGNORECASE,
-)
-_DATE = re.compile(
-    _FRONT + r"(?:when|(?:what|which) (?:year|date|day|time)|wann|quand|cuándo|quando|wanneer|"
-    r"когда|متى|कब)\b|什么时候|什麼時候|何时|いつ|언제",
-    re.IGNORECASE,
-)
-_NAME = re.compile(
-    _FRONT + r"(?:who|whom|whose|where|wer|wen|wem|wo|où|quién(?:es)?|dónde|dove|quem|onde|waar|"
-    r"кто|где)\b|谁|誰|哪里|哪裡|どこ|누구|누가|어디|कौन|कहाँ",
-    re.IGNORECASE,
-)
-# What they ask for may as well be no name and no number: "What colour is it?"
-_THING = re.compile(
-    _FRONT + r"(?:what|which|name|give|was|welche[mnrs]?|que|quel(?:le)?s?|qué|cuál(?:es)?|che|qual"
-    r"[ei]?|quais|wat|welke|что|како[йе]|какая)\b|什么|什麼|哪|何|どれ|どの|무엇|어느",
-    re.IGNORECASE,
-)
+_THING = "number or a name"  # "What colour is it?" asks for neither, so no deduction without
+_KINDS = {
+    "number": re.compile(
+        r"\bhow (?:many|much|long|old|far|tall|big|large|often|high|fast)\b|\bwie ?viele?\b|"
+        r"\bcombien\b|\bcuánt[oa]s?\b|\bquant[oiae]s?\b|\bhoeveel\b|\bсколько\b|"
+        r"多少|几|幾|いくつ|いくら|몇|얼마",
+        re.IGNORECASE,
+    ),
+    "date": re.compile(
+        _FRONT + r"(?:when|(?:what|which) (?:year|date|day|time)|wann|quand|cuándo|quando|wanneer|"
+        r"когда|متى|कब)\b|什么时候|什麼時候|何时|いつ|언제",
+        re.IGNORECASE,
+    ),
+    "name": re.compile(
+        _FRONT
+        + r"(?:who|whom|whose|where|wer|wen|wem|wo|où|quién(?:es)?|dónde|dove|quem|onde|waar|"
+        r"кто|где)\b|谁|誰|哪里|哪裡|どこ|누구|누가|어디|कौन|कहाँ",
+        re.IGNORECASE,
+    ),
+    _THING: re.compile(
+        _FRONT
+        + r"(?:what|which|name|give|was|welche[mnrs]?|que|quel(?:le)?s?|qué|cuál(?:es)?|che|qual"
+        r"[ei]?|quais|wat|welke|что|како[йе]|какая)\b|什么|什麼|哪|何|どれ|どの|무엇|어느",
+        re.IGNORECASE,
+    ),
+}
 
 
-class Relevance(NamedTuple):
-    """A score, 0 to 1, and why."""
-
-    score: float
-    reason: str
-
-
-def answer_relevance(question: str, answer: str, frequencies: WordFrequencies) -> Relevance:
-    """How well an answer addresses a question."""
-    if not answer.strip():
-        return Relevance(0.0, "The answer is empty.")
-    if is_refusal(answer):
-        return Relevance(0.0, "The answer declines to answer.")
+def answer_relevance(question: str, answer: str, frequencies: WordFrequencies) -> JudgeResult:
+    """How well an answer that does not decline addresses a question."""
     asked = _asked(question, frequencies)
     if not asked.weights:
-        return Relevance(_UNDECIDED, "The question has no content words to compare.")
+        return result(_UNDECIDED, "The question has no content words to compare.")
     cover = match_claim(asked, ContextIndex([answer])).chunk_cover
-    score, remark = _weighed(asked, question, _Answer(answer, frequencies), cover)
-    return Relevance(
-        round(score, 4), f"The answer has {cover:.0%} of the question's wording{remark}."
-    )
+    lexical = _lexical(cover)
+    read = read_words(answer)
+    words = set(read.stems) - (FUNCTION_WORDS - _MONTH_STEMS)  # "In May."
+    score, remark = lexical, ""
+    if words <= set(asked.stems):
+        score, remark = _ECHO * lexical, " and adds nothing to it"
+    else:
+        if len(words) <= _SHORT and lexical < _UNDECIDED:
+            score, remark = _UNDECIDED, " and is too short to tell"
+        if kind := next((kind for kind, asks in _KINDS.items() if asks.search(question)), ""):
+            names, is_little_else = _names(answer, words, frequencies)
+            number = bool(read.numbers)
+            date = number or not _MONTH_STEMS.isdisjoint(read.stems)
+            has = {"number": number, "date": date, "name": names}.get(kind, number or names)
+            if not has and kind != _THING:
+                score, remark = _NOT_AS_ASKED * lexical, f" but no {kind}, as was asked"
+            elif has and len(words) <= _SHORT_TYPED and (cover or is_little_else):
+                score, remark = max(lexical, _AS_ASKED), f" and a {kind}, as was asked"
+    return result(score, f"The answer has {cover:.0%} of the question's wording{remark}.")
 
 
-def chunk_relevance(question: str, chunk: str, frequencies: WordFrequencies) -> Relevance:
+def chunk_relevance(question: str, chunk: str, frequencies: WordFrequencies) -> JudgeResult:
     """How well a chunk of context addresses a question: `lexical`, from words close together."""
     asked = _asked(question, frequencies)
     if not asked.weights or not chunk.strip():
-        return Relevance(0.0, "There are no content words to compare.")
+        return result(0.0, "There are no content words to compare.")
     match = match_claim(asked, ContextIndex([chunk]))
     cover = (match.window_cover + match.chunk_cover) / 2
-    return Relevance(
-        round(_lexical(cover), 4), f"The chunk has {cover:.0%} of the question's wording."
-    )
+    return result(_lexical(cover), f"The chunk has {cover:.0%} of the question's wording.")
+
+
+def result(score: float, reason: str) -> JudgeResult:
+    """A score that cost nothing."""
+    return JudgeResult(score=round(score, 4), reasoning=reason, usage=JudgeUsage())
 
 
 def _asked(question: str, frequencies: WordFrequencies) -> ClaimWords:
@@ -143,65 +151,21 @@ def _lexical(cover: float) -> float:
     return 1.0 - (1.0 - min(cover, 1.0)) ** 2
 
 
-def _weighed(asked: ClaimWords, question: str, answer: _Answer, cover: float) -> tuple[float, str]:
-    lexical = _lexical(cover)
-    if answer.words <= set(asked.stems):
-        return _ECHO * lexical, " and adds nothing to it"
-    for kind, asks, has in _KINDS:
-        if asks.search(question):
-            if has(answer):
-                short = len(answer.words) <= _SHORT_TYPED
-                if short and (cover or answer.is_little_else()):
-                    return max(lexical, _AS_ASKED), f" and a {kind}, as was asked"
-            elif asks is not _THING:
-                return _NOT_AS_ASKED * lexical, f" but no {kind}, as was asked"
-            break
-    if len(answer.words) <= _SHORT and lexical < _UNDECIDED:
-        return _UNDECIDED, " and is too short to tell"
-    return lexical, ""
+def _names(text: str, words: set[str], frequencies: WordFrequencies) -> tuple[bool, bool]:
+    """Whether an answer has a name, and whether it is nearly nothing but names and numbers.
 
-
-class _Answer:
-    """An answer, and what kinds of words it has."""
-
-    def __init__(self, text: str, frequencies: WordFrequencies) -> None:
-        read = read_words(text)
-        self.words = set(read.stems) - (FUNCTION_WORDS - _MONTH_STEMS)  # "In May."
-        self.has_number = bool(read.numbers)
-        self.has_date = self.has_number or not _MONTH_STEMS.isdisjoint(read.stems)
-        # In a script without capitals a name cannot be told from other words.
-        self._has_no_capitals = text.lower() == text.upper()
-        self._sentences = [text[start:end] for start, end in split_sentences(text)]
-        self._frequencies = frequencies
-
-    @cached_property
-    def names(self) -> set[str]:
-        return {
-            name for sentence in self._sentences for name in names_in(sentence, self._frequencies)
-        }
-
-    @property
-    def has_name(self) -> bool:
-        return bool(self.names) or self._has_no_capitals
-
-    def is_little_else(self) -> bool:
-        """Whether it is nearly nothing but names, numbers and units: "In 1889.", "Paris."."""
-        if self._has_no_capitals:
-            return len(self.words) <= _SHORT
-        words = {word for word in self.words - _NOT_BESIDE if word[0] != "#"}
-        beside = words - self.names
-        # "Goethe." is a name; "Bananas" in "Bananas are yellow." may owe its capital to its place.
-        firsts = (sentence.split(maxsplit=1)[:1] for sentence in self._sentences)
-        openings = {word for first in firsts for word in stems_of("".join(first))}
-        return not beside or len(beside | (openings & words)) <= _BESIDE
-
-
-_KINDS: tuple[tuple[str, re.Pattern[str], Callable[[_Answer], bool]], ...] = (
-    ("number", _NUMBER, lambda answer: answer.has_number),
-    ("date", _DATE, lambda answer: answer.has_date),
-    ("name", _NAME, lambda answer: answer.has_name),
-    ("number or a name", _THING, lambda answer: answer.has_number or answer.has_name),
-)
+    Such as "In 1889." and "Paris.". In a script without capitals any word may be a name.
+    """
+    if text.lower() == text.upper():
+        return True, len(words) <= _SHORT
+    sentences = [text[start:end] for start, end in split_sentences(text)]
+    names = {name for sentence in sentences for name in names_in(sentence, frequencies)}
+    words = {word for word in words - _NOT_BESIDE if word[0] != "#"}
+    beside = words - names
+    # "Goethe." is a name; "Bananas" in "Bananas are yellow." may owe its capital to its place.
+    firsts = ("".join(sentence.split(maxsplit=1)[:1]) for sentence in sentences)
+    openings = {word for first in firsts for word in stems_of(first)}
+    return bool(names), not beside or len(beside | (openings & words)) <= _BESIDE
 
 
 # By the user's own embeddings.
@@ -210,35 +174,19 @@ Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 """Texts to vectors, one each, all of one length."""
 
 
-async def embedded_answer_relevance(embed: Embed, question: str, answer: str) -> Relevance:
-    """How near an answer is to a question; 0 where it declines or is empty."""
-    if not answer.strip():
-        return Relevance(0.0, "The answer is empty.")
-    if is_refusal(answer):
-        return Relevance(0.0, "The answer declines to answer.")
-    return await _nearness(embed, question, answer)
+async def embedded_relevance(embed: Embed, question: str, text: str) -> JudgeResult:
+    """The cosine of both vectors, from -1 to 1, as `(1 + cosine) / 2`.
 
-
-async def embedded_chunk_relevance(embed: Embed, question: str, chunk: str) -> Relevance:
-    """How near a chunk of context is to a question."""
-    return await _nearness(embed, question, chunk)
-
-
-async def _nearness(embed: Embed, question: str, text: str) -> Relevance:
-    """The cosine of both vectors, from -1 to 1, as `(1 + cosine) / 2`."""
+    Raises:
+        JudgeAPIError: The embedding function failed.
+        JudgeResponseError: It gave something else than two vectors of one length.
+    """
     try:
         # It may be a model or a request: other evaluations go on meanwhile.
         vectors = await asyncio.to_thread(embed, [question, text])
     except Exception as error:  # noqa: BLE001 - whatever the function fails with
         # Its message, and so the chain of causes, may hold the texts.
         raise JudgeAPIError(f"the embedding function failed: {type(error).__name__}") from None
-    cosine = _cosine(*_pair(vectors))
-    return Relevance(
-        round((1.0 + cosine) / 2.0, 4), f"The cosine of question and text is {cosine:.2f}."
-    )
-
-
-def _pair(vectors: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
     try:
         one, other = ([float(value) for value in vector] for vector in vectors)
     except (TypeError, ValueError):
@@ -249,12 +197,7 @@ def _pair(vectors: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]
         raise JudgeResponseError(
             "the embedding function gave vectors of different lengths, or with infinite values"
         )
-    return one, other
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    lengths = math.hypot(*one) * math.hypot(*other)
-    if not lengths:  # a text in which the model sees nothing is near to nothing
-        return 0.0
-    dot = math.fsum(left * right for left, right in zip(one, other, strict=True))
-    return max(-1.0, min(1.0, dot / lengths))
+    # A text in which the model sees nothing is near to nothing.
+    lengths = math.hypot(*one) * math.hypot(*other) or math.inf
+    cosine = max(-1.0, min(1.0, math.fsum(map(float.__mul__, one, other)) / lengths))
+    return result((1.0 + cosine) / 2.0, f"The cosine of question and text is {cosine:.2f}.")

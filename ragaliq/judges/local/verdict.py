@@ -1,4 +1,4 @@
-"""Decide claims against a context: match, signs of a contradiction, support score, reason."""
+"""Decide claims against a context: signs of a contradiction, support score, reason."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
@@ -18,19 +17,27 @@ from ragaliq.core.results import Verdict
 from ragaliq.judges.base import digest_of
 from ragaliq.judges.local.claim import (
     ABSOLUTES,
+    NEGATIONS,
+    OTHERWISE,
     ClaimWords,
     WordFrequencies,
     clauses,
     denied_words,
     denies,
-    denies_all,
     names_in,
     read_claim,
-    says_no_otherwise,
 )
-from ragaliq.judges.local.context import ContextIndex
+from ragaliq.judges.local.context import ContextIndex, Match, match_claim
 from ragaliq.judges.local.numbers import UNITS, Number, other_unit
-from ragaliq.judges.local.words import FUNCTION_WORDS, is_pair, read_words, stem, stems_of
+from ragaliq.judges.local.words import (
+    DENIALS_OF_A_CLAUSE,
+    DENIALS_OF_A_WORD,
+    FUNCTION_WORDS,
+    is_pair,
+    read_words,
+    stem,
+    stems_of,
+)
 
 __all__ = [
     "FOLDER",
@@ -38,152 +45,14 @@ __all__ = [
     "WORDS_FILE",
     "Decision",
     "Features",
-    "Match",
     "Parameters",
     "Sign",
     "SupportModel",
     "Verifier",
     "examine",
     "load_parameters",
-    "match_claim",
     "parameters_off_loop",
 ]
-
-
-# Where the context agrees with a claim best, and what of the claim is not there.
-
-_WINDOW = 3  # sentences read together
-_RELATED = 0.8  # credit for another form of the word
-_NEAR = 0.95  # of the best sentence's share, for another one to count as well
-_MOST_NEAR = 8
-_COMMON = 512  # sentences; a word in more of them does not tell them apart
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """How a claim's words lie in the context. Shares are of the claim's weight, 0 to 1.
-
-    Attributes:
-        sentence: Position of the sentence that covers most; -1 in an empty context.
-        near: The first sentences that cover about as much, the best among them.
-        sentence_cover: Its share.
-        window_cover: Share covered by the best three neighbouring sentences of a passage.
-        chunk_cover: Share covered by the best passage: a chunk and what continues it.
-        context_cover: Share covered by the whole context.
-        chunk_ids: Chunks with a sentence about as good as the best.
-        found: Words of the claim that stand in the best sentence, in any form.
-        missing: Content words that stand nowhere in the context, the most telling first.
-        missing_numbers: Numbers that stand nowhere.
-        missing_names: Names that stand nowhere.
-        far_numbers: Numbers that stand in none of the `near` sentences.
-        far_names: Names that stand in none of them.
-    """
-
-    sentence: int
-    near: list[int]
-    sentence_cover: float
-    window_cover: float
-    chunk_cover: float
-    context_cover: float
-    chunk_ids: list[int]
-    found: frozenset[str]
-    missing: list[str]
-    missing_numbers: list[Number]
-    missing_names: list[str]
-    far_numbers: list[Number]
-    far_names: list[str]
-
-
-def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
-    """Look every content word of a claim up in the context."""
-    places = _places(claim, context)
-    sentences, windows, chunks = _covers(claim, context, places)
-    total = sum(claim.weights.values()) or 1.0
-    best = max(range(len(sentences)), key=sentences.__getitem__, default=-1)
-    near = _near_best(sentences)
-    here = set(near)
-    missing = [word for word in claim.weights if word not in places]
-    return Match(
-        sentence=best,
-        near=near[:_MOST_NEAR],
-        sentence_cover=sentences[best] / total if sentences else 0.0,
-        window_cover=max(windows, default=0.0) / total,
-        chunk_cover=max(chunks, default=0.0) / total,
-        context_cover=sum(claim.weights[word] * credit for word, (credit, _) in places.items())
-        / total,
-        chunk_ids=sorted({context.chunk_of[at] for at in near}),
-        found=frozenset(word for word, (_, where) in places.items() if best in where),
-        missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
-        missing_numbers=[
-            number for number in claim.numbers if not any(map(context.places, number.values))
-        ],
-        missing_names=sorted(claim.names.intersection(missing)),
-        far_numbers=[
-            number
-            for number in claim.numbers
-            if all(map(here.isdisjoint, map(context.places, number.values)))
-        ],
-        far_names=sorted(
-            name
-            for name in claim.names & claim.weights.keys()
-            if name not in places or here.isdisjoint(places[name][1])
-        ),
-    )
-
-
-def _places(claim: ClaimWords, context: ContextIndex) -> dict[str, tuple[float, Sequence[int]]]:
-    """Content word -> credit and the sentences it stands in, for the words that are there."""
-    readings = {number.values[0]: number.values for number in claim.numbers}
-    places: dict[str, tuple[float, Sequence[int]]] = {}
-    for word in claim.weights:
-        exact = next(filter(None, map(context.places, readings.get(word, (word,)))), None)
-        if exact:
-            places[word] = 1.0, exact
-        elif related := context.related(word):
-            places[word] = _RELATED, _merged(map(context.places, related))
-    return places
-
-
-def _merged(postings: Iterable[Sequence[int]]) -> list[int]:
-    return sorted({sentence for posting in postings for sentence in posting})
-
-
-def _covers(
-    claim: ClaimWords, context: ContextIndex, places: dict[str, tuple[float, Sequence[int]]]
-) -> tuple[list[float], list[float], list[float]]:
-    """Weight found in each sentence, each window (by its first sentence), each passage."""
-    sentences = [0.0] * len(context.chunk_of)
-    windows = [0.0] * len(context.chunk_of)
-    chunks = [0.0] * len(context.chunks)
-    passage_of = context.passage_of
-    everywhere = 0.0
-    for word, (credit, where) in places.items():
-        gain = claim.weights[word] * credit
-        if len(where) > _COMMON:
-            everywhere += gain
-            continue
-        window_done, chunk_done = -1, -1
-        for at in where:
-            sentences[at] += gain
-            chunk = passage_of[at]
-            first = at - _WINDOW + 1
-            for start in range(first if first > window_done else window_done + 1, at + 1):
-                if passage_of[start] == chunk:
-                    windows[start] += gain
-            window_done = at
-            if chunk != chunk_done:
-                chunks[chunk] += gain
-                chunk_done = chunk
-    if everywhere:
-        sentences, windows, chunks = (
-            [share + everywhere for share in shares] for shares in (sentences, windows, chunks)
-        )
-    return sentences, windows, chunks
-
-
-def _near_best(sentences: list[float]) -> list[int]:
-    least = max(sentences, default=0.0) * _NEAR
-    return [at for at, share in enumerate(sentences) if share >= least] if least > 0.0 else []
 
 
 # A sentence that matches, but for a number, a unit, a name or a negation. A claim whose words are
@@ -218,41 +87,45 @@ def find_sign(
     """The first sign of a contradiction between a claim and the sentence that matches it best."""
     if match.sentence < 0:
         return None
+    text, stems = context.text(match.sentence), context.stems(match.sentence)
     return (
-        _other_number(claim, match, context)
-        or _other_unit(claim, match, context)
-        or _other_name(claim, match, context, frequencies)
+        _other_number(claim, match, read_words(text).numbers if match.far_numbers else [])
+        or _other_measure(claim, match, stems)
+        or _other_name(claim, match, stems, names_in(text, frequencies))
         or _negation(claim, match, context)
     )
 
 
-def _rest(claim: ClaimWords, match: Match, without: Sequence[str]) -> tuple[float, int]:
-    """Share of the claim the sentence covers when some words are left out, and words it has."""
+def _agrees(
+    claim: ClaimWords,
+    match: Match,
+    share: float,
+    *,
+    without: Sequence[str] = (),
+    words: int = _LEAST_WORDS,
+) -> bool:
+    """Whether the sentence covers the claim without some words: a share of it, and enough words."""
     rest = {word: weight for word, weight in claim.weights.items() if word not in without}
     found = [word for word in rest if word in match.found]
-    total = sum(rest.values())
-    return (sum(rest[word] for word in found) / total if total else 0.0), len(found)
+    covered, total = sum(rest[word] for word in found), sum(rest.values())
+    return len(found) >= words and total > 0.0 and covered / total >= share
 
 
-def _other_number(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
+def _other_number(claim: ClaimWords, match: Match, theirs: Sequence[Number]) -> Sign | None:
     """A number that the sentence has with another value.
 
     Also where another sentence has it: "nine working days" and "the shop opens at nine".
     """
-    if not match.far_numbers:
-        return None
     claimed = {value for number in claim.numbers for value in number.values}
-    stated = [
-        number for number in context.numbers(match.sentence) if claimed.isdisjoint(number.values)
-    ]
-    if any(_rounds(one, other) for one in match.far_numbers for other in stated):
+    stated = [number for number in theirs if claimed.isdisjoint(number.values)]
+    if not stated or any(_rounds(one, other) for one in match.far_numbers for other in stated):
         return None
     absent = match.missing_numbers or match.far_numbers
-    least = _NUMBER_COVER if match.missing_numbers else _FAR_COVER
+    share = _NUMBER_COVER if match.missing_numbers else _FAR_COVER
     same_kind = [number for number in stated if number.year == absent[0].year and number.certain]
-    cover, words = _rest(claim, match, [number.values[0] for number in absent])
-    if same_kind and cover >= least and words >= _LEAST_WORDS:
-        return Sign("number", _shown(absent), _shown(same_kind))
+    without = [number.values[0] for number in absent]
+    if same_kind and _agrees(claim, match, share, without=without):
+        return Sign("number", tuple(without), tuple(number.values[0] for number in same_kind))
     return None
 
 
@@ -267,81 +140,56 @@ def _rounds(claimed: Number, stated: Number) -> bool:
     )
 
 
-def _shown(numbers: Sequence[Number]) -> tuple[str, ...]:
-    return tuple(number.values[0] for number in numbers)
+def _other_measure(claim: ClaimWords, match: Match, stems: Sequence[str]) -> Sign | None:
+    """The same number with another unit: five days against five weeks."""
+    found = other_unit(claim.stems, stems, _UNITS)
+    if found and _agrees(claim, match, _NUMBER_COVER, without=found[0]):
+        return Sign("measure", *found)
+    return None
 
 
 def _other_name(
-    claim: ClaimWords, match: Match, context: ContextIndex, frequencies: WordFrequencies
+    claim: ClaimWords, match: Match, stems: Sequence[str], names: Collection[str]
 ) -> Sign | None:
+    """Another name in the same place: two words agree on a side of it, or one on each."""
     absent = match.missing_names or match.far_names
-    cover, words = _rest(claim, match, absent)
-    if not absent or cover < _NAME_COVER or words < _LEAST_WORDS:
+    if not absent or not _agrees(claim, match, _NAME_COVER, without=absent):
         return None
-    theirs = context.stems(match.sentence)
-    others = names_in(context.text(match.sentence), frequencies) - claim.weights.keys()
-    stated_in = _framed(theirs, others)
-    for frame, run in _framed(claim.stems, claim.names):
-        claimed = claim.stems[run.start : run.stop]
+    theirs = list(_framed(stems, names - claim.weights.keys()))
+    for before, claimed, after in _framed(claim.stems, claim.names):
         if not claim.weights.keys() & set(claimed) <= set(absent):
             continue  # "Rupert Murdoch" against "Murdoch" is the same name
-        for other, place in stated_in:
-            if _same_place(frame, other):
-                return Sign("name", tuple(claimed), tuple(theirs[place.start : place.stop]))
+        for their_before, stated, their_after in theirs:
+            if (
+                (before[1] and before == their_before)
+                or (after[0] and after == their_after)
+                or (before[1], after[0]) == (their_before[1], their_after[0])
+            ):
+                return Sign("name", claimed, stated)
     return None
 
 
-Frame = tuple[str, str, str, str]
+Stems = tuple[str, ...]
 
 
-def _framed(stems: Sequence[str], names: Collection[str]) -> list[tuple[Frame, range]]:
-    """Each name with the two words before and after it; empty beyond the ends."""
-    padded = ["", "", *stems, "", ""]
-    return [
-        (
-            (padded[run.start], padded[run.start + 1], padded[run.stop + 2], padded[run.stop + 3]),
-            run,
-        )
-        for run in _runs(stems, names)
-    ]
-
-
-def _runs(stems: Sequence[str], names: Collection[str]) -> list[range]:
-    """Where names stand: neighbouring ones are one name."""
-    runs: list[range] = []
-    for at, word in enumerate(stems):
-        if word in names:
-            begins = runs.pop().start if runs and runs[-1].stop == at else at
-            runs.append(range(begins, at + 1))
-    return runs
-
-
-def _same_place(one: Frame, other: Frame) -> bool:
-    """Whether two names stand in the same place: two words agree on a side, or one on each."""
-    before = one[1] != "" and one[:2] == other[:2]
-    after = one[2] != "" and one[2:] == other[2:]
-    return before or after or one[1:3] == other[1:3]
-
-
-def _other_unit(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
-    """The same number with another unit: five days against five weeks."""
-    found = other_unit(claim.stems, context.stems(match.sentence), _UNITS)
-    if found is None:
-        return None
-    claimed, stated = found
-    cover, words = _rest(claim, match, claimed)
-    if cover >= _NUMBER_COVER and words >= _LEAST_WORDS:
-        return Sign("measure", claimed, stated)
-    return None
+def _framed(stems: Sequence[str], names: Collection[str]) -> Iterator[tuple[Stems, Stems, Stems]]:
+    """Each name with the two words before and after it, empty beyond the ends."""
+    at = 0
+    for is_name, run in itertools.groupby(stems, names.__contains__):
+        name = tuple(run)
+        if is_name:  # neighbouring names are one
+            before = ("", "", *stems[max(at - 2, 0) : at])[-2:]
+            after = (*stems[at + len(name) : at + len(name) + 2], "", "")[:2]
+            yield before, name, after
+        at += len(name)
 
 
 def _negation(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
-    cover, words = _rest(claim, match, ())
-    if cover < _NEGATION_COVER or not words:
+    """A denial on one side only; another sentence that matches as well may agree."""
+    if not _agrees(claim, match, _NEGATION_COVER, words=1) or not match.near:
         return None
-    # Another sentence that matches as well may agree.
-    differs = all(_opposed(claim, match, context, at) for at in match.near)
-    return Sign("negation") if differs and match.near else None
+    opposed = all(_opposed(claim, match, context, sentence) for sentence in match.near)
+    return Sign("negation") if opposed else None
 
 
 def _opposed(claim: ClaimWords, match: Match, context: ContextIndex, sentence: int) -> bool:
@@ -349,21 +197,19 @@ def _opposed(claim: ClaimWords, match: Match, context: ContextIndex, sentence: i
     stems = context.stems(sentence)
     if claim.negated:  # any negation in the sentence may be the one the claim repeats
         told = len(match.found) >= _LEAST_WORDS or not claim.denied.isdisjoint(stems)
-        return told and not denies(stems) and not says_no_otherwise(stems)
-    if not denies(stems) or says_no_otherwise(set(claim.stems).difference(stems)):
+        return told and not denies(stems) and OTHERWISE.isdisjoint(stems)
+    if not denies(stems) or not OTHERWISE.isdisjoint(set(claim.stems).difference(stems)):
         return False
     parts = list(clauses(context.text(sentence)))
     # What the sentence says without a denial too, it does not deny: "(winter does not occur in the
     # tropics)" after a clause about winter.
-    said = {word for part in parts if not denies(part) for word in part}
-    return any(_denied(part, match.found - said, match.found) for part in parts)
-
-
-def _denied(clause: Sequence[str], denied: frozenset[str], found: frozenset[str]) -> bool:
-    """Whether a clause denies the words it shares with the claim."""
-    if not denied.isdisjoint(denied_words(clause, any_negation=len(found) < _LEAST_WORDS)):
-        return True
-    return denies_all(clause) and len(denied & set(clause)) >= _LEAST_WORDS
+    shared = match.found.difference(*(part for part in parts if not denies(part)))
+    negations = NEGATIONS if len(match.found) < _LEAST_WORDS else DENIALS_OF_A_WORD
+    return any(
+        not shared.isdisjoint(denied_words(part, negations))
+        or (denies(part, DENIALS_OF_A_CLAUSE) and len(shared & set(part)) >= _LEAST_WORDS)
+        for part in parts
+    )
 
 
 # The support score: features, and the weights that training left behind.
@@ -393,46 +239,6 @@ class Features(NamedTuple):
     absolutes: float
     contradiction: float
     length: float
-
-
-def measure(
-    claim: ClaimWords,
-    match: Match,
-    context: ContextIndex,
-    *,
-    sentence: Sequence[str],
-    sign: Sign | None,
-) -> Features:
-    """Measure how a matched claim stands.
-
-    Args:
-        claim: The claim.
-        match: Where its words were found.
-        context: Where they were looked for.
-        sentence: All words of the best sentence.
-        sign: What speaks for a contradiction, if anything.
-    """
-    best = set(sentence)
-    absent = sum(word in ABSOLUTES and word not in best for word in claim.stems)
-    return Features(
-        cover=match.window_cover / 2 + match.chunk_cover / 4 + match.context_cover / 4,
-        run=_longest_run(claim.stems, context),
-        missing_number=float(bool(match.missing_numbers)),
-        missing_name=float(bool(match.missing_names)),
-        negation=float(claim.negated and not denies(sentence)),
-        absolutes=float(min(absent, 2)),
-        contradiction=float(sign is not None),
-        length=math.log1p(len(claim.weights)),
-    )
-
-
-def _longest_run(stems: list[str], context: ContextIndex) -> float:
-    """Words in the longest chain of shared three-word runs, as a share of the claim."""
-    longest = run = 0
-    for shingle in zip(stems, stems[1:], stems[2:], strict=False):
-        run = run + 1 if context.says(*shingle) else 0
-        longest = max(longest, run)
-    return (longest + 2) / len(stems) if longest else 0.0
 
 
 WORDS_FILE = "words.json.gz"
@@ -530,8 +336,24 @@ def examine(
     parts = read_claim(claim, frequencies)
     match = match_claim(parts, context)
     sign = find_sign(parts, match, context, frequencies)
-    stems = context.stems(match.sentence) if match.sentence >= 0 else []
-    return match, sign, measure(parts, match, context, sentence=stems, sign=sign)
+    sentence = context.stems(match.sentence) if match.sentence >= 0 else []
+    absent = ABSOLUTES.difference(sentence)
+    # The longest chain of shared three-word runs.
+    longest = run = 0
+    for shingle in zip(parts.stems, parts.stems[1:], parts.stems[2:], strict=False):
+        run = run + 1 if context.says(*shingle) else 0
+        longest = max(longest, run)
+    features = Features(
+        cover=match.window_cover / 2 + match.chunk_cover / 4 + match.context_cover / 4,
+        run=(longest + 2) / len(parts.stems) if longest else 0.0,
+        missing_number=float(bool(match.missing_numbers)),
+        missing_name=float(bool(match.missing_names)),
+        negation=float(parts.negated and not denies(sentence)),
+        absolutes=float(min(sum(word in absent for word in parts.stems), 2)),
+        contradiction=float(sign is not None),
+        length=math.log1p(len(parts.weights)),
+    )
+    return match, sign, features
 
 
 @lru_cache(maxsize=_KEPT)
@@ -560,65 +382,45 @@ class Verifier:
         support = round(self._model.support(features), 4)
         sentence = self._context.text(match.sentence)
         if sign is not None:
-            chunk = self._context.chunk_of[match.sentence]
             doubt = round(max(1.0 - support, 1.0 - _THRESHOLD), 4)
-            reason = _compared(claim, sentence, sign)
+            reason = _difference(claim, sentence, sign)
+            chunk = self._context.chunk_of[match.sentence]
             return Decision("CONTRADICTED", doubt, reason, sentence, [chunk])
-        sure = round(max(support, 1.0 - support), 4)
-        if support < _THRESHOLD:
-            reason = _what_is_missing(claim, match, sentence)
-            return Decision("NOT_ENOUGH_INFO", sure, reason)
-        reason = _found(claim, match, sentence)
-        return Decision("SUPPORTED", sure, reason, sentence, match.chunk_ids)
+        named = ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
+        closest = f"Closest sentence: {_quoted(sentence)}."
+        if support >= _THRESHOLD:
+            reason = f"{closest} Not in the context: {named}." if named else closest
+            return Decision("SUPPORTED", support, reason, sentence, match.chunk_ids)
+        if named:
+            reason = f"Not supported by wording: the context does not have {named}."
+        elif not read_words(claim).stems:
+            reason = "The claim has no words to compare."
+        else:
+            reason = (
+                "Not supported by wording: the claim's words occur in the context, but not "
+                f"together. {closest}"
+            )
+        return Decision("NOT_ENOUGH_INFO", round(1.0 - support, 4), reason)
 
 
-def _found(claim: str, match: Match, sentence: str) -> str:
-    closest = f"Closest sentence: {_quoted(sentence)}."
-    if not match.missing:
-        return closest
-    return f"{closest} Not in the context: {_named(claim, match)}."
-
-
-def _compared(claim: str, sentence: str, sign: Sign) -> str:
+def _difference(claim: str, sentence: str, sign: Sign) -> str:
     if sign.kind == "negation":
         return f"The claim and the closest sentence differ in negation: {_quoted(sentence)}."
-    if sign.kind == "measure":
-        claimed = " ".join(_as_written(claim, sign.claimed))
-        stated = " ".join(_as_written(sentence, sign.stated))
-    else:
-        claimed, stated = _phrase(claim, sign.claimed), _phrase(sentence, sign.stated)
-    return f"Another {sign.kind}. Claim: {claimed}; closest sentence: {stated}."
-
-
-def _what_is_missing(claim: str, match: Match, sentence: str) -> str:
-    if not read_words(claim).stems:
-        return "The claim has no words to compare."
-    if not match.missing:
-        return (
-            "Not supported by wording: the claim's words occur in the context, but not together. "
-            f"Closest sentence: {_quoted(sentence)}."
-        )
-    return f"Not supported by wording: the context does not have {_named(claim, match)}."
+    shown = []
+    for text, stems in ((claim, sign.claimed), (sentence, sign.stated)):
+        written = _as_written(text, stems)
+        if sign.kind == "number":  # with what it counts: "nine working days"
+            words = _SURFACE.findall(text)
+            at = words.index(written[0]) + 1 if written[0] in words else len(words)
+            follows = itertools.takewhile(_is_content, words[at : at + _COUNTED])
+            written[0] = " ".join([written[0], *follows])
+        shown.append((" " if sign.kind == "measure" else ", ").join(written))
+    return f"Another {sign.kind}. Claim: {shown[0]}; closest sentence: {shown[1]}."
 
 
 def _quoted(sentence: str) -> str:
     text = " ".join(sentence.split())
     return f'"{text}"' if len(text) <= _MOST_QUOTED else f'"{text[: _MOST_QUOTED - 1]}…"'
-
-
-def _named(claim: str, match: Match) -> str:
-    return ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
-
-
-def _phrase(text: str, stems: Sequence[str]) -> str:
-    """The words of a text behind some stems; a number with what it counts: "nine working days"."""
-    written = _as_written(text, stems)
-    words = _SURFACE.findall(text)
-    for at, word in enumerate(words):
-        if word == written[0] and stems[0][0] == "#":
-            follows = itertools.takewhile(_is_content, words[at + 1 : at + 1 + _COUNTED])
-            return ", ".join([" ".join([word, *follows]), *written[1:]])
-    return ", ".join(written)
 
 
 def _is_content(word: str) -> bool:

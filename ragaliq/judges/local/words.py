@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
 from ragaliq.judges.local.numbers import END, NUMBER_WORDS, SPELLINGS, Number, number_at
 
@@ -26,43 +26,8 @@ __all__ = [
     "read_words",
     "stem",
     "stems_of",
+    "tokens_of",
 ]
-
-
-# Signs such as %, € and p.m. as words, so that they compare with the words.
-
-_CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee"}
-_AMOUNT = re.compile(
-    r"([$€£¥₹])\s?(\d[\d.,]*(?:\s?(?:k|mn?|bn?|thousand|million|billion|trillion)\b)?)",
-    re.IGNORECASE,
-)
-_WORDS = {"%": " percent ", "°C": " celsius ", "°F": " fahrenheit "} | {
-    sign: f" {word} " for sign, word in _CURRENCIES.items()
-}
-_ASCII_WORDS = {sign: word for sign, word in _WORDS.items() if sign.isascii()}
-_WRITTEN_HALF = re.compile(r"(\d)\s?([ap])\.?\s?m\b\.?", re.IGNORECASE)
-
-
-def spell_symbols(text: str) -> str:
-    """The text with currency signs after their amounts, and signs such as % as words."""
-    signs = _ASCII_WORDS if text.isascii() else _WORDS
-    for sign in _CURRENCIES:
-        if sign in text:
-            text = _AMOUNT.sub(_amount, text)
-            break
-    for sign, word in signs.items():
-        if sign in text:
-            text = text.replace(sign, word)
-    return text
-
-
-def join_half_of_day(text: str) -> str:
-    """The text with "3 p.m." as "3 pm"."""
-    return _WRITTEN_HALF.sub(r"\1 \2m", text)
-
-
-def _amount(match: re.Match[str]) -> str:
-    return f"{match[2]} {_CURRENCIES[match[1]]} "
 
 
 # Tokens: words, numbers and runs of characters without spaces, in lower case.
@@ -82,10 +47,8 @@ _DIGITS = r"[1-9]\d{0,2}(?: \d{3})+(?:,\d{1,2})?(?![\d.,:]?\d)|\d+(?:[.,:]\d+)*"
 _TOKEN = re.compile(
     rf"[{_UNSPACED}]+|{_DIGITS}|[^\W\d_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_MARKS}])*|{END}"
 )
-# The same for text that has none of these scripts and marks: three times as fast, and for ASCII
-# twice as fast again.
+# The same for text that has none of these scripts and marks: three times as fast.
 _LATIN_TOKEN = re.compile(rf"[^\W\d_][^\W_]*|{_DIGITS}|{END}")
-_ASCII_TOKEN = re.compile(rf"[a-z][a-z0-9]*|{_DIGITS}|{END}")
 # In ASCII text, tokens are what stands between other characters, but for these numbers. A search
 # for one set of characters is fast, so the digit comes first.
 _HALF_OF_DAY = r"(\s?[ap]\.?\s?m)"
@@ -98,16 +61,12 @@ _LONG_NUMBER = re.compile(
 _KEPT = f"{string.ascii_lowercase}{string.digits}{END}".encode()
 _SEPARATED = bytes(code if code in _KEPT else ord(" ") for code in range(256))
 # What most often keeps a text from being ASCII, and a sign that is read the same.
-_READ_AS = (
-    ("\u2019", "'"),
-    ("\u2018", '"'),
-    ("\u201c", '"'),
-    ("\u201d", '"'),
-    ("\u2013", "-"),
-    ("\u2014", "-"),
-    ("\u2022", "-"),
-    ("\u2026", "..."),
-    ("\u00a0", " "),
+_READ_AS = dict(
+    zip(
+        "\u2019\u2018\u201c\u201d\u2013\u2014\u2022\u00a0\u2026",
+        ("'", '"', '"', '"', "-", "-", "-", " ", "..."),
+        strict=True,
+    )
 )
 _NOT_LATIN = re.compile("[^\0-\u02ff\u2010-\u2027]")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
@@ -116,112 +75,63 @@ _NOT_SAID = re.compile(
 )
 # The gap is asked first, as it is rare: looking for the digit before takes ten times as long.
 _DIGIT_GAP = re.compile(r"[\u00a0\u2009\u202f'’](?<=\d.)(?=\d{3}(?!\d))")
-_ASCII_DIGIT_GAP = re.compile(r"'(?<=\d')(?=\d{3}(?!\d))")
 _COMMA_GAP = re.compile(r", (?<=\d, )(?=0\d\d(?!\d))")  # "1, 056", as some converters write
-_NOT = re.compile(r"n't\b")
-_CANNOT = re.compile(r"cannot(?<=\bcannot)\b")
-
-
-def tokens_of_all(texts: Sequence[str]) -> list[str]:
-    """The tokens of several texts, with `END` after each: much faster than one by one."""
-    whole = _APART.join((*texts, ""))
-    if whole.count(END) > len(texts):
-        whole = _APART.join((*(text.replace(END, _NO_END) for text in texts), ""))
-    return _tokens(whole)
+_NOT = re.compile(r"n't\b|(?<=\bcan)not\b")
+# Signs such as %, € and p.m. as words, so that they compare with the words.
+_CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee"}
+_AMOUNT = re.compile(
+    r"([$€£¥₹])\s?(\d[\d.,]*(?:\s?(?:k|mn?|bn?|thousand|million|billion|trillion)\b)?)",
+    re.IGNORECASE,
+)
+_SIGNS = {"%": "percent", "°C": "celsius", "°F": "fahrenheit"} | _CURRENCIES
+_WRITTEN_HALF = re.compile(r"(\d)\s?([ap])\.?\s?m\b\.?", re.IGNORECASE)
 
 
 def tokens_of(text: str) -> list[str]:
     """The tokens of a text; links and citation markers are left out."""
-    if text.isascii() and text.isalpha():  # one word, as most texts of one word are
-        word = text.lower()
-        return [word] if word != "cannot" else ["can", "not"]
-    return _tokens(text.replace(END, _NO_END))
-
-
-def is_pair(word: str) -> bool:
-    """Whether a stem is (or a token holds) characters of a script written without spaces."""
-    return _UNSPACED_CHARACTER.match(word) is not None
-
-
-def _tokens(text: str) -> list[str]:
     # Most text needs none of the rules: looking for their characters first is twice as fast.
-    if not text.isascii():
+    if "'" in text or not text.isascii():
         text = _DIGIT_GAP.sub("", text)
-    elif "'" in text:
-        text = _ASCII_DIGIT_GAP.sub("", text)
     if "[" in text or "]" in text or "http" in text or "www." in text or "【" in text:
         text = _NOT_SAID.sub(" ", text)
     if ", 0" in text:
         text = _COMMA_GAP.sub(",", text)
-    text = spell_symbols(text)
-    if not text.isascii():
-        for sign, ascii_sign in _READ_AS:
-            text = text.replace(sign, ascii_sign)
+    if "$" in text or not text.isascii():
+        text = _AMOUNT.sub(lambda match: f"{match[2]} {_CURRENCIES[match[1]]} ", text)
+    for sign, word in _SIGNS.items():
+        if sign in text:
+            text = text.replace(sign, f" {word} ")
     if text.isascii():
         return _ascii_tokens(text)
+    for sign, ascii_sign in _READ_AS.items():
+        text = text.replace(sign, ascii_sign)
     tokens: list[str] = []
     for part in text.split(END):
-        tokens += _ascii_tokens(part) if part.isascii() else _other_tokens(part)
+        if part.isascii():
+            tokens += _ascii_tokens(part)
+        else:
+            normal = unicodedata.normalize("NFKC", _WRITTEN_HALF.sub(r"\1 \2m", part)).casefold()
+            pattern = _TOKEN if _NOT_LATIN.search(normal) else _LATIN_TOKEN
+            tokens += pattern.findall(_NOT.sub(" not", normal))
         tokens.append(END)
     return tokens[:-1]
 
 
 def _ascii_tokens(text: str) -> list[str]:
-    lower = text.lower()
-    normal = _with_not_apart(lower)
-    # To split takes a fifth of the time that an expression for all tokens would.
+    """What `_TOKEN` would find. To split takes a fifth of the time that the expression would."""
+    text = text.lower()
+    normal = _NOT.sub(" not", text) if "n't" in text or "cannot" in text else text
     words = normal.encode().translate(_SEPARATED).decode()
     tokens: list[str] = []
     at = 0
     for number in _LONG_NUMBER.finditer(normal):
         if number.lastindex is not None:  # "3 p.m."
-            return _ASCII_TOKEN.findall(_with_not_apart(join_half_of_day(lower)))
+            return _LATIN_TOKEN.findall(_NOT.sub(" not", _WRITTEN_HALF.sub(r"\1 \2m", text)))
         start, end = number.span()
         tokens += words[at:start].split()
         tokens.append(normal[start:end])
         at = end
-    tokens += words[at:].split()
-    return tokens
-
-
-def _other_tokens(text: str) -> list[str]:
-    normal = unicodedata.normalize("NFKC", join_half_of_day(text)).casefold()
-    normal = _with_not_apart(normal)
-    return (_TOKEN if _NOT_LATIN.search(normal) else _LATIN_TOKEN).findall(normal)
-
-
-def _with_not_apart(text: str) -> str:
-    if "cannot" in text:
-        text = _CANNOT.sub("can not", text)
-    return _NOT.sub(" not", text) if "n't" in text else text
-
-
-_MOST = 32_768  # words; about 8 MB
-_LONGEST = 40  # characters; longer ones hardly come again
-Value = TypeVar("Value")
-
-
-class KnownWords(dict[str, Value]):
-    """Word -> what a function makes of it; worked out when first asked for.
-
-    For `map(known.__getitem__, words)`, the fastest way to ask for many: every word of every chunk
-    goes through here. Full, it begins anew, so that its size is bounded.
-
-    Args:
-        read: What to do with a new word; always the same for the same word.
-    """
-
-    def __init__(self, read: Callable[[str], Value]) -> None:
-        super().__init__()
-        self._read = read
-
-    def __missing__(self, word: str) -> Value:
-        value = self._read(word)
-        if len(word) <= _LONGEST:
-            if len(self) >= _MOST:
-                self.clear()
-            self[word] = value
-        return value
+    return tokens + words[at:].split()
 
 
 # Stems.
@@ -281,67 +191,18 @@ _DENIALS = DENIALS_OF_A_WORD | DENIALS_OF_A_CLAUSE
 
 _IRREGULAR = {
     form: forms.split()[0]
-    for forms in [
-        "begin began begun",
-        "write wrote written",
-        "win won",
-        "lead led",
-        "hold held",
-        "become became",
-        "make made",
-        "give gave given",
-        "take took taken",
-        "go went gone",
-        "come came",
-        "know knew known",
-        "grow grew grown",
-        "rise rose risen",
-        "fall fell fallen",
-        "speak spoke spoken",
-        "sing sang sung",
-        "run ran",
-        "build built",
-        "buy bought",
-        "sell sold",
-        "send sent",
-        "leave left",
-        "meet met",
-        "pay paid",
-        "say said",
-        "see saw seen",
-        "show shown",
-        "find found",
-        "think thought",
-        "tell told",
-        "teach taught",
-        "bring brought",
-        "keep kept",
-        "lose lost",
-        "get got gotten",
-        "feel felt",
-        "stand stood",
-        "spend spent",
-        "break broke broken",
-        "choose chose chosen",
-        "draw drew drawn",
-        "drive drove driven",
-        "eat ate eaten",
-        "fly flew flown",
-        "bear born borne",
-        "die died dying",
-        "man men",
-        "woman women",
-        "child children",
-        "person people",
-        "wife wives",
-        "life lives",
-        "half halves",
-        "foot feet",
-        "tooth teeth",
-        "mouse mice",
-        "use used using",
-        "note notes noted noting",
-    ]
+    for forms in (
+        "begin began begun, write wrote written, win won, lead led, hold held, become became, "
+        "make made, give gave given, take took taken, go went gone, come came, know knew known, "
+        "grow grew grown, rise rose risen, fall fell fallen, speak spoke spoken, sing sang "
+        "sung, run ran, build built, buy bought, sell sold, send sent, leave left, meet met, "
+        "pay paid, say said, see saw seen, show shown, find found, think thought, tell told, "
+        "teach taught, bring brought, keep kept, lose lost, get got gotten, feel felt, stand "
+        "stood, spend spent, break broke broken, choose chose chosen, draw drew drawn, drive "
+        "drove driven, eat ate eaten, fly flew flown, bear born borne, die died dying, man men, "
+        "woman women, child children, person people, wife wives, life lives, half halves, foot "
+        "feet, tooth teeth, mouse mice, use used using, note notes noted noting"
+    ).split(", ")
     for form in forms.split()
 }
 _KNOWN_FORMS = _IRREGULAR | SPELLINGS
@@ -353,12 +214,15 @@ _OTHER_SCRIPT_STEM = 5  # letters kept of a word in Cyrillic, Greek, Arabic, ...
 
 def read_words(text: str) -> Words:
     """Find the words and numbers of a text; links and citation markers are left out."""
-    return _words(tokens_of(text))
+    return _words(tokens_of(text.replace(END, _NO_END)))
 
 
 def read_all(texts: Sequence[str]) -> Words:
-    """The words of several texts in one list, with `END` after each."""
-    return _words(tokens_of_all(texts))
+    """The words of several texts in one list, with `END` after each: faster than one by one."""
+    whole = _APART.join((*texts, ""))
+    if whole.count(END) > len(texts):
+        whole = _APART.join((*(text.replace(END, _NO_END) for text in texts), ""))
+    return _words(tokens_of(whole))
 
 
 def _words(tokens: list[str]) -> Words:
@@ -374,14 +238,14 @@ def _words(tokens: list[str]) -> Words:
             continue
         stems += cast("list[str]", words[at:place])
         token = tokens[place]
-        if token.isascii() or _is_number(token):
+        if token[0].isdigit() or token in NUMBER_WORDS:
             found, at = number_at(tokens, place)
             for number in found:
                 numbers.append(number)
                 places.append(len(stems))
                 stems.append(number.values[0])
-        else:
-            stems += _pairs(token)
+        else:  # pairs of characters
+            stems += [token[i : i + 2] for i in range(len(token) - 1)] or [token]
             at = place + 1
     stems += cast("list[str]", words[at:])
     return Words(stems, numbers, places)
@@ -393,19 +257,9 @@ def stems_of(word: str) -> tuple[str, ...]:
     return tuple(read_words(word).stems)
 
 
-def _stem_alone(token: str) -> str | None:
-    """The stem of a token; None where its neighbours matter, or where it has no spaces."""
-    if _is_number(token) or not (token.isascii() or not is_pair(token)):
-        return None
-    return stem(token)
-
-
-def _is_number(token: str) -> bool:
-    return token in NUMBER_WORDS or token[0].isdigit()
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+def is_pair(word: str) -> bool:
+    """Whether a stem is (or a token holds) characters of a script written without spaces."""
+    return not word.isascii() and _UNSPACED_CHARACTER.match(word) is not None
 
 
 def stem(word: str) -> str:
@@ -417,35 +271,43 @@ def stem(word: str) -> str:
         if not word.isascii():
             return unicodedata.normalize("NFC", word)[:_OTHER_SCRIPT_STEM]
     word = _KNOWN_FORMS.get(word, word)
-    found = _without_e(_without_suffix(_without_plural(word)))
+    found = word
+    if len(found) > _SHORTEST and found.endswith("s") and not found.endswith(("ss", "us", "is")):
+        if found.endswith("ies") and len(found) > 4:
+            found = found[:-3] + "y"
+        else:
+            found = (
+                found[:-2] if found.endswith(("ses", "xes", "zes", "ches", "shes")) else found[:-1]
+            )
+    for suffix in _SUFFIXES:
+        base = found[: -len(suffix)]
+        if found.endswith(suffix) and len(base) >= _SHORTEST and not _VOWELS.isdisjoint(base):
+            doubled = suffix != "ly" and base[-1] == base[-2] and base[-1] not in "lsz"
+            found = base[:-1] if doubled else base
+            break
+    if len(found) > _SHORTEST and found[-1] in "ey":
+        found = found[:-1] + ("i" if found[-1] == "y" else "")
     return word if found in _DENIALS else found  # "note" is another word than "not"
 
 
-def _without_plural(word: str) -> str:
-    if len(word) <= _SHORTEST or not word.endswith("s") or word.endswith(("ss", "us", "is")):
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("ses", "xes", "zes", "ches", "shes")):
-        return word[:-2]
-    return word[:-1]
+class _KnownStems(dict[str, str | None]):
+    """Token -> its stem; None for a number, whose neighbours matter, and for text without spaces.
+
+    For `map(known.__getitem__, tokens)`, the fastest way to ask for many: every word of every chunk
+    goes through here. Full, it is emptied, so that its size is bounded.
+    """
+
+    most = 32_768  # words; about 8 MB
+    longest = 40  # characters; longer ones hardly come again
+
+    def __missing__(self, token: str) -> str | None:
+        is_alone = not (token[0].isdigit() or token in NUMBER_WORDS or is_pair(token))
+        value = stem(token) if is_alone else None
+        if len(token) <= self.longest:
+            if len(self) >= self.most:
+                self.clear()
+            self[token] = value
+        return value
 
 
-def _without_suffix(word: str) -> str:
-    if not word.endswith(_SUFFIXES):
-        return word
-    for suffix in _SUFFIXES:
-        base = word[: -len(suffix)]
-        if word.endswith(suffix) and len(base) >= _SHORTEST and not _VOWELS.isdisjoint(base):
-            doubled = suffix != "ly" and base[-1] == base[-2] and base[-1] not in "lsz"
-            return base[:-1] if doubled else base
-    return word
-
-
-def _without_e(word: str) -> str:
-    if len(word) > _SHORTEST and word.endswith("e"):
-        return word[:-1]
-    return word[:-1] + "i" if len(word) > _SHORTEST and word.endswith("y") else word
-
-
-_STEMS = KnownWords(_stem_alone)
+_STEMS = _KnownStems()

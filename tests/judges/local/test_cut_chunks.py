@@ -18,7 +18,8 @@ def test_a_sentence_cut_in_two_still_supports_its_claim():
 
 
 def test_chunks_that_begin_anew_are_passages_of_their_own():
-    assert ContextIndex(["It grew", "and shrank", "again.", "then died", "Paris"]).passages == [
-        0, 0, 0, 3, 4,
-    ]  # fmt: skip
-    assert ContextIndex(["It grew.", "and shrank", "", "again"]).passages == [0, 1, 2, 3]
+    def passages(*chunks):
+        return ContextIndex(chunks).passage_of
+
+    assert passages("It grew", "and shrank", "again.", "then died", "Paris") == [0, 0, 0, 3, 4]
+    assert passages("It grew.", "and shrank", "", "again") == [0, 1, 3]

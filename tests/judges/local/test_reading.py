@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from ragaliq.judges.language.sentences import detect_language, split_sentences
 from ragaliq.judges.local import words
 from ragaliq.judges.local.context import ContextIndex, read_chunk
-from ragaliq.judges.local.words import (
-    END,
-    KnownWords,
-    join_half_of_day,
-    read_all,
-    read_words,
-    spell_symbols,
-)
+from ragaliq.judges.local.words import END, read_all, read_words, tokens_of
 
 PARTS = (
     *"a p m M . , : ' - _ [ ] % $ 0 1 2 200 1953 b2 3rd n't cannot".split(),
@@ -66,20 +59,19 @@ def test_texts_read_in_one_go_have_the_words_each_has_alone(several):
     assert stand == [number.values[0] for number in together.numbers]
 
 
-@given(texts.filter(str.isascii))
-def test_ascii_text_has_the_tokens_the_expression_finds(text):
-    spelled = spell_symbols(words._NOT_SAID.sub(" ", words._DIGIT_GAP.sub("", text)))
-    normal = NEGATIVE.sub(" not", join_half_of_day(spelled).lower())
-    assert words.tokens_of(text) == words._TOKEN.findall(normal.replace(END, " "))
+def spelled(text):
+    """What comes before the tokens are found: signs as words, no links."""
+    plain = words._NOT_SAID.sub(" ", words._DIGIT_GAP.sub("", text.replace(END, " ")))
+    plain = words._AMOUNT.sub(lambda match: f"{match[2]} {words._CURRENCIES[match[1]]} ", plain)
+    for sign, word in words._SIGNS.items():
+        plain = plain.replace(sign, f" {word} ")
+    return words._WRITTEN_HALF.sub(r"\1 \2m", plain)
 
 
 @given(texts)
-def test_text_with_typographic_signs_has_the_tokens_the_expression_finds(text):
-    text = text.replace(END, " ")
-    spelled = spell_symbols(words._NOT_SAID.sub(" ", words._DIGIT_GAP.sub("", text)))
-    normal = unicodedata.normalize("NFKC", join_half_of_day(spelled)).casefold()
-    plain = NEGATIVE.sub(" not", normal).replace(END, " ")
-    assert words.tokens_of(text) == words._TOKEN.findall(plain)
+def test_any_text_has_the_tokens_the_expression_finds(text):
+    normal = unicodedata.normalize("NFKC", spelled(text)).casefold()
+    assert tokens_of(text.replace(END, " ")) == words._TOKEN.findall(NEGATIVE.sub(" not", normal))
 
 
 @given(texts.filter(lambda text: not words._NOT_LATIN.search(text)))
@@ -93,15 +85,11 @@ def test_a_text_that_has_the_mark_between_texts_is_read_as_if_it_had_not():
 
 
 def test_words_are_known_up_to_a_bound_and_long_ones_not_at_all(monkeypatch):
-    monkeypatch.setattr(words, "_MOST", 3)
-    asked = []
-    lengths = KnownWords(lambda word: asked.append(word) or len(word))
-    assert [lengths[word] for word in ("a", "bb", "a", "a", "ccc")] == [1, 2, 1, 1, 3]
-    assert asked == ["a", "bb", "ccc"]
-    assert lengths["d" * 41] == 41
-    assert len(lengths) == 3
-    assert lengths["dddd"] == 4
-    assert lengths == {"dddd": 4}
+    known = words._KnownStems()
+    monkeypatch.setattr(words._KnownStems, "most", 3)
+    assert [known[word] for word in ("rains", "cats", "dogs", "7")] == ["rain", "cat", "dog", None]
+    assert known["d" * 41] == "d" * 41
+    assert known == {"7": None}
 
 
 SMALL_WORDS = "the of and is der die und la le y e com data 12 Haus. Éa “ \n".split(" ")
@@ -112,7 +100,9 @@ def test_a_chunk_is_cut_by_the_rules_of_the_language_that_is_detected(chunk):
     read = read_chunk(chunk)
     assert read.spans == split_sentences(chunk)
     together = read_all([chunk[start:end] for start, end in read.spans])
-    assert read.said.split() == together.stems
+    context = ContextIndex([chunk])
+    said = [stem for at in range(len(read.spans)) for stem in (*context.stems(at), END)]
+    assert said == together.stems
 
 
 def test_a_german_chunk_without_umlauts_is_cut_by_german_rules():
