@@ -7,10 +7,10 @@ fault in `ragaliq.testing.faults`.
 """
 
 from ragaliq.testing import faults
-from ragaliq.testing.batches_server import BatchesServer
+from ragaliq.testing.batches import BatchesServer
 from ragaliq.testing.chat import ChatCompletionsServer, ChatRequest
 from ragaliq.testing.messages import MessagesRequest, MessagesServer
-from ragaliq.testing.replies import Reply
+from ragaliq.testing.protocol import Reply
 from ragaliq.testing.scripted import JudgeCall, PlainScriptedJudge, ScriptedJudge
 
 __all__ = [

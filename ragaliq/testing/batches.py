@@ -1,19 +1,37 @@
-"""Message Batches as the loopback server keeps them."""
+"""A Messages API with its batch endpoints on the loopback interface."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Literal
+from urllib.parse import parse_qs, urlsplit
 
-from ragaliq.testing.replies import Json, Reply
+from ragaliq.judges.base import LLMJudge
+from ragaliq.testing.messages import MessagesRequest, MessagesServer, has_key
+from ragaliq.testing.protocol import Json, Reply
 
-__all__ = ["Batch", "batch_fault_of", "canceled", "errored", "expired"]
+__all__ = ["Batch", "BatchesServer", "Endpoint", "errored", "expired"]
 
+Endpoint = Literal["create", "retrieve", "list", "results"]
+
+_PATH = "/v1/messages/batches"
 _MOST_REQUESTS = 100_000
 _LONGEST_ID = 64
+
+
+def errored(kind: str = "invalid_request_error") -> Json:
+    """The result of a request the API could not process; `api_error` is one that may pass."""
+    error = {"type": kind, "message": "a planned failure"}
+    return {"type": "errored", "error": {"type": "error", "error": error, "request_id": None}}
+
+
+def expired() -> Json:
+    """The result of a request that was not processed within 24 hours."""
+    return {"type": "expired"}
 
 
 @dataclass
@@ -24,58 +42,151 @@ class Batch:
         batch_id: Such as `msgbatch_00000001`.
         requests: The requests' ids and bodies, in order.
         created_at: When it was made.
-        results: By the requests' ids, as far as they have been processed.
-        is_canceled: Whether it is to end early.
-        has_ended: Whether its results can be had.
+        results: By the requests' ids; empty until it has ended.
     """
 
     batch_id: str
     requests: dict[str, Json]
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     results: dict[str, Json] = field(default_factory=dict)
-    is_canceled: bool = False
-    has_ended: bool = False
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def process(self, answer: Callable[[str, Json], Json]) -> None:
-        """Get a result for each request that has none, and end."""
-        with self.lock:
-            for name, params in self.requests.items():
-                if name not in self.results:
-                    self.results[name] = canceled() if self.is_canceled else answer(name, params)
-            self.has_ended = True
 
     def body(self, url: str) -> Json:
         """How the API shows it."""
-        kinds = [result["type"] for result in self.results.values()] if self.has_ended else []
+        kinds = [result["type"] for result in self.results.values()]
         counts = {
             kind: kinds.count(kind) for kind in ("succeeded", "errored", "canceled", "expired")
         }
-        status = "canceling" if self.is_canceled else "in_progress"
-        now = datetime.now(UTC).isoformat()
         return {
             "id": self.batch_id,
             "type": "message_batch",
-            "processing_status": "ended" if self.has_ended else status,
+            "processing_status": "ended" if kinds else "in_progress",
             "request_counts": {"processing": len(self.requests) - len(kinds), **counts},
             "created_at": self.created_at.isoformat(),
             "expires_at": (self.created_at + timedelta(days=1)).isoformat(),
-            "ended_at": now if self.has_ended else None,
-            "cancel_initiated_at": now if self.is_canceled else None,
+            "ended_at": datetime.now(UTC).isoformat() if kinds else None,
+            "cancel_initiated_at": None,
             "archived_at": None,
-            "results_url": f"{url}/{self.batch_id}/results" if self.has_ended else None,
+            "results_url": f"{url}/{self.batch_id}/results" if kinds else None,
         }
 
-    def lines(self) -> bytes:
-        """The results, the last request's first: their order means nothing."""
-        rows = (
-            {"custom_id": name, "result": result}
-            for name, result in reversed(list(self.results.items()))
-        )
-        return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+class BatchesServer(MessagesServer):
+    """`MessagesServer` with Message Batches; a context manager.
+
+        with BatchesServer() as server:
+            client = anthropic.AsyncAnthropic(api_key="test", base_url=server.url)
+
+    A batch ends when it is next looked at, unless `holds` is set. A request's result is what the
+    Messages API would answer to it: with `respond`, an error status becomes an `errored` result.
+
+    Args:
+        judge: Who decides; when None, a `ScriptedJudge` that goes by wording.
+        respond: Answers in the judge's place; see `MessagesServer`.
+        result: Gives a request's whole result by its body, such as
+            `ragaliq.testing.batches.expired()`; None for the usual one.
+
+    Attributes:
+        holds: Whether batches go on without an end.
+        batches: Every batch, oldest first.
+        calls: Every request about batches so far, repeated ones included.
+        paid: The ids of all requests that were processed and would be billed, in order.
+    """
+
+    def __init__(
+        self,
+        judge: LLMJudge | None = None,
+        *,
+        respond: Callable[[MessagesRequest], Reply] | None = None,
+        result: Callable[[MessagesRequest], Json | None] | None = None,
+    ) -> None:
+        super().__init__(judge, respond=respond)
+        self._result = result or (lambda _: None)
+        self._ending = threading.Lock()
+        self.holds = False
+        self.batches: list[Batch] = []
+        self.calls: list[Endpoint] = []
+        self.paid: list[str] = []
+
+    def _post(self, path: str, headers: Mapping[str, str], body: Json | None) -> Reply:
+        if path != _PATH:
+            return super()._post(path, headers, body)
+        self.calls.append("create")
+        fault = _fault_of(body or {})
+        if not has_key(headers):
+            return self._error(401, "invalid x-api-key")
+        if fault or body is None:
+            return self._error(400, fault or "requests: Field required")
+        requests = {item["custom_id"]: item["params"] for item in body["requests"]}
+        with self._lock:
+            batch = Batch(f"msgbatch_{len(self.batches) + 1:08d}", requests)
+            self.batches.append(batch)
+        return Reply(body=batch.body(self.url + _PATH))
+
+    def _get(self, path: str, headers: Mapping[str, str]) -> Reply:
+        parts = urlsplit(path)
+        batch_id, _, rest = parts.path.removeprefix(_PATH).removeprefix("/").partition("/")
+        if not parts.path.startswith(_PATH) or rest not in ("", "results"):
+            return self._error(404, "Not found")
+        self.calls.append("list" if not batch_id else "results" if rest else "retrieve")
+        if not has_key(headers):
+            return self._error(401, "invalid x-api-key")
+        if not self.holds:
+            self._end_all()
+        if not batch_id:
+            return Reply(body=self._page(parse_qs(parts.query)))
+        batch = next((each for each in self.batches if each.batch_id == batch_id), None)
+        if batch is None or (rest and not batch.results):
+            return self._error(404, "Not found")
+        if not rest:
+            return Reply(body=batch.body(self.url + _PATH))
+        # The last request's first: their order means nothing.
+        rows = [
+            json.dumps({"custom_id": name, "result": result}) + "\n"
+            for name, result in reversed(batch.results.items())
+        ]
+        return Reply(body="".join(rows).encode(), headers={"content-type": "application/x-jsonl"})
+
+    def _page(self, asked: Mapping[str, list[str]]) -> Json:
+        newest_first = self.batches[::-1]
+        names = [batch.batch_id for batch in newest_first]
+        after = asked.get("after_id", [""])[0]
+        start = names.index(after) + 1 if after in names else 0
+        end = start + int(asked.get("limit", ["20"])[0])
+        page = [batch.body(self.url + _PATH) for batch in newest_first[start:end]]
+        return {
+            "data": page,
+            "has_more": end < len(names),
+            "first_id": page[0]["id"] if page else None,
+            "last_id": page[-1]["id"] if page else None,
+        }
+
+    def _end_all(self) -> None:
+        with self._ending:
+            for batch in self.batches:
+                if not batch.results:
+                    batch.results = {
+                        name: self._processed(name, params)
+                        for name, params in batch.requests.items()
+                    }
+
+    def _processed(self, name: str, params: Json) -> Json:
+        # The key was looked at when the batch was made.
+        request = MessagesRequest("/v1/messages", {"x-api-key": "of the batch"}, params)
+        result = self._result(request)
+        if result is None:
+            reply = self._answer_to(request)
+            if reply.status == 200 and isinstance(reply.body, dict):
+                result = {"type": "succeeded", "message": reply.body}
+            elif isinstance(reply.body, dict):
+                result = errored(reply.body["error"]["type"])
+            else:
+                result = errored("api_error")
+        if result["type"] == "succeeded":
+            self.paid.append(name)
+        return result
 
 
-def batch_fault_of(body: Json) -> str | None:
+def _fault_of(body: Json) -> str | None:
     """Why the API would refuse to make such a batch, or None."""
     requests = body.get("requests")
     if not isinstance(requests, list) or not requests:
@@ -90,27 +201,3 @@ def batch_fault_of(body: Json) -> str | None:
     if len(set(names)) < len(names):
         return "requests: custom_id must be unique"
     return None
-
-
-def errored(kind: str = "invalid_request_error") -> Json:
-    """The result of a request the API could not process; `api_error` is one that may pass."""
-    error = {"type": kind, "message": "a planned failure"}
-    return {"type": "errored", "error": {"type": "error", "error": error, "request_id": None}}
-
-
-def expired() -> Json:
-    """The result of a request that was not processed within 24 hours."""
-    return {"type": "expired"}
-
-
-def canceled() -> Json:
-    """The result of a request that was canceled before it was processed."""
-    return {"type": "canceled"}
-
-
-def result_of(reply: Reply) -> Json:
-    """What a reply of the Messages API is within a batch."""
-    if reply.status == 200 and isinstance(reply.body, dict):
-        return {"type": "succeeded", "message": reply.body}
-    kind = reply.body["error"]["type"] if isinstance(reply.body, dict) else "api_error"
-    return errored(kind)

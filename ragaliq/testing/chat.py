@@ -6,24 +6,15 @@ import hashlib
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply, form_of
 from ragaliq.testing.messages import open_object_in
-from ragaliq.testing.protocol import LoopbackServer
-from ragaliq.testing.replies import Json, Reply, Stop
+from ragaliq.testing.protocol import Json, LoopbackServer, Reply, Request, Stop
 from ragaliq.testing.scripted import CHARACTERS_PER_TOKEN, tokens
 
-__all__ = [
-    "ChatCompletionsServer",
-    "ChatMeter",
-    "ChatRequest",
-    "chat_error",
-    "chat_fault_of",
-    "completion",
-]
+__all__ = ["ChatCompletionsServer", "ChatRequest", "chat_error"]
 
 
 # --- What a server accepts --------------------------------------------------------------------
@@ -35,38 +26,31 @@ _CACHED_FROM = 1024 * CHARACTERS_PER_TOKEN
 _CACHED_STEP = 128 * CHARACTERS_PER_TOKEN
 
 
-def chat_fault_of(request: ChatRequest) -> str | None:
-    """Why a server would answer 400, or None."""
-    body = request.body
+def _faults(request: ChatRequest) -> Iterator[str]:
+    """Why a server would answer 400, the first reason first."""
+    body, form = request.body, request.format
     if not isinstance(body.get("model"), str) or not body["model"]:
-        return "you must provide a model parameter"
+        yield "you must provide a model parameter"
     if not isinstance(body.get("messages"), list) or not body["messages"]:
-        return "'messages' must be a non-empty list"
-    for role, text in request.messages:
-        if role not in _ROLES or not text.strip():
-            return "each message needs a role and a text"
+        yield "'messages' must be a non-empty list"
+    if any(role not in _ROLES or not text.strip() for role, text in request.messages):
+        yield "each message needs a role and a text"
     if body.get("stream"):
-        return "'stream' is not supported by this test server"
-    return _format_fault(request) if request.format else None
-
-
-def _format_fault(request: ChatRequest) -> str | None:
-    kind = request.format.get("type")
+        yield "'stream' is not supported by this test server"
+    kind = form.get("type", "text")
     if kind not in _FORMATS:
-        return "invalid value for 'response_format.type'"
+        yield "invalid value for 'response_format.type'"
     if kind == "json_object" and "json" not in (request.system + request.text).lower():
-        return "'messages' must contain the word 'json' to use 'response_format' 'json_object'"
-    if kind != "json_schema":
-        return None
-    named = request.format.get("json_schema") or {}
-    if not named.get("name") or not isinstance(named.get("schema"), dict):
-        return "'response_format.json_schema' needs a name and a schema"
-    if named.get("strict") and open_object_in(named["schema"]):
-        return "'response_format.json_schema': 'additionalProperties' must be false for objects"
-    return None
+        yield "'messages' must contain the word 'json' to use 'response_format' 'json_object'"
+    if kind == "json_schema":
+        named = form.get("json_schema") or {}
+        if not named.get("name") or not isinstance(named.get("schema"), dict):
+            yield "'response_format.json_schema' needs a name and a schema"
+        if named.get("strict") and open_object_in(named["schema"]):
+            yield "'response_format.json_schema': 'additionalProperties' must be false for objects"
 
 
-class ChatMeter:
+class _ChatMeter:
     """Counts tokens, four characters each, and caches prompts by their beginnings on its own."""
 
     def __init__(self) -> None:
@@ -76,12 +60,14 @@ class ChatMeter:
     def usage(self, request: ChatRequest, text: str) -> Json:
         """The `usage` of a reply with this text."""
         prompt = f"{request.model}{request.system}{request.text}"
+        digest = hashlib.sha256(prompt[:_CACHED_FROM].encode())
         cached = 0
         with self._lock:
-            for size, digest in _beginnings(prompt):
-                if digest in self._cached:
-                    cached = size
-                self._cached.add(digest)
+            for end in range(_CACHED_FROM, len(prompt) + 1, _CACHED_STEP):
+                if digest.digest() in self._cached:
+                    cached = end
+                self._cached.add(digest.digest())
+                digest.update(prompt[end : end + _CACHED_STEP].encode())
         spent, said = tokens(prompt), tokens(text)
         return {
             "prompt_tokens": spent,
@@ -89,13 +75,6 @@ class ChatMeter:
             "total_tokens": spent + said,
             "prompt_tokens_details": {"cached_tokens": cached // CHARACTERS_PER_TOKEN},
         }
-
-
-def _beginnings(prompt: str) -> Iterator[tuple[int, bytes]]:
-    digest = hashlib.sha256(prompt[:_CACHED_FROM].encode())
-    for end in range(_CACHED_FROM, len(prompt) + 1, _CACHED_STEP):
-        yield end, digest.digest()
-        digest.update(prompt[end : end + _CACHED_STEP].encode())
 
 
 # --- Requests and replies ---------------------------------------------------------------------
@@ -110,24 +89,8 @@ _FINISH_REASONS: Mapping[Stop, str] = {
 _OUR_REPLIES = (ClaimsReply, VerdictsReply, GradedReply, ScoreReply)
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """One request as it arrived.
-
-    Attributes:
-        path: Such as `/v1/chat/completions`.
-        headers: By lower-case name.
-        body: The JSON body.
-    """
-
-    path: str
-    headers: Mapping[str, str]
-    body: Json
-
-    @property
-    def model(self) -> str:
-        """The model that was asked for."""
-        return str(self.body.get("model", ""))
+class ChatRequest(Request):
+    """One request as it arrived."""
 
     @property
     def format(self) -> Json:
@@ -170,37 +133,8 @@ class ChatRequest:
         return "".join(text for role, text in self.messages if role == "system")
 
 
-def completion(text: str, *, model: str, usage: Json, stop: Stop | None = None) -> Json:
-    """The body of a successful reply.
-
-    Args:
-        text: What the model said.
-        model: The model's name.
-        usage: Its tokens.
-        stop: Why it stopped, unless it came to the end.
-    """
-    declined = stop == "refusal"
-    said: Json = {"role": "assistant", "content": None if declined else text}
-    said["refusal"] = (text or "I cannot do that.") if declined else None
-    reason = "stop" if stop is None else _FINISH_REASONS[stop]
-    return {
-        "id": f"chatcmpl-{next(_numbers):08d}",
-        "object": "chat.completion",
-        "created": 1_700_000_000,
-        "model": model,
-        "choices": [{"index": 0, "message": said, "logprobs": None, "finish_reason": reason}],
-        "usage": usage,
-    }
-
-
 def chat_error(status: int, text: str, *, kind: str = "invalid_request_error") -> Reply:
-    """A failure as such servers word it.
-
-    Args:
-        status: HTTP status.
-        text: The message.
-        kind: Such as `invalid_request_error`.
-    """
+    """A failure as such servers word it; `kind` is such as `invalid_request_error`."""
     body = {"error": {"message": text, "type": kind, "param": None, "code": None}}
     headers = {"x-request-id": f"req_{next(_numbers):08d}"}
     return Reply(status=status, body=body, headers=headers)
@@ -241,7 +175,7 @@ class ChatCompletionsServer(LoopbackServer[ChatRequest]):
         respond: Callable[[ChatRequest], Reply] | None = None,
     ) -> None:
         super().__init__(judge, respond=respond)
-        self._meter = ChatMeter()
+        self._meter = _ChatMeter()
 
     def _request(self, path: str, headers: Mapping[str, str], body: Json) -> ChatRequest:
         return ChatRequest(path, headers, body)
@@ -249,12 +183,22 @@ class ChatCompletionsServer(LoopbackServer[ChatRequest]):
     def _refused(self, request: ChatRequest) -> Reply | None:
         if request.path != f"{self._base_path}/chat/completions":
             return self._error(404, "Not found")
-        fault = chat_fault_of(request)
+        fault = next(_faults(request), None)
         return self._error(400, fault) if fault else None
 
     def _body(self, request: ChatRequest, text: str, stop: Stop | None) -> Json:
-        usage = self._meter.usage(request, text)
-        return completion(text, model=request.model, usage=usage, stop=stop)
+        declined = stop == "refusal"
+        said: Json = {"role": "assistant", "content": None if declined else text}
+        said["refusal"] = (text or "I cannot do that.") if declined else None
+        reason = "stop" if stop is None else _FINISH_REASONS[stop]
+        return {
+            "id": f"chatcmpl-{next(_numbers):08d}",
+            "object": "chat.completion",
+            "created": 1_700_000_000,
+            "model": request.model,
+            "choices": [{"index": 0, "message": said, "logprobs": None, "finish_reason": reason}],
+            "usage": self._meter.usage(request, text),
+        }
 
     def _error(self, status: int, text: str) -> Reply:
         return chat_error(status, text, kind=_KINDS.get(status, "invalid_request_error"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ragaliq.testing.replies import Reply, retry_headers
+from ragaliq.testing.protocol import Reply
 
 __all__ = [
     "ALL",
@@ -22,23 +22,28 @@ __all__ = [
     "wrong_schema",
 ]
 
-# Short, so that testing the SDK's retries takes no time; unless told, it waits 0.5 s and more.
+# Short, so that testing the SDK's retries takes no time; by itself it waits 0.5 s and more.
 _SOON = 0.001
+
+
+def _busy(status: int, seconds: float) -> Reply:
+    waiting = {"retry-after-ms": f"{seconds * 1000:g}", "retry-after": f"{seconds:g}"}
+    return Reply(status=status, headers=waiting)
 
 
 def rate_limited(*, retry_after: float = _SOON) -> Reply:
     """429; `retry_after` in seconds."""
-    return Reply(status=429, headers=retry_headers(retry_after))
+    return _busy(429, retry_after)
 
 
 def server_error(*, retry_after: float = _SOON) -> Reply:
     """500; `retry_after` in seconds."""
-    return Reply(status=500, headers=retry_headers(retry_after))
+    return _busy(500, retry_after)
 
 
 def overloaded(*, retry_after: float = _SOON) -> Reply:
     """529; `retry_after` in seconds."""
-    return Reply(status=529, headers=retry_headers(retry_after))
+    return _busy(529, retry_after)
 
 
 def slow(seconds: float) -> Reply:

@@ -7,15 +7,13 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ragaliq.judges.base import LLMJudge
-from ragaliq.testing.protocol import LoopbackServer
-from ragaliq.testing.replies import Json, Reply, Stop, retry_headers
+from ragaliq.testing.protocol import Json, LoopbackServer, Reply, Request, Stop
 from ragaliq.testing.scripted import tokens
 
-__all__ = ["MessagesRequest", "MessagesServer", "api_error", "message", "open_object_in"]
+__all__ = ["MessagesRequest", "MessagesServer", "api_error", "has_key", "open_object_in"]
 
 
 # --- Requests and replies ---------------------------------------------------------------------
@@ -29,35 +27,14 @@ _STOP_REASONS: Mapping[Stop, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MessagesRequest:
-    """One request as it arrived.
-
-    Attributes:
-        path: Such as `/v1/messages`.
-        headers: By lower-case name.
-        body: The JSON body.
-    """
-
-    path: str
-    headers: Mapping[str, str]
-    body: Json
-
-    @property
-    def model(self) -> str:
-        """The model that was asked for."""
-        return str(self.body.get("model", ""))
+class MessagesRequest(Request):
+    """One request as it arrived."""
 
     @property
     def schema(self) -> Json | None:
         """The JSON schema the reply has to have, if any."""
         schema = (self.body.get("output_config") or {}).get("format", {}).get("schema")
         return schema if isinstance(schema, dict) else None
-
-    @property
-    def form(self) -> frozenset[str] | None:
-        """The fields the reply has to have, if any."""
-        return None if self.schema is None else frozenset(self.schema.get("properties", {}))
 
     @property
     def blocks(self) -> list[Json]:
@@ -82,43 +59,11 @@ class MessagesRequest:
         return "".join(block["text"] for block in system)
 
 
-def message(text: str, *, model: str, usage: Mapping[str, int], stop: Stop | None = None) -> Json:
-    """The body of a successful reply.
-
-    Args:
-        text: What the model said.
-        model: The model's name.
-        usage: Its tokens.
-        stop: Why it stopped, unless it came to the end.
-    """
-    body: Json = {
-        "id": f"msg_{next(_numbers):08d}",
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": [{"type": "text", "text": text}] if text else [],
-        "stop_reason": "end_turn" if stop is None else _STOP_REASONS[stop],
-        "stop_sequence": None,
-        "usage": dict(usage),
-    }
-    if stop == "refusal":
-        body["stop_details"] = {"type": "refusal", "category": None, "explanation": None}
-    return body
-
-
-def api_error(status: int, kind: str, text: str, *, retry_after: float | None = None) -> Reply:
-    """A failure as the API words it.
-
-    Args:
-        status: HTTP status.
-        kind: Such as `rate_limit_error`.
-        text: The message.
-        retry_after: Seconds the client is told to wait.
-    """
+def api_error(status: int, kind: str, text: str) -> Reply:
+    """A failure as the API words it; `kind` is such as `rate_limit_error`."""
     request_id = f"req_{next(_numbers):08d}"
-    waiting = {} if retry_after is None else retry_headers(retry_after)
     body = {"type": "error", "error": {"type": kind, "message": text}, "request_id": request_id}
-    return Reply(status=status, body=body, headers={"request-id": request_id, **waiting})
+    return Reply(status=status, body=body, headers={"request-id": request_id})
 
 
 # --- What the API demands of a request and counts of it ------------------------------------------
@@ -129,48 +74,42 @@ _MAX_BREAKPOINTS = 4
 _GONE = ("temperature", "top_p", "top_k")
 
 
-def fault_of(request: MessagesRequest) -> str | None:
-    """Why the API would answer 400, or None."""
+def _faults(request: MessagesRequest) -> Iterator[str]:
+    """Why the API would answer 400, the first reason first."""
     body = request.body
     for name, kind in (("model", str), ("max_tokens", int), ("messages", list)):
         if not isinstance(body.get(name), kind) or not body[name]:
-            return f"{name}: Field required"
+            yield f"{name}: Field required"
     for name in _GONE:
         if name in body:
-            return f"{name}: not supported by this model"
+            yield f"{name}: not supported by this model"
     if body.get("stream"):
-        return "stream: not supported by this test server"
+        yield "stream: not supported by this test server"
     texts = [block["text"] for block in request.blocks if block.get("type") == "text"]
     if not texts or not all(text.strip() for text in texts):
-        return "messages: text content blocks must be non-empty"
+        yield "messages: text content blocks must be non-empty"
     if sum("cache_control" in block for block in request.blocks) > _MAX_BREAKPOINTS:
-        return "cache_control: at most 4 blocks"
-    return _schema_fault(request.schema) if request.schema is not None else None
+        yield "cache_control: at most 4 blocks"
+    if request.schema is not None and open_object_in(request.schema):
+        yield "output_config.format.schema: 'additionalProperties' must be false for objects"
 
 
-def _schema_fault(schema: Json) -> str | None:
-    if open_object_in(schema):
-        return "output_config.format.schema: 'additionalProperties' must be false for objects"
-    return None
-
-
-def open_object_in(schema: Json) -> bool:
+def open_object_in(value: Any) -> bool:
     """Whether a schema leaves some object open to further fields; strict forms may not."""
-    return any(part.get("additionalProperties") is not False for part in _objects(schema))
+    if isinstance(value, list):
+        return any(map(open_object_in, value))
+    if not isinstance(value, dict):
+        return False
+    is_open = value.get("type") == "object" and value.get("additionalProperties") is not False
+    return is_open or any(map(open_object_in, value.values()))
 
 
-def _objects(value: Any) -> Iterator[Json]:
-    if isinstance(value, dict):
-        if value.get("type") == "object":
-            yield value
-        for part in value.values():
-            yield from _objects(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _objects(part)
+def has_key(headers: Mapping[str, str]) -> bool:
+    """Whether a request carries a key or a token."""
+    return bool(headers.get("authorization") or headers.get("x-api-key"))
 
 
-class TokenMeter:
+class _TokenMeter:
     """Counts tokens, four characters each, and keeps a prompt cache as the API does.
 
     A prefix is everything up to a block with `cache_control`. As with the API, the model and the
@@ -183,11 +122,14 @@ class TokenMeter:
 
     def usage(self, request: MessagesRequest, text: str) -> dict[str, int]:
         """The `usage` of a reply with this text."""
-        total = tokens(_opening(request) + request.text)
+        schema = json.dumps(request.schema) if request.schema is not None else ""
+        prefix = f"{request.model}{schema}{request.system}"
+        total = tokens(prefix + request.text)
         read = written = 0
-        for prefix in _prefixes(request):
+        for block in request.blocks:
+            prefix += block.get("text", "")
             size = tokens(prefix)
-            if size < _MIN_CACHEABLE:
+            if "cache_control" not in block or size < _MIN_CACHEABLE:
                 continue
             digest = hashlib.sha256(prefix.encode()).hexdigest()
             with self._lock:
@@ -202,19 +144,6 @@ class TokenMeter:
             "cache_creation_input_tokens": written,
             "output_tokens": tokens(text),
         }
-
-
-def _opening(request: MessagesRequest) -> str:
-    schema = json.dumps(request.schema) if request.schema is not None else ""
-    return f"{request.model}{schema}{request.system}"
-
-
-def _prefixes(request: MessagesRequest) -> Iterator[str]:
-    prefix = _opening(request)
-    for block in request.blocks:
-        prefix += block.get("text", "")
-        if "cache_control" in block:
-            yield prefix
 
 
 # --- The server -------------------------------------------------------------------------------
@@ -251,7 +180,7 @@ class MessagesServer(LoopbackServer[MessagesRequest]):
         respond: Callable[[MessagesRequest], Reply] | None = None,
     ) -> None:
         super().__init__(judge, respond=respond)
-        self._meter = TokenMeter()
+        self._meter = _TokenMeter()
 
     def _request(self, path: str, headers: Mapping[str, str], body: Json) -> MessagesRequest:
         return MessagesRequest(path, headers, body)
@@ -259,14 +188,25 @@ class MessagesServer(LoopbackServer[MessagesRequest]):
     def _refused(self, request: MessagesRequest) -> Reply | None:
         if request.path != _PATH:
             return self._error(404, "Not found")
-        if not request.headers.get("authorization") and not request.headers.get("x-api-key"):
+        if not has_key(request.headers):
             return self._error(401, "invalid x-api-key")
-        fault = fault_of(request)
+        fault = next(_faults(request), None)
         return self._error(400, fault) if fault else None
 
     def _body(self, request: MessagesRequest, text: str, stop: Stop | None) -> Json:
-        usage = self._meter.usage(request, text)
-        return message(text, model=request.model, usage=usage, stop=stop)
+        body: Json = {
+            "id": f"msg_{next(_numbers):08d}",
+            "type": "message",
+            "role": "assistant",
+            "model": request.model,
+            "content": [{"type": "text", "text": text}] if text else [],
+            "stop_reason": "end_turn" if stop is None else _STOP_REASONS[stop],
+            "stop_sequence": None,
+            "usage": self._meter.usage(request, text),
+        }
+        if stop == "refusal":
+            body["stop_details"] = {"type": "refusal", "category": None, "explanation": None}
+        return body
 
     def _error(self, status: int, text: str) -> Reply:
         return api_error(status, _KINDS.get(status, "api_error"), text)

@@ -11,11 +11,11 @@ import socketserver
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from ragaliq.errors import JudgeError, JudgeRefusalError
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
@@ -29,70 +29,113 @@ from ragaliq.judges.wire import (
     claim_id,
     reply_fields,
 )
-from ragaliq.testing.faults import refusal
-from ragaliq.testing.replies import Json, Reply, Stop
 from ragaliq.testing.scripted import ScriptedJudge
 
-__all__ = [
-    "Getter",
-    "Handler",
-    "Loopback",
-    "LoopbackServer",
-    "PromptReader",
-    "UnknownFormError",
-    "answer",
-]
+__all__ = ["Json", "LoopbackServer", "PromptReader", "Reply", "Request", "Stop"]
+
+Json = dict[str, Any]
+
+Stop = Literal["refusal", "max_tokens", "context_window"]
+"""Why a reply is none, in no protocol's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a loopback server answers.
+
+    Attributes:
+        status: HTTP status. With an error status and no body, the protocol's own error is sent.
+        body: JSON, or bytes to send as they are; None for what the server would answer anyway.
+        text: Applied to the text of the usual answer.
+        stop: Why the model stopped, unless it came to the end of the usual answer.
+        edit: Applied to a JSON body before it is sent.
+        headers: Further headers.
+        delay: Seconds to wait before the reply.
+        cut_after: Bytes of the body after which the connection breaks; None to send it whole.
+    """
+
+    status: int = 200
+    body: Json | bytes | None = None
+    text: Callable[[str], str] | None = None
+    stop: Stop | None = None
+    edit: Callable[[Json], Json] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    cut_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request(ABC):
+    """One request as it arrived.
+
+    Attributes:
+        path: Such as `/v1/messages`.
+        headers: By lower-case name.
+        body: The JSON body.
+    """
+
+    path: str
+    headers: Mapping[str, str]
+    body: Json
+
+    @property
+    def model(self) -> str:
+        """The model that was asked for."""
+        return str(self.body.get("model", ""))
+
+    @property
+    @abstractmethod
+    def schema(self) -> Json | None:
+        """The JSON schema the reply has to have, if any."""
+
+    @property
+    def form(self) -> frozenset[str] | None:
+        """The fields the reply has to have, if any."""
+        return None if self.schema is None else frozenset(self.schema.get("properties", {}))
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The text of all messages but the system prompt."""
+
+    @property
+    @abstractmethod
+    def system(self) -> str:
+        """The system prompt's text."""
 
 
 # --- HTTP -------------------------------------------------------------------------------------
 
-Handler = Callable[[str, Mapping[str, str], Json | None], Reply]
-"""Gives the reply to a path, headers by lower-case name, and a body; None for one without JSON."""
-
-Getter = Callable[[str, Mapping[str, str]], Reply]
-"""Gives the reply to a GET request: its path, with what is asked behind `?`, and headers."""
-
 _CLOSING_TIME = 5.0
 
 
-class Loopback(socketserver.ThreadingTCPServer):
-    """A threaded HTTP server on a free port of the loopback interface.
-
-    Args:
-        handle: Gives the reply to a request; called from several threads.
-        name: Of the thread that listens.
-        get: Gives the reply to a GET request; None where the protocol has none.
-    """
+class _Loopback(socketserver.ThreadingTCPServer):
+    """A threaded HTTP server on a free port of the loopback interface."""
 
     # Not HTTPServer, which looks up the name of the machine before it listens.
     daemon_threads = True
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, handle: Handler, *, name: str, get: Getter | None = None) -> None:
-        self.handle_post, self.handle_get = handle, get
+    def __init__(self, owner: LoopbackServer[Any]) -> None:
+        self.owner = owner
         self.closing = threading.Event()
         self._connections: set[socket.socket] = set()
         self._changed = threading.Condition()
         super().__init__(("127.0.0.1", 0), _Connection)
         threading.Thread(
-            target=self.serve_forever, kwargs={"poll_interval": 0.01}, name=name, daemon=True
+            target=self.serve_forever,
+            kwargs={"poll_interval": 0.01},
+            name=f"ragaliq-{type(owner).__name__}",
+            daemon=True,
         ).start()
 
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        host, port = self.server_address[:2]
-        return f"http://{host!s}:{port}"
-
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Note the connection and serve it in a thread of its own."""
         with self._changed:
             self._connections.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Close the connection and forget it."""
         super().shutdown_request(request)
         with self._changed:
             self._connections.discard(request)
@@ -102,7 +145,6 @@ class Loopback(socketserver.ThreadingTCPServer):
         """Say nothing of clients that went away; that is what time limits do."""
 
     def stop(self) -> None:
-        """Break all connections and stop listening."""
         self.closing.set()
         self.shutdown()
         self.server_close()
@@ -117,37 +159,31 @@ class Loopback(socketserver.ThreadingTCPServer):
 class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: Loopback
+    server: _Loopback
 
     def do_POST(self) -> None:
-        """Read one request and send the reply to it."""
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items()}
         try:
             content = json.loads(body)
         except ValueError:
             content = None
         path = self.path.partition("?")[0]
-        self._send(
-            self.server.handle_post(path, headers, content if isinstance(content, dict) else None)
-        )
+        content = content if isinstance(content, dict) else None
+        self._send(self.server.owner._post(path, self._lower_headers(), content))
 
     def do_GET(self) -> None:
-        """Send the reply to a request without a body."""
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        if self.server.handle_get is None:
-            self.send_error(501)
-        else:
-            self._send(self.server.handle_get(self.path, headers))
+        self._send(self.server.owner._get(self.path, self._lower_headers()))
+
+    def _lower_headers(self) -> dict[str, str]:
+        return {name.lower(): value for name, value in self.headers.items()}
 
     def _send(self, reply: Reply) -> None:
         if reply.delay and self.server.closing.wait(reply.delay):
             self.close_connection = True
             return
         body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
-        headers = {"content-type": "application/json", **reply.headers}
         self.send_response(reply.status)
-        for name, value in headers.items():
+        for name, value in {"content-type": "application/json", **reply.headers}.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -168,7 +204,7 @@ _SECTION = re.compile(
 )
 
 
-class UnknownFormError(Exception):
+class _UnknownFormError(Exception):
     """The request asks for something no judge of ours is asked for."""
 
 
@@ -200,96 +236,64 @@ class PromptReader:
         return item.findall(body)
 
 
-async def answer(text: str, form: frozenset[str] | None, judge: LLMJudge) -> str:
-    """The reply's text, in the form the request asks for.
-
-    Args:
-        text: A request made from ragaliq's prompts, or any other without a form.
-        form: The fields of the reply; None where the request asks for no form.
-        judge: Who decides.
+async def _answer(text: str, form: frozenset[str] | None, judge: LLMJudge) -> str:
+    """The reply's text, in the form the request asks for; "OK." where it asks for none.
 
     Raises:
-        UnknownFormError: The form is none of ragaliq's.
+        _UnknownFormError: The form is none of ragaliq's.
         JudgeError: The judge failed.
     """
     if form is None:
         return "OK."
-    try:
-        reply = _FORMS[form]
-    except KeyError:
-        raise UnknownFormError(
-            f"no answer for a schema with {sorted(form)}; use respond="
-        ) from None
-    return await reply(PromptReader(text), judge)
-
-
-async def _claims(prompt: PromptReader, judge: LLMJudge) -> str:
-    if isinstance(judge, BatchingJudge):
-        found = await judge.extract_statements(prompt.text("question"), prompt.text("answer"))
-    else:
-        found = await judge.extract_claims(prompt.text("answer"))
-    return ClaimsReply(claims=found.claims).model_dump_json()
-
-
-async def _verdicts(prompt: PromptReader, judge: LLMJudge) -> str:
-    claims = prompt.texts("claims", "claim")
-    context = prompt.texts("context", "chunk")
-    decided: Iterable[tuple[int | None, ClaimVerdict]]
-    if isinstance(judge, BatchingJudge):
-        verdicts = (await judge.verify_claims(claims, context)).verdicts
-        decided = ((verdict.index, verdict) for verdict in verdicts)
-    else:
-        decided = enumerate([await judge.verify_claim(claim, context) for claim in claims])
-    items = [
-        ClaimReply(claim_id="" if index is None else claim_id(index), **reply_fields(verdict))
-        for index, verdict in decided
-    ]
-    return VerdictsReply(verdicts=items).model_dump_json()
-
-
-async def _graded(prompt: PromptReader, judge: LLMJudge) -> str:
+    prompt = PromptReader(text)
     question, response = prompt.text("question"), prompt.text("answer")
     context = prompt.texts("context", "chunk")
-    graded: list[tuple[str, ClaimVerdict]]
-    if isinstance(judge, BatchingJudge):
-        found = await judge.grade_statements(question, response, context)
-        graded = [(item.statement, item) for item in found.verdicts]
-    else:
-        claims = (await judge.extract_claims(response)).claims
-        graded = [(claim, await judge.verify_claim(claim, context)) for claim in claims]
-    items = [StatementReply(statement=text, **reply_fields(verdict)) for text, verdict in graded]
-    return GradedReply(statements=items).model_dump_json()
-
-
-async def _score(prompt: PromptReader, judge: LLMJudge) -> str:
-    question = prompt.text("question")
+    if form == ClaimsReply.model_fields.keys():
+        found = await (
+            judge.extract_statements(question, response)
+            if isinstance(judge, BatchingJudge)
+            else judge.extract_claims(response)
+        )
+        return ClaimsReply(claims=found.claims).model_dump_json()
+    if form == VerdictsReply.model_fields.keys():
+        claims = prompt.texts("claims", "claim")
+        if isinstance(judge, BatchingJudge):
+            verdicts = (await judge.verify_claims(claims, context)).verdicts
+        else:
+            verdicts = await _decided(judge, claims, context)
+        ids = ["" if each.index is None else claim_id(each.index) for each in verdicts]
+        rows = [
+            ClaimReply(claim_id=name, **reply_fields(each))
+            for name, each in zip(ids, verdicts, strict=True)
+        ]
+        return VerdictsReply(verdicts=rows).model_dump_json()
+    if form == GradedReply.model_fields.keys():
+        if isinstance(judge, BatchingJudge):
+            graded = (await judge.grade_statements(question, response, context)).verdicts
+        else:
+            graded = await _decided(judge, (await judge.extract_claims(response)).claims, context)
+        items = [StatementReply(statement=each.statement, **reply_fields(each)) for each in graded]
+        return GradedReply(statements=items).model_dump_json()
+    if form != ScoreReply.model_fields.keys():
+        raise _UnknownFormError(f"no answer for a schema with {sorted(form)}; use respond=")
     if "chunk" in prompt:
         result = await judge.evaluate_context_relevance(question, prompt.text("chunk"))
     else:
-        result = await judge.evaluate_relevance(question, prompt.text("answer"))
+        result = await judge.evaluate_relevance(question, response)
     return ScoreReply(score=result.score, reasoning=result.reasoning).model_dump_json()
 
 
-_FORMS: dict[frozenset[str], Callable[[PromptReader, LLMJudge], Awaitable[str]]] = {
-    frozenset(ClaimsReply.model_fields): _claims,
-    frozenset(VerdictsReply.model_fields): _verdicts,
-    frozenset(GradedReply.model_fields): _graded,
-    frozenset(ScoreReply.model_fields): _score,
-}
+async def _decided(judge: LLMJudge, claims: list[str], context: list[str]) -> list[ClaimVerdict]:
+    verdicts = [await judge.verify_claim(claim, context) for claim in claims]
+    return [
+        verdict.model_copy(update={"index": index, "statement": claims[index]})
+        for index, verdict in enumerate(verdicts)
+    ]
 
 
 # --- The server -------------------------------------------------------------------------------
 
-
-class _Request(Protocol):
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def form(self) -> frozenset[str] | None: ...
-
-
-Q = TypeVar("Q", bound=_Request)
+Q = TypeVar("Q", bound=Request)
 
 
 class LoopbackServer(ABC, Generic[Q]):
@@ -305,7 +309,6 @@ class LoopbackServer(ABC, Generic[Q]):
     """
 
     _base_path: ClassVar[str] = ""
-    _getter: Getter | None = None
 
     def __init__(
         self, judge: LLMJudge | None = None, *, respond: Callable[[Q], Reply] | None = None
@@ -316,7 +319,7 @@ class LoopbackServer(ABC, Generic[Q]):
         self._requests: list[Q] = []
         self._queue: deque[Reply] = deque()
         self._every: Reply | None = None
-        self._http: Loopback | None = None
+        self._http: _Loopback | None = None
 
     @abstractmethod
     def _request(self, path: str, headers: Mapping[str, str], body: Json) -> Q:
@@ -339,7 +342,8 @@ class LoopbackServer(ABC, Generic[Q]):
         """What to pass as `base_url`."""
         if self._http is None:
             raise RuntimeError("the server is not running; use it in a with statement")
-        return self._http.url + self._base_path
+        host, port = self._http.server_address[:2]
+        return f"http://{host!s}:{port}{self._base_path}"
 
     @property
     def requests(self) -> list[Q]:
@@ -359,7 +363,7 @@ class LoopbackServer(ABC, Generic[Q]):
 
     def start(self) -> Self:
         """Listen on a free port of the loopback interface."""
-        self._http = Loopback(self._handle, name=f"ragaliq-{type(self).__name__}", get=self._getter)
+        self._http = _Loopback(self)
         return self
 
     def close(self) -> None:
@@ -379,7 +383,10 @@ class LoopbackServer(ABC, Generic[Q]):
     ) -> None:
         self.close()
 
-    def _handle(self, path: str, headers: Mapping[str, str], body: Json | None) -> Reply:
+    def _get(self, path: str, headers: Mapping[str, str]) -> Reply:  # noqa: ARG002
+        return self._error(404, "Not found")
+
+    def _post(self, path: str, headers: Mapping[str, str], body: Json | None) -> Reply:
         if body is None:
             return self._error(400, "the body is not a JSON object")
         return self._answer_to(self._request(path, headers, body))
@@ -404,11 +411,11 @@ class LoopbackServer(ABC, Generic[Q]):
             return replace(planned, body=usual.body, headers=headers)
         stop = planned.stop
         try:
-            text = asyncio.run(answer(request.text, request.form, self._judge))
-        except UnknownFormError as error:
+            text = asyncio.run(_answer(request.text, request.form, self._judge))
+        except _UnknownFormError as error:
             return self._error(400, str(error))
         except JudgeRefusalError:
-            text, stop = "", stop or refusal().stop
+            text, stop = "", stop or "refusal"
         except JudgeError as error:
             return self._error(500, type(error).__name__)
         if planned.text is not None:

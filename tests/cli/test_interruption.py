@@ -8,8 +8,7 @@ import signal
 
 import pytest
 
-from ragaliq.testing import MessagesServer
-from ragaliq.testing.replies import Reply
+from ragaliq.testing import MessagesServer, Reply
 
 CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 

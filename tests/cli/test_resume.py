@@ -11,8 +11,7 @@ import time
 import pytest
 
 from ragaliq.records.results_file import ResultsFile, read_settings
-from ragaliq.testing import MessagesServer
-from ragaliq.testing.replies import Reply
+from ragaliq.testing import MessagesServer, Reply
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 FAITHFULNESS = ("--metrics", "faithfulness")

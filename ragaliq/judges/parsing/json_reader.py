@@ -99,12 +99,6 @@ class Token(NamedTuple):
     intact: bool = True
 
 
-def _blank_end(text: str, start: int) -> int:
-    """The position after white space and comments."""
-    match = _BLANK.match(text, start)
-    return match.end() if match else start
-
-
 def _read_string(text: str, start: int, *, in_list: bool) -> Token | None:
     """Read the quoted string at `start`; None when it does not end.
 
@@ -140,11 +134,6 @@ def _read_string(text: str, start: int, *, in_list: bool) -> Token | None:
     return None
 
 
-def _opens_key(text: str, start: int) -> bool:
-    """Whether a quoted key, with its colon, stands at `start`."""
-    return _OPENS_KEY.match(text, start) is not None
-
-
 def _read_key(text: str, start: int) -> Token | None:
     """Read a key with its colon, quoted or bare; None when there is none."""
     closing = _QUOTES.get(text[start])
@@ -152,7 +141,11 @@ def _read_key(text: str, start: int) -> Token | None:
         match = _BARE_KEY.match(text, start)
         key, end = (match.group(), match.end()) if match else ("", start)
     else:
-        end = _quoted_end(text, start, closing)
+        # Bounded: without closing marks each key would be looked for in all that follows.
+        end, limit = start + 1, start + _LONGEST_KEY
+        while (stop := _STOPS[closing].search(text, end, limit)) and text[stop.start()] == "\\":
+            end = stop.end() + 1
+        end = stop.end() if stop else start
         key = _unescaped(text[start + 1 : end - 1])
     colon = _COLON.match(text, end) if end > start else None
     return Token(key, colon.end()) if colon else None
@@ -176,16 +169,6 @@ def plain_text(text: str) -> str:
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _quoted_end(text: str, start: int, closing: str) -> int:
-    # Bounded: where closing marks are missing, each key would be looked for in all that follows.
-    position, limit = start + 1, start + _LONGEST_KEY
-    while (stop := _STOPS[closing].search(text, position, limit)) is not None:
-        if text[stop.start()] != "\\":
-            return stop.end()
-        position = stop.end() + 1
-    return start
 
 
 def _unescaped(text: str) -> str:
@@ -235,45 +218,27 @@ def read_value(text: str, start: int) -> Reading:
     return _Reader(text, start).read()
 
 
-class _Open:
-    """A container that has not been closed yet, and the key whose value comes next."""
-
-    __slots__ = ("container", "key")
-
-    def __init__(self, container: Container) -> None:
-        self.container = container
-        self.key: str | None = None
-
-    def add(self, value: JsonValue) -> None:
-        if isinstance(self.container, list):
-            self.container.append(value)
-        elif self.key is None:
-            self.container.complete = False
-        else:
-            self.container.put(self.key, value)
-            self.key = None
-
-    @property
-    def awaits_key(self) -> bool:
-        return isinstance(self.container, JsonObject) and self.key is None
-
-
 class _Reader:
+    """What is open is on two lists, since text may nest without an end.
+
+    `_keys` holds, for each open object, the key whose value comes next.
+    """
+
     def __init__(self, text: str, start: int) -> None:
         self._text = text
         self._start = self._at = start
-        self._open: list[_Open] = []
+        self._open: list[Container] = []
+        self._keys: list[str | None] = []
         self._closed: Container | None = None
-        self._depths: dict[type, int] = {list: 0, JsonObject: 0}
         self._damaged = False
 
     def read(self) -> Reading:
-        going = True
-        while going and self._closed is None:
-            self._at = _blank_end(self._text, self._at)
-            going = self._at < len(self._text) and self._step(self._text[self._at])
-        closed = self._closed is not None
-        damaged = self._damaged
+        is_json = True
+        while is_json and self._closed is None:
+            blank = _BLANK.match(self._text, self._at)
+            self._at = blank.end() if blank else self._at
+            is_json = self._at < len(self._text) and self._step(self._text[self._at])
+        closed, damaged = self._closed is not None, self._damaged
         while self._open:  # cut off: what is whole inside is kept, what is open is marked
             self._mark()
             self._pop()
@@ -287,61 +252,73 @@ class _Reader:
             self._close(list if character == "]" else JsonObject)
         elif character in ",，;":
             self._at += 1
-            if self._open[-1].key is not None:
-                self._open[-1].add(None)
-        elif self._open[-1].awaits_key:
+            if self._keys[-1] is not None:
+                self._add(None)
+        elif self._awaits_key():
             return self._key()
-        elif isinstance(self._open[-1].container, list) and _opens_key(self._text, self._at):
+        elif isinstance(self._open[-1], list) and _OPENS_KEY.match(self._text, self._at):
             self._begin(JsonObject())  # the brace before it is missing
             self._mark()
         else:
             self._scalar(character)
         return True
 
+    def _awaits_key(self) -> bool:
+        return isinstance(self._open[-1], JsonObject) and self._keys[-1] is None
+
     def _push(self, character: str) -> bool:
         if len(self._open) >= _DEEPEST:
             brackets = _BRACKETS.match(self._text, self._at)
             self._at = brackets.end() if brackets else self._at
             return False
-        forgotten = self._open and self._open[-1].awaits_key
-        if forgotten:  # either the end of this object is missing, or a key
+        if self._open and self._awaits_key():  # the end of this object is missing, or a key
             self._mark()
-            if len(self._open) > 1 and isinstance(self._open[-2].container, list):
+            if len(self._open) > 1 and isinstance(self._open[-2], list):
                 self._pop()
         self._begin([] if character == "[" else JsonObject())
         self._at += 1
         return True
 
     def _begin(self, container: Container) -> None:
-        self._open.append(_Open(container))
-        self._depths[type(container)] += 1
+        self._open.append(container)
+        self._keys.append(None)
 
     def _close(self, kind: type) -> None:
         self._at += 1
-        if not self._depths[kind]:
+        if not any(type(container) is kind for container in self._open):
             self._mark()
             return
-        while type(self._open[-1].container) is not kind:
+        while type(self._open[-1]) is not kind:
             self._pop()
         self._pop()
 
     def _pop(self) -> None:
-        if self._open[-1].key is not None:  # its value is missing
+        if self._keys[-1] is not None:  # its value is missing
             self._mark()
-        container = self._open.pop().container
-        self._depths[type(container)] -= 1
+        container = self._open.pop()
+        self._keys.pop()
         if self._open:
-            self._open[-1].add(container)
+            self._add(container)
         else:
             self._closed = container
+
+    def _add(self, value: JsonValue) -> None:
+        container, key = self._open[-1], self._keys[-1]
+        if isinstance(container, list):
+            container.append(value)
+        elif key is None:
+            container.complete = False
+        else:
+            container.put(key, value)
+            self._keys[-1] = None
 
     def _key(self) -> bool:
         token = _read_key(self._text, self._at)
         if token is not None:
-            self._open[-1].key = str(token.value)
+            self._keys[-1] = str(token.value)
             self._at = token.end
             return True
-        if len(self._open) == 1 and not self._open[-1].container:
+        if len(self._open) == 1 and not self._open[-1]:
             return False
         # Go on after what cannot be read: the objects that follow may be well.
         self._mark()
@@ -350,22 +327,22 @@ class _Reader:
         return True
 
     def _scalar(self, character: str) -> None:
-        token: Token | None
-        if character in _QUOTES:
-            in_list = isinstance(self._open[-1].container, list)
-            token = _read_string(self._text, self._at, in_list=in_list)
-            if token is None:  # the text ends inside the string
-                self._at = len(self._text)
-                return
-        else:
+        token: Token | None = None
+        if character not in _QUOTES:
             token = _read_bare(self._text, self._at)
+        else:
+            in_list = isinstance(self._open[-1], list)
+            token = _read_string(self._text, self._at, in_list=in_list)
+        if token is None:  # the text ends inside the string
+            self._at = len(self._text)
+            return
         self._at = token.end
-        self._open[-1].add(token.value)
+        self._add(token.value)
         if not token.intact:
             self._mark()
 
     def _mark(self) -> None:
         self._damaged = True
-        container = self._open[-1].container
+        container = self._open[-1]
         if isinstance(container, JsonObject):
             container.complete = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from ragaliq.core.results import Verdict
 from ragaliq.judges.parsing.json_reader import JsonObject, JsonValue, Reading
@@ -16,6 +17,8 @@ from ragaliq.judges.parsing.rows import Group, Row
 from ragaliq.judges.parsing.texts import leading_verdict
 
 __all__ = ["is_attempt", "json_groups"]
+
+K = TypeVar("K", str, list[JsonValue])
 
 
 _VERDICT_KEYS = (
@@ -70,15 +73,17 @@ def _row_of(item: JsonValue) -> Row:
     key = next((key for key in _VERDICT_KEYS if key in fields), None)
     whole = fields.complete and key not in fields.disputed
     numbers = (_number_in(fields.get(key)) for key in _NUMBER_KEYS)
+    chunks = _first(fields, _CHUNK_KEYS, list) or []
+    ids = (_number_in(chunk) for chunk in chunks if not isinstance(chunk, str))
     return Row(
         verdict=_verdict_in(fields[key]) if key and whole else None,
         number=next((number for number in numbers if number is not None), None),
         whole=whole,
-        statement=_text(fields, _STATEMENT_KEYS),
-        reason=_text(fields, _REASON_KEYS),
-        evidence=_text(fields, _EVIDENCE_KEYS),
+        statement=_first(fields, _STATEMENT_KEYS, str) or "",
+        reason=_first(fields, _REASON_KEYS, str) or "",
+        evidence=_first(fields, _EVIDENCE_KEYS, str) or "",
         confidence=_confidence(fields.get("confidence")),
-        chunk_ids=_chunk_ids(fields),
+        chunk_ids=list(dict.fromkeys(id_ for id_ in ids if id_ is not None)),
     )
 
 
@@ -104,15 +109,6 @@ def _number_in(value: JsonValue) -> int | None:
     return None
 
 
-def _is_container(value: JsonValue) -> bool:
-    """Whether a value holds others."""
-    return isinstance(value, (list, dict))
-
-
-def _text(fields: JsonObject, keys: Iterable[str]) -> str:
-    return next((said for key in keys if isinstance(said := fields.get(key), str)), "")
-
-
 def _confidence(value: JsonValue) -> float:
     if isinstance(value, str):
         try:
@@ -127,10 +123,13 @@ def _confidence(value: JsonValue) -> float:
     return float(value) if value < 1 else 1.0
 
 
-def _chunk_ids(fields: JsonObject) -> list[int]:
-    items = next((found for key in _CHUNK_KEYS if isinstance(found := fields.get(key), list)), [])
-    ids = (_number_in(item) for item in items if not isinstance(item, str))
-    return list(dict.fromkeys(number for number in ids if number is not None))
+def _is_container(value: JsonValue) -> bool:
+    return isinstance(value, (list, dict))
+
+
+def _first(fields: JsonObject, keys: Iterable[str], kind: type[K]) -> K | None:
+    """The first of these fields that is of a kind."""
+    return next((found for key in keys if isinstance(found := fields.get(key), kind)), None)
 
 
 _DAMAGED = Row(verdict=None, whole=False)

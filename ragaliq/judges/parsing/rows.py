@@ -125,7 +125,17 @@ def _by_position(group: Group, expected: int) -> list[ClaimVerdict]:
     for position, row in zip(_positions(group, expected), group, strict=True):
         if row.verdict is None:
             continue
-        earlier = found.setdefault(position, _statement(row, row.verdict, position))
+        verdict = ClaimVerdict(
+            index=position,
+            statement=row.statement,
+            verdict=row.verdict,
+            evidence=row.evidence,
+            confidence=row.confidence,
+            supporting_chunk_ids=row.chunk_ids,
+            reason=row.reason,
+            usage=_COUNTED_ELSEWHERE,
+        )
+        earlier = found.setdefault(position, verdict)
         if earlier.verdict != row.verdict:
             disputed.add(position)  # taking either would be a guess
     return [found[position] for position in sorted(found) if position not in disputed]
@@ -144,16 +154,3 @@ def _positions(group: Group, expected: int) -> Sequence[int]:
     if min(numbers) - first >= expected:  # they number something else
         return range(len(group))
     return [number - first for number in numbers]
-
-
-def _statement(row: Row, verdict: Verdict, index: int) -> ClaimVerdict:
-    return ClaimVerdict(
-        index=index,
-        statement=row.statement,
-        verdict=verdict,
-        evidence=row.evidence,
-        confidence=row.confidence,
-        supporting_chunk_ids=row.chunk_ids,
-        reason=row.reason,
-        usage=_COUNTED_ELSEWHERE,
-    )
