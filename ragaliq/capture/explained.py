@@ -60,7 +60,5 @@ class Explanations:
         found = self._latest.get(run_id)
         if found is None or isinstance(found, str):
             return None if found is None else Explanation(run_id, found)
-        contexts = tuple(passage.text for passage in found.context)
-        return Explanation(
-            run_id, "submitted", found.sources, found.query, contexts, found.response
-        )
+        texts = tuple(passage.text for passage in found.context)  # which completes the sources
+        return Explanation(run_id, "submitted", found.sources, found.query, texts, found.response)

@@ -10,7 +10,7 @@ import math
 import os
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakSet
@@ -50,6 +50,10 @@ class FollowedRun(Protocol):
 R = TypeVar("R", bound=FollowedRun)
 
 
+class _PastSteps(set[Hashable]):
+    """Steps that are over, or were ignored."""
+
+
 class RunRegistry(Generic[R]):
     """The runs in progress of one handler.
 
@@ -73,7 +77,7 @@ class RunRegistry(Generic[R]):
         max_runs: int = 10_000,
         max_age: float = 600.0,
         max_bytes: int = 256 * 1024 * 1024,
-        sweep_later: Callable[[float, RunRegistry[R]], bool] | None = None,
+        sweep_later: Callable[[float, RunRegistry[R]], bool] = lambda *_: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_runs = max_runs
@@ -85,6 +89,17 @@ class RunRegistry(Generic[R]):
         self.restart()
         _REGISTRIES.add(self)
 
+    def restart(self) -> None:
+        """Forget everything, in a forked child: what was running runs in the parent."""
+        # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
+        # which may run on this thread while it holds the lock.
+        self._lock = threading.RLock()
+        self._open: OrderedDict[Hashable, R] = OrderedDict()
+        self.runs: dict[Hashable, R] = {}
+        self._past, self._before = _PastSteps(), _PastSteps()
+        self._next_sweep = self._clock() + self._sweep_every
+        self._is_watched = False
+
     def __len__(self) -> int:
         return len(self._open)
 
@@ -95,7 +110,9 @@ class RunRegistry(Generic[R]):
             is_due = run.started >= self._next_sweep or len(self._open) > self._max_runs
             given_up = self._overdue(run.started) if is_due else ()
         if not self._is_watched:  # after the run is in: a sweep in between would have missed it
-            self._watch(self._max_age)
+            # Runs that never end are given up when another one starts; in a process that has
+            # become idle, by the worker.
+            self._is_watched = self._sweep_later(self._max_age, self)
         for reason, old in given_up:
             old.discard(reason)
 
@@ -117,18 +134,23 @@ class RunRegistry(Generic[R]):
             forget = self.runs.pop
             for step in steps:
                 forget(step, None)
-            self._past.add(steps)
+            self.ignore(*steps)
             return True
 
-    def ignore(self, step: Hashable) -> None:
-        """Take nothing below this step for a run."""
+    def ignore(self, *steps: Hashable) -> None:
+        """Take nothing below these steps for a run."""
         with self._lock:
-            self._past.add((step,))
+            self._past.update(steps)
+            if len(self._past) >= _PAST_STEPS:
+                self._past, self._before = _PastSteps(), self._past
 
     def is_ignored(self, step: Hashable | None) -> bool:
-        """Whether a step is below nothing that is followed: its run is over, or it was ignored."""
+        """Whether a step is below nothing that is followed: its run is over, or it was ignored.
+
+        The latest 16,384 steps are remembered at least, and about twice as many at most.
+        """
         with self._lock:
-            return step in self._past
+            return step in self._past or step in self._before
 
     def open_runs(self) -> list[R]:
         """The runs in progress, the oldest first."""
@@ -137,10 +159,9 @@ class RunRegistry(Generic[R]):
 
     def give_up(self, reason: str) -> None:
         """End every run: no more events will come."""
-        with self._lock:
-            given_up = [run for run in list(self._open.values()) if self.close(run)]
-        for run in given_up:
-            run.discard(reason)
+        for run in self.open_runs():
+            if self.close(run):
+                run.discard(reason)
 
     def sweep(self) -> None:
         """Give up what is overdue, and come back when more will be; called by a timer."""
@@ -152,25 +173,8 @@ class RunRegistry(Generic[R]):
         for reason, run in given_up:
             run.discard(reason)
         if oldest is not None:
-            left = self._max_age - (self._clock() - oldest.started)
-            self._watch(max(left, _SOONEST_SECONDS))
-
-    def restart(self) -> None:
-        """Forget everything, in a forked child: what was running runs in the parent."""
-        # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
-        # which may run on this thread while it holds the lock.
-        self._lock = threading.RLock()
-        self._open: OrderedDict[Hashable, R] = OrderedDict()
-        self.runs: dict[Hashable, R] = {}
-        self._past = _PastSteps()
-        self._next_sweep = self._clock() + self._sweep_every
-        self._is_watched = False
-
-    def _watch(self, delay: float) -> None:
-        # Runs that never end are given up when another one starts; in a process that has become
-        # idle, by the worker.
-        if self._sweep_later is not None:
-            self._is_watched = self._sweep_later(delay, self)
+            left = max(self._max_age - (self._clock() - oldest.started), _SOONEST_SECONDS)
+            self._is_watched = self._sweep_later(left, self)
 
     def _overdue(self, now: float) -> list[tuple[str, R]]:
         given_up = []
@@ -191,48 +195,6 @@ class RunRegistry(Generic[R]):
             if self.close(oldest):
                 given_up.append((reason, oldest))
         return given_up
-
-
-class _PastSteps:
-    """A bounded memory of steps that are over or ignored; under its owner's lock.
-
-    It remembers the latest `_PAST_STEPS` of them at least and about twice as many at most. Every
-    run inside a traced function asks, so asking must not take longer the more there is. Most
-    processes never ask: until the first question steps are only kept in line, which costs a request
-    less than putting each of them into a set.
-    """
-
-    def __init__(self) -> None:
-        self._unread: deque[Collection[Hashable]] | None = deque()
-        self._unread_steps = 0
-        self._latest: set[Hashable] = set()
-        self._before: set[Hashable] = set()
-
-    def __len__(self) -> int:
-        return self._unread_steps + len(self._latest) + len(self._before)
-
-    def __contains__(self, step: Hashable) -> bool:
-        if self._unread is not None:
-            # First: the garbage collector may end a run meanwhile, and it must not be added in
-            # vain.
-            unread, self._unread, self._unread_steps = self._unread, None, 0
-            self._latest.update(*unread)
-        return step in self._latest or step in self._before
-
-    def add(self, steps: Collection[Hashable]) -> None:
-        """Remember steps; `steps` is kept and must not change."""
-        unread = self._unread
-        if unread is not None:
-            unread.append(steps)
-            self._unread_steps += len(steps)
-            while self._unread_steps > _PAST_STEPS and (
-                self._unread_steps - len(unread[0]) >= _PAST_STEPS
-            ):
-                self._unread_steps -= len(unread.popleft())
-            return
-        self._latest.update(steps)
-        if len(self._latest) >= _PAST_STEPS:
-            self._latest, self._before = set(), self._latest
 
 
 _REGISTRIES: WeakSet[RunRegistry[Any]] = WeakSet()

@@ -12,14 +12,18 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ragaliq.capture.shown import Call, Candidate, shown, words
-from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, QUESTION_KEYS, Message, distinct
+from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, QUESTION_KEYS, Message
 from ragaliq.core.draft import FoundContext, Passage
 
 __all__ = ["RunLog"]
 
 Step = Hashable
+Passages = Sequence[Passage]
+ByKey = Mapping[Any, Passages]
+
 # Strings under these keys are no context, whatever stands in the prompt.
 _NO_CONTEXT = frozenset((*QUESTION_KEYS, *ANSWER_KEYS, "chat_history", "history", "messages"))
+_SEARCHES = frozenset({"retrieved", "retrieving", "reranked", "told", "answering", "named"})
 
 
 class RunLog:
@@ -33,18 +37,25 @@ class RunLog:
 
     Attributes:
         parents: Every step so far, in the order they began, with the step it is in.
-        size: Characters of the texts it holds, those that several events share counted once.
         keeps_turns: Whether the state may hold documents of earlier turns (a checkpointed thread).
     """
 
-    __slots__ = ("_events", "_kept", "keeps_turns", "parents", "size")
+    __slots__ = (
+        "_events",
+        "_said",
+        "_weighed",
+        "_weighed_events",
+        "keeps_turns",
+        "parents",
+    )
 
     def __init__(self, root: Step) -> None:
         self.parents: dict[Step, Step | None] = {root: None}
-        self.size = 0
         self.keeps_turns = False
         self._events: list[tuple[Any, ...]] = []
-        self._kept: set[int] = set()  # texts by identity: states go through every step
+        self._said: set[int] = set()
+        self._weighed: dict[int, int] = {}
+        self._weighed_events = 0
 
     # What happened
 
@@ -52,19 +63,17 @@ class RunLog:
         """A step began."""
         self.parents[step] = parent
 
-    def given(self, step: Step, by_key: Mapping[Any, Sequence[Passage]]) -> None:
+    def given(self, step: Step, by_key: ByKey) -> None:
         """A step was given documents, as lists under keys; those elsewhere go by the key None."""
         if by_key:
             self._events.append(("given", step, by_key))
-            for passages in by_key.values():
-                self._weigh(passages)
 
     def returned(
         self,
         step: Step,
-        passages: Sequence[Passage] | None = None,
+        passages: Passages | None = None,
         *,
-        by_key: Mapping[Any, Sequence[Passage]] | None = None,
+        by_key: ByKey | None = None,
         follows: bool = False,
     ) -> None:
         """A plain step ended: a function retriever, a reranker, a fusion or a graph's node.
@@ -78,74 +87,52 @@ class RunLog:
         """
         if passages is not None or by_key:
             self._events.append(("returned", step, passages, by_key, follows))
-            self._weigh(passages or ())
-            for each in (by_key or {}).values():
-                self._weigh(each)
 
     def said(self, step: Step, text: str, key: Any = "") -> None:
         """A step was given, or returned, a text under a key; by itself, the key is empty."""
-        if id(text) not in self._kept:
-            self._kept.add(id(text))
-            self.size += len(text)
+        # States go through every step: the same text counts once. What is kept keeps its identity.
+        if id(text) not in self._said:
+            self._said.add(id(text))
             self._events.append(("said", step, text, key))
 
     def retrieving(self, step: Step) -> None:
         """A retriever began; models below it write queries, not answers."""
         self._events.append(("retrieving", step))
 
-    def retrieved(self, step: Step, passages: Sequence[Passage]) -> None:
+    def retrieved(self, step: Step, passages: Passages) -> None:
         """A retriever ended: its documents replace those of the retrievers inside it."""
         self._events.append(("retrieved", step, passages))
-        self._weigh(passages)
 
-    def reranked(
-        self, step: Step, passages: Sequence[Passage], given: Sequence[Passage] = ()
-    ) -> None:
+    def reranked(self, step: Step, passages: Passages, given: Passages = ()) -> None:
         """A reranker ended: what it let through replaces what it chose from."""
         self._events.append(("reranked", step, passages, given))
-        self._weigh(passages)
 
-    def told(self, step: Step, passages: Sequence[Passage]) -> None:
+    def told(self, step: Step, passages: Passages) -> None:
         """A tool ended; its texts count unless it fetched documents: those count then."""
         if passages:
             self._events.append(("told", step, passages))
-            self._weigh(passages)
 
     def failed(self, step: Step) -> None:
         """A step failed: a retry or a fallback answers without what was fetched inside it."""
         self._events.append(("failed", step))
 
-    def answering(self, step: Step, passages: Sequence[Passage]) -> None:
+    def answering(self, step: Step, passages: Passages) -> None:
         """A step began whose work it is to answer from exactly these passages."""
         self._events.append(("answering", step, passages))
-        self._weigh(passages)
 
     def asked(self, step: Step, messages: Sequence[Message]) -> None:
         """A model was called with these messages; a completion's prompt is one of the user's."""
         self._events.append(("asked", step, messages))
-        for message in messages:
-            for text in message.texts:
-                if id(text) not in self._kept:
-                    self._kept.add(id(text))
-                    self.size += len(text)
 
     def replied(self, step: Step, text: str, also: Sequence[str] = ()) -> None:
-        """A model replied.
-
-        Args:
-            step: The call.
-            text: Its text; may be empty.
-            also: The texts in the arguments of tools that it called.
-        """
+        """A model replied: its text, maybe empty, and the texts in the calls of tools it made."""
         self._events.append(("replied", step, text, also))
-        self.size += len(text)
 
-    def named(self, passages: Sequence[Passage]) -> None:
+    def named(self, passages: Passages) -> None:
         """The run's own output names these as its sources; empty where it says there were none."""
         self._events.append(("named", None, passages))
-        self._weigh(passages)
 
-    def turn(self, passages: Sequence[Passage]) -> None:
+    def turn(self, passages: Passages) -> None:
         """The run's output is a conversation, in which tools said this in this turn."""
         if passages:
             self._events.append(("turn", None, passages))
@@ -155,17 +142,27 @@ class RunLog:
         for below, parent in list(other.parents.items()):
             self.parents[below] = step if parent is None else parent
         self._events += other._events
-        self._kept |= other._kept
-        self.size += other.size
-
-    def _weigh(self, passages: Iterable[Passage]) -> None:
-        # By identity: what is kept is a reference, and what is kept keeps its identity.
-        for passage in passages:
-            if id(passage.text) not in self._kept:
-                self._kept.add(id(passage.text))
-                self.size += len(passage.text)
+        self._said |= other._said
 
     # What it amounts to
+
+    @property
+    def size(self) -> int:
+        """Characters of the texts it holds, those that several events share counted once."""
+        weighed = self._weighed
+        events = self._events[self._weighed_events :]
+        self._weighed_events += len(events)
+        for kind, _, *parts in events:
+            for part in parts[: 2 if kind == "returned" else 1]:
+                if kind == "asked":
+                    for message in part:
+                        weighed.update({id(text): len(text) for text in message.texts})
+                elif isinstance(part, str):
+                    weighed[id(part)] = len(part)
+                else:
+                    for passages in part.values() if isinstance(part, dict) else (part or (),):
+                        weighed.update({id(each.text): len(each.text) for each in passages})
+        return sum(weighed.values())
 
     @property
     def has_retrieved(self) -> bool:
@@ -175,28 +172,30 @@ class RunLog:
     def find(self, question: str, answer: str) -> FoundContext:
         """The context of an answer, each text once, in rank order."""
         events = list(self._events)
-        seen = shown(_calls(events, self.parents), _candidates(events), question, answer)
+        seen = shown(*_calls_and_candidates(events, self.parents), question, answer)
         if seen is not None and seen.passages:
             return seen
         # A step that is there to answer from documents shows them to its model, in whatever form.
         given = [p for kind, _, *rest in events if kind == "answering" for p in rest[0]]
         if given:
-            return FoundContext(distinct(given), "given")
-        if seen is not None:
-            return seen._replace(missing=self._why(events, seen.missing))
-        return self._by_steps(events, answer)
-
-    @staticmethod
-    def _why(events: Sequence[tuple[Any, ...]], missing: str) -> str:
-        """Why there is no context: `nothing_found` where retrievers were asked in vain."""
+            return FoundContext(_distinct(given), "given")
+        source, passages = ("prompt", ()) if seen else self._by_steps(events, words(answer))
+        if passages:
+            return FoundContext(_distinct(passages), source)
+        missing = seen.missing if seen else "nothing_retrieved"
         found = [event[2] for event in events if event[0] in {"retrieved", "told"}]
-        return "nothing_found" if found and not any(found) else missing
+        if source == "output" or (found and not any(found)):
+            missing = "nothing_found"
+        return FoundContext((), source, missing)
 
-    def _by_steps(self, events: Sequence[tuple[Any, ...]], answer: str) -> FoundContext:
-        sources = Sources(self.parents)
-        named: Sequence[Passage] | None = None
-        turn: Sequence[Passage] = ()
-        variable: list[Passage] = []
+    def _by_steps(self, events: Sequence[tuple[Any, ...]], answer: str) -> tuple[str, Passages]:
+        """Where the context comes from by the run's steps, and what it is."""
+        fetched = _Fetched(self.parents)
+        named: Passages | None = None
+        turn: Passages = ()
+        variable: Passages = ()
+        given: dict[Step, Passages] = {}
+        answering: Step | None = None
         for kind, step, *rest in events:
             if kind == "named":
                 named = rest[0]
@@ -205,177 +204,136 @@ class RunLog:
             elif kind == "said":
                 if rest[1] in CONTEXT_KEYS:
                     variable = [Passage(rest[0])]
-            elif kind == "returned":
-                sources.returned(step, rest[0], rest[1], follows=rest[2])
-            elif kind in _STEPS:
-                getattr(sources, kind)(step, *rest)
+                if answering is None and words(rest[0]) == answer:
+                    answering = step
+            else:
+                if kind == "given":
+                    given[step] = [each for passages in rest[0].values() for each in passages]
+                fetched.take(kind, step, *rest)
         # The state of a conversation also holds the documents of earlier turns.
-        if named is not None and (sources or not self.keeps_turns):
-            return _found(named, "output")
-        given = self._given_to_answer(events, answer)
-        if given and sources and self.keeps_turns:
-            of_this_turn = {passage.text for passage in sources}
-            given = [passage for passage in given if passage.text in of_this_turn]
-        found = next(
-            (
-                (passages, source)
-                for passages, source in (
-                    (given, "given"),
-                    (list(sources), sources.kinds),
-                    (turn, "messages"),
-                    (variable, "prompt_variable"),
-                )
-                if passages
-            ),
-            ((), ""),
+        if named is not None and (fetched.held or not self.keeps_turns):
+            return "output", named
+        # The documents among the inputs of the step that gave the answer, or of one around it.
+        around = _around(answering, self.parents)
+        handed = next((given[step] for step in around if given.get(step)), ())
+        if fetched.held and self.keeps_turns:
+            of_this_turn = {passage.text for passage in fetched.passages()}
+            handed = [passage for passage in handed if passage.text in of_this_turn]
+        found = (
+            ("given", handed),
+            (fetched.kinds(), fetched.passages()),
+            ("messages", turn),
+            ("prompt_variable", variable),
         )
-        return _found(*found, missing=self._why(events, "nothing_retrieved"))
-
-    def _given_to_answer(self, events: Sequence[tuple[Any, ...]], answer: str) -> list[Passage]:
-        """The documents among the inputs of the step that gave the answer, or of one around it."""
-        sought = words(answer)
-        given: dict[Step, list[Passage]] = {}
-        first: Step | None = None
-        for kind, step, *rest in events:
-            if kind == "given":
-                given[step] = [passage for passages in rest[0].values() for passage in passages]
-            elif kind == "said" and first is None and words(rest[0]) == sought:
-                first = step
-        while first is not None:
-            if given.get(first):
-                return given[first]
-            first = self.parents.get(first)
-        return []
+        return next(((source, passages) for source, passages in found if passages), ("", ()))
 
 
-_SEARCHES = frozenset({"retrieved", "retrieving", "reranked", "told", "answering", "named"})
-_STEPS = frozenset({"given", "retrieved", "reranked", "told", "failed"})
-
-
-def _found(
-    passages: Sequence[Passage], source: str, missing: str = "nothing_found"
-) -> FoundContext:
-    passages = distinct(passages)
-    return FoundContext(passages, source, "" if passages else missing)
-
-
-def _calls(events: Sequence[tuple[Any, ...]], parents: Mapping[Step, Step | None]) -> list[Call]:
+def _calls_and_candidates(
+    events: Sequence[tuple[Any, ...]], parents: Mapping[Step, Step | None]
+) -> tuple[list[Call], list[Candidate]]:
     retrievers = {event[1] for event in events if event[0] == "retrieving"}
     calls: dict[Step, Call] = {}
+    found: list[Candidate] = []
     for at, (kind, step, *rest) in enumerate(events):
         if kind == "asked":
-            is_aside = bool(retrievers) and any(s in retrievers for s in _around(step, parents))
-            calls[step] = Call(rest[0], None, began=at, is_aside=is_aside, step=step)
-        elif kind == "replied" and step in calls:
-            calls[step] = calls[step]._replace(reply=rest[0], also=rest[1], ended=at)
-    return list(calls.values())
-
-
-def _candidates(events: Sequence[tuple[Any, ...]]) -> list[Candidate]:
-    found: list[Candidate] = []
-    for at, (kind, _, *rest) in enumerate(events):
-        if kind == "said":
+            is_aside = any(each in retrievers for each in _around(step, parents))
+            calls[step] = Call(rest[0], None, began=at, is_aside=is_aside)
+        elif kind == "replied":
+            if step in calls:
+                calls[step] = calls[step]._replace(reply=rest[0], also=rest[1], ended=at)
+        elif kind == "said":
             if rest[1] not in _NO_CONTEXT:
                 is_usual = rest[1] in CONTEXT_KEYS
                 found.append(Candidate(Passage(rest[0]), "text" if is_usual else "loose", at))
         elif kind == "told":
-            said = "tool" if len(rest[0]) == 1 else "block"
-            found += [
-                Candidate(p, said if p.id is None and p.metadata is None else "document", at)
-                for p in rest[0]
-            ]
-        elif kind in {"given", "returned", "retrieved", "reranked", "answering", "named"}:
+            for each in rest[0]:
+                is_text = each.id is None and each.metadata is None
+                said = "tool" if len(rest[0]) == 1 else "block"
+                found.append(Candidate(each, said if is_text else "document", at))
+        elif kind != "turn":
             for part in rest:  # a list of documents, lists by key, or whether the step follows
                 for passages in part.values() if isinstance(part, Mapping) else [part]:
                     if isinstance(passages, Sequence):
                         found += [Candidate(passage, "document", at) for passage in passages]
-    return found
+    return list(calls.values()), found
 
 
 def _around(step: Step | None, parents: Mapping[Step, Step | None]) -> Iterator[Step]:
+    """A step and all that it is in."""
     while step is not None:
         yield step
         step = parents.get(step)
 
 
-class Sources:
+def _distinct(passages: Passages) -> list[Passage]:
+    first: dict[str, Passage] = {}
+    for passage in passages:
+        first.setdefault(passage.text, passage)
+    return list(first.values())
+
+
+def _known_as(passages: Passages) -> list[tuple[str, str | None]]:
+    """What tells documents from others; not the score, which a reranker changes."""
+    return [passage[:2] for passage in passages]
+
+
+class _Fetched:
     """What each step of a run fetched and no later step has replaced: the rules by steps.
 
     Args:
         parents: The run's steps, each with the step it is in, in the order they began.
+
+    Attributes:
+        held: The passages by the step that fetched them, with what kind of step that is.
     """
 
     def __init__(self, parents: Mapping[Step, Step | None]) -> None:
         self._parents = parents
-        self._held: dict[Step, tuple[str, Sequence[Passage]]] = {}
-        self._given: dict[Step, Mapping[Any, Sequence[Passage]]] = {}
+        self.held: dict[Step, tuple[str, Passages]] = {}
+        self._given: dict[Step, ByKey] = {}
         # A trace may have very many: by the steps around them, and by what they hold.
         self._within: defaultdict[Step, set[Step]] = defaultdict(set)
-        self._holders: defaultdict[_Known | None, set[Step]] = defaultdict(set)
+        self._holders: defaultdict[Any, set[Step]] = defaultdict(set)
 
-    def __bool__(self) -> bool:
-        return bool(self._held)
-
-    def __iter__(self) -> Iterator[Passage]:
+    def passages(self) -> list[Passage]:
         """What is held, in the order in which the steps that fetched it began."""
-        held = list(self._held)
-        for step in held if len(held) == 1 else list(self._parents):
-            yield from self._held.get(step, ("", ()))[1]
+        steps = [step for step in list(self._parents) if step in self.held]
+        return [passage for step in steps for passage in self.held[step][1]]
 
-    @property
     def kinds(self) -> str:
         """What fetched it: `retriever`, `tool`, `step`."""
-        return ", ".join(sorted({kind for kind, passages in self._held.values() if passages}))
+        return ", ".join(sorted({kind for kind, passages in self.held.values() if passages}))
 
-    def given(self, step: Step, by_key: Mapping[Any, Sequence[Passage]]) -> None:
-        """A step began: remember the documents among its inputs."""
-        self._given[step] = by_key
+    def take(self, kind: str, step: Step, *rest: Any) -> None:
+        """Take an event, in order."""
+        if kind == "given":
+            self._given[step] = rest[0]
+        elif kind == "retrieved":
+            self._drop(self._within.get(step, ()))
+            self._put(step, "retriever", rest[0])
+        elif kind == "reranked":
+            self._drop(self._offered(set(_known_as(rest[1]))))
+            self._put(step, "retriever", rest[0])
+        elif kind == "told":
+            # Unless the step fetched documents: those count then.
+            if rest[0] and not self._within.get(step):
+                self._put(step, "tool", rest[0])
+        elif kind == "failed":
+            self._given.pop(step, None)
+            self._drop(self._within.get(step, ()))
+        elif kind == "returned":
+            given = self._given.pop(step, {})
+            passages, by_key, follows = rest
+            if by_key is not None:
+                self._returned_state(step, by_key, given)
+            elif passages or any(given.values()):
+                # Given documents, as a reranker is, it replaces those of the steps before it too.
+                is_later = follows and any(given.values())
+                inside = self._parents.get(step) if is_later else step
+                self._drop(self._within.get(inside, ()))
+                self._put(step, "step", passages)
 
-    def returned(
-        self,
-        step: Step,
-        passages: Sequence[Passage] | None,
-        by_key: Mapping[Any, Sequence[Passage]] | None,
-        *,
-        follows: bool,
-    ) -> None:
-        """A plain step ended.
-
-        A list of documents replaces those fetched inside the step; if the step was given documents,
-        as a reranker is, also those fetched by the steps before it in the same sequence.
-        """
-        given = self._given.pop(step, None) or {}
-        was_given = any(given.values())
-        if by_key is not None:
-            self._returned_state(step, by_key, given)
-        elif passages or (passages is not None and was_given):
-            after = was_given and follows
-            self._replace(step, "step", passages, inside=self._parents.get(step) if after else step)
-
-    def retrieved(self, step: Step, passages: Sequence[Passage]) -> None:
-        """A retriever ended: its documents replace those of the retrievers inside it."""
-        self._replace(step, "retriever", passages, inside=step)
-
-    def reranked(self, step: Step, passages: Sequence[Passage], given: Sequence[Passage]) -> None:
-        """A reranker ended: what it let through replaces what it chose from."""
-        self._drop(self._offered_in(set(_known_as(given))))
-        self._put(step, "retriever", passages)
-
-    def told(self, step: Step, passages: Sequence[Passage]) -> None:
-        """A step gave passages on, which count unless it fetched documents: those count then."""
-        self._hold(step, "tool", passages)
-
-    def failed(self, step: Step) -> None:
-        """A step failed: a retry or a fallback answers without what was fetched inside it."""
-        self._given.pop(step, None)
-        self._drop(self._within.get(step, ()))
-
-    def _returned_state(
-        self,
-        step: Step,
-        by_key: Mapping[Any, Sequence[Passage]],
-        given: Mapping[Any, Sequence[Passage]],
-    ) -> None:
+    def _returned_state(self, step: Step, by_key: ByKey, given: ByKey) -> None:
         fetched: list[Passage] = []
         for key, now in by_key.items():
             before = given.get(key)
@@ -385,46 +343,28 @@ class Sources:
             fetched += [passage for passage in now if passage[:2] not in offered]
             if now != before and offered.issuperset(_known_as(now)):
                 # No new documents under the same key: a grader or a reranker chose among them.
-                self._drop(self._offered_in(offered))
+                self._drop(self._offered(offered))
                 self._put(step, "step", now)
-        self._hold(step, "step", fetched)
+        if fetched and not self._within.get(step):
+            self._put(step, "step", fetched)
 
-    def _hold(self, step: Step, kind: str, passages: Sequence[Passage]) -> None:
-        if passages and not self._within.get(step):
-            self._put(step, kind, passages)
-
-    def _replace(
-        self, step: Step, kind: str, passages: Sequence[Passage], *, inside: Step | None
-    ) -> None:
-        self._drop(self._within.get(inside, ()))
-        self._put(step, kind, passages)
-
-    def _put(self, step: Step, kind: str, passages: Sequence[Passage]) -> None:
+    def _put(self, step: Step, kind: str, passages: Passages) -> None:
         self._drop([step])
-        self._held[step] = (kind, passages)
+        self.held[step] = kind, passages
         for around in _around(step, self._parents):
             self._within[around].add(step)
         for known in _known_as(passages) or (None,):
             self._holders[known].add(step)
 
-    def _offered_in(self, offered: set[_Known]) -> list[Step]:
-        """The sources all of whose documents are among these; so are those that found none."""
-        some = set().union(*(self._holders.get(known, ()) for known in (None, *offered)))
-        return [each for each in some if offered.issuperset(_known_as(self._held[each][1]))]
+    def _offered(self, offered: set[Any]) -> list[Step]:
+        """The steps all of whose documents are among these; so are those that found none."""
+        some = set().union(*(self._holders.get(each, ()) for each in (None, *offered)))
+        return [step for step in some if offered.issuperset(_known_as(self.held[step][1]))]
 
-    def _drop(self, sources: Iterable[Step]) -> None:
-        for source in list(sources):
-            if source in self._held:
-                for known in _known_as(self._held.pop(source)[1]) or (None,):
-                    self._holders[known].discard(source)
-                for around in _around(source, self._parents):
-                    self._within[around].discard(source)
-
-
-_Known = tuple[str, str | None]
-"""What tells a document from others: its text and its id."""
-
-
-def _known_as(passages: Iterable[Passage]) -> list[_Known]:
-    # Without the score, which a reranker changes on the same documents.
-    return [passage[:2] for passage in passages]
+    def _drop(self, steps: Iterable[Step]) -> None:
+        for step in list(steps):
+            if step in self.held:
+                for known in _known_as(self.held.pop(step)[1]) or (None,):
+                    self._holders[known].discard(step)
+                for around in _around(step, self._parents):
+                    self._within[around].discard(step)

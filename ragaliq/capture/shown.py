@@ -19,10 +19,12 @@ What counts:
 
 from __future__ import annotations
 
+import functools
 import html
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ragaliq.capture.texts import Message
@@ -54,7 +56,6 @@ class Call(NamedTuple):
         began: When it began, and
         ended: when it ended, as places in the run's order of events.
         is_aside: Whether it works for a retriever; its reply is no answer to anybody.
-        step: Its id.
     """
 
     messages: Sequence[Message]
@@ -63,7 +64,6 @@ class Call(NamedTuple):
     began: int = 0
     ended: int = 0
     is_aside: bool = False
-    step: object = None
 
 
 class Candidate(NamedTuple):
@@ -105,34 +105,58 @@ def shown(
     Returns:
         None where that cannot be told: no call gave the answer, or its prompt is not to be seen.
     """
-    return _Finding(calls, candidates, question, answer).context()
+    finding = _Finding(calls, candidates, question, answer)
+    if not any(prompt.text.strip() for prompt in finding.prompts):
+        return None
+    finding.take_whole()
+    finding.take_parts()
+    finding.take_tool_messages()
+    finding.take_texts("text")
+    if not finding.found:
+        finding.take_texts("loose")
+    if not finding.found:
+        finding.take_rewritten()
+    if finding.found:
+        # What begins at one place: the longer before what it holds.
+        in_order = sorted(finding.found.items(), key=lambda each: (each[1][0], -len(each[0])))
+        return FoundContext([passage for _, (_, passage) in in_order], "prompt")
+    if any(prompt.tools for prompt in finding.prompts):
+        return FoundContext((), "prompt", "only_replies")
+    had_any = any(c.kind != "loose" and c.passage.text.strip() for c in candidates)
+    return FoundContext((), "prompt", "not_in_prompt" if had_any else "nothing_retrieved")
 
 
-class _Place(NamedTuple):
-    call: int
-    at: int
+_Place = tuple[int, int]
+"""When a call began, and where in its prompt a text stands."""
 
 
 class _Prompt:
-    """What one call was shown, as words."""
+    """What one call was shown, as words.
+
+    Attributes:
+        call: The call.
+        text: All that may be evidence.
+        tools: What tools said in this turn: as words, and as they said it.
+        said: What the assistant said in this turn.
+        asked: What the user said.
+    """
 
     def __init__(self, call: Call, norm: Callable[[str], str]) -> None:
         self.call = call
-        last = max((i for i, m in enumerate(call.messages) if m.role == "user"), default=-1)
-        self.asked = [norm(m.text) for m in call.messages if m.role == "user"]
         self.tools: list[tuple[str, str]] = []
         self.said: list[str] = []
+        self.asked = [norm(m.text) for m in call.messages if m.role == "user"]
+        last = max((i for i, m in enumerate(call.messages) if m.role == "user"), default=-1)
         pieces: list[str] = []
         for position, message in enumerate(call.messages):
             texts = [norm(text) for text in message.texts]
-            if message.role == "assistant":
-                if position > last:
-                    self.said += (*texts, norm(message.text))
-            elif message.role != "tool":
+            if message.role not in {"assistant", "tool"}:
                 pieces += texts
-            elif position > last:
+            elif position > last and message.role == "tool":
                 self.tools += zip(texts, message.texts, strict=True)
                 pieces += texts
+            elif position > last:
+                self.said += (*texts, norm(message.text))
         self.text = f" {' '.join(pieces)} "
 
 
@@ -167,189 +191,213 @@ def _runs(split: Sequence[str], size: int = _RUN) -> Iterator[str]:
 
 
 class _Finding:
+    """One search for a context.
+
+    Attributes:
+        prompts: The prompts that count, the earliest first.
+        found: The passages found so far by their words, each with where it stands.
+    """
+
     def __init__(
         self, calls: Sequence[Call], candidates: Sequence[Candidate], question: str, answer: str
     ) -> None:
-        self._known: dict[str, str] = {}
-        self._calls = [call for call in calls if call.reply is not None and not call.is_aside]
+        self._norm = norm = functools.cache(words)
         self._candidates = candidates
-        self._began = 0
-        # Each reply, and when a model first gave it.
+        self._question, self._answer = norm(question), norm(_CITED.sub(" ", answer))
+        self._replies = [
+            (norm(call.reply), call)
+            for call in calls
+            if call.reply is not None and not call.is_aside
+        ]
+        # When a model first gave each reply.
         self._ended: dict[str, int] = {}
-        for call in self._calls:
-            reply = self._norm(call.reply or "")
+        for reply, call in self._replies:
             if reply:
                 self._ended[reply] = min(call.ended, self._ended.get(reply, call.ended))
-        self._replies = _Standing(self._ended)
-        self._question = self._norm(question)
-        self._answer = self._norm(_CITED.sub(" ", answer))
-
-    def _norm(self, text: str) -> str:
-        known = self._known.get(text)
-        if known is None:
-            known = self._known[text] = words(text)
-        return known
-
-    def context(self) -> FoundContext | None:
-        prompts = self._prompts()
-        self._began = max((prompt.call.began for prompt in prompts), default=0)
-        if not any(prompt.text.strip() for prompt in prompts):
-            return None
-        found: dict[str, tuple[_Place, Passage]] = {}
-        self._whole(prompts, found)
-        self._in_part(prompts, found)
-        self._tool_messages(prompts, found)
-        self._texts(prompts, found, "text")
-        if not found:
-            self._texts(prompts, found, "loose")
-        if not found:
-            self._rewritten(prompts, found)
-        if found:
-            # What begins at one place: the longer before what it holds.
-            in_order = sorted(found.items(), key=lambda each: (each[1][0], -len(each[0])))
-            return FoundContext([passage for _, (_, passage) in in_order], "prompt")
-        return FoundContext((), "prompt", self._missing(prompts))
-
-    def _missing(self, prompts: Sequence[_Prompt]) -> str:
-        if any(prompt.tools for prompt in prompts):
-            return "only_replies"
-        strong = [c for c in self._candidates if c.kind != "loose" and c.passage.text.strip()]
-        return "not_in_prompt" if strong else "nothing_retrieved"
-
-    # Which calls
-
-    def _prompts(self) -> list[_Prompt]:
-        """The prompts that count, the earliest first."""
-        todo = self._answering()
+        self._standing_replies = _Standing(self._ended)
+        self.found: dict[str, tuple[_Place, Passage]] = {}
         used: dict[int, _Prompt] = {}
+        todo = self._answering() if self._answer else []
         while todo:
             call = todo.pop()
             if id(call) not in used:
-                used[id(call)] = prompt = _Prompt(call, self._norm)
-                todo += [each for each in self._calls if self._feeds(each, prompt)]
-        return sorted(used.values(), key=lambda prompt: prompt.call.began)
-
-    def _feeds(self, call: Call, prompt: _Prompt) -> bool:
-        """Whether the reply of an earlier call stands in a prompt."""
-        reply = self._norm(call.reply or "")
-        if not reply or call is prompt.call or call.ended > prompt.call.began:
-            return False
-        if any(reply == text for text, _ in prompt.tools):
-            return True
-        if len(reply) < _TELLING or reply == self._question:
-            return False
-        return f" {reply} " in prompt.text or reply in prompt.said
+                used[id(call)] = prompt = _Prompt(call, norm)
+                todo += self._leading_to(prompt)
+        self.prompts = sorted(used.values(), key=lambda prompt: prompt.call.began)
 
     def _answering(self) -> list[Call]:
         """The calls whose replies are the answer, or make it up."""
         answer = self._answer
-        if not answer:
-            return []
-        replies = [(self._said(call), call) for call in self._calls]
-        for fits in (
-            lambda text: text == answer,
-            # A field of a structured reply, or a reply with more around it.
-            lambda text: f" {answer} " in f" {text} ",
-        ):
-            fitting = [call for texts, call in replies if any(map(fits, texts))]
-            if fitting:
-                return fitting[-1:]
-        parts = self._parts(replies)
-        if parts:
-            return parts
-        shares = [(_share(answer, " ".join(texts)), call.ended, call) for texts, call in replies]
-        best = max(shares, key=lambda each: each[:2], default=None)
-        return [best[2]] if best is not None and best[0] >= _ANSWERED else []
+        texts = [
+            ([self._norm(_CITED.sub(" ", text)) for text in (call.reply or "", *call.also)], call)
+            for _, call in self._replies
+        ]
+        same = [call for said, call in texts if answer in said]
+        # A field of a structured reply, or a reply with more around it.
+        same = same or [call for said, call in texts if any(map(_stands_in(answer), said))]
+        if same:
+            return same[-1:]
+        # Several replies that stand in the answer; of equal ones as many as stand there.
+        telling = max(1, min(_TELLING, len(answer) // 2))
+        parts: defaultdict[str, list[Call]] = defaultdict(list)
+        for (reply, *_), call in texts:
+            if len(reply) >= telling and f" {reply} " in f" {answer} ":
+                parts[reply].append(call)
+        whole = [text for text in parts if not any(map(_stands_in(text), parts.keys() - {text}))]
+        if whole:
+            return [call for text in whole for call in parts[text][-answer.count(text) :]]
+        # A reply that was touched up.
+        grams = _grams(answer)
+        best, best_share = None, _ANSWERED
+        for said, call in sorted(texts, key=lambda each: each[1].ended):
+            share = len(grams & _grams(" ".join(said))) / len(grams) if grams else 0.0
+            if share >= best_share:
+                best, best_share = call, share
+        return [best] if best is not None else []
 
-    def _parts(self, replies: Sequence[tuple[list[str], Call]]) -> list[Call]:
-        """Several replies that stand in the answer; of equal ones as many as stand there."""
-        answer, telling = f" {self._answer} ", min(_TELLING, len(self._answer) // 2)
-        parts: dict[str, list[Call]] = {}
-        for texts, call in replies:
-            text = texts[0]
-            if len(text) >= telling and text and f" {text} " in answer:
-                parts.setdefault(text, []).append(call)
+    def _leading_to(self, prompt: _Prompt) -> list[Call]:
+        """The earlier calls whose replies stand in a prompt."""
+        tools = {text for text, _ in prompt.tools}
         return [
             call
-            for text, calls in parts.items()
-            if not any(text != other and f" {text} " in f" {other} " for other in parts)
-            for call in calls[-_count(text, self._answer) :]
+            for reply, call in self._replies
+            if reply
+            and call is not prompt.call
+            and call.ended <= prompt.call.began
+            and (
+                reply in tools
+                or (
+                    len(reply) >= _TELLING
+                    and reply != self._question
+                    and (f" {reply} " in prompt.text or reply in prompt.said)
+                )
+            )
         ]
-
-    def _said(self, call: Call) -> list[str]:
-        return [self._norm(_CITED.sub(" ", text)) for text in (call.reply or "", *call.also)]
 
     def _repeats_reply(self, text: str, before: int, share: float = 0.5) -> bool:
         """Whether a text is little more than what models had said before it turned up."""
         if self._ended.get(text, before) < before:
             return True
         left = text
-        said = [r for r in self._replies.inside(text) if len(r) >= _TELLING]
+        said = [r for r in self._standing_replies.inside(text) if len(r) >= _TELLING]
         for reply in sorted(said, key=self._ended.__getitem__):
             if self._ended[reply] < before:
                 left = left.replace(reply, "")
         return len(left.strip()) <= (1 - share) * len(text)
 
-    # Which passages
-
     def _of_kind(self, *kinds: str) -> Iterator[tuple[str, Candidate]]:
         """The candidates that may be evidence, each text once, in its fullest form."""
-        fullest: dict[str, Candidate] = {}
+        fullest: dict[str, tuple[tuple[bool, ...], Candidate]] = {}
         for candidate in self._candidates:
-            if candidate.kind not in kinds:
+            passage, kind = candidate.passage, candidate.kind
+            text = kind in kinds and (self._norm(passage.text) or passage.text.strip())
+            if not text:
                 continue
-            text = self._norm(candidate.passage.text) or candidate.passage.text.strip()
+            has = (
+                kind == "document",
+                passage.id is not None,
+                passage.score is not None,
+                bool(passage.metadata),
+            )
             before = fullest.get(text)
-            if text and (before is None or _fullness(candidate) >= _fullness(before)):
-                fullest[text] = candidate._replace(at=candidate.at if before is None else before.at)
-        for text, candidate in fullest.items():
+            if before is None:
+                fullest[text] = has, candidate
+            elif has >= before[0]:
+                fullest[text] = has, candidate._replace(at=before[1].at)
+        # What stands in a prompt was there before it.
+        began = max((prompt.call.began for prompt in self.prompts), default=0)
+        for text, (_, candidate) in fullest.items():
             # A found document may well hold a query that a model wrote.
             share = 0.8 if candidate.kind == "document" else 0.5
-            # What stands in a prompt was there before it.
-            if not self._repeats_reply(text, min(candidate.at, self._began), share):
+            if not self._repeats_reply(text, min(candidate.at, began), share):
                 yield text, candidate
-
-    def _whole(self, prompts: Sequence[_Prompt], found: dict[str, tuple[_Place, Passage]]) -> None:
-        placed = [
-            (text, candidate, place)
-            for text, candidate in self._of_kind("document", "tool", "block")
-            if (place := _place_of(text, prompts)) is not None
-        ]
-        standing = _Standing(text for text, _, _ in placed)
-        for text, candidate, place in placed:
-            if candidate.kind != "document" and (
-                self._is_the_answer(candidate) or not found.keys().isdisjoint(standing.inside(text))
-            ):
-                continue
-            found[text] = (place, candidate.passage)
-        for text in _contained(found, prompts):
-            del found[text]
-
-    def _in_part(
-        self, prompts: Sequence[_Prompt], found: dict[str, tuple[_Place, Passage]]
-    ) -> None:
-        whole = set(found)
-        for text, candidate in self._of_kind("document"):
-            if text in whole:
-                continue
-            part = _part_of(candidate.passage.text, prompts, whole)
-            if part is None:
-                continue
-            place, cut = part
-            known = self._norm(cut)
-            if known not in found and not any(f" {known} " in f" {other} " for other in whole):
-                found[known] = (place, candidate.passage._replace(text=cut))
 
     def _is_the_answer(self, candidate: Candidate) -> bool:
         """Whether a tool gave the answer itself, as another agent does: that supports nothing."""
         return candidate.kind == "tool" and self._norm(candidate.passage.text) == self._answer
 
-    def _tool_messages(
-        self, prompts: Sequence[_Prompt], found: dict[str, tuple[_Place, Passage]]
-    ) -> None:
+    def _place_of(self, text: str) -> _Place | None:
+        """Where a text stands in the prompts, first."""
+        # Texts that write no spaces between words have no boundaries to look for.
+        sought = f" {text} " if text.isascii() or len(text) < 8 else text
+        for prompt in self.prompts:
+            at = prompt.text.find(sought)
+            if at >= 0:
+                return prompt.call.began, at
+        return None
+
+    # What is taken, in this order
+
+    def take_whole(self) -> None:
+        """Documents, and what tools said, that stand in the prompts from end to end."""
+        found = self.found
+        placed = [
+            (text, candidate, place)
+            for text, candidate in self._of_kind("document", "tool", "block")
+            if (place := self._place_of(text)) is not None
+        ]
+        standing = _Standing(text for text, _, _ in placed)
+        for text, candidate, place in placed:
+            is_more = found.keys().isdisjoint(standing.inside(text))
+            if candidate.kind == "document" or (is_more and not self._is_the_answer(candidate)):
+                found[text] = place, candidate.passage
+        # Passages that are shown only as a part of longer ones, as the children of a parent are.
+        standing, holders = _Standing(found), defaultdict[str, list[str]](list)
+        for other in found:
+            for text in standing.inside(other):
+                holders[text].append(other)
+        for text, around in holders.items():
+            times, *of_holders = (
+                # Neighbours share the space between them, so all are counted without it.
+                sum(prompt.text.count(each) for prompt in self.prompts)
+                for each in (text, *around)
+            )
+            within = (n * other.count(text) for n, other in zip(of_holders, around, strict=True))
+            if times <= sum(within):
+                del found[text]
+
+    def take_parts(self) -> None:
+        """Of other documents the sentences, or the beginning, that stand in the prompts.
+
+        What a whole passage there says as well, as where pieces overlap, is no part of another.
+        """
+        whole = frozenset(self.found)
+        for text, candidate in self._of_kind("document"):
+            original = candidate.passage.text
+            if text in whole:
+                continue
+            kept: list[tuple[_Place, str]] = []
+            sentences = [part for part in _SENTENCE_END.split(original) if part and part.strip()]
+            for sentence in sentences if len(sentences) > 1 else ():
+                sought = words(sentence)
+                place = self._place_of(sought) if len(sought) >= _TELLING else None
+                if place is not None and not any(map(_stands_in(sought), whole)):
+                    kept.append((place, sentence.strip()))
+            beginning = self._beginning(original)
+            if beginning is not None and len(beginning[1]) >= sum(len(each) for _, each in kept):
+                kept = [beginning]
+            if kept:
+                cut = " ".join(each for _, each in kept)
+                known = self._norm(cut)
+                if known not in self.found and not any(map(_stands_in(known), whole)):
+                    passage = candidate.passage._replace(text=cut)
+                    self.found[known] = min(place for place, _ in kept), passage
+
+    def _beginning(self, original: str) -> tuple[_Place, str] | None:
+        """The longest beginning of a passage that stands in a prompt, down to whole words."""
+        ends = [match.end() for match in _WORDS.finditer(original)]
+        # If a beginning stands there, every shorter one does.
+        count = bisect_left(ends, 1, key=lambda end: self._place_of(words(original[:end])) is None)
+        cut = original[: ends[count - 1]] if count else ""
+        place = self._place_of(words(cut)) if len(words(cut)) >= _CUT_TELLING else None
+        return None if place is None else (place, cut)
+
+    def take_tool_messages(self) -> None:
+        """This turn's messages of tools in which nothing was found yet."""
+        found = self.found
         gave_answer = any(map(self._is_the_answer, self._candidates))
-        standing = _Standing({*found, *(text for p in prompts for text, _ in p.tools)})
-        for prompt in prompts:
+        standing = _Standing({*found, *(text for p in self.prompts for text, _ in p.tools)})
+        for prompt in self.prompts:
             for text, original in prompt.tools:
                 if (
                     text
@@ -358,145 +406,49 @@ class _Finding:
                     and found.keys().isdisjoint(standing.inside(text))
                     and not self._repeats_reply(text, prompt.call.began)
                 ):
-                    place = _place_of(text, [prompt])
-                    found[text] = (place or _Place(prompt.call.began, 0), Passage(original))
+                    at = max(0, prompt.text.find(f" {text} "))
+                    found[text] = (prompt.call.began, at), Passage(original)
 
-    def _texts(
-        self, prompts: Sequence[_Prompt], found: dict[str, tuple[_Place, Passage]], kind: str
-    ) -> None:
+    def take_texts(self, kind: str) -> None:
         """Strings without a document to them, say of a search that plain code made."""
-        asked = {text for prompt in prompts for text in prompt.asked}
+        asked = {text for prompt in self.prompts for text in prompt.asked}
         taken: dict[str, tuple[_Place, Passage]] = {}
         for text, candidate in self._of_kind(kind):
-            is_question = text in {self._question, self._answer} or text in asked
-            if is_question or _holds(text, found) or _held(text, found):
-                continue
-            if kind == "loose" and (
+            is_too_little = kind == "loose" and (
                 len(text) <= _CUT_TELLING or (self._question and self._question in text)
+            )
+            if (
+                is_too_little
+                or text in {self._question, self._answer}
+                or text in asked
+                or any(f" {known} " in f" {text} " for known in self.found)
+                or any(map(_stands_in(text), self.found))
             ):
                 continue
-            place = _place_of(text, prompts)
+            place = self._place_of(text)
             if place is not None:
-                taken[text] = (place, candidate.passage)
-        found.update(
-            {
-                text: placed
-                for text, placed in taken.items()
-                if not any(text != other and f" {text} " in f" {other} " for other in taken)
-            }
-        )
+                taken[text] = place, candidate.passage
+        for text, placed in taken.items():
+            if not any(map(_stands_in(text), taken.keys() - {text})):
+                self.found[text] = placed
 
-    def _rewritten(
-        self, prompts: Sequence[_Prompt], found: dict[str, tuple[_Place, Passage]]
-    ) -> None:
+    def take_rewritten(self) -> None:
         """Documents that were written out otherwise: a table's rows, fields with their names."""
-        grams = [(prompt, _grams(prompt.text)) for prompt in prompts]
+        grams = [(prompt, _grams(prompt.text)) for prompt in self.prompts]
         for text, candidate in self._of_kind("document"):
             own = _grams(text)
             for prompt, held in grams:
                 if len(own) >= 5 and len(own & held) >= _REWRITTEN * len(own):
-                    found[text] = (_Place(prompt.call.began, len(prompt.text)), candidate.passage)
+                    self.found[text] = (prompt.call.began, len(prompt.text)), candidate.passage
                     break
 
 
-def _fullness(candidate: Candidate) -> tuple[bool, bool, bool, bool]:
-    passage = candidate.passage
-    return (
-        candidate.kind == "document",
-        passage.id is not None,
-        passage.score is not None,
-        bool(passage.metadata),
-    )
-
-
-def _holds(text: str, found: Collection[str]) -> bool:
-    """Whether a found passage stands in a text."""
-    return any(f" {known} " in f" {text} " for known in found)
-
-
-def _held(text: str, found: Collection[str]) -> bool:
-    """Whether a text stands in a found passage."""
-    return any(f" {text} " in f" {known} " for known in found)
-
-
-def _place_of(text: str, prompts: Iterable[_Prompt]) -> _Place | None:
-    """Where a text stands in the prompts, first."""
-    # Texts that write no spaces between words have no boundaries to look for.
-    sought = f" {text} " if text.isascii() or len(text) < 8 else text
-    for prompt in prompts:
-        at = prompt.text.find(sought)
-        if at >= 0:
-            return _Place(prompt.call.began, at)
-    return None
-
-
-def _contained(found: Collection[str], prompts: Sequence[_Prompt]) -> list[str]:
-    """Passages that are shown only as a part of longer ones, as the children of a parent are."""
-    inner = []
-    standing, holders = _Standing(found), defaultdict[str, list[str]](list)
-    for other in found:
-        for text in standing.inside(other):
-            holders[text].append(other)
-    for text in found:
-        around = holders[text]
-        if around:
-            times = sum(_count(text, prompt.text) for prompt in prompts)
-            within = sum(
-                _count(text, f" {other} ") * sum(_count(other, prompt.text) for prompt in prompts)
-                for other in around
-            )
-            if times <= within:
-                inner.append(text)
-    return inner
-
-
-def _count(text: str, within: str) -> int:
-    # Neighbours share the space between them, so both are counted without it.
-    return within.count(text)
-
-
-def _part_of(
-    original: str, prompts: Sequence[_Prompt], whole: Collection[str]
-) -> tuple[_Place, str] | None:
-    """The part of a passage that stands in the prompts: its sentences, or its beginning.
-
-    What a whole passage there says as well, as where pieces overlap, is no part of this one.
-    """
-    sentences = [part for part in _SENTENCE_END.split(original) if part and part.strip()]
-    kept: list[tuple[_Place, str]] = []
-    for sentence in sentences if len(sentences) > 1 else ():
-        text = words(sentence)
-        place = _place_of(text, prompts) if len(text) >= _TELLING else None
-        if place is not None and not _held(text, whole):
-            kept.append((place, sentence.strip()))
-    beginning = _beginning(original, prompts)
-    if beginning is not None and len(beginning[1]) >= sum(len(text) for _, text in kept):
-        return beginning
-    return (min(place for place, _ in kept), " ".join(text for _, text in kept)) if kept else None
-
-
-def _beginning(original: str, prompts: Sequence[_Prompt]) -> tuple[_Place, str] | None:
-    """The longest beginning of a passage that stands in a prompt, down to whole words."""
-    ends = [match.end() for match in _WORDS.finditer(original)]
-    low, high = 0, len(ends)
-    best: tuple[_Place, str] | None = None
-    while low < high:  # if a beginning stands there, every shorter one does
-        middle = (low + high + 1) // 2
-        cut = original[: ends[middle - 1]]
-        place = _place_of(words(cut), prompts)
-        if place is None:
-            high = middle - 1
-        else:
-            low, best = middle, (place, cut)
-    return best if best is not None and len(words(best[1])) >= _CUT_TELLING else None
+def _stands_in(text: str) -> Callable[[str], bool]:
+    """A test whether a text stands, word by word, in another."""
+    padded = f" {text} "
+    return lambda within: padded in f" {within} "
 
 
 def _grams(text: str) -> set[tuple[str, ...]]:
     held = text.split()
     return {tuple(held[i : i + 3]) for i in range(len(held) - 2)}
-
-
-def _share(text: str, within: str) -> float:
-    """The share of a text's runs of three words that another has."""
-    own = _grams(text)
-    return len(own & _grams(within)) / len(own) if own else 0.0

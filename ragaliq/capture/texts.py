@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -200,24 +200,35 @@ class Reader:
 
     def question(self, value: Any, where: str = "input") -> Found | None:
         """The user's question of this turn in what an application was called with, or None."""
-        if isinstance(value, str):
-            return Found(value.strip(), where) if value.strip() else None
-        message = self.message(value)
-        if message is not None:
-            return Found(message.text, where) if message.text.strip() else None
+        message = None if isinstance(value, str) else self.message(value)
+        if isinstance(value, str) or message is not None:
+            text = value.strip() if message is None else message.text
+            return Found(text, where) if text.strip() else None
         fields = self.fields(value)
         if fields is None:
-            text = self._last_question(self.messages(value))
-            return None if text is None else Found(text, where)
+            return self._asked(value, where)
         for key in QUESTION_KEYS:
             found = self.question(fields[key], f"{where}.{key}") if key in fields else None
             if found:
                 return found
-        messages = self.messages(fields)
-        if messages:
-            text = self._last_question(messages)
-            return None if text is None else Found(text, f"{where}.messages")
-        return self._lone_text(fields, where)
+        if self.messages(fields):
+            return self._asked(fields, f"{where}.messages")
+        # The only text that can be a question: a lone one, or the only one of several words.
+        texts = {
+            key: held.strip()
+            for key, held in fields.items()
+            if isinstance(held, str)
+            and held.strip()
+            and key not in CONTEXT_KEYS
+            and key not in ANSWER_KEYS
+        }
+        if len(texts) > 1:
+            texts = {key: text for key, text in texts.items() if key not in _NO_QUESTIONS}
+        if len(texts) > 1:
+            texts = {key: text for key, text in texts.items() if len(text.split()) > 1}
+        for key, text in texts.items() if len(texts) == 1 else ():
+            return Found(text, f"{where}.{key}")
+        return None
 
     def echoed_question(self, value: Any, where: str = "output") -> Found | None:
         """The question as the application returned it, under a key that says so.
@@ -231,32 +242,15 @@ class Reader:
             held = fields.get(key)
             if isinstance(held, str) and held.strip():
                 return Found(held.strip(), f"{where}.{key}")
-        text = self._last_question(self.messages(fields))
-        return None if text is None else Found(text, f"{where}.messages")
+        return self._asked(fields, f"{where}.messages")
 
-    def _last_question(self, messages: Sequence[Any] | None) -> str | None:
-        for each in reversed(messages or ()):
+    def _asked(self, conversation: Any, where: str) -> Found | None:
+        """The user's last message."""
+        for each in reversed(self.messages(conversation) or ()):
             message = self.message(each)
             if message is not None and message.role == "user":
-                return message.text or None
+                return Found(message.text, where) if message.text else None
         return None
-
-    @staticmethod
-    def _lone_text(fields: Mapping[Any, Any], where: str) -> Found | None:
-        """The only text that can be a question: a lone one, or the only one of several words."""
-        texts = [
-            (key, value.strip())
-            for key, value in fields.items()
-            if isinstance(value, str)
-            and value.strip()
-            and key not in CONTEXT_KEYS
-            and key not in ANSWER_KEYS
-        ]
-        if len(texts) > 1:
-            texts = [(key, text) for key, text in texts if key not in _NO_QUESTIONS]
-        if len(texts) > 1:
-            texts = [(key, text) for key, text in texts if len(text.split()) > 1]
-        return Found(texts[0][1], f"{where}.{texts[0][0]}") if len(texts) == 1 else None
 
     # Answers
 
@@ -266,31 +260,30 @@ class Reader:
             return Found(value, where) if value.strip() else None
         message = self.message(value)
         if message is not None:
-            is_said = message.role in {"assistant", "system"}
-            return Found(message.text, where) if is_said and message.text else None
-        fields = self.fields(value)
-        if fields is None:
-            return self._last_answer(self.messages(value), where)
-        structured = fields.get("structured_response")
-        if structured is not None:
-            return self.answer_text(structured, f"{where}.structured_response")
+            is_said = message.role in {"assistant", "system"} and message.text
+            return Found(message.text, where) if is_said else None
+        fields = self.fields(value) or {}
+        if fields.get("structured_response") is not None:
+            return self.answer_text(fields["structured_response"], f"{where}.structured_response")
         for key in ANSWER_KEYS:
             found = self.answer_text(fields[key], f"{where}.{key}") if key in fields else None
             if found:
                 return found
-        if messages := self.messages(fields):
-            return self._last_answer(messages, f"{where}.messages")
+        messages = self.messages(fields or value)
+        if messages:
+            # The assistant's final message of this turn; there is none while it calls tools.
+            last = self.message(messages[-1])
+            if last is None or last.role != "assistant" or last.is_call or not last.text:
+                return None
+            return Found(last.text, f"{where}.messages" if fields else where)
         # A state holds much; an object of the application's own is what it answered with.
-        return None if isinstance(value, Mapping) else self.answer_text(value, where)
+        return self.answer_text(value, where) if fields and not isinstance(value, Mapping) else None
 
     def answer_text(self, value: Any, where: str = "output") -> Found | None:  # noqa: PLR0911 - as above
         """A value that is an answer as text: what a person reads of it, else all of it as JSON."""
-        is_plain = isinstance(value, str) or self.message(value) is not None
-        if value is None or is_plain:
+        if value is None or isinstance(value, str) or self.message(value) is not None:
             return None if value is None else self.answer(value, where)
         fields = self.fields(value)
-        if fields is None and not isinstance(value, list):
-            return None
         if fields is not None:
             for key in (*ANSWER_KEYS, "content"):
                 held = fields.get(key)
@@ -300,19 +293,18 @@ class Reader:
             texts = [(k, v) for k, v in fields.items() if isinstance(v, str) and len(v.split()) > 2]
             if len(texts) == 1:
                 return Found(texts[0][1], f"{where}.{texts[0][0]}")
-        elif self.messages(value):
-            return self.answer(value, where)
-        elif self.passages(value):
+        elif not isinstance(value, list) or not value:
             return None
-        text = _json(value.model_dump() if isinstance(value, BaseModel) else fields or value)
-        return Found(text, where) if fields or value else None
-
-    def _last_answer(self, messages: Sequence[Any] | None, where: str) -> Found | None:
-        """The assistant's final message of this turn; None while it still calls tools."""
-        last = self.message(messages[-1]) if messages else None
-        if last is None or last.role != "assistant" or last.is_call or not last.text:
+        elif self.messages(value) or self.passages(value):
+            return self.answer(value, where) if self.messages(value) else None
+        if fields == {}:
             return None
-        return Found(last.text, where)
+        plain = value.model_dump() if isinstance(value, BaseModel) else fields or value
+        try:
+            text = json.dumps(plain, ensure_ascii=False, default=str)
+        except (TypeError, ValueError):  # keys that are no texts, or an object that holds itself
+            text = str(plain)
+        return Found(text, where)
 
     # Conversations
 
@@ -324,29 +316,25 @@ class Reader:
             return None
         return value if self.message(value[0]) is not None else None
 
-    def this_turn(self, messages: Sequence[Any]) -> list[Message]:
+    def this_turn(self, conversation: Any) -> list[Message]:
         """What came after the user's last message: a state may hold every turn so far."""
         turn: list[Message] = []
-        for each in reversed(messages):
+        for each in reversed(self.messages(conversation) or ()):
             message = self.message(each)
-            if message is None:
-                continue
-            if message.role == "user":
+            if message is not None and message.role == "user":
                 break
-            turn.append(message)
+            if message is not None:
+                turn.append(message)
         return turn[::-1]
 
     def turn(self, value: Any) -> list[Passage]:
         """What tools said in this turn of a conversation, as far as a model answered after it."""
-        passages: list[Passage] = []
-        unread: list[Passage] = []
-        for message in self.this_turn(self.messages(value) or ()):
-            if message.role == "tool":
-                unread += self.told(message)
-            elif message.role == "assistant":
-                passages += unread
-                unread = []
-        return passages
+        turn = self.this_turn(value)
+        while turn and turn[-1].role != "assistant":
+            turn.pop()
+        return [
+            passage for message in turn if message.role == "tool" for passage in self.told(message)
+        ]
 
     # Passages
 
@@ -362,94 +350,75 @@ class Reader:
             return [Passage(value)] if value.strip() else []
         return self.passages(value)
 
-    def passages(self, value: Any) -> list[Passage]:
+    def passages(self, value: Any, depth: int = _DEPTH) -> list[Passage]:
         """Every document inside a value: in lists, mappings, pairs with a score, tool messages."""
-        return list(self._inside(value, _DEPTH))
+        if value is None or isinstance(value, str | int | float):
+            return []
+        passage = self._document(value)
+        if passage is not None or depth == 0:
+            return [] if passage is None else [passage]
+        inner: Iterable[Any]
+        if isinstance(value, list | tuple | set | frozenset):
+            inner = value
+            if self.messages(value):
+                inner = [message.artifact for message in self.this_turn(value)]
+        elif (message := self.message(value)) is not None:
+            inner = [message.artifact]
+        else:
+            inner = (self.fields(value) or {}).values()
+        return [passage for each in inner for passage in self.passages(each, depth - 1)]
 
     def by_key(self, value: Any) -> dict[Any, list[Passage]]:
         """The lists of documents right under a mapping's keys; an empty list is one too."""
-        found = {}
-        for key, held in (self.fields(value) or {}).items():
-            if isinstance(held, list | tuple) and not isinstance(held, str):
-                passages = self.document_list(held)
-                if passages is not None:
-                    found[key] = passages
-        return found
+        lists = {key: self.document_list(held) for key, held in (self.fields(value) or {}).items()}
+        return {key: passages for key, passages in lists.items() if passages is not None}
 
     def document_list(self, value: Any) -> list[Passage] | None:
         """A list of documents, or of pairs of a document and a score; None if it is another."""
-        if not isinstance(value, list | tuple):
-            return None
-        found = [self._document(item) for item in value]
-        passages = [passage for passage in found if passage is not None]
-        return passages if len(passages) == len(found) else None
+        passages: list[Passage] = []
+        for item in value if isinstance(value, list | tuple) else (None,):
+            # The shorter way for most: it is gone for each document of each step.
+            passage = self._document(item) if isinstance(item, tuple) else self.passage(item)
+            if passage is None:
+                return None
+            passages.append(passage)
+        return passages
 
     def context(self, value: Any) -> list[Passage] | None:
         """What an application names as its context; empty where it says there was none."""
-        fields = self.fields(value)
-        if fields is None:
-            return None
+        fields = self.fields(value) or {}
         lists = [self.listed(fields[key]) for key in CONTEXT_KEYS if key in fields]
         found = [passages for passages in lists if passages is not None]
         return next(filter(None, found), found[0] if found else None)
 
     def listed(self, value: Any) -> list[Passage] | None:
         """A list of documents, texts or dictionaries with a text; None if it is another."""
-        if not isinstance(value, list | tuple):
-            return None
-        found = [self._any_passage(item) for item in value]
-        passages = [passage for passage in found if passage is not None]
-        return passages if len(passages) == len(found) else None
+        passages: list[Passage] = []
+        for item in value if isinstance(value, list | tuple) else (None,):
+            passage = Passage(item) if isinstance(item, str) else self._document(item)
+            for key in _TEXT_KEYS if passage is None and isinstance(item, Mapping) else ():
+                if passage is None and isinstance(item.get(key), str):
+                    passage = self._passage_in(item, key)
+            if passage is None:
+                return None
+            passages.append(passage)
+        return passages
 
     def context_texts(self, value: Any) -> list[str]:
         """The texts under a mapping's context keys."""
-        fields = self.fields(value)
-        held = [fields[key] for key in CONTEXT_KEYS if key in fields] if fields else []
+        fields = self.fields(value) or {}
+        held = [fields[key] for key in CONTEXT_KEYS if key in fields]
         return [text for text in held if isinstance(text, str) and text.strip()]
 
-    def _inside(self, value: Any, depth: int) -> Iterator[Passage]:
-        if value is None or isinstance(value, str | int | float):
-            return
-        passage = self._document(value)
-        if passage is not None:
-            yield passage
-        elif depth == 0:
-            return
-        elif isinstance(value, list | tuple | set | frozenset):
-            messages = self.messages(value)
-            if messages:
-                for each in self.this_turn(messages):
-                    yield from self._inside(each.artifact, depth - 1)
-                return
-            for item in value:
-                yield from self._inside(item, depth - 1)
-        elif (message := self.message(value)) is not None:
-            yield from self._inside(message.artifact, depth - 1)
-        else:
-            for item in (self.fields(value) or {}).values():
-                yield from self._inside(item, depth - 1)
-
     def _document(self, value: Any) -> Passage | None:
-        if isinstance(value, tuple) and len(value) == 2:
-            passage = self.passage(value[0])
-            if passage is None:
-                return None
-            try:
-                return passage._replace(score=float(value[1]))
-            except (TypeError, ValueError, OverflowError):
-                return None
-        return self.passage(value)
-
-    def _any_passage(self, value: Any) -> Passage | None:
-        if isinstance(value, str):
-            return Passage(value)
-        passage = self._document(value)
-        if passage is not None or not isinstance(value, Mapping):
-            return passage
-        for key in _TEXT_KEYS:
-            if isinstance(value.get(key), str):
-                return self._passage_in(value, key)
-        return None
+        """A document, or a pair of one and its score."""
+        if not isinstance(value, tuple) or len(value) != 2:
+            return self.passage(value)
+        passage = self.passage(value[0])
+        try:
+            return None if passage is None else passage._replace(score=float(value[1]))
+        except (TypeError, ValueError, OverflowError):
+            return None
 
     @staticmethod
     def _passage_in(value: Mapping[Any, Any], key: str) -> Passage:
@@ -462,18 +431,3 @@ class Reader:
             score_in(value) if score is None else score,
             dict(metadata) if metadata else None,
         )
-
-
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except (TypeError, ValueError):  # keys that are no texts, or an object that holds itself
-        return str(value)
-
-
-def distinct(passages: Iterable[Passage]) -> list[Passage]:
-    """Every text once, in order."""
-    first: dict[str, Passage] = {}
-    for passage in passages:
-        first.setdefault(passage.text, passage)
-    return list(first.values())

@@ -8,7 +8,6 @@ from langchain_core.tools import tool
 from rag_parts import ANSWER, QUESTION, REFUNDS, FixedRetriever, calling, model, rag_chain
 
 from langchain_ragaliq import RagaliqCallbackHandler, attach, detach
-from langchain_ragaliq.following import Claims
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 
@@ -71,14 +70,3 @@ def test_an_id_that_is_used_again_is_another_run(watch, another, invoke):
         invoke(rag_chain(FixedRetriever()), QUESTION, config)
     assert watch.triples == [EXPECTED] * 2
     assert watch.stats.started == 2
-
-
-def test_what_is_remembered_of_runs_that_never_end_is_bounded():
-    claims, one, two = Claims(), object(), object()
-    for run in range(30_000):
-        assert claims.take(run, one)
-        assert not claims.take(run, two)
-        assert claims.take(run, one)
-    assert len(claims) == 10_000
-    claims.release(29_999)
-    assert claims.take(29_999, two)

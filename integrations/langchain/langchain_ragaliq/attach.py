@@ -15,7 +15,7 @@ __all__ = ["attach", "detach"]
 class _AttachedHandler(RagaliqCallbackHandler):
     """What LangChain is given for good: its hooks cannot be removed, so this one is switched.
 
-    While attached it shares the tracker of the attached handler, so that the same handler given to
+    While attached it shares the runs of the attached handler, so that the same handler given to
     a chain as well counts each run once.
     """
 
@@ -23,12 +23,14 @@ class _AttachedHandler(RagaliqCallbackHandler):
         self.switch(None)
 
     def switch(self, handler: RagaliqCallbackHandler | None) -> None:
-        before, self._tracker = self._tracker, handler._tracker if handler is not None else None
+        before = self.__dict__.pop("_tracker", None)
+        if handler is not None:
+            self._tracker = handler._tracker
         self.ignore_chain = self.ignore_llm = self.ignore_chat_model = handler is None
         self.ignore_retriever = self.ignore_agent = self.ignore_custom_event = handler is None
         # Off, it must not count as inline: other handlers can miss events because of one that is.
         self.run_inline = handler.run_inline if handler is not None else False
-        if before is not None and before is not self._tracker:
+        if before is not None and (handler is None or before is not handler._tracker):
             before.registry.give_up("detached")
 
 

@@ -1,56 +1,209 @@
-"""The callback handler: translates LangChain's events for the tracker and lets nothing escape.
+"""The callback handler: follows LangChain's runs from start to end and lets nothing escape.
 
 It is synchronous and inline (`run_inline = True`): of all ways to receive events that one costs a
 request the least, on synchronous and asynchronous chains alike. It does not derive from
-`BaseTracer`, which keeps every cancelled run for ever.
+`BaseTracer`, which keeps every cancelled run for ever. LangChain delivers the events of one
+invocation from several threads, sometimes twice, sometimes never.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
+from langchain_core.runnables.config import var_child_runnable_config
 
-from langchain_ragaliq.following import RunTracker, run_in_force
-from langchain_ragaliq.overrides import Extract, Overrides
-from langchain_ragaliq.reading import READER, prompt_of
-from ragaliq import ConfigurationError, Monitor
-from ragaliq.capture import Explanation, Message
+from langchain_ragaliq.overrides import Extract, Facts, Overrides
+from langchain_ragaliq.reading import READER
+from langchain_ragaliq.run import Run, is_interrupt, is_stopped
+from ragaliq import ConfigurationError, GuardRejected, Monitor, is_suppressed
+from ragaliq.capture import Explanation, Explanations, Message, RunRegistry
 
 __all__ = ["RagaliqCallbackHandler"]
 
-P = ParamSpec("P")
-H = TypeVar("H", bound="RagaliqCallbackHandler")
+logger = logging.getLogger("ragaliq.langchain")
 
+E = TypeVar("E", bound=Callable[..., None])
+
+# What the classes of LangChain's own evaluators end in; their answers are grades.
+_EVALUATORS = "EvalChain"
+# What `chain.map()` is called: every item is a run of its own.
+_EACH = "RunnableEach"
 _NAMING_EVENTS = {
     "ragaliq.question": "question",
     "ragaliq.contexts": "contexts",
     "ragaliq.answer": "answer",
 }
+# Which of a monitor's handlers each run belongs to: the first that heard of it. A chain may be
+# given a handler with names of keys while the process as a whole is attached with the same monitor;
+# LangChain asks the chain's own handlers first. Two handlers hear of one start right after each
+# other, so that of runs that never end only the latest are remembered.
+_OWNERS: WeakKeyDictionary[Monitor, OrderedDict[int, int]] = WeakKeyDictionary()
+_OWNED_RUNS = 10_000
 
 
-def _contained(
-    event: Callable[Concatenate[H, RunTracker, P], None],
-) -> Callable[Concatenate[H, P], None]:
-    """Give an event handler the tracker, and keep every error of it from the application."""
+def _run_in_force() -> int | None:
+    """The run that one without a parent happens in, if any.
 
-    @functools.wraps(event)
-    def handle(self: H, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        tracker = self._tracker
-        if tracker is None:
+    Callbacks passed on by hand inside a LangGraph node start a run without a parent; the
+    configuration in force still names the run it happens in.
+    """
+    config = var_child_runnable_config.get()
+    parent_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
+    return parent_id.int if parent_id is not None else None
+
+
+class _Tracker:
+    """The runs in progress of one handler, or of the attached one and its copy.
+
+    Attributes:
+        registry: The runs in progress.
+        errors: Events that could not be handled.
+        explained: What became of the latest runs.
+    """
+
+    def __init__(
+        self,
+        monitor: Monitor,
+        *,
+        pipeline: str,
+        overrides: Overrides | None,
+        max_runs: int,
+        max_age: float,
+    ) -> None:
+        self.monitor = monitor
+        self.errors = 0
+        self._pipeline = pipeline
+        self._overrides = overrides
+        self._owners = _OWNERS.setdefault(monitor, OrderedDict())
+        self.explained = Explanations(logger)
+        self.registry: RunRegistry[Run] = RunRegistry(
+            max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later
+        )
+
+    def evaluated(self, run_id: UUID) -> Run | None:
+        """The root that a run belongs to, if it will be evaluated."""
+        root = self.registry.runs.get(run_id.int)
+        return root if root is not None and root.ticket is not None else None
+
+    def child_started(self, run: int, parent: int | None) -> Run | None:
+        """Note a run below a known one and return its root; None where there is none."""
+        registry = self.registry
+        root = registry.runs.get(parent)
+        if root is None or (root.ticket is not None and is_suppressed()):
+            return None
+        root.steps[run] = parent
+        registry.runs[run] = root
+        if root.closed:
+            registry.join(root, run)
+        elif not root.has_child:
+            root.first_child_started()
+        return root
+
+    def root_started(
+        self,
+        run_id: UUID,
+        parent: int | None,
+        inputs: Any,
+        *,
+        name: str | None,
+        metadata: Mapping[str, Any] | None,
+        tags: Sequence[str] | None,
+    ) -> None:
+        """Note a chain that is not below a known one.
+
+        Its parent may still be given: inside a traced function, or with callbacks on a sub-chain,
+        the parent is somebody we never heard of.
+        """
+        run, registry, owners = run_id.int, self.registry, self._owners
+        if run in registry.runs:
+            return  # the same handler was given in two places
+        if name is not None:
+            if name.startswith(_EACH) and isinstance(inputs, list):
+                return  # its items are runs
+            if name.endswith(_EVALUATORS):
+                registry.ignore(run)
+                return
+        if parent is not None and registry.is_ignored(parent):
+            registry.ignore(run)
+            return
+        ticket = None
+        # Each is one step of the interpreter's: threads need no lock.
+        if owners.setdefault(run, id(self)) == id(self):
+            ticket = self.monitor.begin(
+                run_id, pipeline=self._pipeline or name or "", framework="langchain"
+            )
+            if len(owners) > _OWNED_RUNS:
+                owners.popitem(last=False)
+        # Followed before anything is looked at: should that fail, the run still ends.
+        root = Run(run_id, ticket, self._overrides)
+        registry.open(root)
+        if ticket is not None:
+            root.opened(inputs, metadata or {}, tags or ())
+
+    def root_ended(self, root: Run, outputs: Any, inputs: Any, *, is_stream: bool) -> None:
+        """Close a root that ended well and submit it, or say why it cannot be evaluated."""
+        self._owners.pop(root.key, None)  # another run may have the same id
+        ticket = root.ticket
+        if not self.registry.close(root) or ticket is None:
             return
         try:
-            event(self, tracker, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - the application's request must not notice
-            tracker.complain(error)
+            found = root.conclude(outputs, inputs, is_stream=is_stream)
+            target = root.target.at_end()
+        except BaseException as error:
+            # Not only our own: Ctrl-C may come in the middle of the application's `extract`.
+            is_ours = isinstance(error, Exception)
+            ticket.discard("internal_error" if is_ours else "interrupted")
+            raise
+        if isinstance(found, str):
+            ticket.discard(found)
+        elif root.guarded and found.response.strip() in root.guarded:
+            ticket.withdraw()
+            found = "withdrawn"
+        self.explained.note(root.name, found)
+        if not isinstance(found, str):
+            ticket.submit(
+                found, target=target, session_id=root.session_id, response_id=root.response_id
+            )
 
-    return handle
+    def root_failed(self, root: Run, error: BaseException) -> None:
+        """Close a root that ended in an error."""
+        self._owners.pop(root.key, None)
+        if not self.registry.close(root) or root.ticket is None:
+            return
+        if isinstance(error, GuardRejected):
+            root.ticket.withdraw()
+            return
+        reason = "interrupted" if is_interrupt(error) else "errored"
+        reason = "cancelled" if is_stopped(error) else reason
+        self.explained.note(root.name, reason)
+        root.ticket.discard(reason)
+
+
+def _contained(event: E) -> E:
+    """Keep every error of an event handler from the application.
+
+    The ones often called do so themselves: passing keyword arguments on would cost as much as what
+    they do.
+    """
+
+    @functools.wraps(event)
+    def handle(self: RagaliqCallbackHandler, /, *args: Any, **kwargs: Any) -> None:
+        try:
+            event(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            self._complain(error)
+
+    return cast("E", handle)
 
 
 class RagaliqCallbackHandler(BaseCallbackHandler):
@@ -73,14 +226,15 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         max_age: Seconds after which a run that never ended is given up.
         **monitor_options: Arguments of `ragaliq.Monitor`, such as `judge` and `sample_rate`.
 
+    Attributes:
+        monitor: Gets the answers.
+
     Raises:
         TypeError: Both `monitor` and options for one are given.
         ragaliq.ConfigurationError: An option is wrong.
     """
 
     raise_error = False
-    # None while switched off.
-    _tracker: RunTracker | None = None
     # Plain attributes: LangChain looks at one of them for every event.
     ignore_chain: bool = False
     ignore_llm: bool = False
@@ -118,8 +272,9 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         is_said = extract is not None or any(key is not None for key in said.values())
         overrides = Overrides(extract=extract, **said) if is_said else None
         self.run_inline = run_inline
-        self._tracker = RunTracker(
-            monitor if monitor is not None else Monitor(**monitor_options),
+        self.monitor = monitor if monitor is not None else Monitor(**monitor_options)
+        self._tracker = _Tracker(
+            self.monitor,
             pipeline=pipeline,
             overrides=overrides,
             max_runs=max_runs,
@@ -134,21 +289,14 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         return self
 
     @property
-    def monitor(self) -> Monitor:
-        """The monitor that gets the answers."""
-        if self._tracker is None:
-            raise RuntimeError("this handler is detached")
-        return self._tracker.monitor
-
-    @property
     def open_runs(self) -> int:
         """Runs that have started and not ended."""
-        return len(self._tracker.registry) if self._tracker is not None else 0
+        return len(self._tracker.registry)
 
     @property
     def errors(self) -> int:
         """Events that could not be handled."""
-        return self._tracker.errors if self._tracker is not None else 0
+        return self._tracker.errors
 
     def explain(self, run_id: UUID | str) -> Explanation | None:
         """What became of one of the latest runs: its parts, where they came from, or why not.
@@ -159,18 +307,26 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         Returns:
             None for a run that was sampled out, goes on, or ended too long ago.
         """
-        return self._tracker.explained.of(str(run_id)) if self._tracker is not None else None
+        return self._tracker.explained.of(str(run_id))
+
+    def _complain(self, error: Exception) -> None:
+        """Count an error, and log the first; its message may quote the application's text."""
+        tracker = getattr(self, "_tracker", None)
+        if tracker is None:
+            return  # the attached handler was switched off meanwhile
+        tracker.errors += 1
+        if tracker.errors == 1:
+            logger.warning(
+                "an event could not be handled (%s); further errors are counted in `errors`",
+                type(error).__name__,
+            )
 
     @_contained
-    def scored_by_guard(self, tracker: RunTracker, /, run_id: UUID, answer: str) -> None:
+    def scored_by_guard(self, run_id: UUID, answer: str) -> None:
         """A guard inside this run has judged `answer`: the run is not scored again for it."""
-        root = tracker.evaluated_root(run_id)
+        root = self._tracker.evaluated(run_id)
         if root is not None:
             root.guarded = (root.guarded or set()) | {answer.strip()}
-
-    # Most events of a run are steps, chats and retrievers that start and end. These contain their
-    # errors themselves: a decorator that passes keyword arguments on would cost as much as what
-    # they do.
 
     def on_chain_start(
         self,
@@ -186,13 +342,11 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A chain or a step of one began."""
-        tracker = self._tracker
-        if tracker is None:
-            return
         try:
+            tracker = self._tracker
             run = run_id.int
-            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
-            root = tracker.child_started(run, parent) if parent is not None else None
+            parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
+            root = tracker.child_started(run, parent)
             if root is None:
                 if run_type is None or run_type == "chain":
                     tracker.root_started(
@@ -201,35 +355,25 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             elif root.ticket is not None:
                 root.step_started(run, parent, inputs, run_type)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
-            tracker.complain(error)
+            self._complain(error)
 
-    def on_chain_end(
-        self,
-        outputs: Any,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain or a step of one ended."""
-        tracker = self._tracker
-        if tracker is None:
-            return
         try:
+            tracker = self._tracker
             run = run_id.int
             root = tracker.registry.runs.get(run)
             if root is None:
                 return
+            is_stream, inputs = "inputs" in kwargs, kwargs.get("inputs")
             if root.key == run:
-                is_stream = "inputs" in kwargs
-                tracker.root_ended(root, outputs, kwargs.get("inputs"), is_stream=is_stream)
+                tracker.root_ended(root, outputs, inputs, is_stream=is_stream)
             elif root.ticket is not None:
-                if "inputs" in kwargs:
-                    root.took(run, kwargs["inputs"])
-                root.step_ended(run, outputs, tags)
+                if is_stream:
+                    root.took(run, inputs)
+                root.step_ended(run, outputs, kwargs.get("tags"))
         except Exception as error:  # noqa: BLE001 - as above
-            tracker.complain(error)
+            self._complain(error)
 
     def on_chat_model_start(
         self,
@@ -241,19 +385,18 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A chat model was called."""
-        tracker = self._tracker
-        if tracker is None:
-            return
         try:
             run = run_id.int
-            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
-            root = tracker.child_started(run, parent)
+            parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
+            root = self._tracker.child_started(run, parent)
             if root is not None and root.ticket is not None:
                 root.open_models.add(run)
-                root.log.asked(run, prompt_of(messages[0]) if messages else ())
+                prompt = messages[0] if messages else ()
+                root.log.asked(run, list(filter(None, map(READER.message, prompt))))
         except Exception as error:  # noqa: BLE001 - as above
-            tracker.complain(error)
+            self._complain(error)
 
+    @_contained
     def on_llm_start(
         self,
         serialized: dict[str, Any],
@@ -264,37 +407,21 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A completion model was called."""
-        tracker = self._tracker
-        if tracker is None:
-            return
-        try:
-            run = run_id.int
-            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
-            root = tracker.child_started(run, parent)
-            if root is not None and root.ticket is not None:
-                root.open_models.add(run)
-                root.log.asked(run, (Message("user", tuple(prompts[:1])),))
-        except Exception as error:  # noqa: BLE001 - as above
-            tracker.complain(error)
+        run = run_id.int
+        parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
+        root = self._tracker.child_started(run, parent)
+        if root is not None and root.ticket is not None:
+            root.open_models.add(run)
+            root.log.asked(run, (Message("user", tuple(prompts[:1])),))
 
-    def on_llm_end(
-        self,
-        response: LLMResult,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """A model answered."""
-        tracker = self._tracker
-        if tracker is None:
-            return
         try:
-            root = tracker.registry.runs.get(run_id.int)
+            root = self._tracker.registry.runs.get(run_id.int)
             if root is not None and root.ticket is not None:
                 root.replied(run_id.int, response)
         except Exception as error:  # noqa: BLE001 - as above
-            tracker.complain(error)
+            self._complain(error)
 
     def on_retriever_start(
         self,
@@ -306,12 +433,10 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A retriever was asked."""
-        tracker = self._tracker
-        if tracker is None:
-            return
         try:
+            tracker = self._tracker
             run = run_id.int
-            parent = parent_run_id.int if parent_run_id is not None else run_in_force()
+            parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
             root = tracker.child_started(run, parent)
             if root is None:
                 tracker.registry.ignore(run)  # a chain inside it writes queries, not answers
@@ -319,64 +444,22 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 root.retrievers.add(run)  # models below it write queries, not answers
                 root.log.retrieving(run)
         except Exception as error:  # noqa: BLE001 - as above
-            tracker.complain(error)
+            self._complain(error)
 
     def on_retriever_end(
-        self,
-        documents: Sequence[Document],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
+        self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any
     ) -> None:
         """A retriever returned documents."""
-        tracker = self._tracker
-        if tracker is None:
-            return
         try:
-            root = tracker.registry.runs.get(run_id.int)
+            root = self._tracker.registry.runs.get(run_id.int)
             if root is not None and root.ticket is not None:
                 root.log.retrieved(run_id.int, READER.document_list(documents) or ())
         except Exception as error:  # noqa: BLE001 - as above
-            tracker.complain(error)
-
-    @_contained
-    def on_chain_error(
-        self, tracker: RunTracker, /, error: BaseException, *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """A chain or a step of one failed."""
-        root = tracker.registry.runs.get(run_id.int)
-        if root is None:
-            return
-        if root.key == run_id.int:
-            tracker.root_failed(root, error)
-        elif root.ticket is not None:
-            root.step_failed(run_id.int, error)
-
-    @_contained
-    def on_llm_error(
-        self, tracker: RunTracker, /, error: BaseException, *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """A model failed; a retry or a fallback may still answer."""
-        root = tracker.evaluated_root(run_id)
-        if root is not None:
-            root.open_models.discard(run_id.int)
-            root.part_failed(error)
-
-    @_contained
-    def on_retriever_error(
-        self, tracker: RunTracker, /, error: BaseException, *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """A retriever failed; the application may go on without it."""
-        root = tracker.evaluated_root(run_id)
-        if root is not None:
-            root.part_failed(error)
+            self._complain(error)
 
     @_contained
     def on_tool_start(
         self,
-        tracker: RunTracker,
-        /,
         serialized: dict[str, Any],
         input_str: str,
         *,
@@ -385,37 +468,58 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A tool was called."""
-        parent = parent_run_id.int if parent_run_id is not None else run_in_force()
-        tracker.child_started(run_id.int, parent)
+        parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
+        self._tracker.child_started(run_id.int, parent)
 
     @_contained
-    def on_tool_end(
-        self, tracker: RunTracker, /, output: Any, *, run_id: UUID, **kwargs: Any
-    ) -> None:
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A tool answered."""
-        root = tracker.evaluated_root(run_id)
+        root = self._tracker.evaluated(run_id)
         if root is not None:
             root.tool_ended(run_id.int, output)
 
     @_contained
-    def on_tool_error(
-        self, tracker: RunTracker, /, error: BaseException, *, run_id: UUID, **kwargs: Any
-    ) -> None:
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """A chain or a step of one failed; a retry or a fallback may still answer."""
+        root = self._tracker.registry.runs.get(run_id.int)
+        if root is not None and root.key == run_id.int:
+            self._tracker.root_failed(root, error)
+        elif root is not None and root.ticket is not None:
+            root.open_steps.discard(run_id.int)
+            root.log.failed(run_id.int)
+            root.part_failed(error)
+
+    @_contained
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A tool failed: the model is told so, not what was fetched until then."""
-        root = tracker.evaluated_root(run_id)
+        root = self._tracker.evaluated(run_id)
         if root is not None:
             root.log.failed(run_id.int)
             root.part_failed(error)
 
     @_contained
-    def on_custom_event(
-        self, tracker: RunTracker, /, name: str, data: Any, *, run_id: UUID, **kwargs: Any
-    ) -> None:
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """A model failed; a retry or a fallback may still answer."""
+        root = self._tracker.evaluated(run_id)
+        if root is not None:
+            root.open_models.discard(run_id.int)
+            root.part_failed(error)
+
+    @_contained
+    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """A retriever failed; the application may go on without it."""
+        root = self._tracker.evaluated(run_id)
+        if root is not None:
+            root.part_failed(error)
+
+    @_contained
+    def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """`dispatch_custom_event("ragaliq.contexts", {"contexts": [...]})` names the context.
 
         Likewise `ragaliq.question` and `ragaliq.answer`.
         """
         what = _NAMING_EVENTS.get(name)
-        root = tracker.evaluated_root(run_id) if what is not None else None
+        root = self._tracker.evaluated(run_id) if what is not None else None
         if root is not None and what is not None:
-            root.told(what, data.get(what) if isinstance(data, Mapping) else data)
+            root.named = root.named or Facts()
+            root.named.name(what, data.get(what) if isinstance(data, Mapping) else data)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langchain_ragaliq.guard import note_guarded
-from langchain_ragaliq.reading import READER, is_feedback, is_human
+from langchain_ragaliq.reading import FEEDBACK, READER
 from langchain_ragaliq.replacing import annotated, answer_of, feedback_message, replaced
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult
 from ragaliq.capture import CaseSources
@@ -103,7 +103,7 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         self, state: Mapping[str, Any], case: CaseDraft, result: GuardResult
     ) -> dict[str, Any] | None:
         turn = _this_turn(state["messages"])
-        attempt = sum(map(is_feedback, turn))
+        attempt = sum(map(_is_feedback, turn))
         step = self.guard.step(result, attempt=attempt)
         if step == "retry":
             feedback = feedback_message(self.guard.feedback(result))
@@ -145,7 +145,7 @@ def _leftovers(turn: Sequence[AnyMessage]) -> list[AnyMessage | RemoveMessage]:
     """What removes this turn's rejected attempts, and the feedback on them, from a conversation."""
     left: list[AnyMessage] = []
     for position, message in enumerate(turn):
-        if not is_feedback(message):
+        if not _is_feedback(message):
             continue
         left.append(message)
         before = turn[position - 1]
@@ -155,10 +155,17 @@ def _leftovers(turn: Sequence[AnyMessage]) -> list[AnyMessage | RemoveMessage]:
     return [RemoveMessage(id=message.id) for message in left if message.id is not None]
 
 
+def _is_feedback(message: AnyMessage) -> bool:
+    return (
+        isinstance(message, HumanMessage) and FEEDBACK.items() <= message.additional_kwargs.items()
+    )
+
+
 def _this_turn(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
     """What came after the user's last message: a state holds every turn so far."""
     for position in range(len(messages) - 1, -1, -1):
-        if is_human(messages[position]):
+        found = READER.message(messages[position])
+        if found is not None and found.role == "user":
             return messages[position + 1 :]
     return messages
 

@@ -21,8 +21,6 @@ logger = logging.getLogger("ragaliq.langchain")
 Extract = Callable[[Any, Any], Mapping[str, Any] | CaseDraft | None]
 """Takes a run's inputs and outputs; gives any of `question`, `contexts` and `answer`."""
 
-_NAMES = ("question", "contexts", "answer")
-
 
 class Facts:
     """Question, passages and answer of a run, each of them None while nobody has named it."""
@@ -42,14 +40,19 @@ class Facts:
         """
         if value is None:
             return
-        if what == "contexts":
-            self.passages = (self.passages or []) + _passages(value)
-        elif what == "question":
-            found = READER.question(value)
-            self.question = None if found is None else found.text
+        if what == "question":
+            self.question = _text(READER.question(value))
+        elif what == "answer":
+            self.answer = _text(READER.answer_text(value))
+        elif what == "contexts":
+            passages = READER.listed([value] if isinstance(value, str) else value)
+            if passages is None:
+                raise TypeError(
+                    f"contexts must be a list of texts or documents, not {type(value).__name__}"
+                )
+            self.passages = (self.passages or []) + passages
         else:
-            found = READER.answer_text(value)
-            self.answer = None if found is None else found.text
+            raise TypeError(f"extract may return question, contexts and answer, not {what!r}")
 
 
 class Overrides:
@@ -65,8 +68,6 @@ class Overrides:
         ConfigurationError: One of them cannot be used.
     """
 
-    __slots__ = ("_answer_key", "_context_key", "_failed", "_question_key", "extract")
-
     def __init__(
         self,
         *,
@@ -80,48 +81,48 @@ class Overrides:
                 "extract must be a plain function of a run's inputs and outputs, "
                 f"got {type(extract).__name__}"
             )
-        keys = {"question": question_key, "answer": answer_key, "context": context_key}
-        for name, key in keys.items():
+        self._keys = {"question": question_key, "answer": answer_key, "context": context_key}
+        for name, key in self._keys.items():
             if key is not None and (not isinstance(key, str) or not key):
                 raise ConfigurationError(f"{name}_key must be the name of a key, got {key!r}")
         self.extract = extract
         self._failed = False
-        self._question_key = question_key
-        self._answer_key = answer_key
-        self._context_key = context_key
 
     def question(self, inputs: Any) -> Found | None:
         """The question under the key the application named."""
-        key = self._question_key
-        return READER.question(_under(key, inputs), f"input.{key}") if key else None
-
-    def answer(self, outputs: Any) -> Found | None:
-        """The answer under the key the application named."""
-        key = self._answer_key
-        return READER.answer_text(_under(key, outputs), f"output.{key}") if key else None
+        return READER.question(self._under("question", inputs), f"input.{self._keys['question']}")
 
     def passages(self, value: Any) -> list[Passage] | None:
         """The context under the key the application named; None if it is not there."""
-        held = _under(self._context_key, value) if self._context_key else None
+        held = self._under("context", value)
         if isinstance(held, str):
             return [Passage(held)] if held.strip() else []
         return READER.listed(held)
 
-    def complain(self, error: Exception) -> None:
-        """Log the first failure of the function; its message may quote the application's text."""
-        if not self._failed:
-            self._failed = True
-            logger.warning(
-                "extract failed (%s); such runs are counted `extract_failed`", type(error).__name__
-            )
+    def facts(self, inputs: Any, outputs: Any, named: Facts) -> Facts | None:
+        """What the application says of a run; None if its function for that failed.
 
-    def facts(self, inputs: Any, outputs: Any) -> Facts:
-        """What the application's function reads off a run.
-
-        Raises:
-            Exception: Whatever the function raises.
-            TypeError: It returned something else than it should.
+        Its function goes before the events it sent, and those before the keys it named.
         """
+        try:
+            facts = self._extracted(inputs, outputs)
+        except Exception as error:  # noqa: BLE001 - the application's own code may do anything
+            if not self._failed:  # its message may quote the application's text
+                self._failed = True
+                logger.warning(
+                    "extract failed (%s); such runs are counted `extract_failed`",
+                    type(error).__name__,
+                )
+            return None
+        keyed = READER.answer_text(self._under("answer", outputs))
+        facts.question = facts.question or named.question
+        facts.answer = facts.answer or named.answer or _text(keyed)
+        for passages in (named.passages, self.passages(outputs)):
+            if facts.passages is None:
+                facts.passages = passages
+        return facts
+
+    def _extracted(self, inputs: Any, outputs: Any) -> Facts:
         facts = Facts()
         found = self.extract(inputs, outputs) if self.extract is not None else None
         if isinstance(found, CaseDraft):
@@ -129,24 +130,17 @@ class Overrides:
             facts.question, facts.answer = found.query or None, found.response or None
             facts.passages = list(found.passages or ()) or None
         elif isinstance(found, Mapping):
-            if unknown := sorted(str(key) for key in found if key not in _NAMES):
-                raise TypeError(f"extract may return question, contexts and answer, not {unknown}")
             for what, value in found.items():
                 facts.name(what, value)
         elif found is not None:
             raise TypeError(f"extract must return a mapping, not {type(found).__name__}")
         return facts
 
+    def _under(self, name: str, value: Any) -> Any:
+        key = self._keys[name]
+        fields = READER.fields(value) if key is not None else None
+        return fields.get(key) if fields is not None else None
 
-def _under(key: str, value: Any) -> Any:
-    fields = READER.fields(value)
-    return fields.get(key) if fields is not None else None
 
-
-def _passages(value: Any) -> list[Passage]:
-    passages = READER.listed([value] if isinstance(value, str) else value)
-    if passages is None:
-        raise TypeError(
-            f"contexts must be a list of texts or documents, not {type(value).__name__}"
-        )
-    return passages
+def _text(found: Found | None) -> str | None:
+    return found.text if found is not None else None

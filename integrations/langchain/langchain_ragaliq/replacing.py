@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from langchain_ragaliq.reading import FEEDBACK_MARK, READER
+from langchain_ragaliq.reading import FEEDBACK, READER
 from ragaliq.capture import ANSWER_KEYS
 
 __all__ = ["annotated", "answer_of", "feedback_message", "replaced", "throughout", "with_feedback"]
@@ -118,7 +118,7 @@ def with_feedback(value: Any, answer: str, feedback: str) -> Any:
 
 def feedback_message(feedback: str) -> HumanMessage:
     """Feedback to the model, marked: it is not the user who speaks."""
-    return HumanMessage(feedback, additional_kwargs={KEY: FEEDBACK_MARK})
+    return HumanMessage(feedback, additional_kwargs={**FEEDBACK})
 
 
 def _answer_key(output: Mapping[str, Any]) -> str | None:

@@ -10,40 +10,30 @@ evaluation speaks about.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from langchain_core.callbacks import CallbackManager
 from opentelemetry import trace
 
+from langchain_ragaliq._private import is_traced, langfuse_span, span_by_run_id
 from ragaliq import SpanTarget, span_target
 
 __all__ = ["TargetFinder"]
 
-_OPENINFERENCE = "openinference.instrumentation.langchain"
-_TRACELOOP = "opentelemetry.instrumentation.langchain"
-_LANGFUSE = "langfuse.langchain"
-
 
 class TargetFinder:
-    """Keeps the best span found so far for one root run."""
+    """Keeps the best span found so far for one root run; made when it starts."""
 
     __slots__ = ("_ambient", "_can_ask", "_found", "_root_id", "_source")
 
     def __init__(self, root_id: UUID) -> None:
         self._root_id = root_id
-        self._ambient: trace.Span = trace.INVALID_SPAN
-        self._can_ask = False
-        self._source = "ambient"
-        self._found: trace.SpanContext | None = None
-
-    def at_start(self) -> None:
-        """Look at the start of the run."""
         self._ambient = trace.get_current_span()
+        self._source = "ambient"
+        self._found: trace.Span | None = None
         # Looked up once: who is to trace a run has been loaded before it.
-        self._can_ask = _OPENINFERENCE in sys.modules or _TRACELOOP in sys.modules
+        self._can_ask = is_traced()
         if self._can_ask:
             self._ask()
 
@@ -55,69 +45,28 @@ class TargetFinder:
         """
         if self._found is not None or (self._can_ask and self._ask()):
             return
-        if config and _LANGFUSE in sys.modules:
-            found = _langfuse_span(config.get("callbacks"), self._root_id)
-            if found is not None:
-                self._source, self._found = "langfuse", found.get_span_context()
-                return
-        span = trace.get_current_span()
-        if span is self._ambient:
+        found = langfuse_span(config.get("callbacks"), self._root_id) if config else None
+        if found is not None:
+            self._source, self._found = "langfuse", found
             return
-        current = span.get_span_context()
-        if current.is_valid and current.span_id != self._ambient.get_span_context().span_id:
-            self._source, self._found = "current", current
+        span = trace.get_current_span()
+        if span is not self._ambient:
+            current = span.get_span_context()
+            if current.is_valid and current.span_id != self._ambient.get_span_context().span_id:
+                self._source, self._found = "current", span
 
     def at_end(self) -> SpanTarget | None:
         """The run's span, else the ambient one, else None."""
         # A span that is current in children is only a guess: an answer by run id is better.
         if self._can_ask and (self._found is None or self._source == "current"):
             self._ask()
-        if self._found is not None:
-            return span_target(self._found, source=self._source)
-        if self._ambient is trace.INVALID_SPAN:
+        span = self._found or self._ambient
+        if span is trace.INVALID_SPAN:
             return None
-        return span_target(self._ambient.get_span_context(), source="ambient")
+        return span_target(span.get_span_context(), source=self._source)
 
     def _ask(self) -> bool:
-        """Ask those who know a run's span by its id."""
-        for source, span_of in (
-            ("openinference", _openinference_span),
-            ("traceloop", _traceloop_span),
-        ):
-            span = span_of(self._root_id)
-            if span is not None:
-                self._source, self._found = source, span.get_span_context()
-                return True
-        return False
-
-
-def _openinference_span(run_id: UUID) -> trace.Span | None:
-    module = sys.modules.get(_OPENINFERENCE)
-    if module is None:
-        return None
-    # Its own `get_span` prints when instrumentation is off, so the tracer is asked directly.
-    tracer: Any = getattr(module.LangChainInstrumentor(), "_tracer", None)
-    return tracer.get_span(run_id) if tracer is not None else None
-
-
-def _traceloop_span(run_id: UUID) -> trace.Span | None:
-    if _TRACELOOP not in sys.modules:
-        return None
-    # It gives its handler to every new callback manager, and nowhere else.
-    for handler in CallbackManager([]).handlers:
-        if type(handler).__module__.startswith(_TRACELOOP):
-            known: Any = getattr(handler, "spans", {}).get(run_id)
-            return getattr(known, "span", None)
-    return None
-
-
-def _langfuse_span(callbacks: Any, run_id: UUID) -> trace.Span | None:
-    # Its spans are objects of its own around OpenTelemetry's, by run id; private, so asked gently.
-    for handler in getattr(callbacks, "handlers", ()):
-        if type(handler).__module__.startswith("langfuse."):
-            runs: Any = getattr(handler, "_runs", None) or getattr(handler, "runs", None)
-            known: Any = runs.get(run_id) if isinstance(runs, Mapping) else None
-            span = getattr(known, "_otel_span", None)
-            if isinstance(span, trace.Span):
-                return span
-    return None
+        found = span_by_run_id(self._root_id)
+        if found is not None:
+            self._source, self._found = found
+        return found is not None

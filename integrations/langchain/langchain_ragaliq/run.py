@@ -1,0 +1,313 @@
+"""One invocation of a chain: what is kept of it on the request path, and what it amounts to.
+
+A run only keeps references; which documents its answer was made from is found by
+`ragaliq.capture` where there is time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from langchain_core.outputs import LLMResult
+from langchain_core.runnables.config import var_child_runnable_config
+
+from langchain_ragaliq.overrides import Facts, Overrides
+from langchain_ragaliq.reading import KINDS, READER, documents_among, reply_of
+from langchain_ragaliq.target import TargetFinder
+from ragaliq import CaseDraft, OpenRun, Passage
+from ragaliq.capture import CONTEXT_KEYS, CaseSources, Found, RunLog
+
+__all__ = ["Run", "is_interrupt", "is_stopped"]
+
+_SEQUENCE_STEP = "seq:step:"
+# Metadata that frameworks add to a run's; the rest is the application's.
+_OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
+_NOTHING = Facts()
+# Checked once for each combination: there are few, and every run has one.
+_sources = lru_cache(maxsize=256)(CaseSources)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether LangGraph stopped a run to resume it later, say when a human has agreed."""
+    return any(cls.__name__ == "GraphInterrupt" for cls in type(error).__mro__)
+
+
+def is_stopped(error: BaseException) -> bool:
+    """Whether somebody lost interest, rather than something having failed."""
+    return isinstance(error, GeneratorExit | asyncio.CancelledError)
+
+
+class Run:
+    """One invocation of a chain.
+
+    A run that is not evaluated has no ticket and little else: it is remembered only so that its
+    children are not taken for roots. Runs go by the integer of their id, which a dictionary finds
+    several times faster than a `UUID`; `name` is the id as text.
+    """
+
+    __slots__ = (
+        "closed",
+        "guarded",
+        "had_errors",
+        "has_child",
+        "input_items",
+        "inputs",
+        "is_interrupted",
+        "key",
+        "keyed_passages",
+        "log",
+        "metadata",
+        "name",
+        "named",
+        "open_models",
+        "open_steps",
+        "overrides",
+        "prompt_question",
+        "question",
+        "reply",
+        "response_id",
+        "retrievers",
+        "session_id",
+        "started",
+        "steps",
+        "tags",
+        "target",
+        "ticket",
+    )
+
+    def __init__(
+        self, run_id: UUID, ticket: OpenRun | None, overrides: Overrides | None = None
+    ) -> None:
+        self.key: Any = run_id.int  # of any kind, as a registry asks
+        self.ticket = ticket
+        self.closed = False
+        self.started = time.monotonic()
+        self.has_child = ticket is None  # of a run that is not evaluated nothing is looked at
+        if ticket is None:
+            self.steps: dict[Any, Any] = {self.key: None}
+            return
+        self.name = ticket.run_id
+        self.log = RunLog(self.key)
+        self.steps = self.log.parents
+        self.overrides = overrides
+        self.target = TargetFinder(run_id)
+        self.tags: Sequence[str] = ()
+        self.metadata: Mapping[str, Any] = {}
+        self.session_id: str | None = None
+        self.inputs: Any = None
+        self.input_items = 0
+        self.question: Found | None = None
+        self.prompt_question: Found | None = None
+        self.keyed_passages: list[Passage] | None = None
+        self.named: Facts | None = None  # by events
+        self.open_models: set[int] = set()
+        self.open_steps: set[int] = set()
+        self.retrievers: set[int] = set()
+        self.reply = ""
+        self.response_id: str | None = None
+        self.guarded: set[str] | None = None
+        self.is_interrupted = self.had_errors = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of what it holds, about."""
+        return 0 if self.ticket is None else self.log.size
+
+    def discard(self, reason: str) -> None:
+        """It was given up."""
+        if self.ticket is not None:
+            self.ticket.discard(reason)
+
+    # Steps
+
+    def opened(self, inputs: Any, metadata: Mapping[str, Any], tags: Sequence[str]) -> None:
+        """The run began, or, of a stream, what it took is known: keep what can be known at once."""
+        self.tags = tags
+        if metadata:
+            self.metadata = metadata
+            self._known_by(metadata)
+        overrides = self.overrides
+        if overrides is not None:
+            self.question = self.question or overrides.question(inputs)
+            if self.keyed_passages is None:
+                self.keyed_passages = overrides.passages(inputs)
+            if overrides.extract is not None:
+                self.inputs = inputs
+        if self.question is None:
+            self.question = READER.question(inputs)
+        if not isinstance(inputs, str):
+            self.took(self.key, inputs)
+            if isinstance(inputs, list) and READER.messages(inputs) is None:
+                self.input_items = len(inputs)
+
+    def first_child_started(self) -> None:
+        """Something below the root began; in its context more can be seen than in the root's."""
+        self.has_child = True
+        config = var_child_runnable_config.get()
+        self.target.at_child(config)
+        configurable = config.get("configurable") if config else None
+        if configurable:
+            self._known_by(configurable)
+
+    def _known_by(self, names: Mapping[str, Any]) -> None:
+        """Find the conversation's name among metadata or configurable values."""
+        thread_id = names.get("thread_id")
+        self.log.keeps_turns = self.log.keeps_turns or thread_id is not None
+        for found in (names.get("session_id"), thread_id, names.get("conversation_id")):
+            if self.session_id is None and found is not None:
+                self.session_id = str(found)
+
+    def step_started(self, run: int, parent: int | None, inputs: Any, run_type: str | None) -> None:
+        """A step of the chain began."""
+        if parent == self.key:
+            self.open_steps.add(run)
+        if run_type == "prompt":
+            if self.overrides is not None and self.keyed_passages is None:
+                self.keyed_passages = self.overrides.passages(inputs)
+            if self.question is None and self.prompt_question is None:
+                self.prompt_question = READER.question(inputs, "prompt")
+        if not isinstance(inputs, str):
+            self.took(run, inputs)
+
+    def took(self, run: int, inputs: Any) -> None:
+        """A step was given these: keep the documents and texts that may be the context."""
+        if KINDS[type(inputs)] not in {"", "document"}:
+            return  # messages and prompts: models report those themselves
+        log = self.log
+        log.given(run, documents_among(inputs))
+        if isinstance(inputs, dict):
+            for key in CONTEXT_KEYS:
+                text = inputs.get(key)
+                if text and isinstance(text, str):
+                    log.said(run, text, key)
+
+    def step_ended(self, run: int, outputs: Any, tags: Iterable[str] | None) -> None:
+        """A step of the chain returned."""
+        self.open_steps.discard(run)
+        log = self.log
+        if isinstance(outputs, str):
+            log.said(run, outputs)
+        elif isinstance(outputs, dict):
+            log.returned(run, by_key=documents_among(outputs))
+            for key, value in outputs.items():
+                if type(value) is str:
+                    log.said(run, value, key)
+        elif kind := KINDS[type(outputs)]:
+            if kind == "document":  # messages and prompts are reported by models themselves
+                log.returned(run, READER.document_list([outputs]))
+        elif isinstance(outputs, list) and (
+            (documents := READER.document_list(outputs)) is not None
+        ):
+            follows = any(tag.startswith(_SEQUENCE_STEP) for tag in tags or ())
+            log.returned(run, documents, follows=follows)
+        elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, list | tuple):
+            log.returned(run, by_key=documents_among(outputs if fields is None else dict(fields)))
+
+    def replied(self, run: int, result: LLMResult) -> None:
+        """A model answered; the last reply outside retrievers may be the run's answer."""
+        self.open_models.discard(run)
+        text, also, response_id = reply_of(result)
+        self.log.replied(run, text, also)
+        at: int | None = run
+        while at is not None and at not in self.retrievers:
+            at = self.steps.get(at)
+        if at is None:
+            self.reply, self.response_id = text, response_id
+
+    def tool_ended(self, run: int, output: Any) -> None:
+        """A tool answered."""
+        if getattr(output, "status", None) == "error":
+            # The model is told so, not what was fetched until then.
+            self.had_errors = True
+            self.log.failed(run)
+        else:
+            self.log.told(run, READER.told(output))
+
+    def part_failed(self, error: BaseException) -> None:
+        """Something below the root raised; a retry or a fallback may still answer."""
+        self.is_interrupted = self.is_interrupted or is_interrupt(error)
+        # What LangGraph raises to get out of a node: interrupts, and commands to the graph around.
+        is_control_flow = any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
+        if not is_stopped(error) and not is_control_flow:
+            self.had_errors = True
+
+    # The end
+
+    def conclude(self, outputs: Any, inputs: Any, *, is_stream: bool) -> CaseDraft | str:
+        """A case of the run that ended well, or the reason why there is none.
+
+        Args:
+            outputs: What the chain returned.
+            inputs: What it took, of a stream, where that is known only at the end.
+            is_stream: Whether the answer was handed out piece by piece.
+        """
+        if self.is_interrupted:
+            return "interrupted"
+        if inputs is not None:
+            self.opened(inputs, self.metadata, self.tags)
+        if isinstance(outputs, list) and 1 < self.input_items == len(outputs):
+            return "several_questions"
+        answer = READER.answer(outputs) or self._reply(outputs)
+        # A stream that is broken off ends like any other, but before its steps and its model do. A
+        # model that was itself given up, say for a faster one, is open as well: then the answer is
+        # the other's reply.
+        is_broken_off = is_stream and bool(self.open_steps)
+        is_waiting = self.open_models and (answer.text if answer else "") != self.reply
+        if outputs is None or is_broken_off or is_waiting:
+            return "truncated"
+        said = self.named or _NOTHING
+        if self.overrides is not None:
+            facts = self.overrides.facts(self.inputs, outputs, said)
+            if facts is None:
+                return "extract_failed"
+            said = facts
+        question = self.question or READER.echoed_question(outputs) or self.prompt_question
+        if said.question:
+            question = Found(said.question, "application")
+        if said.answer:
+            answer = Found(said.answer, "application")
+        if question is None or answer is None:
+            return "no_question" if question is None else "no_answer"
+        passages = said.passages if said.passages is not None else self.keyed_passages
+        if passages is None and not isinstance(outputs, str):
+            named = READER.context(outputs)
+            if named is not None:
+                self.log.named(named)
+            self.log.turn(READER.turn(outputs))
+        metadata = {k: v for k, v in self.metadata.items() if not k.startswith(_OWN_METADATA)}
+        context = "" if passages is None else "application"
+        return CaseDraft(
+            id=self.name,
+            query=question.text,
+            passages=passages,
+            response=answer.text,
+            finder=self.log,
+            tags=self.tags,
+            metadata=metadata,
+            sources=_sources(question=question.where, answer=answer.where, context=context),
+            had_errors=self.had_errors,
+        )
+
+    def _reply(self, outputs: Any) -> Found | None:
+        """The last model's reply, unless the chain returned something else than an answer.
+
+        A chain may return documents only, or a state in which nothing has been answered yet: then
+        the last reply was a rewritten question or a grade.
+        """
+        reply = self.reply
+        if not reply or READER.document_list(outputs):
+            return None
+        if isinstance(outputs, dict):
+            values = list(outputs.values())
+            asked = self.question.text if self.question is not None else None
+            echoes = any(isinstance(v, str) and v.strip() == asked for v in values)
+            is_state = echoes or READER.context(outputs) is not None
+            answers = [found.text for v in values if (found := READER.answer(v)) is not None]
+            if is_state and reply not in answers:
+                return None
+        return Found(reply, "reply")
