@@ -15,7 +15,7 @@ from rich.table import Table
 
 from ragaliq.cli.console import ExitCode, errors, output, plain
 from ragaliq.cli.options import BaseUrl, Judge, Model, choose_judge
-from ragaliq.core.naming import naming
+from ragaliq.core.checks import naming
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, RagaliqError
 from ragaliq.evaluators import FaithfulnessEvaluator

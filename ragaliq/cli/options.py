@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ragaliq.cli.console import errors, plain
-from ragaliq.core.evaluator import Evaluator, judge_calibration
-from ragaliq.core.naming import naming
+from ragaliq.core.checks import naming
+from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
 from ragaliq.datasets.cases import OnError
@@ -179,7 +179,7 @@ _NAMES = ("local", "claude", "openai", "entailment")
 def title_of(judge: LLMJudge) -> str:
     """Name, model and calibration of a judge in a line."""
     model = f" ({judge.model})" if judge.model else ""
-    return f"judge {judge.name}{model}, {judge_calibration(judge)}"
+    return f"judge {judge.name}{model}, {identity_of(judge).calibration}"
 
 
 class ChosenJudge(NamedTuple):

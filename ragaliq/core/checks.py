@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from ragaliq.errors import ConfigurationError
 
-__all__ = ["require_choice", "require_kind", "require_limits", "require_positive"]
+__all__ = ["naming", "require_choice", "require_kind", "require_limits", "require_positive"]
 
 # Larger amounts, of calls, tokens or millionths of a dollar, are not counted exactly everywhere.
 _MOST, _MOST_USD = 1e15, 1e9
 
 
 def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
-    """Refuse settings that are not numbers above zero.
-
-    Args:
-        owner: Whose settings they are.
-        **settings: By name.
-
-    Raises:
-        ConfigurationError: One is not; the message names it.
-    """
+    """Refuse settings that are not numbers above zero."""
     for name, value in settings.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not value > 0:  # type: ignore[operator]  # neither is NaN
@@ -29,15 +22,7 @@ def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
 
 
 def require_limits(owner: str, limits: Mapping[str, float]) -> None:
-    """Refuse limits that cannot be counted.
-
-    Args:
-        owner: Where they are given, for the message.
-        limits: By name; US dollars where it begins with `usd`, else calls or tokens.
-
-    Raises:
-        ConfigurationError: One is not above zero, no whole number of calls or tokens, or too large.
-    """
+    """Refuse limits that cannot be counted: US dollars (`usd_...`), or whole calls or tokens."""
     require_positive(**{f"{owner}.{name}": limit for name, limit in limits.items()})
     for name, limit in limits.items():
         is_money = name.startswith("usd")
@@ -45,7 +30,7 @@ def require_limits(owner: str, limits: Mapping[str, float]) -> None:
         if limit > most:
             raise ConfigurationError(
                 f"Monitor: {owner}.{name} must be at most {most:g}, got {limit!r}; "
-                "leave it out for no limit"
+                "omit it for no limit"
             )
         if not is_money and limit != int(limit):
             raise ConfigurationError(
@@ -54,11 +39,7 @@ def require_limits(owner: str, limits: Mapping[str, float]) -> None:
 
 
 def require_kind(kind: type, **settings: object) -> None:
-    """Refuse settings that are there and of another kind.
-
-    Raises:
-        ConfigurationError: One is; the message names it.
-    """
+    """Refuse settings that are there and of another kind."""
     for name, value in settings.items():
         if value is not None and not isinstance(value, kind):
             raise ConfigurationError(
@@ -67,10 +48,17 @@ def require_kind(kind: type, **settings: object) -> None:
 
 
 def require_choice(value: str, *choices: str, name: str) -> None:
-    """Refuse a setting that is none of its choices.
-
-    Raises:
-        ConfigurationError: It is not; the message names it.
-    """
+    """Refuse a setting that is none of its choices."""
     if value not in choices:
         raise ConfigurationError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+@contextmanager
+def naming(variable: str | None) -> Iterator[None]:
+    """Name in a `ConfigurationError` the variable the wrong value came from, if from any."""
+    try:
+        yield
+    except ConfigurationError as error:
+        if variable is None or variable in str(error):
+            raise
+        raise ConfigurationError(f"{variable}: {error}") from None

@@ -1,15 +1,19 @@
-"""Running coroutines side by side without leaving any behind."""
+"""Running coroutines side by side, pausing between attempts, and letting others run."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["Breather", "is_being_cancelled", "run_all"]
+__all__ = ["is_being_cancelled", "pause_before_retry", "pause_if_due", "run_all", "spread"]
 
 T = TypeVar("T")
+
+_COMPUTE_FOR = 0.005  # seconds at a stretch
+_MOST_DOUBLINGS = 60  # beyond that a float would overflow one day, and every cap is reached
 
 
 async def run_all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -44,19 +48,27 @@ def is_being_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-class Breather:
-    """Lets other tasks run, and a time limit strike, in the middle of long computing.
+async def pause_if_due(since: float) -> float:
+    """Let other tasks run, and a time limit strike, in the middle of long computing.
 
     Args:
-        every: Seconds to compute at a stretch.
+        since: When the last pause was, by `time.perf_counter`; 0 for the first call.
+
+    Returns:
+        What to give the next call.
     """
+    now = time.perf_counter()
+    if since and now - since > _COMPUTE_FOR:
+        await asyncio.sleep(0)
+        return time.perf_counter()
+    return since or now
 
-    def __init__(self, every: float = 0.005) -> None:
-        self._every = every
-        self._since = time.perf_counter()
 
-    async def pause_if_due(self) -> None:
-        """Pause if it has been a while."""
-        if time.perf_counter() - self._since > self._every:
-            await asyncio.sleep(0)
-            self._since = time.perf_counter()
+def spread(seconds: float) -> float:
+    """Up to a quarter more, so that many processes do not come back in step."""
+    return seconds * (1.0 + random.random() / 4)  # noqa: S311 - not for secrets
+
+
+def pause_before_retry(failures: int, *, first: float, longest: float) -> float:
+    """Seconds to wait after so many failures in a row: doubled with each, and spread."""
+    return spread(min(first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), longest))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragaliq.core.policy import UNSCORED, Fallback, OnFailure, ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, EvaluationResult, JudgeUsage, Status
@@ -23,22 +22,29 @@ if TYPE_CHECKING:
     from ragaliq.core.test_case import RAGTestCase
     from ragaliq.judges.base import LLMJudge
 
-__all__ = ["EvaluationResult", "Evaluator", "judge_calibration", "judge_name"]
+__all__ = ["EvaluationResult", "Evaluator", "JudgeIdentity", "identity_of"]
 
 
 class Evaluator(ABC):
     """Base of every metric. Subclasses implement `measure`.
 
     Args:
-        threshold: Score from which on a case passes, 0 to 1; the class default when None.
-        policy: What to do in awkward cases; None leaves the choice to whoever runs the evaluator
+        threshold: Score that a case must reach to pass, 0 to 1; the class default when None.
+        policy: What to do in awkward cases; None leaves the choice to the caller
             (`ScoringPolicy.RAGALIQ` offline, `ScoringPolicy.LIVE` in a monitor).
+
+    Attributes:
+        policy: The scoring policy in force.
+        higher_is_better: False where a case passes at or below the threshold.
     """
 
     name: str = ""
     description: str = ""
     threshold: float = 0.7
     higher_is_better: bool = True
+    policy: ScoringPolicy = ScoringPolicy.RAGALIQ
+    has_own_policy: bool = False
+    checks_claims: bool = False
 
     def __init__(
         self, threshold: float | None = None, *, policy: ScoringPolicy | None = None
@@ -49,27 +55,17 @@ class Evaluator(ABC):
                     f"{type(self).__name__}: threshold must be within [0, 1], got {threshold}"
                 )
             self.threshold = threshold
-        self._policy = policy
+        if policy is not None:
+            self.policy, self.has_own_policy = policy, True
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(threshold={self.threshold})"
 
-    @property
-    def policy(self) -> ScoringPolicy:
-        """The scoring policy in force."""
-        return self._policy or ScoringPolicy.RAGALIQ
-
-    def with_default_policy(self, policy: ScoringPolicy) -> Self:
-        """This evaluator under `policy`, unless it was built with one of its own."""
-        if self._policy is not None:
-            return self
-        twin = copy.copy(self)
-        twin._policy = policy
-        return twin
-
     def is_passing(self, score: float) -> bool:
-        """Whether `score` reaches the threshold, with the policy's tolerance."""
-        return self.policy.is_passing(score, self.threshold)
+        """Whether `score` reaches the threshold, with the policy's tolerance; NaN never does."""
+        if self.higher_is_better:
+            return score >= self.threshold - self.policy.tolerance
+        return score <= self.threshold + self.policy.tolerance
 
     def require(self, judge: LLMJudge) -> None:  # noqa: B027 - most metrics take any judge
         """Refuse a judge that cannot do what this metric asks of it, before anything is judged.
@@ -81,10 +77,6 @@ class Evaluator(ABC):
     async def evaluate(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Score one case.
 
-        Args:
-            test_case: Question, context and answer.
-            judge: Who decides.
-
         Returns:
             The score with its reasons, or the status that says why there is none.
 
@@ -95,7 +87,11 @@ class Evaluator(ABC):
             try:
                 return await self.measure(test_case, judge)
             except JudgeError as error:
-                return self.settle_failure(error, judge, usage=spent.up_to(error))
+                usage = spent.up_to(error)
+                if self._failure_rule(error)[1] == "raise":
+                    error.usage = usage
+                    raise
+                return self.failure_result(error, judge, usage=usage)
 
     def evaluate_sync(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """`evaluate` for scripts and notebooks; works inside a running event loop too."""
@@ -103,49 +99,36 @@ class Evaluator(ABC):
 
     @abstractmethod
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        """Score one case; any `JudgeError` raised here is settled by the policy."""
-
-    def settle_failure(
-        self, error: JudgeError, judge: LLMJudge, *, usage: JudgeUsage | None = None
-    ) -> EvaluationResult:
-        """Turn a judge's failure into what the policy says, or raise it again.
-
-        Args:
-            error: What the judge raised.
-            judge: The judge.
-            usage: What the measuring cost up to there; by default what the error says.
-        """
-        if self.failure_rule(error)[1] == "raise":
-            error.usage = error.usage if usage is None else usage
-            raise error
-        return self.failure_result(error, judge, usage=usage)
+        """Score one case; the policy says what becomes of a `JudgeError` raised here."""
 
     def failure_result(
         self, error: JudgeError, judge: LLMJudge, *, usage: JudgeUsage | None = None
     ) -> EvaluationResult:
-        """A judge's failure as a result: the policy's fallback, unscored where it says to raise."""
-        status, action = self.failure_rule(error)
-        if usage is None:
-            usage = error.usage or JudgeUsage()
+        """A judge's failure as a result: the policy's fallback, unscored where it says to raise.
+
+        Args:
+            error: What the judge raised.
+            judge: The judge.
+            usage: What was spent up to there; by default what the error says.
+        """
+        status, action = self._failure_rule(error)
+        wording = self.policy.wording
+        reasoning = f"Not scored: {status.value.replace('_', ' ')}."
+        if wording is not None and isinstance(error, JudgeRefusalError):
+            reasoning = wording.refusal
+        elif wording is not None and isinstance(error, JudgeResponseError):
+            reasoning = wording.no_verdict
         return self.result(
             judge,
             status=status,
             fallback=action if isinstance(action, Fallback) else UNSCORED,
-            reasoning=self._why_not(status, error),
-            usage=usage,
+            reasoning=reasoning,
+            usage=error.usage or JudgeUsage() if usage is None else usage,
             error=str(error) or type(error).__name__,
             error_type=type(error).__name__,
         )
 
-    def _why_not(self, status: Status, error: JudgeError) -> str:
-        wording = self.policy.wording
-        if wording is not None and isinstance(error, JudgeRefusalError):
-            return wording.refusal
-        if wording is not None and isinstance(error, JudgeResponseError):
-            return wording.no_verdict
-        return f"Not scored: {status.value.replace('_', ' ')}."
-
-    def failure_rule(self, error: JudgeError) -> tuple[Status, OnFailure]:
+    def _failure_rule(self, error: JudgeError) -> tuple[Status, OnFailure]:
         """The status a judge's error stands for, and what the policy does about it."""
         if isinstance(error, JudgeRefusalError):
             return Status.JUDGE_REFUSED, self.policy.refusal
@@ -179,7 +162,7 @@ class Evaluator(ABC):
             score, passed = fallback.score, fallback.passed
         else:
             passed = None if score is None else self.is_passing(score)
-        model = getattr(judge, "model", None)
+        name, model, calibration = identity_of(judge)
         return EvaluationResult(
             evaluator_name=self.name,
             score=score,
@@ -189,20 +172,32 @@ class Evaluator(ABC):
             usage=usage,
             threshold=self.threshold,
             higher_is_better=self.higher_is_better,
-            judge=judge_name(judge),
-            model=model if isinstance(model, str) else None,
+            judge=name,
+            model=model,
+            calibration=calibration if self.checks_claims else UNCALIBRATED,
             **fields,
         )
 
 
-def judge_name(judge: LLMJudge) -> str:
-    """The judge's name in results; its class where it has no proper one."""
-    name: object = judge.name
+class JudgeIdentity(NamedTuple):
+    """What results say of their judge.
+
+    Attributes:
+        name: Its name; its class where it has no proper one.
+        model: Its model, where it has one.
+        calibration: Id of the calibration behind its confidence; `uncalibrated` without one.
+    """
+
+    name: str
+    model: str | None
+    calibration: str
+
+
+def identity_of(judge: LLMJudge) -> JudgeIdentity:
+    """Name, model and calibration of a judge."""
     # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
-    return name if isinstance(name, str) else type(judge).__name__
-
-
-def judge_calibration(judge: LLMJudge) -> str:
-    """Id of the calibration behind the judge's confidence; `uncalibrated` without one."""
-    calibration: object = getattr(judge, "calibration", None)
-    return calibration if isinstance(calibration, str) else UNCALIBRATED
+    name, model, calibration = (
+        value if isinstance(value := getattr(judge, attribute, None), str) else None
+        for attribute in ("name", "model", "calibration")
+    )
+    return JudgeIdentity(name or type(judge).__name__, model, calibration or UNCALIBRATED)

@@ -102,10 +102,6 @@ class ScoringPolicy(BaseModel):
     PROMPTFOO: ClassVar[ScoringPolicy]
     LIVE: ClassVar[ScoringPolicy]
 
-    def is_passing(self, score: float, threshold: float) -> bool:
-        """Whether `score` reaches `threshold`; NaN never does."""
-        return score >= threshold - self.tolerance
-
 
 ScoringPolicy.RAGALIQ = ScoringPolicy(
     name="ragaliq",

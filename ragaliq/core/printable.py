@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+from unicodedata import category
 
 __all__ = ["printable"]
 
@@ -16,11 +16,7 @@ def printable(text: str, *, limit: int | None = None) -> str:
     """
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"
-    return "".join(map(_shown, text))
-
-
-def _shown(character: str) -> str:
-    if character in "\n\r\t":
-        return " "
+    for blank in "\n\r\t":
+        text = text.replace(blank, " ")
     # Cc and Cf hold escape sequences and the marks that turn text around, Cs lone surrogates.
-    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character)[0] == "C" else character
+    return "".join("\N{REPLACEMENT CHARACTER}" if category(c)[0] == "C" else c for c in text)

@@ -32,7 +32,13 @@ UNCALIBRATED = "uncalibrated"
 
 
 class Status(StrEnum):
-    """How one evaluation ended. Only `scored` and `partial` come from verdicts."""
+    """How one evaluation ended. Only `scored` and `partial` come from verdicts.
+
+    Attributes:
+        is_measured: Whether a score of this status belongs in means and rates.
+        is_unanswered: Whether the judge gave no answer, which may pass; a refusal is an answer.
+        is_failure: Whether the evaluation itself failed, which says nothing about the answer.
+    """
 
     SCORED = "scored"
     PARTIAL = "partial"
@@ -45,20 +51,10 @@ class Status(StrEnum):
     JUDGE_ERROR = "judge_error"
     JUDGE_TIMEOUT = "judge_timeout"
 
-    @property
-    def is_measured(self) -> bool:
-        """Whether a score of this status belongs in means and rates."""
-        return self in (Status.SCORED, Status.PARTIAL)
-
-    @property
-    def is_failure(self) -> bool:
-        """Whether the evaluation itself failed, which says nothing about the answer."""
-        return self is Status.JUDGE_REFUSED or self.is_unanswered
-
-    @property
-    def is_unanswered(self) -> bool:
-        """Whether the judge gave no answer, which may pass; a refusal is an answer."""
-        return self in (Status.JUDGE_ERROR, Status.JUDGE_TIMEOUT)
+    def __init__(self, value: str) -> None:
+        self.is_measured = value in ("scored", "partial")
+        self.is_unanswered = value in ("judge_error", "judge_timeout")
+        self.is_failure = self.is_unanswered or value == "judge_refused"
 
 
 class JudgeUsage(BaseModel):

@@ -70,20 +70,15 @@ class RunInfo(BaseModel):
     response_id: str | None = None
     ended_at: float = 0.0
 
-    def chance(self, metric: str) -> float | None:
-        """The chance this run had of being asked about `metric`; None where it has no say.
-
-        It has none where it represents no traffic, or was not evaluated with the metric.
-        """
-        if not self.represents_traffic:
-            return None
-        chances = self.metric_probabilities
-        return chances.get(metric) if chances else self.sampling_probability
-
     def weight(self, metric: str) -> float:
         """How many runs of all traffic this one stands for where `metric` is estimated.
 
-        That is one over its chance (Horvitz and Thompson 1952), and 0.0 where it has no say.
+        That is one over its chance (Horvitz and Thompson 1952); 0.0 where it represents no traffic
+        or was not evaluated with the metric.
         """
-        chance = self.chance(metric)
-        return 0.0 if chance is None else 1.0 / chance
+        if not self.represents_traffic:
+            return 0.0
+        if not self.metric_probabilities:
+            return 1.0 / self.sampling_probability
+        chance = self.metric_probabilities.get(metric)
+        return 1.0 / chance if chance else 0.0

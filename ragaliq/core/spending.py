@@ -1,4 +1,4 @@
-"""What the judge was paid while something was measured, also when the measuring failed half-way.
+"""Calls of the judge: each waits for its turn where there is a rate limit, and is counted.
 
 Calls run side by side and in tasks of their own; one that succeeded before another failed, or
 before the time was up, is paid for all the same. So calls are counted where they are made.
@@ -10,13 +10,13 @@ import inspect
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from ragaliq.core.pacing import Pace, Turn, current_pace
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeError
 
-__all__ = ["Spending", "paid", "spending"]
+__all__ = ["PACE", "Pace", "Spending", "Turn", "paid", "spending"]
 
 
 class _Reply(Protocol):
@@ -26,29 +26,64 @@ class _Reply(Protocol):
 R = TypeVar("R", bound=_Reply)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One call's turn.
+
+    Attributes:
+        tokens: What was counted for it.
+        at: When, in seconds of a monotonic clock.
+        slot: Where it was counted in a storage that processes share; 0 for nowhere.
+    """
+
+    tokens: int
+    at: float
+    slot: int = 0
+
+
+class Pace(Protocol):
+    """Decides when the judge calls of one run may be made."""
+
+    @property
+    def held_up(self) -> bool:
+        """Whether a call waits for its turn, or did so when it was given up."""
+
+    async def turn(self) -> Turn:
+        """Wait until a call may be made."""
+
+    def replied(self, turn: Turn, usage: JudgeUsage) -> None:
+        """Note what the call used that had this turn."""
+
+
+PACE: ContextVar[Pace | None] = ContextVar("ragaliq_pace", default=None)
+"""What the calls of the run keep to; tasks started inside inherit it."""
+
+
+@dataclass
 class Spending:
     """Adds up what judge calls cost, failed ones included.
 
     Attributes:
+        around: The sum that this one is a part of.
         usage: The sum so far.
     """
 
-    def __init__(self, around: Spending | None = None) -> None:
-        self.usage = JudgeUsage()
-        self._around = around
-        self._counted: list[JudgeError] = []
+    around: Spending | None = None
+    usage: JudgeUsage = JudgeUsage()
+    _failed: list[JudgeError] = field(default_factory=list)
 
     def add(self, usage: JudgeUsage, error: JudgeError | None = None) -> None:
         """Count a call; `error` is the failure it ended in."""
-        self.usage += usage
-        if error is not None:
-            self._counted.append(error)
-        if self._around is not None:
-            self._around.add(usage, error)
+        counted: Spending | None = self
+        while counted is not None:
+            counted.usage += usage
+            if error is not None:
+                counted._failed.append(error)
+            counted = counted.around
 
     def up_to(self, error: JudgeError) -> JudgeUsage:
         """The sum, with what `error` cost where the call that raised it was not counted."""
-        if error.usage is None or any(error is counted for counted in self._counted):
+        if error.usage is None or any(error is counted for counted in self._failed):
             return self.usage
         return self.usage + error.usage
 
@@ -69,10 +104,11 @@ def spending() -> Iterator[Spending]:
 
 async def paid(call: Awaitable[R]) -> R:
     """Await a judge's reply, in turn where there is a pace to keep, and count what it cost."""
-    counted, pace = _CURRENT.get() or Spending(), current_pace()
-    turn = await _turn(pace, call)
+    counted, pace, turn = _CURRENT.get() or Spending(), PACE.get(), None
     used = JudgeUsage()
     try:
+        if pace is not None:
+            turn = await pace.turn()
         reply = await call
         used = reply.spent()
     except JudgeError as error:
@@ -80,18 +116,9 @@ async def paid(call: Awaitable[R]) -> R:
         counted.add(used, error)
         raise
     finally:
-        if pace is not None and turn is not None:
+        if turn is not None and pace is not None:
             pace.replied(turn, used)
+        elif pace is not None and inspect.iscoroutine(call):
+            call.close()  # its turn never came, and Python would warn that it was never awaited
     counted.add(used)
     return reply
-
-
-async def _turn(pace: Pace | None, call: Awaitable[R]) -> Turn | None:
-    if pace is None:
-        return None
-    try:
-        return await pace.turn()
-    except BaseException:
-        if inspect.iscoroutine(call):
-            call.close()  # or Python would warn that it was never awaited
-        raise

@@ -54,7 +54,7 @@ def require_real_threads() -> None:
 
 
 class LoopThread:
-    """A daemon thread that runs an event loop, started on first use and anew after a fork.
+    """A daemon thread that runs an event loop, started on first use and again after a fork.
 
     The thread ends with `stop`, or when nobody holds this object any more.
     """
@@ -80,29 +80,26 @@ class LoopThread:
         Raises:
             RuntimeError: No thread can be started.
         """
-        loop, pid = self._loop, os.getpid()
-        if loop is not None and self._pid == pid:
-            return loop
+        pid = os.getpid()
         if self._pid != pid:
             # The parent may have held the lock at the moment of the fork; its thread is gone.
             self._lock = threading.RLock()
             self._loop, self._thread, self._pid = None, None, pid
         with self._lock:
             if self._loop is None:
-                self._loop, self._thread = self._start(pid)
+                require_real_threads()
+                loop = asyncio.new_event_loop()
+                thread = threading.Thread(
+                    target=_run_loop, args=(loop,), name=self._name, daemon=True
+                )
+                try:
+                    thread.start()
+                except RuntimeError:  # too many threads, or the interpreter ends
+                    loop.close()
+                    raise
+                weakref.finalize(self, _stop_loop, loop, pid).atexit = False
+                self._loop, self._thread = loop, thread
             return self._loop
-
-    def _start(self, pid: int) -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
-        require_real_threads()
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=self._run, args=(loop,), name=self._name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # too many threads, or the interpreter ends
-            loop.close()
-            raise
-        weakref.finalize(self, _end, loop, pid).atexit = False
-        return loop, thread
 
     def stop(self, last: Callable[[], Coroutine[Any, Any, None]], timeout: float) -> None:
         """Run `last` on the loop, then end the thread; gives up after `timeout` seconds.
@@ -120,36 +117,30 @@ class LoopThread:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout)
 
-    @staticmethod
-    def _run(loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            while not _ran_to_its_stop(loop):
-                pass
-        finally:
-            left = asyncio.all_tasks(loop)
-            for task in left:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.close()
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        while True:
+            # Raised by a task, a judge of the user's for instance, these ended that task, and
+            # asyncio passes them on. Those who await the task get them; the others need the loop.
+            with suppress(SystemExit, KeyboardInterrupt):
+                loop.run_forever()
+                return
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
 
-def _end(loop: asyncio.AbstractEventLoop, pid: int) -> None:
+def _stop_loop(loop: asyncio.AbstractEventLoop, pid: int) -> None:
     """Stop the loop of a `LoopThread` that is no more; a forked child leaves its parent's alone."""
     if pid == os.getpid():
         with suppress(RuntimeError):  # closed already
             loop.call_soon_threadsafe(loop.stop)
-
-
-def _ran_to_its_stop(loop: asyncio.AbstractEventLoop) -> bool:
-    try:
-        loop.run_forever()
-    except (SystemExit, KeyboardInterrupt):
-        # Raised by a task, a judge of the user's for instance: it ended that task, and asyncio
-        # passes it on. Those who await the task hear of it; the others need the loop.
-        return False
-    return True
 
 
 class WorkThread:
@@ -210,7 +201,7 @@ class WorkThread:
                 return
             try:
                 result = context.run(work, *args, **kwargs)
-            except BaseException as error:  # noqa: BLE001 - for whoever waits
+            except BaseException as error:  # noqa: BLE001 - the caller gets it
                 done.set_exception(error)
             else:
                 done.set_result(result)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from ragaliq.core.concurrency import run_all
-from ragaliq.core.evaluator import Evaluator, judge_calibration
-from ragaliq.core.policy import UNSCORED, Fallback, ScoringPolicy
+from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.policy import UNSCORED, ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
-from ragaliq.core.test_case import ChunkId, RAGTestCase
-from ragaliq.errors import ConfigurationError, DatasetError, MissingReferenceError
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.errors import ConfigurationError, MissingReferenceError
 from ragaliq.evaluators.claims import (
     ClaimCheck,
     Strategy,
     Verifier,
     check_claims,
     claim_details,
-    require_strategy,
+    has_context,
 )
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.base import BatchingJudge, JudgeResult, LLMJudge
@@ -32,9 +32,9 @@ __all__ = [
     "ContextRecallEvaluator",
     "FaithfulnessEvaluator",
     "HallucinationEvaluator",
+    "Measured",
     "RelevanceEvaluator",
 ]
-
 
 _LEAST_COVERAGE = 2 / 3
 """Share of an answer that its claims cover, below which the result says so."""
@@ -42,15 +42,33 @@ _LEAST_COVERAGE = 2 / 3
 _STRATEGIES = ("batched", "per_claim", "single_pass")
 
 
+class Measured(NamedTuple):
+    """What a metric makes of a claim check or a context.
+
+    Attributes:
+        score: 0 to 1; of no meaning where there are no claims.
+        reasoning: One sentence for people.
+        raw_response: The metric's documented details.
+    """
+
+    score: float
+    reasoning: str
+    raw_response: dict[str, Any]
+
+
 class ClaimEvaluator(Evaluator):
-    """A metric made from the verdicts on an answer's claims.
+    """A metric made from the verdicts on an answer's claims. Subclasses implement `score`.
 
     Args:
-        threshold: Score from which on a case passes, 0 to 1.
+        threshold: Score that a case must reach to pass, 0 to 1.
         policy: See `Evaluator`.
         strategy: How the judge is asked: `batched` (two calls), `per_claim` (one and one for
             each claim) or `single_pass` (one). By default `batched` where the judge can.
     """
+
+    checks_claims = True
+    without_claims: str = "No claims to verify."
+    scores_answers_without_claims = True
 
     def __init__(
         self,
@@ -68,74 +86,55 @@ class ClaimEvaluator(Evaluator):
 
     def require(self, judge: LLMJudge) -> None:
         """Refuse a judge that cannot follow the strategy."""
-        require_strategy(self.strategy, judge)
-
-    def result(self, judge: LLMJudge, **fields: Any) -> EvaluationResult:
-        """As `Evaluator.result`, with the calibration behind the claims' confidence."""
-        return super().result(judge, calibration=judge_calibration(judge), **fields)
+        if self.strategy in ("batched", "single_pass") and not isinstance(judge, BatchingJudge):
+            raise ConfigurationError(
+                f"strategy {self.strategy!r} needs a BatchingJudge, and {type(judge).__name__} is "
+                "not one; use strategy='per_claim'"
+            )
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Check the claims and grade them."""
-        return self.grade(await self.check(test_case, judge), judge)
+        self.require(judge)
+        check = await check_claims(test_case, judge, policy=self.policy, strategy=self.strategy)
+        return self.grade(check, judge)
 
-    async def check(self, test_case: RAGTestCase, judge: LLMJudge) -> ClaimCheck:
-        """The claim check this metric is made from; equal `check_key`s may share one."""
-        return await check_claims(test_case, judge, policy=self.policy, strategy=self.strategy)
-
-    @property
-    def check_key(self) -> tuple[ScoringPolicy, Strategy | None]:
-        """Evaluators with the same key get the same check for a case."""
-        return self.policy, self.strategy
+    @abstractmethod
+    def score(self, check: ClaimCheck) -> Measured:
+        """What this metric makes of a check; one without claims needs its details only."""
 
     def grade(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
         """Turn a claim check into this metric's result."""
-        if check.status.is_measured:
-            return self.score_claims(check, judge)
+        score, reasoning, details = self.score(check)
         wording = self.policy.wording
-        without_claims = wording.no_claims if wording else self.without_claims
-        fallback = self.score_without_claims()
-        reasons = {
-            Status.NO_CLAIMS: without_claims,
+        if not check.status.is_measured:
+            fallback = self.policy.no_claims
+            if check.status is Status.NO_CONTEXT or not self.scores_answers_without_claims:
+                fallback = UNSCORED
+            reasoning = wording.no_claims if wording else self.without_claims
+            if check.status is Status.NO_CONTEXT:
+                reasoning = "There is no context to check the answer against."
+            elif check.status is Status.ANSWER_REFUSED:
+                reasoning = "The answer declines to answer; there is nothing to check."
             # Where a policy gives it a score, the reason is the one its documents give.
-            Status.EMPTY_ANSWER: without_claims
-            if fallback.score is not None
-            else "The answer is empty.",
-            Status.ANSWER_REFUSED: "The answer declines to answer; there is nothing to check.",
-            Status.NO_CONTEXT: "There is no context to check the answer against.",
-        }
-        return self.result(
-            judge,
-            status=check.status,
-            fallback=UNSCORED if check.status is Status.NO_CONTEXT else fallback,
-            reasoning=reasons[check.status],
-            usage=check.usage,
-            raw_response=self.raw_response(check),
-        )
-
-    without_claims: str = "No claims to verify."
-
-    def score_without_claims(self) -> Fallback:
-        """What an answer without claims scores: what the policy says."""
-        return self.policy.no_claims
-
-    @abstractmethod
-    def score_claims(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
-        """Score a check that decided at least one claim."""
-
-    @abstractmethod
-    def raw_response(self, check: ClaimCheck) -> dict[str, Any]:
-        """The metric's documented details."""
-
-    def _scored(
-        self, check: ClaimCheck, judge: LLMJudge, *, score: float, reasoning: str
-    ) -> EvaluationResult:
-        undecided = len(check.claims) - len(check.decided)
-        if undecided:
-            reasoning += f" {undecided} could not be decided and are left out."
+            elif check.status is Status.EMPTY_ANSWER and fallback.score is None:
+                reasoning = "The answer is empty."
+            return self.result(
+                judge,
+                status=check.status,
+                fallback=fallback,
+                reasoning=reasoning,
+                usage=check.usage,
+                raw_response=details,
+            )
+        if undecided := len(check.claims) - len(check.decided):
+            reasoning += f" {undecided} could not be decided and are not counted."
+        if check.context_parts > 1:
+            details["context_parts"] = check.context_parts
         if check.coverage < _LEAST_COVERAGE:
             reasoning += f" The claims cover {check.coverage:.0%} of the answer."
-        if self.policy.wording is not None:
-            reasoning = self.policy.wording.scored(
+            details["coverage"] = round(check.coverage, 2)
+        if wording is not None:
+            reasoning = wording.scored(
                 self.name, score, self.threshold, passed=self.is_passing(score)
             )
         return self.result(
@@ -145,20 +144,11 @@ class ClaimEvaluator(Evaluator):
             reasoning=reasoning,
             usage=check.usage,
             claims=check.claims,
-            raw_response=self.raw_response(check) | _how_it_was_asked(check),
+            raw_response=details,
         )
 
 
-def _how_it_was_asked(check: ClaimCheck) -> dict[str, Any]:
-    asked: dict[str, Any] = {}
-    if check.context_parts > 1:
-        asked["context_parts"] = check.context_parts
-    if check.coverage < _LEAST_COVERAGE:
-        asked["coverage"] = round(check.coverage, 2)
-    return asked
-
-
-def claim_rows(claims: tuple[ClaimDetail, ...]) -> list[dict[str, Any]]:
+def _rows(claims: Iterable[ClaimDetail]) -> list[dict[str, Any]]:
     """Claims as plain dictionaries, for `raw_response`."""
     return [claim.model_dump(mode="json") for claim in claims]
 
@@ -179,27 +169,19 @@ class FaithfulnessEvaluator(ClaimEvaluator):
     threshold = 0.7
     without_claims = "No claims to verify; the answer is vacuously faithful."
 
-    def score_claims(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
+    def score(self, check: ClaimCheck) -> Measured:
         """Supported over decided claims."""
-        supported, total = _supported(check.decided), len(check.decided)
-        return self._scored(
-            check,
-            judge,
-            score=supported / total,
-            reasoning=f"{supported} of {total} claims supported by the context.",
+        total = len(check.decided)
+        supported = sum(claim.verdict == "SUPPORTED" for claim in check.decided)
+        return Measured(
+            supported / max(1, total),
+            f"{supported} of {total} claims supported by the context.",
+            {
+                "claims": _rows(check.decided),
+                "total_claims": total,
+                "supported_claims": supported,
+            },
         )
-
-    def raw_response(self, check: ClaimCheck) -> dict[str, Any]:
-        """`claims`, `total_claims`, `supported_claims`."""
-        return {
-            "claims": claim_rows(check.decided),
-            "total_claims": len(check.decided),
-            "supported_claims": _supported(check.decided),
-        }
-
-
-def _supported(claims: tuple[ClaimDetail, ...]) -> int:
-    return sum(claim.verdict == "SUPPORTED" for claim in claims)
 
 
 @register_evaluator("hallucination")
@@ -214,7 +196,7 @@ class HallucinationEvaluator(ClaimEvaluator):
     `hallucination_count`.
 
     Args:
-        threshold: Score from which on a case passes, 0 to 1.
+        threshold: Score that a case must reach to pass, 0 to 1.
         min_confidence: SUPPORTED claims below this confidence, 0 to 1, count as hallucinated; by
             default confidence is not looked at.
         policy: See `Evaluator`.
@@ -236,37 +218,30 @@ class HallucinationEvaluator(ClaimEvaluator):
         super().__init__(threshold, policy=policy, strategy=strategy)
         if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
             raise ConfigurationError(
-                f"HallucinationEvaluator: min_confidence must be within [0, 1], "
+                "HallucinationEvaluator: min_confidence must be within [0, 1], "
                 f"got {min_confidence}"
             )
         self.min_confidence = min_confidence
 
-    def score_claims(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
+    def score(self, check: ClaimCheck) -> Measured:
         """One minus the share of hallucinated claims."""
-        count, total = len(self._hallucinated(check.decided)), len(check.decided)
+        least, total = self.min_confidence or 0.0, len(check.decided)
+        hallucinated = [
+            claim
+            for claim in check.decided
+            if claim.verdict != "SUPPORTED" or claim.confidence < least
+        ]
+        count = len(hallucinated)
+        reasoning = f"All {total} claims are grounded; no hallucinations detected."
         if count:
             reasoning = f"Found {count} hallucinated claims out of {total}."
-        else:
-            reasoning = f"All {total} claims are grounded; no hallucinations detected."
-        return self._scored(check, judge, score=1.0 - count / total, reasoning=reasoning)
-
-    def raw_response(self, check: ClaimCheck) -> dict[str, Any]:
-        """`claims`, `total_claims`, `hallucinated_claims`, `hallucination_count`."""
-        hallucinated = self._hallucinated(check.decided)
-        return {
-            "claims": claim_rows(check.decided),
-            "total_claims": len(check.decided),
-            "hallucinated_claims": claim_rows(hallucinated),
-            "hallucination_count": len(hallucinated),
+        details = {
+            "claims": _rows(check.decided),
+            "total_claims": total,
+            "hallucinated_claims": _rows(hallucinated),
+            "hallucination_count": count,
         }
-
-    def _hallucinated(self, claims: tuple[ClaimDetail, ...]) -> tuple[ClaimDetail, ...]:
-        return tuple(claim for claim in claims if self._is_hallucinated(claim))
-
-    def _is_hallucinated(self, claim: ClaimDetail) -> bool:
-        if claim.verdict != "SUPPORTED":
-            return True
-        return self.min_confidence is not None and claim.confidence < self.min_confidence
+        return Measured(1.0 - count / max(1, total), reasoning, details)
 
 
 @register_evaluator("chunk_utility")
@@ -275,8 +250,9 @@ class ChunkUtilityEvaluator(ClaimEvaluator):
 
     `score = used chunks / retrieved chunks`, the precision of rag_evals (graded chunks over all
     chunks). A chunk is used when a supported claim rests on it. The claim check is shared with
-    faithfulness, so the metric costs nothing beside it. Low scores mean that too much, or the
-    wrong thing, is retrieved.
+    faithfulness, so that the metric costs nothing more. Low scores mean that too much, or the
+    wrong thing, is retrieved. An answer without claims is neither a good nor a bad use of its
+    chunks: it has no score.
 
     `raw_response`: `chunks` (a list of `{id, used, claims}`, where `claims` are positions of the
     claims that rest on the chunk), `used_chunks`, `total_chunks`.
@@ -285,43 +261,29 @@ class ChunkUtilityEvaluator(ClaimEvaluator):
     description = "Measures the share of retrieved chunks that the answer used"
     threshold = 0.5
     without_claims = "The answer makes no claims, so it is not known which chunks it used."
+    scores_answers_without_claims = False
 
-    def score_without_claims(self) -> Fallback:
-        """No score: an answer that says nothing is neither a good nor a bad use of its chunks."""
-        return UNSCORED
-
-    def score_claims(self, check: ClaimCheck, judge: LLMJudge) -> EvaluationResult:
+    def score(self, check: ClaimCheck) -> Measured:
         """Used over retrieved chunks."""
-        raw = self.raw_response(check)
-        used, total = raw["used_chunks"], raw["total_chunks"]
-        return self._scored(
-            check,
-            judge,
-            score=used / total if total else 0.0,
-            reasoning=f"The answer used {used} of {total} retrieved chunks.",
+        resting: dict[Any, list[int]] = {chunk_id: [] for chunk_id in check.chunk_ids}
+        for position, claim in enumerate(check.claims):
+            if claim.verdict == "SUPPORTED":
+                spans = claim.evidence_spans
+                for chunk_id in {*claim.supporting_chunk_ids, *(span.chunk_id for span in spans)}:
+                    resting[chunk_id].append(position)
+        used, total = sum(map(bool, resting.values())), len(resting)
+        return Measured(
+            used / max(1, total),
+            f"The answer used {used} of {total} retrieved chunks.",
+            {
+                "chunks": [
+                    {"id": chunk_id, "used": bool(claims), "claims": claims}
+                    for chunk_id, claims in resting.items()
+                ],
+                "used_chunks": used,
+                "total_chunks": total,
+            },
         )
-
-    def raw_response(self, check: ClaimCheck) -> dict[str, Any]:
-        """`chunks`, `used_chunks`, `total_chunks`."""
-        rows = [_row(chunk_id, check.claims) for chunk_id in check.chunk_ids]
-        return {
-            "chunks": rows,
-            "used_chunks": sum(row["used"] for row in rows),
-            "total_chunks": len(rows),
-        }
-
-
-def _row(chunk_id: ChunkId, claims: tuple[ClaimDetail, ...]) -> dict[str, Any]:
-    resting = [
-        position
-        for position, claim in enumerate(claims)
-        if claim.verdict == "SUPPORTED" and chunk_id in _chunks(claim)
-    ]
-    return {"id": chunk_id, "used": bool(resting), "claims": resting}
-
-
-def _chunks(claim: ClaimDetail) -> set[ChunkId]:
-    return {*claim.supporting_chunk_ids, *(span.chunk_id for span in claim.evidence_spans)}
 
 
 class ContextEvaluator(Evaluator):
@@ -333,13 +295,8 @@ class ContextEvaluator(Evaluator):
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Measure the context, if there is any."""
-        if test_case.has_context:
+        if has_context(test_case, self.policy):
             return await self.measure_context(test_case, judge)
-        if self.policy.empty_context == "error":
-            raise DatasetError(
-                f"case {test_case.id!r} has no context, which policy {self.policy.name!r} does "
-                "not allow; give it context or choose another policy"
-            )
         skip = self.policy.empty_context == "skip"
         return self.result(
             judge,
@@ -390,20 +347,25 @@ class ContextPrecisionEvaluator(ContextEvaluator):
                 return await paid(judge.evaluate_context_relevance(test_case.query, chunk))
 
         replies = await run_all(relevance(text) for text in test_case.context_texts)
-        helpful = [reply.score >= _HELPFUL_FROM for reply in replies]
-        rows = [
-            {
-                "id": chunk_id,
-                "relevance": reply.score,
-                "helpful": helps,
-                "reasoning": reply.reasoning,
-            }
-            for chunk_id, reply, helps in zip(test_case.chunk_ids, replies, helpful, strict=True)
-        ]
+        rows: list[dict[str, Any]] = []
+        found, precisions = 0, 0.0
+        for chunk_id, reply in zip(test_case.chunk_ids, replies, strict=True):
+            helpful = reply.score >= _HELPFUL_FROM
+            rows.append(
+                {
+                    "id": chunk_id,
+                    "relevance": reply.score,
+                    "helpful": helpful,
+                    "reasoning": reply.reasoning,
+                }
+            )
+            if helpful:
+                found += 1
+                precisions += found / len(rows)
         return self.result(
             judge,
-            score=_average_precision(helpful),
-            reasoning=f"{sum(helpful)} of {len(helpful)} retrieved chunks help to answer.",
+            score=precisions / max(1, found),
+            reasoning=f"{found} of {len(rows)} retrieved chunks help to answer.",
             usage=sum((reply.spent() for reply in replies), JudgeUsage()),
             raw_response=self.raw_response(rows),
         )
@@ -415,15 +377,6 @@ class ContextPrecisionEvaluator(ContextEvaluator):
             "helpful_chunks": sum(row["helpful"] for row in rows),
             "total_chunks": len(rows),
         }
-
-
-def _average_precision(helpful: Sequence[bool]) -> float:
-    found, total = 0, 0.0
-    for rank, helps in enumerate(helpful, start=1):
-        if helps:
-            found += 1
-            total += found / rank
-    return total / found if found else 0.0
 
 
 @register_evaluator("context_recall")
@@ -457,13 +410,17 @@ class ContextRecallEvaluator(ContextEvaluator):
         Raises:
             MissingReferenceError: The expected answer makes no claims.
         """
-        batched = isinstance(judge, BatchingJudge)
-        verifier = Verifier(judge, test_case.context_texts, policy=self.policy, batched=batched)
+        verifier = Verifier(judge, test_case.context_texts, policy=self.policy, batched=True)
+        facts = [fact for fact in test_case.expected_facts if fact.strip()]
         with spending() as spent:
-            facts = await self._facts(test_case, judge)
-            decided = await verifier.decide(facts)
-        details = await claim_details(test_case, facts, decided, judge, evidence=verifier.evidence)
-        raw = self.raw_response(claim_rows(tuple(d for d in details if d.verdict is not None)))
+            if not facts:
+                extracted = await paid(judge.extract_claims(test_case.expected_answer or ""))
+                facts = [claim for claim in extracted.claims if claim.strip()]
+            if not facts:
+                raise _nothing_expected(test_case)
+            verdicts = await verifier.decide(facts)
+        details = await claim_details(test_case, facts, verdicts, judge, evidence=verifier.evidence)
+        raw = self.raw_response(_rows(detail for detail in details if detail.verdict is not None))
         covered, total = raw["covered_facts"], raw["total_facts"]
         return self.result(
             judge,
@@ -481,14 +438,6 @@ class ContextRecallEvaluator(ContextEvaluator):
             "covered_facts": sum(row["verdict"] == "SUPPORTED" for row in rows),
             "total_facts": len(rows),
         }
-
-    async def _facts(self, test_case: RAGTestCase, judge: LLMJudge) -> list[str]:
-        if facts := [fact for fact in test_case.expected_facts if fact.strip()]:
-            return facts
-        extracted = await paid(judge.extract_claims(test_case.expected_answer or ""))
-        if facts := [claim for claim in extracted.claims if claim.strip()]:
-            return facts
-        raise _nothing_expected(test_case)
 
 
 def _nothing_expected(case: RAGTestCase) -> MissingReferenceError:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import TypeVar
 
 from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import ConfigurationError
 
 __all__ = [
@@ -33,7 +35,7 @@ def register_evaluator(name: str) -> Callable[[E], E]:
 
     def register(evaluator: E) -> E:
         known = _REGISTRY.get(name)
-        # Reloading a module in a notebook defines the same class anew: that replaces the old one.
+        # Reloading a module in a notebook defines the same class again: that replaces the old one.
         if known is not None and known.__qualname__ != evaluator.__qualname__:
             raise ConfigurationError(
                 f"evaluator name {name!r} is already taken by {known.__qualname__}"
@@ -63,32 +65,33 @@ def list_evaluators() -> list[str]:
     return sorted(_REGISTRY)
 
 
-def resolve_evaluators(specs: Iterable[EvaluatorSpec]) -> tuple[Evaluator, ...]:
-    """Build the evaluators that `specs` name, in order; one name stands for itself alone.
+def resolve_evaluators(
+    specs: Iterable[EvaluatorSpec], *, policy: ScoringPolicy | None = None
+) -> tuple[Evaluator, ...]:
+    """Build the evaluators that `specs` name, in order; a single name will do.
+
+    Args:
+        specs: Names, classes or evaluators.
+        policy: For those without a policy of their own.
 
     Raises:
-        ConfigurationError: An unknown name, something that is no evaluator, none at all, or two
+        ConfigurationError: An unknown name, something that is not an evaluator, none at all, or two
             evaluators with one name (their results could not be told apart).
     """
-    if isinstance(specs, str):
-        specs = [specs]
-    evaluators = tuple(_resolve(spec) for spec in specs)
+    evaluators: dict[str, Evaluator] = {}
+    for spec in [specs] if isinstance(specs, str) else specs:
+        found: object = get_evaluator(spec) if isinstance(spec, str) else spec
+        evaluator = found() if isinstance(found, type) and issubclass(found, Evaluator) else found
+        if not isinstance(evaluator, Evaluator):
+            raise ConfigurationError(
+                f"expected an evaluator, its class or its name, got {type(spec).__name__}"
+            )
+        if evaluator.name in evaluators:
+            raise ConfigurationError(f"evaluator asked for twice: {evaluator.name}")
+        if policy is not None and not evaluator.has_own_policy:
+            evaluator = copy(evaluator)  # the caller may use it elsewhere with another policy
+            evaluator.policy = policy
+        evaluators[evaluator.name] = evaluator
     if not evaluators:
         raise ConfigurationError("at least one evaluator is needed")
-    names = [evaluator.name for evaluator in evaluators]
-    doubles = sorted({name for name in names if names.count(name) > 1})
-    if doubles:
-        raise ConfigurationError(f"evaluator asked for twice: {', '.join(doubles)}")
-    return evaluators
-
-
-def _resolve(spec: object) -> Evaluator:
-    if isinstance(spec, Evaluator):
-        return spec
-    if isinstance(spec, type) and issubclass(spec, Evaluator):
-        return spec()
-    if isinstance(spec, str):
-        return get_evaluator(spec)()
-    raise ConfigurationError(
-        f"expected an evaluator, its class or its name, got {type(spec).__name__}"
-    )
+    return tuple(evaluators.values())

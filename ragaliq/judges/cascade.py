@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ragaliq.core.concurrency import run_all
-from ragaliq.core.evaluator import judge_calibration, judge_name
+from ragaliq.core.evaluator import identity_of
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, JudgeError, JudgeResponseError
 from ragaliq.judges.base import (
@@ -134,7 +134,7 @@ class CascadeJudge(BatchingJudge):
         self._relevance = self.first if relevance_with == "first" else last
         self.name = ">".join(self._names)
         self.model = last.model if isinstance(last.model, str) else None
-        self.calibration = judge_calibration(self.first)
+        self.calibration = identity_of(self.first).calibration
         limits = (_limit_of(each.max_context_chars) for each in (self.first, self.second))
         self.max_context_chars = min((limit for limit in limits if limit), default=None)
         self.max_answer_chars = _limit_of(self._extractor.max_answer_chars)
@@ -292,7 +292,7 @@ def _stage_names(first: LLMJudge, second: LLMJudge) -> tuple[str, str]:
     Raises:
         ConfigurationError: They cannot be told apart.
     """
-    names = judge_name(first), judge_name(second)
+    names = identity_of(first).name, identity_of(second).name
     if names[0] != names[1]:
         return names
     if first.model == second.model:

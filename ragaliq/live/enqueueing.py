@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from itertools import count
 
-from ragaliq.core.backoff import pause_before_retry
+from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.complaints import Complaints
 from ragaliq.live.run import Submission

@@ -158,9 +158,7 @@ class Monitor:
         settings = read_settings()
         require_positive(deadline=deadline, inline_timeout=inline_timeout)
         require_choice(mode, "background", "inline", name="mode")
-        self.evaluators = tuple(
-            evaluator.with_default_policy(policy) for evaluator in resolve_evaluators(evaluators)
-        )
+        self.evaluators = resolve_evaluators(evaluators, policy=policy)
         metrics = [evaluator.name for evaluator in self.evaluators]
         self._sampler = Sampler.of(
             sampling, sample_rate, general=settings.sample_rate, metrics=metrics

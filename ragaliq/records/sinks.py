@@ -21,8 +21,7 @@ from typing import Protocol, runtime_checkable
 from opentelemetry.context import attach, set_value
 
 from ragaliq._private import suppress_instrumentation_key
-from ragaliq.core.backoff import spread
-from ragaliq.core.concurrency import is_being_cancelled
+from ragaliq.core.concurrency import is_being_cancelled, spread
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread

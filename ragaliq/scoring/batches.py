@@ -28,7 +28,7 @@ import httpx2
 from anthropic.types import Message
 from pydantic import BaseModel
 
-from ragaliq.core.backoff import pause_before_retry
+from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import JudgeUsage
 from ragaliq.core.test_case import RAGTestCase

@@ -27,10 +27,10 @@ from functools import cached_property
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
-from ragaliq.core.backoff import pause_before_retry
 from ragaliq.core.checks import require_kind, require_positive
+from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.draft import CaseDraft
-from ragaliq.core.evaluator import Evaluator, judge_name
+from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.run import RunInfo
@@ -205,9 +205,7 @@ class Scorer:
         if deadline is not None:
             require_positive(deadline=deadline)
         self.judge = resolve_judge(judge)
-        self.evaluators = tuple(
-            evaluator.with_default_policy(policy) for evaluator in resolve_evaluators(metrics)
-        )
+        self.evaluators = resolve_evaluators(metrics, policy=policy)
         for evaluator in self.evaluators:
             evaluator.require(self.judge)
         if isinstance(telemetry, Emitter):
@@ -365,8 +363,7 @@ class Scorer:
 
     def record_id(self, run: RunInfo, metrics: Collection[str] = ()) -> str:
         """The id that the record of a run will have; see `EvaluationRecord`."""
-        name, model = judge_name(self.judge), getattr(self.judge, "model", None)
-        model = model if isinstance(model, str) else None
+        name, model, _ = identity_of(self.judge)
         return evaluation_id(run, [(each.name, name, model) for each in self.chosen(metrics)])
 
     # --- many cases ---------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ragaliq.core.evaluator import judge_calibration
-from ragaliq.core.naming import naming
+from ragaliq.core.checks import naming
+from ragaliq.core.evaluator import identity_of
 from ragaliq.core.results import UNCALIBRATED
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
@@ -126,6 +126,6 @@ def chosen_judge(
         judges = named_judges(spec, model=settings.model)
     if calibration is not None:
         return assembled(judges, calibration)
-    is_calibrated = isinstance(judge, LLMJudge) and judge_calibration(judge) != UNCALIBRATED
+    is_calibrated = isinstance(judge, LLMJudge) and identity_of(judge).calibration != UNCALIBRATED
     with naming(ENV_CALIBRATION):
         return assembled(judges, None if is_calibrated else settings.calibration)

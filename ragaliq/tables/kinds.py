@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ragaliq.core.evaluator import Evaluator, judge_name
+from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
@@ -198,11 +198,10 @@ def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> 
 def columns_of(rows: Iterable[Sequence[Any]], judge: LLMJudge, schema: Any) -> Any:
     """The added columns as a `pyarrow.Table`, of what `cells_of` made of each outcome."""
     pa = _load_arrow()
-    model = getattr(judge, "model", None)
-    decider = [judge_name(judge), model if isinstance(model, str) else None]
+    name, model, _ = identity_of(judge)
     columns: list[list[Any]] = [[] for _ in schema]
     for row in rows:
-        for column, cell in zip(columns, (*row[:-2], *decider, *row[-2:]), strict=True):
+        for column, cell in zip(columns, (*row[:-2], name, model, *row[-2:]), strict=True):
             column.append(cell)
     arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.core.backoff import pause_before_retry
+from ragaliq.core.concurrency import pause_before_retry
 
 
 @given(st.integers(1, 10_000), st.floats(0.001, 10.0), st.floats(10.0, 1e6))

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.evaluators.alignment import CLAIM_CUTOFF, EvidenceFinder, SearchableText
-from ragaliq.evaluators.alignment import locate as locate_in
+from ragaliq.evaluators.alignment import EvidenceFinder, SearchedText
 
 TEXT = "The Aurora lasts  twelve hours.\nIt weighs 310 grams and folds flat."
 
 
 def locate(quote, text, **options):
-    return locate_in(quote, SearchableText(text), **options)
+    return SearchedText(text).locate(quote, **options)
 
 
 def locate_evidence(evidence, chunks, ids, preferred=()):
@@ -22,7 +21,7 @@ def locate_evidence(evidence, chunks, ids, preferred=()):
 
 
 def found(quote, text=TEXT, **options):
-    span = locate(quote, text, cutoff=options.pop("cutoff", CLAIM_CUTOFF), **options)
+    span = locate(quote, text, **options)
     return None if span is None else text[slice(*span)]
 
 
@@ -134,7 +133,7 @@ def test_a_quote_with_other_white_space_and_case_spans_the_same_words(words, dat
 async def test_a_quote_that_was_looked_for_is_not_looked_for_again(monkeypatch):
     finder = EvidenceFinder(["Open from nine.", "Closed on Sundays."])
     first = await finder.find("Closed on Sundays.", ["a", "b"], [1])
-    monkeypatch.setattr(SearchableText, "find", None)
+    monkeypatch.setattr(SearchedText, "find_words", None)
     assert await finder.find("Closed on Sundays.", ["a", "b"], [1]) == first
     assert (await finder.find("Closed on Sundays.", [0, 1], [1]))[0].chunk_id == 1
 

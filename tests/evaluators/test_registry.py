@@ -8,6 +8,7 @@ from ragaliq import (
     FaithfulnessEvaluator,
     JudgeUsage,
     RAGTestCase,
+    RelevanceEvaluator,
     ScoringPolicy,
     get_evaluator,
     list_evaluators,
@@ -58,7 +59,7 @@ def test_one_name_alone_is_a_choice_too():
 
 def test_an_evaluators_own_policy_wins_over_the_callers():
     own = FaithfulnessEvaluator(policy=ScoringPolicy.RAGAS)
-    assert own.with_default_policy(ScoringPolicy.LIVE).policy is ScoringPolicy.RAGAS
-    plain = FaithfulnessEvaluator()
-    assert plain.with_default_policy(ScoringPolicy.LIVE).policy is ScoringPolicy.LIVE
+    plain = RelevanceEvaluator()
+    resolved = resolve_evaluators([own, plain], policy=ScoringPolicy.LIVE)
+    assert [each.policy.name for each in resolved] == ["ragas", "live"]
     assert plain.policy is ScoringPolicy.RAGALIQ

@@ -126,6 +126,13 @@ async def test_in_a_single_pass_chunks_that_do_not_exist_are_left_out():
     assert result.claims[0].evidence_verified
 
 
+@pytest.mark.parametrize(("claims", "coverage"), [(["It folds."], 0.3), (None, None)])
+async def test_a_result_whose_claims_cover_little_of_the_answer_says_so(claims, coverage):
+    result = await FaithfulnessEvaluator().evaluate(CASE, ScriptedJudge(claims=claims))
+    assert result.raw_response.get("coverage") == coverage
+    assert ("The claims cover 30% of the answer." in result.reasoning) is bool(coverage)
+
+
 async def test_a_changed_mind_is_taken():
     _, result = await check([FOUND, INVENTED], [verdict(0, "", "NOT_ENOUGH_INFO")])
     assert result.claims[1].verdict == "NOT_ENOUGH_INFO"

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from ragaliq.errors import JudgeError
-from ragaliq.evaluators.alignment import CLAIM_CUTOFF, EvidenceFinder, SearchableText, locate
+from ragaliq.evaluators.alignment import EvidenceFinder, SearchedText
 from ragaliq.evaluators.claims import split_text
 from ragaliq.judges import parse_json_reply, parse_verdicts
 from ragaliq.judges.parsing import read_reply
@@ -65,7 +65,7 @@ def quoted_from(text: str) -> None:
 
 
 def claim(text: str) -> None:
-    locate(text, SearchableText("The lamp weighs 310 grams. " * 80), cutoff=CLAIM_CUTOFF)
+    SearchedText("The lamp weighs 310 grams. " * 80).locate(text)
 
 
 READERS = {

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal, Protocol
 
-from ragaliq.core.pacing import paced
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
-from ragaliq.core.spending import spending
+from ragaliq.core.spending import PACE, spending
 from ragaliq.errors import JudgeProcessError, RateLimitedError
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import (
@@ -151,10 +150,12 @@ class Protection:
             return
         is_probe = self._circuit.enter() if self._circuit else False
         judging, pace = Judging(), RunPace(self._turns, run.size) if self._turns else None
-        with spending() as spent, paced(pace):
+        with spending() as spent:
+            turns = PACE.set(pace)
             try:
                 yield judging
             finally:
+                PACE.reset(turns)
                 if self._circuit:
                     failed = _judge_failed(judging.results)
                     self._circuit.leave(failed=failed, is_probe=is_probe)

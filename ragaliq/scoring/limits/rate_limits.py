@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragaliq.core.checks import require_limits
-from ragaliq.core.pacing import Turn
 from ragaliq.core.results import JudgeUsage
+from ragaliq.core.spending import Turn
 from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.shared import IN_MEMORY, SharedWindows, StorageState, require_shared
 from ragaliq.scoring.limits.windows import Window

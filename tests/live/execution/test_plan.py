@@ -67,7 +67,7 @@ def test_a_policy_of_the_users_own_comes_back():
 def test_evaluators_that_shared_a_claim_check_still_do():
     names = ["faithfulness", "hallucination"]
     first, second = there_and_back([get_evaluator(n)(policy=ScoringPolicy.RAGAS) for n in names])
-    assert first.check_key == second.check_key
+    assert (first.policy, first.strategy) == (second.policy, second.strategy)
 
 
 def test_of_a_case_all_that_is_judged_goes_along_and_nothing_else():
