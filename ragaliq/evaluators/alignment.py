@@ -142,19 +142,17 @@ class SearchedText:
         claim = claim.strip().strip(_QUOTATION_MARKS)
         if not claim:
             return None
-        for begin in (start, 0) if start else (0,):
+        starts = dict.fromkeys((start, 0))
+        for begin in starts:
             position = self.text.find(claim, begin)
             if position >= 0:
                 return position, position + len(claim)
-        if len(claim) > _LONGEST_QUOTE:
-            return None
-        found = (start and self.find_words(claim, start)) or self.find_words(claim)
-        if found:
-            return found
-        size = len(self.text)
-        if size > _LONGEST_FUZZY or not _SHORTEST_FUZZY <= len(claim) <= min(size, _LONGEST_CLAIM):
-            return None
-        match = fuzz.partial_ratio_alignment(_lowered(claim), self._lower, score_cutoff=cutoff)
+        for begin in starts if len(claim) <= _LONGEST_QUOTE else ():
+            if span := self.find_words(claim, begin):
+                return span
+        match, size = None, len(self.text)
+        if size <= _LONGEST_FUZZY and _SHORTEST_FUZZY <= len(claim) <= min(size, _LONGEST_CLAIM):
+            match = fuzz.partial_ratio_alignment(_lowered(claim), self._lower, score_cutoff=cutoff)
         if match is None or match.dest_end <= match.dest_start:
             return None
         return match.dest_start, match.dest_end
