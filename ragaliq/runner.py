@@ -196,7 +196,11 @@ async def evaluate_async(
                 async for evaluation in stream:
                     done.append(evaluation)
                     summary.add(evaluation)
-                    _report(on_progress, len(done), len(todo) * repeats)
+                    if on_progress is not None:
+                        try:
+                            on_progress(len(done), len(todo) * repeats)
+                        except Exception as error:  # noqa: BLE001 - paid results must not be lost
+                            logger.warning("on_progress raised %s", type(error).__name__)
         except BudgetExceeded:
             is_cut = True
     places = {id(case): place for place, case in enumerate(todo)}
@@ -227,12 +231,3 @@ def _cases(cases: Iterable[RAGTestCase]) -> list[RAGTestCase]:
                 "by read_cases(path)"
             )
     return todo
-
-
-def _report(on_progress: Progress | None, done: int, total: int) -> None:
-    if on_progress is None:
-        return
-    try:
-        on_progress(done, total)
-    except Exception as error:  # noqa: BLE001 - results that were paid for must not be lost
-        logger.warning("on_progress raised %s", type(error).__name__)

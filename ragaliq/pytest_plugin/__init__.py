@@ -20,12 +20,11 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge
-    from ragaliq.pytest_plugin.assertion import RagAssertionError, assert_rag
-    from ragaliq.pytest_plugin.session import RagSession
+    from ragaliq.pytest_plugin.assertion import RagAssertionError, RagSession, assert_rag
 
 __all__ = ["RagAssertionError", "assert_rag"]
 
-_OPTIONS = {
+OPTIONS = {
     "ragaliq_judge": "who decides: local (the default) or claude",
     "ragaliq_model": "Claude's model",
     "ragaliq_max_cost": "US dollars that all tests together may spend on the judge",
@@ -44,7 +43,7 @@ def __getattr__(name: str) -> Any:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options for the command line, and under the same names for the configuration file."""
     group = parser.getgroup("ragaliq", "scoring RAG answers")
-    for name, meaning in _OPTIONS.items():
+    for name, meaning in OPTIONS.items():
         group.addoption(f"--{name.replace('_', '-')}", dest=name, default=None, help=meaning)
         parser.addini(name, meaning, default="")
 
@@ -77,10 +76,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Beside pytest-xdist's workers: take in what one of them counted."""
+    """With pytest-xdist's workers: add what one of them counted."""
     counted = getattr(node, "workeroutput", {}).get("ragaliq")
     if counted:
-        _session(node.config).take_in(counted)
+        _session(node.config).count_records(counted)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -96,7 +95,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 def rag_judge(request: pytest.FixtureRequest) -> Generator[LLMJudge, None, None]:
     """The judge of this run: `--ragaliq-judge`, or what the test's `rag` marker says.
 
-    While a test uses it, `assert_rag` asks this judge without being told.
+    While a test uses it, `assert_rag` asks this judge by default.
     """
     marker = request.node.get_closest_marker("rag")
     with _session(request.config).judging(**_asked(marker)) as judge:
@@ -139,11 +138,11 @@ def current_session() -> RagSession | None:
 
 
 def _session(config: pytest.Config) -> RagSession:
-    from ragaliq.pytest_plugin.session import RagSession
+    from ragaliq.pytest_plugin.assertion import RagSession
 
     session = _started(config)
     if session is None:
-        session = RagSession.of(config)
+        session = RagSession(config)
         config.stash[_KEY] = session
     return session
 

@@ -1,9 +1,11 @@
-"""`assert_rag`: an answer reaches the given scores, or the test says which claims are at fault."""
+"""`assert_rag`, and what the tests of one run share: judges, costs and results."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import ragaliq.pytest_plugin as plugin
 from ragaliq.core.evaluator import Evaluator
@@ -13,6 +15,7 @@ from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, Stat
 from ragaliq.core.sync import run_sync
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
+    BudgetExceeded,
     ConfigurationError,
     DatasetError,
     JudgeAPIError,
@@ -21,12 +24,17 @@ from ragaliq.errors import (
     JudgeTimeoutError,
 )
 from ragaliq.evaluators import get_evaluator
+from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.pytest_plugin.session import RagSession
-from ragaliq.scoring.scorer import Scorer
+from ragaliq.records import EvaluationRecord, Summary, evaluation_record
+from ragaliq.scoring.scorer import CostCap, Scorer
+from ragaliq.telemetry import ContentPolicy, Emitter
 from ragaliq.traces.cases import run_of
 
-__all__ = ["RagAssertionError", "assert_rag"]
+if TYPE_CHECKING:
+    import pytest
+
+__all__ = ["RagAssertionError", "RagSession", "assert_rag"]
 
 _MAX_CLAIMS = 20
 _MAX_TEXT = 200
@@ -38,7 +46,7 @@ _FAILURES: Mapping[Status, type[JudgeError]] = {
 
 
 class RagAssertionError(AssertionError):
-    """An answer scored below what was asked for.
+    """An answer missed a threshold.
 
     Attributes:
         results: Metric name to result.
@@ -70,57 +78,47 @@ def assert_rag(
         Metric name to result.
 
     Raises:
-        RagAssertionError: A score is too low; the message shows the claims that are not supported.
-        JudgeError: The judge failed, which is no score.
+        RagAssertionError: A threshold is missed; the message shows the unsupported claims.
+        JudgeError: The judge failed, which says nothing about the answer.
         DatasetError: The case lacks what a metric needs.
         BudgetExceeded: The test run has spent what it may.
         ConfigurationError: A metric does not exist, or a threshold is outside [0, 1].
     """
     __tracebackhide__ = True
     session = plugin.current_session() or RagSession()
-    decider = session.judge if judge is None else resolve_judge(judge)
+    evaluators: list[Evaluator] = []
+    for name, threshold in thresholds.items():
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+            raise ConfigurationError(f"assert_rag: {name} must be a score in [0, 1]")
+        evaluators.append(get_evaluator(name)(threshold, policy=policy))
     scorer = Scorer(
-        decider,
-        _evaluators(thresholds, policy),
+        session.judge if judge is None else resolve_judge(judge),
+        evaluators or [get_evaluator("faithfulness")(policy=policy)],
         telemetry=session.emitter,
         sinks=session.sinks,
         keeps_judge=True,
     )
     session.require_budget()
-    evaluation = run_sync(_evaluation(scorer, case))
+
+    async def score() -> Evaluation:
+        async with scorer:
+            # Asserted a second time, a case is another run in a store.
+            run = run_of(case, run_id=case.id, pipeline="", ended_at=time.time())
+            return await scorer.score(case, run)
+
+    evaluation = run_sync(score())
     session.count(evaluation)
-    results = evaluation.results
-    for result in results.values():
-        _require_a_judgement(result)
-    failed = [result for result in results.values() if not result.passed]
+    for result in evaluation.results.values():
+        if result.status in _FAILURES:
+            raise _FAILURES[result.status](
+                f"{result.evaluator_name} could not be judged: {result.error}"
+            )
+        if result.score is None and result.status in (Status.NO_CONTEXT, Status.NO_REFERENCE):
+            raise DatasetError(f"{result.evaluator_name} has no score: {result.status.value}")
+    failed = [result for result in evaluation.results.values() if not result.passed]
     if failed:
-        raise RagAssertionError("\n".join(_message(case, failed)), results)
-    return results
-
-
-async def _evaluation(scorer: Scorer, case: RAGTestCase) -> Evaluation:
-    async with scorer:
-        # Asserted a second time, a case is another run in a store.
-        run = run_of(case, run_id=case.id, pipeline="", ended_at=time.time())
-        return await scorer.score(case, run)
-
-
-def _evaluators(thresholds: Mapping[str, float], policy: ScoringPolicy) -> list[Evaluator]:
-    if not thresholds:
-        return [get_evaluator("faithfulness")(policy=policy)]
-    for name, threshold in thresholds.items():
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-            raise ConfigurationError(f"assert_rag: {name} must be a score in [0, 1]")
-    return [get_evaluator(name)(threshold, policy=policy) for name, threshold in thresholds.items()]
-
-
-def _require_a_judgement(result: EvaluationResult) -> None:
-    __tracebackhide__ = True
-    failure = _FAILURES.get(result.status)
-    if failure is not None:
-        raise failure(f"{result.evaluator_name} could not be judged: {result.error}")
-    if result.score is None and result.status in (Status.NO_CONTEXT, Status.NO_REFERENCE):
-        raise DatasetError(f"{result.evaluator_name} has no score: {result.status.value}")
+        raise RagAssertionError("\n".join(_message(case, failed)), evaluation.results)
+    return evaluation.results
 
 
 def _message(case: RAGTestCase, failed: list[EvaluationResult]) -> Iterator[str]:
@@ -129,7 +127,8 @@ def _message(case: RAGTestCase, failed: list[EvaluationResult]) -> Iterator[str]
     for result in failed:
         found = f"no score ({result.status.value})"
         if result.score is not None:
-            found = f"{result.score:.2f}, below {result.threshold:g}"
+            side = "below" if result.higher_is_better else "above"
+            found = f"{result.score:.2f}, {side} {result.threshold:g}"
         yield f"  {result.evaluator_name}: {found} (judge: {result.judge})"
         if result.claims and result.claims not in shown:
             shown.append(result.claims)
@@ -150,3 +149,123 @@ def _claims(claims: tuple[ClaimDetail, ...]) -> Iterator[str]:
             yield f"      reason: {printable(claim.reason, limit=_MAX_TEXT)}"
     if len(unsupported) > _MAX_CLAIMS:
         yield f"    and {len(unsupported) - _MAX_CLAIMS} more"
+
+
+class RagSession:
+    """What the tests of one process share.
+
+    Args:
+        config: pytest's, with the options; None outside pytest.
+
+    Attributes:
+        summary: What was scored and spent.
+        records: The same, evaluation by evaluation, as JSON for another process.
+        sinks: Where results are stored.
+        emitter: Where telemetry goes.
+
+    Raises:
+        ConfigurationError: `--ragaliq-max-cost` is not an amount.
+    """
+
+    def __init__(self, config: pytest.Config | None = None) -> None:
+        options = {}
+        if config is not None:
+            for name in plugin.OPTIONS:
+                given = config.getoption(name)
+                options[name] = str(config.getini(name) if given is None else given)
+        self._judge: JudgeSpec | str = options.get("ragaliq_judge") or "local"
+        self._model = options.get("ragaliq_model") or None
+        self._max_cost = _dollars(options.get("ragaliq_max_cost", ""))
+        if self._max_cost is not None:  # each worker of pytest-xdist gets its share
+            self._max_cost /= getattr(config, "workerinput", {}).get("workercount", 1)
+        self.sinks = options.get("ragaliq_sinks", "").split()
+        self.summary = Summary()
+        self.records: list[str] = []
+        self.emitter = Emitter(ContentPolicy.resolve())
+        self._judges: dict[Any, LLMJudge] = {}
+        self._current: list[LLMJudge] = []
+
+    @property
+    def judge(self) -> LLMJudge:
+        """The judge of the test that runs, or the run's own."""
+        if self._current:
+            return self._current[-1]
+        with self.judging() as judge:
+            return judge
+
+    @contextmanager
+    def judging(
+        self, judge: JudgeSpec | str | None = None, model: str | None = None
+    ) -> Iterator[LLMJudge]:
+        """Inside, `judge` decides; by default the run's own."""
+        spec, model = judge or self._judge, model or self._model
+        if not isinstance(spec, str):
+            chosen = resolve_judge(spec)
+        elif (spec, model) in self._judges:
+            chosen = self._judges[spec, model]
+        else:
+            chosen = self._judges[spec, model] = resolve_judge(spec, model=model)
+        self._current.append(chosen)
+        try:
+            yield chosen
+        finally:
+            self._current.remove(chosen)
+
+    def require_budget(self) -> None:
+        """Refuse to spend more.
+
+        Raises:
+            BudgetExceeded: The ceiling is reached.
+            ConfigurationError: There is a ceiling, but the judge's price is not known.
+        """
+        cap = CostCap(self._max_cost, spent=self.summary.usage, option="--ragaliq-max-cost")
+        if cap.is_reached:
+            raise BudgetExceeded(
+                f"the tests have spent ${cap.spent.cost_usd:.4f} on the judge, of "
+                f"${self._max_cost:.4f} in this process; raise --ragaliq-max-cost to continue"
+            )
+
+    def count(self, evaluation: Evaluation) -> None:
+        """Count what came out for one case."""
+        record = evaluation_record(evaluation, content=ContentPolicy())
+        self.records.append(record.model_dump_json())
+        self.summary.add(record)
+
+    def count_records(self, records: list[str]) -> None:
+        """Count what came out in another process: its `records`."""
+        for record in records:
+            self.summary.add(EvaluationRecord.model_validate_json(record))
+
+    def lines(self) -> Iterator[str]:
+        """A line a metric, and one for the cost."""
+        for name, metric in sorted(self.summary.metrics.items()):
+            passed = metric.passed + sum(metric.statuses[status] for status in metric.passing)
+            mean = "no mean"
+            if metric.mean is not None:
+                mean = f"mean {metric.mean:.2f} of {metric.measured}"
+            others = "".join(
+                f", {count} {status}"
+                for status, count in sorted(metric.statuses.items())
+                if not Status(status).is_measured
+            )
+            yield f"{name}: {passed} of {metric.cases} passed, {mean}{others}"
+        usage = self.summary.usage
+        price = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+        yield f"{self.summary.records} cases, {usage.total_tokens:,} judge tokens, {price}"
+
+    def close(self) -> None:
+        """Close the judges' connections."""
+        for judge in self._judges.values():
+            run_sync(judge.aclose())
+
+
+def _dollars(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        dollars = float(text)
+    except ValueError:
+        dollars = -1.0
+    if not 0.0 <= dollars < float("inf"):
+        raise ConfigurationError(f"--ragaliq-max-cost must be US dollars, got {text!r}")
+    return dollars

@@ -10,22 +10,12 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set,
-)
-from contextlib import aclosing, nullcontext
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence, Set
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ragaliq.core.checks import require_kind, require_positive
 from ragaliq.core.concurrency import pause_before_retry
@@ -36,19 +26,18 @@ from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError, StoreError
+from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
-from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import SinkLimits, SinkSet, SinkSpec
-from ragaliq.scoring.execution import Execution, Executor, choose_executor
+from ragaliq.scoring.execution import Executor, judging_processes
 from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget
 from ragaliq.scoring.limits.protection import Judging, Protection
 from ragaliq.scoring.limits.rate_limits import RateLimits
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions
-from ragaliq.telemetry.metrics import MetricsRecorder
 from ragaliq.traces.cases import run_of
 
 __all__ = ["CostCap", "Limits", "Scorer"]
@@ -59,9 +48,6 @@ _LONGEST_PAUSE = 60.0
 _NOT_ASKED = "the judge was not asked: it failed too often in a row"
 # Seconds to wait for sinks when everything is evaluated.
 _SINKS_WITHIN = 60.0
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,34 +73,19 @@ class Limits:
         require_kind(CircuitBreaker, breaker=self.breaker)
 
 
+@dataclass
 class CostCap:
     """A cap on what judging may cost, in US dollars.
 
-    Args:
-        max_cost: From here on nothing more is begun; None for no cap. With 0, what is free goes on.
-        spent: What was spent before.
-        option: What the user knows the cap by.
-
     Attributes:
+        max_cost: From here on nothing more is begun; None for no cap. With 0, what is free goes on.
         spent: Tokens, requests and money so far.
-        max_cost: The cap.
-        option: What the user knows it by.
+        option: What the user knows the cap by.
     """
 
-    def __init__(
-        self,
-        max_cost: float | None,
-        *,
-        spent: JudgeUsage | None = None,
-        option: str = "max_cost",
-    ) -> None:
-        self.max_cost = max_cost
-        self.spent = spent or JudgeUsage()
-        self.option = option
-
-    def add(self, usage: JudgeUsage) -> None:
-        """Take in what something cost."""
-        self.spent += usage
+    max_cost: float | None = None
+    spent: JudgeUsage = field(default_factory=JudgeUsage, kw_only=True)
+    option: str = field(default="max_cost", kw_only=True)
 
     @property
     def is_reached(self) -> bool:
@@ -137,12 +108,12 @@ class _FailedForNowError(Exception):
     """No metric got an answer from the judge, which may pass; nothing was emitted or stored."""
 
 
-class _Todo(NamedTuple):
+class _Job(NamedTuple):
     case: RAGTestCase
     run: RunInfo
 
 
-class Scorer:
+class Scorer(AbstractAsyncContextManager["Scorer"]):
     """Judges cases, one at a time or a stream of many; several may be in work at the same time.
 
     Belongs to the event loop that first uses it. Left as an asynchronous context manager, it has
@@ -222,8 +193,9 @@ class Scorer:
         self._attempts, self._backoff = attempts, backoff
         self._waits_for_judge, self._waits_for_sinks = waits_for_judge, waits_for_sinks
         self._keeps_judge = keeps_judge
-        self._executor, self._processes, self._niceness = executor, processes, niceness
-        self._agreement = _AgreementWatch(self.judge, self.emitter.metrics)
+        self._executor, self._number, self._niceness = executor, processes, niceness
+        self._cascade = self.judge if isinstance(self.judge, _Cascade) else None
+        self._agreed: Sequence[_Agreement] = ()
         self._start()
 
     def _start(self) -> None:
@@ -238,18 +210,14 @@ class Scorer:
                 on_storage_error=metrics.limits_storage_failed,
                 on_budget=metrics.budget_left,
             )
-        first = self._new_execution()
-        further = self._processes - 1 if first.executor == "process" else 0
-        self._executions = [first, *(self._new_execution() for _ in range(further))]
-        self._turn = itertools.cycle(self._executions)
-
-    def _new_execution(self) -> Execution:
-        return choose_executor(
+        self._processes = judging_processes(
             self._executor,
+            self._number,
             judge=self.judge,
             evaluators=self.evaluators,
             niceness=self._niceness,
         )
+        self._turn = itertools.cycle(self._processes)
 
     # --- one case -----------------------------------------------------------------------------
 
@@ -281,12 +249,13 @@ class Scorer:
         if run is None:
             built = case.build() if isinstance(case, CaseDraft) else case
             case, run = built, run_of(built, run_id=built.id, pipeline="")
+        evaluators = self.chosen(metrics or run.metric_probabilities)
         attempt = waits = 1
         until = time.monotonic() + self._waits_for_judge
         while True:
             is_last = attempt >= self._attempts
             try:
-                evaluation = await self._attempt(case, run, metrics, lag, is_last=is_last)
+                evaluation = await self._attempt(case, run, evaluators, lag, is_last=is_last)
             except _FailedForNowError:
                 self.emitter.metrics.job("retried")
                 pause = pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
@@ -311,12 +280,11 @@ class Scorer:
         self,
         case: RAGTestCase | CaseDraft,
         run: RunInfo,
-        metrics: Collection[str],
+        evaluators: Sequence[Evaluator],
         lag: float,
         *,
         is_last: bool,
     ) -> Evaluation:
-        evaluators = self.chosen(metrics or run.metric_probabilities)
         limits = self.protection.judging(case) if self.protection else nullcontext(Judging())
         async with limits as judging:
             if judging == "over_budget":
@@ -325,19 +293,39 @@ class Scorer:
                 raise CircuitOpenError(_NOT_ASKED)
             built = case.build() if isinstance(case, CaseDraft) else case
             with self.emitter.evaluation(run, lag=lag) as emission:
-                results = await next(self._turn).evaluate(
-                    built, evaluators, deadline=self._deadline
-                )
+                if self._processes:
+                    process = next(self._turn)
+                    results = await process.evaluate(built, evaluators, deadline=self._deadline)
+                else:
+                    results = await evaluate_case(
+                        built, evaluators, self.judge, deadline=self._deadline
+                    )
                 judging.results = results
-                if (
-                    not is_last
-                    and results
-                    and all(r.status.is_unanswered for r in results.values())
-                ):
+                unanswered = [result.status.is_unanswered for result in results.values()]
+                if not is_last and unanswered and all(unanswered):
                     raise _FailedForNowError
                 emission.record(results)
-        self._agreement.record()
+        if self._cascade is not None:
+            self._record_agreement(self._cascade)
         return Evaluation(case=built, results=results, run=run, lag=lag)
+
+    def _record_agreement(self, cascade: _Cascade) -> None:
+        """Record how often the judges of a cascade agree, where that has changed; never raises."""
+        try:
+            now = cascade.agreement()
+            if now == self._agreed:
+                return
+            self._agreed = now
+            for pair in now:
+                rates = {"accepted": pair.accepted_rate, "escalated": pair.escalated_rate}
+                for route, rate in rates.items():
+                    if rate is not None:
+                        self.emitter.metrics.agreed(
+                            pair.first, pair.second, route=route, share=rate
+                        )
+        except Exception as error:  # noqa: BLE001 - a judge of the user's may mean something else
+            logger.debug("a judge's agreement could not be read: %s", type(error).__name__)
+            self._cascade = None
 
     def chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
         """The evaluators of these metrics; all of them where none is named."""
@@ -350,12 +338,9 @@ class Scorer:
         return {each.name: self._unjudged[each.name] for each in self.chosen(metrics)}
 
     @cached_property
-    def _unjudged(self) -> Mapping[str, EvaluationResult]:
+    def _unjudged(self) -> dict[str, EvaluationResult]:
         error = CircuitOpenError(_NOT_ASKED)
-        return {
-            evaluator.name: evaluator.failure_result(error, self.judge)
-            for evaluator in self.evaluators
-        }
+        return {each.name: each.failure_result(error, self.judge) for each in self.evaluators}
 
     async def is_recorded(self, run: RunInfo, metrics: Collection[str] = ()) -> bool:
         """Whether a sink has a run's record, so that it was judged and paid for already."""
@@ -381,7 +366,7 @@ class Scorer:
     ) -> AsyncGenerator[Evaluation]:
         """Judge cases and yield what comes out as soon as it is there, in bounded memory.
 
-        When the consumer stops, so does the work.
+        The next case is read only when there is room. When the consumer stops, so does the work.
 
         Args:
             cases: Read as they are needed.
@@ -399,10 +384,10 @@ class Scorer:
                 yielded, since it was paid for; nothing was begun after it.
             ConfigurationError: There is a cap and the judge's price is not known.
         """
-        cap = cap or CostCap(None)
+        cap = cap or CostCap()
         is_cut = False
 
-        def todo() -> Iterator[_Todo]:
+        def read_jobs() -> Iterator[_Job]:
             nonlocal is_cut
             for case in cases:
                 for repeat in range(repeats):
@@ -413,16 +398,25 @@ class Scorer:
                         is_cut = True
                         return
                     run = run_of(case, run_id=run_id, pipeline=pipeline, ended_at=ended_at)
-                    yield _Todo(case, run)
+                    yield _Job(case, run)
 
-        async def score(item: _Todo) -> Evaluation:
-            return await self.score(item.case, item.run)
-
-        at_once = concurrency * len(self._executions)
-        async with aclosing(_side_by_side(todo(), score, concurrency=at_once)) as evaluations:
-            async for evaluation in evaluations:
-                yield evaluation
-                cap.add(evaluation.usage)
+        jobs, running = read_jobs(), set[asyncio.Task[Evaluation]]()
+        at_once = concurrency * max(1, len(self._processes))
+        try:
+            while True:
+                for job in itertools.islice(jobs, at_once - len(running)):
+                    running.add(asyncio.create_task(self.score(job.case, job.run)))
+                if not running:
+                    break
+                finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in finished:
+                    evaluation = task.result()
+                    yield evaluation
+                    cap.spent += evaluation.usage
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
         if is_cut:
             raise BudgetExceeded(
                 f"${cap.spent.cost_usd:.4f} is spent, of {cap.option} {cap.max_cost:g}"
@@ -433,17 +427,18 @@ class Scorer:
     @property
     def executor(self) -> Executor:
         """Where cases are evaluated now."""
-        return self._executions[0].executor
+        in_process = self._processes and not self._processes[0].gave_up
+        return "process" if in_process else "thread"
 
     @property
     def restarts(self) -> int:
         """How often a process that judges had to be started again."""
-        return sum(execution.restarts for execution in self._executions)
+        return sum(process.restarts for process in self._processes)
 
     def restart_after_fork(self) -> None:
         """In a forked child: processes, limits and what waits for sinks stay the parent's."""
-        for execution in self._executions:
-            execution.disown()
+        for process in self._processes:
+            process.disown()
         self.sinks.restart_after_fork()
         self._start()
 
@@ -451,13 +446,10 @@ class Scorer:
         """Release the judge, the processes and the storage of limits; sinks are closed apart."""
         if self.protection is not None:
             await self.protection.aclose()
-        for execution in self._executions:
-            await execution.aclose()
+        for process in self._processes:
+            await process.aclose()
         if not self._keeps_judge:
             await self.judge.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(
         self,
@@ -467,37 +459,6 @@ class Scorer:
     ) -> None:
         await asyncio.to_thread(self.sinks.close, _SINKS_WITHIN)
         await self.aclose()
-
-
-async def _side_by_side(
-    items: Iterable[Item], work: Callable[[Item], Awaitable[Result]], *, concurrency: int
-) -> AsyncGenerator[Result]:
-    """Do the work on each item and yield what comes out, at most `concurrency` at a time.
-
-    The next item is read only when there is room. When the consumer stops, so does the work.
-
-    Raises:
-        Exception: Whatever `work` raised first.
-    """
-    waiting = iter(items)
-    running: set[asyncio.Task[Result]] = set()
-
-    async def done(item: Item) -> Result:
-        return await work(item)
-
-    try:
-        while True:
-            for item in itertools.islice(waiting, concurrency - len(running)):
-                running.add(asyncio.create_task(done(item)))
-            if not running:
-                return
-            finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in finished:
-                yield task.result()
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
 
 
 class _Agreement(Protocol):
@@ -514,30 +475,3 @@ class _Agreement(Protocol):
 @runtime_checkable
 class _Cascade(Protocol):
     def agreement(self) -> Sequence[_Agreement]: ...
-
-
-class _AgreementWatch:
-    """Records how often the judges of a cascade agree; of any other judge, nothing."""
-
-    def __init__(self, judge: LLMJudge, metrics: MetricsRecorder) -> None:
-        self._judge = judge if isinstance(judge, _Cascade) else None
-        self._metrics = metrics
-        self._recorded: Sequence[_Agreement] = ()
-
-    def record(self) -> None:
-        """Record what has changed since the last time; never raises."""
-        if self._judge is None:
-            return
-        try:
-            now = self._judge.agreement()
-            if now == self._recorded:
-                return
-            self._recorded = now
-            for pair in now:
-                rates = {"accepted": pair.accepted_rate, "escalated": pair.escalated_rate}
-                for route, rate in rates.items():
-                    if rate is not None:
-                        self._metrics.agreed(pair.first, pair.second, route=route, share=rate)
-        except Exception as error:  # noqa: BLE001 - a judge of the user's may mean something else
-            logger.debug("a judge's agreement could not be read: %s", type(error).__name__)
-            self._judge = None

@@ -18,7 +18,7 @@ from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.judges.base import LLMJudge
-from ragaliq.scoring.execution import Channel, Message, read_evaluators, read_judge
+from ragaliq.scoring.execution import Channel, Message, read_plan
 
 __all__ = ["main"]
 
@@ -47,7 +47,7 @@ async def _serve(channel: Channel) -> None:
     if plan is None:
         return
     os.nice(plan["niceness"])
-    judge, evaluators = read_judge(plan), read_evaluators(plan)
+    judge, evaluators = read_plan(plan)
     await evaluate_case(_FIRST_CASE, [*evaluators.values()], judge)  # loads what loads on first use
     await channel.send({"ready": __version__})
     answering: set[asyncio.Task[None]] = set()

@@ -6,11 +6,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.pytest_plugin.session import ceiling_of
+from ragaliq.pytest_plugin.assertion import RagSession
 
 PRICED = """
 import pytest
@@ -134,8 +135,11 @@ def test_a_ceiling_on_an_unknown_price_is_refused_rather_than_ignored(run_pytest
 
 @pytest.mark.parametrize("amount", ["a lot", "-1", "inf", "nan"])
 def test_a_ceiling_that_is_no_amount_is_refused(amount):
+    config = MagicMock(spec=pytest.Config)
+    config.getoption = {"ragaliq_max_cost": amount}.get
+    config.getini = lambda _: ""
     with pytest.raises(ConfigurationError, match="must be US dollars"):
-        ceiling_of(amount)
+        RagSession(config)
 
 
 def test_claude_without_a_key_is_a_clear_error(run_pytest):

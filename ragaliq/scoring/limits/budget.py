@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ragaliq.core.checks import require_limits
 from ragaliq.core.results import JudgeUsage
@@ -16,7 +16,7 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.shared import SharedWindows, StorageState, require_shared
 from ragaliq.scoring.limits.windows import Window
 
-__all__ = ["Budget", "BudgetLedger", "BudgetLine", "Reservation", "SharedBudget"]
+__all__ = ["Budget", "BudgetLedger", "BudgetLine", "SharedBudget"]
 
 logger = logging.getLogger(__name__)
 
@@ -24,9 +24,6 @@ _HOUR, _DAY = 3600.0, 86_400.0
 _MICRO = 1_000_000
 _FORGET = 20
 """The expected cost of a run sinks by this part of what a cheaper one costs less."""
-
-
-_NOT_LIMITS = ("storage", "local_share", "name")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +70,9 @@ class Budget:
 
     def limits(self) -> dict[str, float]:
         """The limits that are given, by name."""
-        return {
-            name: limit
-            for name, limit in vars(self).items()
-            if limit is not None and name not in _NOT_LIMITS
-        }
+        names = ("usd_per_hour", "usd_per_day", "tokens_per_hour", "tokens_per_day")
+        given = ((name, getattr(self, name)) for name in names)
+        return {name: limit for name, limit in given if limit is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,39 +99,29 @@ class BudgetLine:
         return max(0.0, self.limit - self.spent - self.reserved)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reservation:
-    """What is reserved for one run.
+class Reservation(NamedTuple):
+    """What is reserved for one run, by limit, in whole units.
 
     Attributes:
-        amounts: By limit, in whole units.
+        amounts: By limit.
         slots: In which slots it is counted in the shared storage; empty where it is not.
     """
 
-    amounts: dict[str, int] = field(default_factory=dict)
+    amounts: dict[str, int]
     slots: tuple[int, ...] = ()
 
 
 class BudgetWindow(Window):
     """A window with what is reserved for runs that are being judged.
 
-    Args:
-        limit: Whole units.
-        length: Seconds.
+    Attributes:
+        reserved: For runs that are being judged.
+        expected: What the next run may cost.
+        has_known: Whether any cost was known so far.
     """
 
-    def __init__(self, limit: int, length: float) -> None:
-        super().__init__(limit, length)
-        self.reserved = self.expected = 0
-        self.has_known = False
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a run fits in."""
-        used = self.spent + self.reserved
-        # One run always fits into an unused window: else a single dear one, expected again, would
-        # keep all others out for ever.
-        return used <= 0 or used + self.expected < self.limit
+    reserved = expected = 0
+    has_known = False
 
     def learn(self, amount: int) -> None:
         """Note what a run cost."""
@@ -165,9 +150,9 @@ class BudgetLedger:
         hour: float = _HOUR,
     ) -> None:
         self._clock = clock
-        self.lock = threading.Lock()
+        self._lock = threading.Lock()
         self._has_complained = False
-        self.windows = {
+        self._windows = {
             name: BudgetWindow(
                 max(1, math.floor(_whole(name, limit) * share)),
                 hour * (1 if name.endswith("hour") else _DAY / _HOUR),
@@ -175,49 +160,67 @@ class BudgetLedger:
             for name, limit in budget.limits().items()
         }
 
-    def reserve(self) -> Reservation | None:
+    @property
+    def storage(self) -> StorageState:
+        """Where it is counted, and whether that can be reached."""
+        return "local"
+
+    async def reserve(self) -> Reservation | None:
         """Reserve what one run is expected to cost; None when a limit might be exceeded."""
         now = self._clock()
-        with self.lock:
-            for window in self.windows.values():
+        with self._lock:
+            for window in self._windows.values():
                 window.forget(now)
-            if not all(window.has_room for window in self.windows.values()):
-                return None
-        return self.hold()
+                used = window.spent + window.reserved
+                # One run always fits into an unused window: else a single dear one, expected again,
+                # would keep all others out for ever.
+                if used > 0 and used + window.expected >= window.limit:
+                    return None
+        return self._hold()
 
-    def hold(self, slots: tuple[int, ...] = ()) -> Reservation:
+    def _hold(self, slots: tuple[int, ...] = ()) -> Reservation:
         """Reserve what one run is expected to cost, whatever is left."""
-        with self.lock:
-            amounts = {name: window.expected for name, window in self.windows.items()}
+        with self._lock:
+            amounts = {name: window.expected for name, window in self._windows.items()}
             for name, amount in amounts.items():
-                self.windows[name].reserved += amount
-        return Reservation(amounts=amounts, slots=slots)
+                self._windows[name].reserved += amount
+        return Reservation(amounts, slots)
 
-    def settle(self, reserved: Reservation, usage: JudgeUsage) -> dict[str, int | None]:
-        """Put what a run really cost in the place of what was reserved.
+    def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
+        """Put what a run really cost in the place of what was reserved."""
+        self._charge(reserved, usage)
 
-        Args:
-            reserved: What `reserve` returned.
-            usage: What the run cost.
-
-        Returns:
-            What it cost each limit, in whole units; None where that is not known and nothing can
-            stand for it.
-        """
-        now = self._clock()
-        with self.lock:
-            for name, amount in reserved.amounts.items():
-                self.windows[name].reserved -= amount
-            return {
-                name: self._charge(name, window, usage, now)
-                for name, window in self.windows.items()
-            }
+    def _charge(self, reserved: Reservation, usage: JudgeUsage) -> dict[str, int | None]:
+        """What a run cost each limit, in whole units; None where nothing can stand for it."""
+        now, charged = self._clock(), dict[str, int | None]()
+        with self._lock:
+            for name, window in self._windows.items():
+                window.reserved -= reserved.amounts[name]
+                known = usage.cost_usd if name.startswith("usd") else float(usage.total_tokens)
+                if known is not None:
+                    amount = charged[name] = _whole(name, known)
+                    if usage.requests or known:
+                        window.learn(amount)
+                    window.spend(amount, now)
+                    continue
+                # A limit that cannot be checked must not be passed over in silence.
+                charged[name] = window.expected if window.has_known else None
+                window.spend(window.expected if window.has_known else window.limit, now)
+                if not self._has_complained:
+                    self._has_complained = True
+                    logger.warning(
+                        "the price of the judge's model is not known: %s",
+                        "runs without a price are charged like the dearest recent one"
+                        if window.has_known
+                        else f"the budget's {name} counts as used up; limit tokens instead",
+                    )
+        return charged
 
     def lines(self) -> dict[str, BudgetLine]:
         """Where each limit stands."""
         now = self._clock()
-        with self.lock:
-            for window in self.windows.values():
+        with self._lock:
+            for window in self._windows.values():
                 window.forget(now)
             return {
                 name: BudgetLine(
@@ -225,36 +228,14 @@ class BudgetLedger:
                     spent=_shown(name, window.spent),
                     reserved=_shown(name, window.reserved),
                 )
-                for name, window in self.windows.items()
+                for name, window in self._windows.items()
             }
 
-    def _charge(self, name: str, window: BudgetWindow, usage: JudgeUsage, now: float) -> int | None:
-        known = usage.cost_usd if name.startswith("usd") else float(usage.total_tokens)
-        if known is None:
-            return self._charge_unknown(name, window, now)
-        amount, is_telling = _whole(name, known), bool(usage.requests or known)
-        if is_telling:
-            window.learn(amount)
-        if amount:
-            window.spend(amount, now)
-        return amount
-
-    def _charge_unknown(self, name: str, window: BudgetWindow, now: float) -> int | None:
-        # A limit that cannot be checked must not be passed over in silence.
-        amount = window.expected if window.has_known else None
-        window.spend(window.limit if amount is None else amount, now)
-        if not self._has_complained:
-            self._has_complained = True
-            logger.warning(
-                "the price of the judge's model is not known: %s",
-                f"the budget's {name} counts as used up; limit tokens instead"
-                if amount is None
-                else "runs without a price are charged like the dearest recent one",
-            )
-        return amount
+    async def aclose(self) -> None:
+        """Deliver what the storage does not know, and close the connections."""
 
 
-class SharedBudget:
+class SharedBudget(BudgetLedger):
     """This process's part in a budget of all processes; used on the worker's loop, read anywhere.
 
     Args:
@@ -272,17 +253,15 @@ class SharedBudget:
         pause: float = 1.0,
         on_error: Callable[[str], None] = lambda _: None,
     ) -> None:
+        super().__init__(budget, share=budget.local_share, hour=hour)
         self._limits = {name: _whole(name, limit) for name, limit in budget.limits().items()}
-        self._local = BudgetLedger(budget, share=budget.local_share, hour=hour)
         self._shared = SharedWindows(
             budget.storage,
             key=f"budget:{budget.name}",
-            windows={
-                name: (limit, self._local.windows[name]) for name, limit in self._limits.items()
-            },
+            windows={name: (limit, self._windows[name]) for name, limit in self._limits.items()},
             local_share=budget.local_share,
-            own_reserved=lambda name: self._local.windows[name].reserved,
-            lock=self._local.lock,
+            own_reserved=lambda name: self._windows[name].reserved,
+            lock=self._lock,
             on_error=on_error,
             pause=pause,
         )
@@ -294,34 +273,31 @@ class SharedBudget:
 
     async def reserve(self) -> Reservation | None:
         """Reserve what one run is expected to cost; None when a limit might be exceeded."""
-        expected = [window.expected for window in self._local.windows.values()]
+        expected = [window.expected for window in self._windows.values()]
         # A window that is used up has no room for a run that costs nothing, as far as known.
         taken = await self._shared.take([amount + 1 for amount in expected], expected)
         if taken is None:
-            return self._local.reserve()
-        if taken.wait:
-            return None
-        return self._local.hold(taken.slots)
+            return await super().reserve()
+        return None if taken.wait else self._hold(taken.slots)
 
     def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
         """Put what a run really cost in the place of what was reserved."""
         now = time.monotonic()
-        costs = self._local.settle(reserved, usage)
-        for number, (name, cost) in enumerate(costs.items()):
+        for number, (name, cost) in enumerate(self._charge(reserved, usage).items()):
             amount = self._limits[name] if cost is None else cost
-            held = reserved.amounts.get(name, 0) if reserved.slots else 0
+            held = reserved.amounts[name] if reserved.slots else 0
             slot = reserved.slots[number] if reserved.slots and amount < held else 0
             self._shared.change(number, amount - held, at=now, slot=slot)
         self._shared.deliver_soon()
 
     def lines(self) -> dict[str, BudgetLine]:
         """Where each limit stands."""
-        used = [self._shared.used(number) for number in range(len(self._limits))]
         lines = {}
-        for (name, limit), total in zip(self._limits.items(), used, strict=True):
+        for number, (name, limit) in enumerate(self._limits.items()):
+            total = self._shared.used(number)
             if total is None:
-                return self._local.lines()
-            reserved = self._local.windows[name].reserved
+                return super().lines()
+            reserved = self._windows[name].reserved
             lines[name] = BudgetLine(
                 limit=_shown(name, limit),
                 spent=_shown(name, max(0, total - reserved)),
@@ -331,7 +307,7 @@ class SharedBudget:
         return lines
 
     async def aclose(self) -> None:
-        """Tell the storage what is left to tell, and close the connections."""
+        """Deliver what the storage does not know, and close the connections."""
         await self._shared.aclose()
 
 

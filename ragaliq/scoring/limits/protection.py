@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import PACE, spending
 from ragaliq.errors import JudgeProcessError, RateLimitedError
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
-from ragaliq.scoring.limits.budget import (
-    Budget,
-    BudgetLedger,
-    BudgetLine,
-    Reservation,
-    SharedBudget,
-)
+from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine, SharedBudget
 from ragaliq.scoring.limits.rate_limits import RateLimits, RunPace, Turns
 from ragaliq.scoring.limits.shared import IN_MEMORY, StorageState
 
@@ -39,15 +34,15 @@ class _Run(Protocol):
     def size(self) -> int: ...
 
 
+@dataclass
 class Judging:
     """One run at the judge's.
 
     Attributes:
-        results: What came out; to be set by whoever has the run judged.
+        results: What came out; set by the caller that has the run judged.
     """
 
-    def __init__(self) -> None:
-        self.results: Mapping[str, EvaluationResult] | None = None
+    results: Mapping[str, EvaluationResult] | None = None
 
 
 class Protection:
@@ -57,8 +52,8 @@ class Protection:
         budget: What judging may cost; None for no limit.
         judge_limits: How often the judge may be asked; None for no limit.
         breaker: When to leave a failing judge alone; None never to.
-        on_storage_error: Told the class of each failure of a storage that processes share.
-        on_budget: Told which share of each limit of the budget is left, after each run.
+        on_storage_error: Called with the class of each failure of a storage that processes share.
+        on_budget: Called with the share of each limit that is left, after each run.
     """
 
     def __init__(
@@ -73,13 +68,10 @@ class Protection:
         self._on_budget = on_budget
         self._circuit = Circuit(breaker) if breaker else None
         self._ledger: BudgetLedger | SharedBudget | None = None
-        if budget is not None:
-            is_shared = budget.storage != IN_MEMORY
-            self._ledger = (
-                SharedBudget(budget, on_error=on_storage_error)
-                if is_shared
-                else BudgetLedger(budget)
-            )
+        if budget is not None and budget.storage == IN_MEMORY:
+            self._ledger = BudgetLedger(budget)
+        elif budget is not None:
+            self._ledger = SharedBudget(budget, on_error=on_storage_error)
         self._turns = Turns(judge_limits, on_error=on_storage_error) if judge_limits else None
 
     @property
@@ -94,33 +86,14 @@ class Protection:
     @property
     def storage(self) -> StorageState:
         """Where budget and rate limits are counted, and whether that can be reached."""
-        states = [self._turns.storage] if self._turns else []
-        if isinstance(self._ledger, SharedBudget):
-            states.append(self._ledger.storage)
-        return next((s for s in ("unavailable", "shared") if s in states), "local")
+        states = {limit.storage for limit in (self._ledger, self._turns) if limit}
+        return next((state for state in ("unavailable", "shared") if state in states), "local")
 
     async def aclose(self) -> None:
-        """Tell the storage what is left to tell, and close the connections."""
-        if self._turns:
-            await self._turns.aclose()
-        if isinstance(self._ledger, SharedBudget):
-            await self._ledger.aclose()
-
-    async def _reserve(self) -> Reservation | None:
-        if isinstance(self._ledger, SharedBudget):
-            return await self._ledger.reserve()
-        return self._ledger.reserve() if self._ledger else Reservation()
-
-    def _settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
-        if self._ledger:
-            self._ledger.settle(reserved, usage)
-            self._tell_budget()
-
-    def _tell_budget(self) -> None:
-        lines = self.budget().items()
-        self._on_budget(
-            {name: line.left / line.limit if line.limit else 0.0 for name, line in lines}
-        )
+        """Deliver what the storage does not know, and close the connections."""
+        for limit in (self._ledger, self._turns):
+            if limit:
+                await limit.aclose()
 
     @asynccontextmanager
     async def judging(
@@ -139,40 +112,49 @@ class Protection:
         if self._circuit and self._circuit.refuses:
             yield "circuit_open"
             return
-        reserved = await self._reserve()
-        if reserved is None:
-            self._tell_budget()
+        reserved = await self._ledger.reserve() if self._ledger else None
+        if self._ledger and reserved is None:
+            self._report_budget()
             yield "over_budget"
             return
-        if self._circuit and self._circuit.refuses:  # by now: others went on while this one waited
-            self._settle(reserved, JudgeUsage())
-            yield "circuit_open"
-            return
-        is_probe = self._circuit.enter() if self._circuit else False
-        judging, pace = Judging(), RunPace(self._turns, run.size) if self._turns else None
-        with spending() as spent:
-            turns = PACE.set(pace)
-            try:
-                yield judging
-            finally:
-                PACE.reset(turns)
-                if self._circuit:
-                    failed = _judge_failed(judging.results)
-                    self._circuit.leave(failed=failed, is_probe=is_probe)
-                self._settle(reserved, _cost(judging.results, spent.usage))
+        judging, usage, is_probe = Judging(), JudgeUsage(), False
+        pace = PACE.set(RunPace(self._turns, run.size) if self._turns else None)
+        try:
+            if self._circuit and self._circuit.refuses:  # by now: others continued meanwhile
+                yield "circuit_open"
+                return
+            is_probe = self._circuit.enter() if self._circuit else False
+            with spending() as spent:
+                try:
+                    yield judging
+                finally:
+                    # What an evaluator of the user's own, or another process, spent is known from
+                    # the results only; what was spent on a run that came to no end, from its calls.
+                    usage = spent.usage
+                    if judging.results is not None:
+                        costs = (result.usage for result in judging.results.values())
+                        usage = sum(costs, JudgeUsage())
+                    if self._circuit:
+                        failed = _judge_failed(judging.results or {})
+                        self._circuit.leave(failed=failed, is_probe=is_probe)
+        finally:
+            PACE.reset(pace)
+            if self._ledger and reserved is not None:
+                self._ledger.settle(reserved, usage)
+                self._report_budget()
+
+    def _report_budget(self) -> None:
+        lines = self.budget().items()
+        self._on_budget(
+            {name: line.left / line.limit if line.limit else 0.0 for name, line in lines}
+        )
 
 
-def _cost(results: Mapping[str, EvaluationResult] | None, spent: JudgeUsage) -> JudgeUsage:
-    # What an evaluator of the user's own, or another process, spent is known from the results only;
-    # what was spent on a run that came to no end, from the calls it made.
-    return spent if results is None else sum((r.usage for r in results.values()), JudgeUsage())
-
-
-def _judge_failed(results: Mapping[str, EvaluationResult] | None) -> bool | None:
+def _judge_failed(results: Mapping[str, EvaluationResult]) -> bool | None:
     """Whether the judge failed a run; None where the run says nothing about it."""
-    told = [
+    answers = [
         result.status.is_unanswered
-        for result in (results or {}).values()
+        for result in results.values()
         if result.status not in _SAYS_NOTHING and result.error_type not in _NOT_ITS_FAULT
     ]
-    return all(told) if told else None
+    return all(answers) if answers else None

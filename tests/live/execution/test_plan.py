@@ -21,16 +21,15 @@ from ragaliq import (
     get_evaluator,
     list_evaluators,
 )
-from ragaliq.scoring.execution import Channel, case_data, read_evaluators, write_plan
+from ragaliq.scoring.execution import Channel, case_data, read_plan, write_plan
 
 OWN = ("chunk_utility", "context_precision", "context_recall", "faithfulness")
 POLICIES = (ScoringPolicy.LIVE, ScoringPolicy.RAGAS, ScoringPolicy.PROMPTFOO, None)
 
 
 def there_and_back(evaluators):
-    return list(
-        read_evaluators(json.loads(json.dumps(write_plan(evaluators, LocalJudge())))).values()
-    )
+    _, back = read_plan(json.loads(json.dumps(write_plan(evaluators, LocalJudge()))))
+    return list(back.values())
 
 
 @given(
