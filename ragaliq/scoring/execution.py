@@ -469,9 +469,7 @@ class Channel:
                 loop = asyncio.get_running_loop()
                 await loop.sock_sendall(self._end, _LENGTH.pack(len(text)) + text)
             except BaseException:
-                # After half a message nothing that follows could be read: both sides see the end.
-                with suppress(OSError):
-                    self._end.shutdown(socket.SHUT_RDWR)
+                self.hang_up()  # after half a message nothing that follows could be read
                 raise
 
     async def receive(self) -> Message | None:
@@ -488,6 +486,11 @@ class Channel:
         if not isinstance(message, dict):
             raise ValueError("a message is a JSON object")  # noqa: TRY004 - wrong data, not code
         return message
+
+    def hang_up(self) -> None:
+        """Let both sides see the end; `close` must still follow."""
+        with suppress(OSError):  # the other side was faster
+            self._end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Give the socket back; nothing may be waiting on it any more."""
