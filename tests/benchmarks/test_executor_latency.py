@@ -142,7 +142,7 @@ def test_in_a_process_judging_leaves_the_application_its_latency(report):
             variant.block(chain)
 
     thread, process = variants["executor='thread'"], variants["executor='process'"]
-    child = process.monitor._engine._scorer._executions[0]._child
+    child = process.monitor._engine._scorer._processes[0]._child
     report(
         [
             f"{PER_SECOND} requests a second, every answer judged; ms, medians of {ROUNDS} blocks",

@@ -26,7 +26,7 @@ monitor = Monitor(judge="local", executor="process", on_result=said)
 def submit(name):
     assert monitor.submit(case.model_copy(update={"id": name}))
 def child():
-    return monitor._engine._scorer._executions[0]._child
+    return monitor._engine._scorer._processes[0]._child
 """
 
 WAYS = {
@@ -170,6 +170,6 @@ def test_forgetting_a_monitor_ends_it_too(claims, child_of, has_ended):
 
 def test_nothing_is_started_before_the_first_run(monitor_of):
     monitor = monitor_of(judge="local", executor="process")
-    assert monitor._engine._scorer._executions[0]._child is None
+    assert monitor._engine._scorer._processes[0]._child is None
     assert monitor.close(1.0)
-    assert monitor._engine._scorer._executions[0]._child is None
+    assert monitor._engine._scorer._processes[0]._child is None
