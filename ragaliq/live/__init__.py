@@ -4,7 +4,7 @@ from ragaliq.core.suppression import is_suppressed, suppress
 from ragaliq.live.lifespan import lifespan
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import OpenRun
-from ragaliq.live.sampling.rules import (
+from ragaliq.live.sampling import (
     FinishedRun,
     OnCondition,
     OnError,

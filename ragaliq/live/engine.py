@@ -1,4 +1,9 @@
-"""What is behind the request path in one process: queue, worker, judging, `on_result`, counts."""
+"""What is behind the request path in one process: queue, worker thread, judging, `on_result`.
+
+The worker is one daemon thread with its own event loop. It never touches the application's loop, so
+it works the same in scripts, notebooks and synchronous or asynchronous servers. Monitors that were
+made with equal settings share one engine.
+"""
 
 from __future__ import annotations
 
@@ -8,220 +13,560 @@ import inspect
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from ragaliq.core.checks import require_positive
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
-from ragaliq.core.results import Evaluation, Status
+from ragaliq.core.draft import CaseDraft
+from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, WorkThread
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError
-from ragaliq.live.complaints import Complaints
 from ragaliq.live.enqueueing import Enqueueing
-from ragaliq.live.lifecycle import Sweeps
-from ragaliq.live.run import InlineMode, Submission
-from ragaliq.live.stats import MonitorStats, Tally
-from ragaliq.live.worker import Refusal, RunQueue, Worker
+from ragaliq.live.lifecycle import HoldsRuns, Sweepable, watch_process
+from ragaliq.live.run import InlineMode, OpenRun
+from ragaliq.live.sampler import Sampler
+from ragaliq.live.sampling import Choice
+from ragaliq.live.stats import MonitorStats, Outcome, Tally
+from ragaliq.records.sinks import SinkSet, in_turn
 from ragaliq.scoring.scorer import Scorer
+from ragaliq.telemetry.emit import Emitter
+from ragaliq.worker.executor import JobRefusedError
+from ragaliq.worker.message import Job
 
-__all__ = ["Engine", "EngineSettings", "ResultCallback"]
+if TYPE_CHECKING:
+    from ragaliq.live.monitor import Monitor
+
+__all__ = ["Engine", "ResultCallback", "RunQueue"]
 
 logger = logging.getLogger(__name__)
 
+# What a rule chose goes before what the rate chose, and first what somebody waits for.
+_PRIORITIES = {"rate": 0, "requested": 2}
+
 ResultCallback = Callable[[Evaluation], object | Awaitable[object]]
 
+# Seconds a process may take to end without saying why: the embedded judge takes one to start.
+_UNNOTICED = 2.0
 
-@dataclass(frozen=True, kw_only=True)
-class EngineSettings:
-    """What an engine is made from, once in every process.
 
-    Attributes:
+class Engine:
+    """Takes finished runs and has them judged; starts again in a forked child.
+
+    Args:
         scorer: Judges runs, or enqueues them for workers elsewhere.
+        emitter: Where telemetry goes.
+        sampler: Decides about finished runs.
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait.
         max_queue_bytes: Bytes their texts may take.
         on_result: Called with each result.
         on_result_timeout: Seconds such a call may take.
-        inline: Has each run's caller wait for its result; None for a background monitor.
+        inline_timeout: Seconds each run's caller waits for its result; None for a background
+            monitor.
+        exit_timeout: Seconds to wait for queued runs when the process ends.
+
+    Attributes:
+        sampler: Likewise.
+        inline: Where results are waited for; None for a background monitor.
+        monitors: Who uses the engine. The threads end when the last of them is closed or gone.
 
     Raises:
         ConfigurationError: A limit is not positive, or something is of the wrong kind.
     """
 
-    scorer: Scorer | Enqueueing
-    concurrency: int
-    max_queue: int
-    max_queue_bytes: int
-    on_result: ResultCallback | None
-    on_result_timeout: float
-    inline: InlineMode | None = None
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        scorer: Scorer | Enqueueing,
+        emitter: Emitter,
+        sampler: Sampler,
+        *,
+        concurrency: int,
+        max_queue: int,
+        max_queue_bytes: int,
+        on_result: ResultCallback | None,
+        on_result_timeout: float,
+        inline_timeout: float | None,
+        exit_timeout: float,
+    ) -> None:
         require_positive(
-            concurrency=self.concurrency,
-            max_queue=self.max_queue,
-            max_queue_bytes=self.max_queue_bytes,
-            on_result_timeout=self.on_result_timeout,
+            concurrency=concurrency,
+            max_queue=max_queue,
+            max_queue_bytes=max_queue_bytes,
+            on_result_timeout=on_result_timeout,
         )
-        if self.on_result is not None and not callable(self.on_result):
+        if on_result is not None and not callable(on_result):
             raise ConfigurationError(
-                f"Monitor: on_result must be a function, got {type(self.on_result).__name__}"
+                f"Monitor: on_result must be a function, got {type(on_result).__name__}"
             )
+        self._scorer, self._emitter, self.sampler = scorer, emitter, sampler
+        self.sinks = scorer.sinks if isinstance(scorer, Scorer) else SinkSet(())
+        self._concurrency = concurrency if isinstance(scorer, Scorer) else 1
+        self._queue_bounds = max_queue, max_queue_bytes
+        self._on_result, self._on_result_timeout = on_result, on_result_timeout
+        self._inline_timeout = inline_timeout
+        self.exit_timeout = exit_timeout
+        self.monitors: weakref.WeakSet[Monitor] = weakref.WeakSet()
+        self._start()
+        watch_process(self)
 
-
-class Engine:
-    """Takes finished runs and has them judged; made again in a forked child.
-
-    Args:
-        settings: See there.
-    """
-
-    def __init__(self, settings: EngineSettings) -> None:
-        self._settings = settings
-        self._scorer = settings.scorer
-        self.inline = settings.inline
+    def _start(self) -> None:
+        """What each process has for itself."""
+        self._thread = LoopThread("ragaliq-worker")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        # Re-entrant: the garbage collector may end a run on this thread. Where nobody is notified
+        # the lock alone is taken, which costs a request less.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        max_runs, max_bytes = self._queue_bounds
+        self._queue = RunQueue(max_runs=max_runs, max_bytes=max_bytes)
+        self._lanes: dict[asyncio.Task[None], OpenRun | None] = {}
+        self._is_woken = self._is_stopped = False
         self._complaints = Complaints(logger)
-        self._reporter = (
-            _Reporter(settings.on_result, timeout=settings.on_result_timeout)
-            if settings.on_result is not None
-            else None
-        )
-        self.tally = Tally()
-        self.worker = Worker(
-            self._work,
-            self._drop,
-            concurrency=1 if self.enqueues else settings.concurrency,
-            queue=RunQueue(max_runs=settings.max_queue, max_bytes=settings.max_queue_bytes),
-            is_callback_thread=self._reporter.is_own_thread if self._reporter else lambda: False,
-        )
-        self.sweeps = Sweeps(self.worker.call_later)
+        self._reporter: _Reporter | None = None
+        if self._on_result is not None:
+            self._reporter = _Reporter(self._on_result, self._on_result_timeout, self._complaints)
+        self.inline = None if self._inline_timeout is None else InlineMode(self._inline_timeout)
+        self._sweepables: weakref.WeakSet[Sweepable] = weakref.WeakSet()
+        self._holding: weakref.WeakSet[HoldsRuns] = weakref.WeakSet()
+        self._next_sweep: float | None = None
 
-    def submit(self, submission: Submission) -> bool:
-        """Queue a run whose start was counted; whether it was taken. The reason is counted.
+    # --- the request path ---------------------------------------------------------------------
+
+    def submit(self, run: OpenRun, choice: Choice) -> bool:
+        """Queue a submitted run without blocking; whether it was taken. The reason is counted.
 
         Raises:
-            RuntimeError: The worker cannot be started; nothing is counted.
+            RuntimeError: The thread cannot be started; nothing is counted.
         """
-        if self.inline is not None and submission.receipt is None:
-            self.inline.expect(submission)
-        refused = self.worker.submit(submission)
-        if refused is not None:
-            submission.end(refused)
-        return refused is None
+        run.choice, run.priority = choice, _PRIORITIES.get(choice.reason, 1)
+        if run.receipt is None and self.inline is not None:
+            self.inline.expect(run)
+        if choice.reason == "requested" and self.is_own_thread:
+            # Every lane may be waiting for a callback like this one: queued, it would never start.
+            asyncio.run_coroutine_threadsafe(self._judge(run), self._thread.loop())
+            return True
+        displaced: list[OpenRun] | None = None
+        is_closed = run.tally.is_closed or self._is_stopped
+        with self._lock:
+            if not is_closed:
+                # First: where there is no thread nothing may be queued.
+                self._loop = loop = self._thread.loop()
+                displaced = self._queue.put(run)
+                # The loop is woken only for a new lane: a busy lane takes the next by itself.
+                is_lane_free = not self._is_woken and len(self._lanes) < self._concurrency
+                if displaced is not None and is_lane_free:
+                    loop.call_soon_threadsafe(self._open_lanes)
+                    self._is_woken = True
+        if displaced is None:
+            run.end("shutdown" if is_closed else "queue_full")
+        elif displaced:
+            self._drop(displaced, "queue_full")
+        return displaced is not None
 
-    def score_now(self, submission: Submission) -> None:
-        """Judge a run past the queue, where it might wait for its caller; not for `on_result`.
+    def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
+        """Sweep something once, in `delay` seconds or sooner; False when it will not be done.
 
-        Raises:
-            RuntimeError: The worker cannot be started.
+        There is one timer, and it keeps nothing alive: applications may make a handler for each
+        request, which would pay for timers of their own with time and memory.
         """
-        self.worker.run(self._judge(submission))
+        at = time.monotonic() + delay
+        with self._lock:
+            if self._is_stopped:
+                return False
+            if self._next_sweep is None or at < self._next_sweep:
+                try:
+                    loop = self._thread.loop()
+                except RuntimeError:
+                    return False
+                # Weak, or the timer would keep a forgotten monitor's thread for so long.
+                sweep = weakref.WeakMethod(self._sweep)
+                loop.call_soon_threadsafe(
+                    loop.call_later, delay, lambda: (now := sweep()) and now()
+                )
+                self._next_sweep = at
+            self._sweepables.add(sweepable)
+            if isinstance(sweepable, HoldsRuns):
+                self._holding.add(sweepable)
+        return True
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether the caller runs on one of the engine's threads: waiting would be for itself."""
+        if threading.get_ident() == self._thread.ident:
+            return True
+        return self._reporter is not None and self._reporter.is_own_thread
 
     @property
     def enqueues(self) -> bool:
         """Whether runs are judged by workers elsewhere, so that no result comes back here."""
         return isinstance(self._scorer, Enqueueing)
 
-    def stats(self) -> MonitorStats:
-        """The counts now, and where queue, breaker and budget stand."""
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its last monitor was closed."""
+        return self._is_stopped
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its thread runs."""
+        return self._thread.ident is not None
+
+    @property
+    def size(self) -> int:
+        """Runs waiting in the queue."""
+        return len(self._queue)
+
+    def stats(self, tally: Tally) -> MonitorStats:
+        """A monitor's counts now, and where queue, breaker, budget and sinks stand."""
         stats = replace(
-            self.tally.snapshot(),
+            tally.snapshot(),
             executor=self._scorer.executor,
             restarts=self._scorer.restarts,
-            queued=self.worker.size,
-            queued_bytes=self.worker.queued_bytes,
+            queued=len(self._queue),
+            queued_bytes=self._queue.size,
+            sampling=self.sampler.counts(),
+            sinks=self.sinks.stats(),
         )
         limits = self._scorer.protection if isinstance(self._scorer, Scorer) else None
         if limits is None:
             return stats
         return replace(
-            stats,
-            breaker=limits.breaker,
-            budget=limits.budget(),
-            limits_storage=limits.storage,
+            stats, breaker=limits.breaker, budget=limits.budget(), limits_storage=limits.storage
         )
 
-    def close(self, timeout: float) -> bool:
-        """Evaluate what is queued, at most for `timeout` seconds, then stop for good."""
-        finished = self.worker.close(timeout)
-        if self.worker.is_current_thread:
-            return False  # what is queued is still to be evaluated; a later close ends the threads
+    # --- the ends -----------------------------------------------------------------------------
+
+    def flush(self, timeout: float, tally: Tally | None = None) -> bool:
+        """Wait until the runs taken so far are evaluated and stored; later ones do not count.
+
+        Args:
+            timeout: Seconds.
+            tally: Whose runs; by default every monitor's.
+
+        Returns:
+            False where that was not enough, on the engine's own threads, and at once for a monitor
+            that was closed with runs left behind.
+        """
+        self._hand_over_ended()
+        return in_turn(timeout, lambda left: self._wait(left, tally), self.sinks.flush)
+
+    def close(self, timeout: float, tally: Tally | None = None) -> bool:
+        """Refuse further runs, wait up to `timeout` seconds, then drop and count what is left.
+
+        On the engine's own threads it cannot wait: what is in the queue is still done, and the next
+        close from elsewhere, or the exit's, waits for it.
+
+        Args:
+            timeout: Seconds.
+            tally: Whose runs; by default every monitor's. With the last monitor the threads end.
+        """
+        deadline = time.monotonic() + timeout
+        self._hand_over_ended()
+        closing = {tally} if tally is not None else self._tallies()
+        with self._lock:
+            for each in closing:
+                each.is_closed = True
+        if self.is_own_thread:
+            return False
+        finished = self._wait(timeout, tally)
+        with self._lock:
+            left = self._queue.clear(tally)
+            is_first = not all(each.is_given_up for each in closing)
+            for each in closing:
+                each.is_given_up = True
+        self._drop(left, "shutdown")
+        if not finished and is_first and self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # closed already
+                self._loop.call_soon_threadsafe(self._cancel_lanes, tally)
+            # A moment for cancelled evaluations to count themselves and release their connections.
+            self._wait(max(0.5, deadline - time.monotonic()), tally, whatever=True)
+        if not all(each.tally.is_closed for each in self.monitors):
+            return self.sinks.flush(max(0.25, deadline - time.monotonic())) and finished
+        self._is_stopped = True
+        self.sampler.close()
         # A judge that still blocks the thread would only be waited for in vain.
-        self.worker.stop(self._scorer.aclose, timeout=1.0 if finished else 0.25)
+        self._thread.stop(self._scorer.aclose, timeout=1.0 if finished else 0.25)
         if self._reporter is not None:
             self._reporter.stop()
-        return finished
+        # A write to a disk has its chance even when the judge took all the time there was.
+        return self.sinks.close(max(0.25, deadline - time.monotonic())) and finished
 
-    def after_fork(self) -> Engine:
-        """A new engine for a forked child: the parent's queue, thread and counts stay its own."""
-        was_closed = self.worker.is_closed
-        self.worker.abandon()
-        self.tally.abandon()
+    def flush_at_exit(self) -> None:
+        """Wait for what is queued; called when the main thread has ended."""
+        unnoticed = min(self.exit_timeout, _UNNOTICED)
+        if self.flush(unnoticed):
+            return
+        left = self.exit_timeout - unnoticed
+        if left > 0:
+            logger.warning(
+                "the process waits for %d runs to be evaluated and %d results to be stored, %g s "
+                "more at most; Ctrl-C ends it now",
+                sum(1 for _ in self._undone(None)),
+                sum(sink.pending for sink in self.sinks.stats().values()),
+                left,
+            )
+        if left <= 0 or not self.flush(left):
+            self.give_up_at_exit()
+
+    def close_at_exit(self) -> None:
+        """Close within `exit_timeout`; called when the interpreter ends."""
+        self.close(self.exit_timeout)
+
+    def give_up_at_exit(self) -> None:
+        """Close without waiting, and log what is lost; called when the user will not wait."""
+        tallies = self._tallies()
+
+        def lost() -> tuple[int, int]:
+            counts = [each.snapshot().outcomes.get("shutdown", 0) for each in tallies]
+            return sum(counts), sum(sink.dropped for sink in self.sinks.stats().values())
+
+        runs, records = lost()
+        self.close(0.0)
+        runs, records = lost()[0] - runs, lost()[1] - records
+        if runs or records:
+            logger.warning(
+                "lost at the end of the process: %d runs not evaluated (counted as shutdown), %d "
+                "results not stored (counted as dropped)",
+                runs,
+                records,
+            )
+
+    def restart_after_fork(self) -> None:
+        """In a forked child: the parent's queue, threads and counts are the parent's."""
         self._scorer.restart_after_fork()
-        inline = None if self.inline is None else self.inline.after_fork()
-        child = Engine(replace(self._settings, inline=inline))
-        if was_closed:
-            child.worker.abandon()
-        return child
+        was_stopped = self._is_stopped
+        self._start()
+        self._is_stopped = was_stopped
+        self.sampler.restart()
+        for monitor in list(self.monitors):
+            before, monitor.tally = monitor.tally, Tally()
+            monitor.tally.is_closed = before.is_closed
+            before.abandon()
+            self.add(monitor)
+
+    def add(self, monitor: Monitor) -> None:
+        """Take runs of a monitor, and have its counts read with the process's metrics."""
+        self.monitors.add(monitor)
+        self._emitter.watch(self, monitor.tally)
+
+    def _tallies(self) -> set[Tally]:
+        return {run.tally for run in self._undone(None)} | {each.tally for each in self.monitors}
+
+    def _hand_over_ended(self) -> None:
+        """Have every run that has ended submitted now: somebody waits for its score."""
+        with self._lock:
+            holding = list(self._holding)
+        for each in holding:
+            each.hand_over_ended()
+
+    def _undone(self, tally: Tally | None) -> Iterator[OpenRun]:
+        with self._lock:
+            working = [run for run in self._lanes.values() if run is not None]
+            runs = [*self._queue, *working]
+        return (run for run in runs if tally is None or run.tally is tally)
+
+    def _wait(self, timeout: float, tally: Tally | None, *, whatever: bool = False) -> bool:
+        if self.is_own_thread:
+            return False
+        with self._changed:
+            left = list(self._undone(tally))
+            if tally is not None and tally.is_given_up and not whatever:
+                timeout = 0.0
+            if self._queue and self._loop is not None and not self._lanes:
+                # Whoever queued the run may have been interrupted before it woke the loop.
+                with contextlib.suppress(RuntimeError):  # closed already
+                    self._loop.call_soon_threadsafe(self._open_lanes)
+
+            def is_done() -> bool:
+                while left and left[-1].is_done:
+                    left.pop()
+                # Lanes without a run are about to end, and hold what they worked with.
+                is_idle = not self._queue and not any(self._lanes.values())
+                return not left and not (is_idle and self._lanes)
+
+            return self._changed.wait_for(is_done, timeout)
+
+    def _drop(self, runs: list[OpenRun], reason: Outcome) -> None:
+        for run in runs:
+            run.end(reason)
+            with self._changed:
+                run.is_done = True
+                self._changed.notify_all()
 
     # --- on the worker's thread ---------------------------------------------------------------
 
-    async def _work(self, submission: Submission) -> None:
-        evaluation = await self._judge(submission)
-        if evaluation is not None and self._reporter is not None:
-            await self._reporter.report(evaluation, self.tally)
+    def _open_lanes(self) -> None:
+        with self._lock:
+            self._is_woken = False
+            for _ in range(min(len(self._queue), self._concurrency - len(self._lanes))):
+                lane = asyncio.ensure_future(self._drain())
+                self._lanes[lane] = None
+                lane.add_done_callback(self._lane_ended)
 
-    async def _judge(self, submission: Submission) -> Evaluation | None:
-        """Have a run judged and count what became of it; returns what the application is told."""
+    def _lane_ended(self, lane: asyncio.Task[None]) -> None:
+        if not lane.cancelled():
+            # Asked for, or asyncio would log what was raised, the application's text included.
+            lane.exception()
+        with self._changed:
+            del self._lanes[lane]
+            # A run may have been queued after the lane found nothing and before it ended.
+            self._open_lanes()
+            self._changed.notify_all()
+
+    def _cancel_lanes(self, tally: Tally | None) -> None:
+        for lane, run in list(self._lanes.items()):
+            if run is not None and (tally is None or run.tally is tally):
+                lane.cancel()
+
+    async def _drain(self) -> None:
+        lane = asyncio.current_task()
+        assert lane is not None  # noqa: S101 - it runs
+        while True:
+            with self._lock:
+                run = self._queue.take()
+                self._lanes[lane] = run
+            if run is None:
+                return
+            try:
+                evaluation = await self._judge(run)
+                if evaluation is not None and self._reporter is not None:
+                    await self._reporter.report(evaluation, run.tally)
+            finally:
+                with self._changed:
+                    self._lanes[lane] = None
+                    run.is_done = True
+                    self._changed.notify_all()
+            del run
+
+    async def _judge(self, run: OpenRun) -> Evaluation | None:
+        """Have a run judged and count what became of it; returns what `on_result` gets."""
         if self._reporter is not None:
             self._reporter.prepare()
         try:
-            if not isinstance(self._scorer, Scorer):
-                await self._scorer.score(submission, self.tally)
+            info = run.info()
+            if isinstance(self._scorer, Enqueueing):
+                await self._scorer.publish(Job(case=_built(run), run=info), run.tally)
+                run.end("enqueued")
                 return None
-            evaluation = await self._score(submission, self._scorer)
+            lag = max(0.0, time.time() - run.ended_at)
+            try:
+                evaluation = await self._scorer.score(run.case, info, lag=lag)
+            except CircuitOpenError:
+                # There may be thousands of these a second: they make no spans or events.
+                results = self._scorer.unjudged(info.metric_probabilities)
+                is_awaited = self._reporter is not None or run.receipt is not None
+                case = _built(run) if is_awaited else None
+                run.tally.evaluated(run, results, unjudged=True)
+                self._emitter.unjudged(info.pipeline, results)
+                if case is None:
+                    return None
+                evaluation = Evaluation(case=case, results=results, run=info, lag=lag)
+            else:
+                missing = evaluation.case.sources.no_context
+                run.tally.evaluated(run, evaluation.results, no_context=missing)
+        except JobRefusedError as error:
+            self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
+            run.end("incomplete_run", error.reason)
+        except BudgetExceeded:
+            run.end("over_budget")
         except BaseException as error:
             if is_being_cancelled():
-                submission.end("shutdown")
+                run.end("shutdown")
                 raise
             # A judge may even raise SystemExit, which would end the worker's loop.
             self._complaints.add("a run could not be evaluated", error)
-            submission.end("incomplete_run", "internal_error")
-            return None
-        if evaluation is not None:
-            submission.settle(evaluation)
-        return evaluation
+            run.end("incomplete_run", "internal_error")
+        else:
+            if run.receipt is not None:
+                run.receipt.settle(evaluation)
+            return evaluation
+        return None
 
-    async def _score(self, submission: Submission, scorer: Scorer) -> Evaluation | None:
-        run = submission.run()
-        lag = max(0.0, time.time() - run.ended_at)
-        try:
-            evaluation = await scorer.score(submission.case, run, lag=lag)
-        except BudgetExceeded:
-            submission.end("over_budget")
-            return None
-        except CircuitOpenError:
-            # There may be thousands of these a second: they make no spans or events.
-            is_awaited = self._reporter is not None or submission.receipt is not None
-            case = submission.built() if is_awaited else None
-            results = scorer.unjudged(run.metric_probabilities)
-            self.tally.evaluated(submission.entry, results, "evaluated", unjudged=True)
-            scorer.emitter.unjudged(run.pipeline, results)
-            if case is None:
+    def _sweep(self) -> None:
+        with self._lock:
+            self._next_sweep = None
+            due = list(self._sweepables)
+            self._sweepables.clear()
+        for each in due:
+            each.sweep()
+
+
+def _built(run: OpenRun) -> RAGTestCase:
+    return run.case.build() if isinstance(run.case, CaseDraft) else run.case
+
+
+class RunQueue:
+    """Runs in the order in which they are to be judged; not safe for threads by itself.
+
+    Within a priority, first come is first served. A run that finds the queue full takes the place
+    of the newest ones of the lowest priority below its own.
+
+    Args:
+        max_runs: Runs that may wait.
+        max_bytes: Bytes their texts may take together.
+
+    Attributes:
+        size: Bytes the texts of all runs take.
+    """
+
+    def __init__(self, *, max_runs: int, max_bytes: int) -> None:
+        self._max_runs, self._max_bytes = max_runs, max_bytes
+        # By priority: 0 chosen by the rate, 1 by a rule, 2 somebody waits.
+        self._levels: tuple[deque[OpenRun], ...] = (deque(), deque(), deque())
+        self.size = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._levels))
+
+    def __iter__(self) -> Iterator[OpenRun]:
+        return chain.from_iterable(reversed(self._levels))
+
+    def put(self, run: OpenRun) -> list[OpenRun] | None:
+        """Add a run.
+
+        Returns:
+            The runs that lost their place to it, or None when there is no room for it.
+        """
+        count, size = len(self) + 1, self.size + run.size
+        lower = chain.from_iterable(map(reversed, self._levels[: run.priority]))
+        displaced: list[OpenRun] = []
+        while count > self._max_runs or size > self._max_bytes:
+            other = next(lower, None)
+            if other is None:
                 return None
-            return Evaluation(case=case, results=results, run=run, lag=lag)
-        statuses = {result.status for result in evaluation.results.values()}
-        self.tally.evaluated(
-            submission.entry,
-            evaluation.results,
-            "no_context" if statuses == {Status.NO_CONTEXT} else "evaluated",
-            no_context=evaluation.case.sources.no_context,
-        )
-        return evaluation
+            displaced.append(other)
+            count, size = count - 1, size - other.size
+        for other in displaced:
+            # In one line, here and below: an exception from a signal may come between two.
+            _, self.size = self._levels[other.priority].pop(), self.size - other.size
+        level = self._levels[run.priority]
+        _, self.size = level.extend((run,)), self.size + run.size  # type: ignore[func-returns-value]
+        return displaced
 
-    def _drop(self, submission: Submission, reason: Refusal) -> None:
-        submission.end(reason)
+    def take(self) -> OpenRun | None:
+        """Remove and return the run that is next."""
+        for level in reversed(self._levels):
+            if level:
+                run = level[0]
+                _, self.size = level.popleft(), self.size - run.size
+                return run
+        return None
+
+    def clear(self, tally: Tally | None = None) -> list[OpenRun]:
+        """Remove and return all runs, or those of one monitor."""
+        gone = [run for run in self if tally is None or run.tally is tally]
+        for run in gone:
+            self._levels[run.priority].remove(run)
+            self.size -= run.size
+        return gone
 
 
 class _Reporter:
@@ -230,25 +575,20 @@ class _Reporter:
     A function that blocks cannot be stopped. On a thread of its own, where no event loop runs, it
     blocks nothing but later calls, and those are given up, and counted, until it returns. What a
     coroutine function awaits runs on a loop of its own.
-
-    Args:
-        on_result: The user's function; may be a coroutine function.
-        timeout: Seconds a call may take.
     """
 
-    def __init__(self, on_result: ResultCallback, *, timeout: float) -> None:
-        self._on_result = on_result
-        self._timeout = timeout
+    def __init__(self, on_result: ResultCallback, timeout: float, complaints: Complaints) -> None:
+        self._on_result, self._timeout, self._complaints = on_result, timeout, complaints
         self._calls = WorkThread("ragaliq-on-result")
         self._coroutines = LoopThread("ragaliq-on-result-loop")
         self._blocked_since: float | None = None
-        self._complaints = Complaints(logger)
 
     def prepare(self) -> None:
         """Start the thread while threads can still be started."""
         with contextlib.suppress(RuntimeError):  # counted once there is something to report
             self._calls.start()
 
+    @property
     def is_own_thread(self) -> bool:
         """Whether the caller is the user's function."""
         return threading.get_ident() in (self._calls.ident, self._coroutines.ident)
@@ -257,7 +597,7 @@ class _Reporter:
         """Call the function and wait for its end; counts what goes wrong."""
         since = self._blocked_since
         if since is not None and time.monotonic() - since > self._timeout:
-            tally.callback_timed_out()
+            tally.callback_timeouts += 1
             return
         limit = None
         try:
@@ -272,11 +612,11 @@ class _Reporter:
             if is_being_cancelled():
                 raise
             if limit is not None and limit.expired():
-                tally.callback_timed_out()
+                tally.callback_timeouts += 1
                 self._complaints.add(f"on_result took longer than {self._timeout:g} s", error)
             else:
-                tally.callback_failed()
-                self._complaints.add("on_result raised", error)
+                tally.callback_errors += 1
+                self._complaints.add("on_result raised", error, in_application=True)
 
     def stop(self) -> None:
         """End the threads; a function that blocks one is left behind."""

@@ -8,17 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from itertools import count
 
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.errors import ConfigurationError
-from ragaliq.live.complaints import Complaints
-from ragaliq.live.run import Submission
 from ragaliq.live.stats import Tally
 from ragaliq.worker.executor import BrokerExecutor, JobExecutor, JobRefusedError
 from ragaliq.worker.message import Job
 
 __all__ = ["Enqueueing", "executor_at", "leave_to_workers"]
-
-logger = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0
 _THE_WORKERS = (
@@ -28,66 +25,57 @@ _THE_WORKERS = (
 
 
 class Enqueueing:
-    """What the monitor's thread does with a run that is judged elsewhere.
-
-    While the executor takes nothing the run is held and tried again, ever less often; the queue
-    behind it fills, and further runs are dropped there and counted.
+    """What stands in the scorer's place where runs are judged elsewhere.
 
     Args:
-        executor: Takes the jobs.
+        target: Takes the jobs.
         metrics: What the monitor measures.
-        failed: Told of each failed attempt, with the error's class.
+        failed: Called for each failed attempt, with the error's class.
+
+    Attributes:
+        executor: Where runs go.
     """
 
     restarts = 0
 
     def __init__(
-        self, executor: JobExecutor, metrics: Sequence[str], *, failed: Callable[[str], object]
+        self, target: JobExecutor, metrics: Sequence[str], *, failed: Callable[[str], object]
     ) -> None:
-        self._executor, self._metrics, self._failed = executor, metrics, failed
-        self._complaints = Complaints(logger)
+        self.executor = target.name
+        self._target, self._metrics, self._failed = target, metrics, failed
+        self._complaints = Complaints(logging.getLogger(__name__))
 
-    @property
-    def executor(self) -> str:
-        """Where runs go."""
-        return self._executor.name
+    async def publish(self, job: Job, tally: Tally) -> None:
+        """Enqueue a run. While nothing is taken it is held and tried again, ever less often.
 
-    async def score(self, submission: Submission, tally: Tally) -> None:
-        """Enqueue a run and count what became of it; `Engine` counts what is raised."""
-        job = submission.job()
+        The queue behind it fills meanwhile, and further runs are dropped there and counted.
+
+        Raises:
+            JobRefusedError: It never can be.
+        """
         chosen = job.run.metric_probabilities
         metrics = [each for each in self._metrics if each in chosen or not chosen]
-        try:
-            await self._publish(job, metrics, tally)
-        except JobRefusedError as error:
-            self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
-            submission.end("incomplete_run", error.reason)
-        else:
-            submission.end("enqueued")
-
-    async def _publish(self, job: Job, metrics: Sequence[str], tally: Tally) -> None:
         for failures in count(1):
             try:
-                await self._executor.publish(job, metrics)
+                await self._target.publish(job, metrics)
             except JobRefusedError:
                 raise
             except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
                 self._complaints.add("jobs cannot be enqueued, waiting for the broker", error)
-                tally.publish_failed()
+                tally.publish_errors += 1
                 self._failed(type(error).__name__)
             else:
                 return
-            await asyncio.sleep(
-                pause_before_retry(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
-            )
+            pause = pause_before_retry(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
+            await asyncio.sleep(pause)
 
     async def aclose(self) -> None:
         """Let go of the connection."""
-        await self._executor.aclose()
+        await self._target.aclose()
 
     def restart_after_fork(self) -> None:
         """In a forked child: connections of its own."""
-        self._executor.after_fork()
+        self._target.after_fork()
 
 
 def executor_at(given: object) -> JobExecutor | None:

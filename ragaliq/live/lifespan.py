@@ -1,8 +1,4 @@
-"""Applications that are frozen or stopped: everything is judged and sent before that.
-
-`Capture` is for handlers that are frozen when they return (serverless functions), `lifespan` for
-the beginning and end of an ASGI application, in the form FastAPI and Starlette ask for.
-"""
+"""Applications that are frozen or stopped: everything is judged and sent before that."""
 
 from __future__ import annotations
 
@@ -13,16 +9,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ragaliq.telemetry.providers import force_flush
 
-__all__ = [
-    "Capture",
-    "Lifespan",
-    "lifespan",
-    "settled_at_end",
-]
+if TYPE_CHECKING:
+    from ragaliq.live.monitor import Monitor
+
+__all__ = ["Capture", "Lifespan", "lifespan"]
 
 logger = logging.getLogger(__name__)
 
@@ -30,20 +24,8 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 """Takes the application, and is entered when it starts and left when it ends."""
 
 
-class _Ending(Protocol):
-    def capture(self, *, timeout: float) -> Capture: ...
-
-    def close(self, timeout: float) -> bool: ...
-
-
-class _Lasting(Protocol):
-    def lifespan(
-        self, app: object, *, timeout: float | None
-    ) -> AbstractAsyncContextManager[None]: ...
-
-
 def lifespan(
-    monitor: _Lasting, own: Lifespan | None = None, *, timeout: float | None = None
+    monitor: Monitor, own: Lifespan | None = None, *, timeout: float | None = None
 ) -> Lifespan:
     """`Monitor.lifespan` around an application that has a lifespan of its own.
 
@@ -67,27 +49,6 @@ def lifespan(
     return both
 
 
-@asynccontextmanager
-async def settled_at_end(
-    monitor: _Ending,
-    *,
-    timeout: float,  # noqa: ASYNC109 - threads are waited for, which nothing can cancel
-) -> AsyncIterator[None]:
-    """Have everything evaluated and sent when the block ends; drop, counted, what takes longer."""
-    try:
-        yield
-    finally:
-        # Made only now, when the application has set its telemetry up.
-        async with monitor.capture(timeout=timeout) as capture:
-            pass
-        if not capture.complete:
-            await asyncio.to_thread(monitor.close, 0.0)
-
-
-class _Flushing(Protocol):
-    def flush(self, timeout: float) -> bool: ...
-
-
 class Capture:
     """Waits, when the block is left, until every run is evaluated and its telemetry is sent.
 
@@ -104,10 +65,8 @@ class Capture:
         complete: Whether everything was evaluated in time; None until the block was left.
     """
 
-    def __init__(self, monitor: _Flushing, *, timeout: float, providers: Iterable[object]) -> None:
-        self._monitor = monitor
-        self._timeout = timeout
-        self._providers = list(providers)
+    def __init__(self, monitor: Monitor, *, timeout: float, providers: Iterable[object]) -> None:
+        self._monitor, self._timeout, self._providers = monitor, timeout, list(providers)
         self.complete: bool | None = None
 
     def __enter__(self) -> Self:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Iterable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Literal, NoReturn, Self, TypedDict, Unpack
 from uuid import UUID, uuid4
@@ -23,15 +21,15 @@ from ragaliq.errors import ConfigurationError, NotEvaluated, RagaliqError
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
-from ragaliq.live.engine import Engine, EngineSettings, ResultCallback
+from ragaliq.live.engine import Engine, ResultCallback
 from ragaliq.live.enqueueing import Enqueueing, executor_at, leave_to_workers
-from ragaliq.live.lifecycle import Sweepable, watch_process
-from ragaliq.live.lifespan import Capture, settled_at_end
-from ragaliq.live.run import Framework, InlineMode, OpenRun, Receipt, Submission
-from ragaliq.live.sampling.rules import Choice, Sampling
-from ragaliq.live.sampling.sampler import Sampler
-from ragaliq.live.stats import MonitorStats
-from ragaliq.records.sinks import SinkSet, SinkSpec, in_turn
+from ragaliq.live.lifecycle import Sweepable
+from ragaliq.live.lifespan import Capture
+from ragaliq.live.run import Framework, OpenRun, Receipt
+from ragaliq.live.sampler import Decision, Sampler
+from ragaliq.live.sampling import Choice, Sampling
+from ragaliq.live.stats import MonitorStats, Tally
+from ragaliq.records.sinks import SinkSpec
 from ragaliq.scoring.execution import Executor
 from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget
@@ -49,9 +47,7 @@ logger = logging.getLogger(__name__)
 
 _DEFAULT_TIMEOUT = 30.0
 _REQUESTED = Choice(reason="requested")
-_AWAITED = 2  # before what a rule chose: somebody waits
-# Seconds a process may take to end without saying why: the embedded judge takes one to start.
-_UNNOTICED = 2.0
+_UNDECIDED = Decision(0.0, None, None)
 
 
 class RunDetails(TypedDict, total=False):
@@ -154,25 +150,22 @@ class Monitor:
         enabled: bool | None = None,
         telemetry: TelemetryOptions | None = None,
     ) -> None:
-        given = dict(locals())  # the arguments, and nothing else yet
-        settings = read_settings()
+        given = {name: value for name, value in locals().items() if name != "self"}
         require_positive(deadline=deadline, inline_timeout=inline_timeout)
         require_choice(mode, "background", "inline", name="mode")
-        self.evaluators = resolve_evaluators(evaluators, policy=policy)
-        metrics = [evaluator.name for evaluator in self.evaluators]
-        self._sampler = Sampler.of(
-            sampling, sample_rate, general=settings.sample_rate, metrics=metrics
-        )
-        self._enabled = settings.enabled if enabled is None else enabled
+        settings = read_settings()
+        self._is_enabled = settings.enabled if enabled is None else enabled
         content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
         self._emitter = emitter = Emitter(content, telemetry)
         self._exit_timeout = exit_timeout
+        self.evaluators = resolve_evaluators(evaluators, policy=policy)
+        metrics = [evaluator.name for evaluator in self.evaluators]
+        sampler = Sampler(sampling, sample_rate, general=settings.sample_rate, metrics=metrics)
         self.judge: LLMJudge | None = None  # workers elsewhere have one of their own
         scorer: Scorer | Enqueueing
         if (elsewhere := executor_at(executor)) is not None:
             leave_to_workers(given, Monitor)
             scorer = Enqueueing(elsewhere, metrics, failed=emitter.metrics.publish_failed)
-            self._sinks = SinkSet(())
         else:
             self.judge = chosen_judge(settings, judge, calibration)
             scorer = Scorer(
@@ -185,20 +178,20 @@ class Monitor:
                 telemetry=emitter,
                 sinks=sinks,
             )
-            self._sinks = scorer.sinks
         self._engine = Engine(
-            EngineSettings(
-                scorer=scorer,
-                concurrency=concurrency,
-                max_queue=max_queue,
-                max_queue_bytes=max_queue_bytes,
-                on_result=on_result,
-                on_result_timeout=on_result_timeout,
-                inline=InlineMode(inline_timeout) if mode == "inline" else None,
-            )
+            scorer,
+            emitter,
+            sampler,
+            concurrency=concurrency,
+            max_queue=max_queue,
+            max_queue_bytes=max_queue_bytes,
+            on_result=on_result,
+            on_result_timeout=on_result_timeout,
+            inline_timeout=inline_timeout if mode == "inline" else None,
+            exit_timeout=exit_timeout,
         )
-        self._emitter.watch(self._engine.worker, self._engine.tally)
-        watch_process(self)
+        self.tally = Tally()
+        self._engine.add(self)
 
     def __repr__(self) -> str:
         names = ", ".join(evaluator.name for evaluator in self.evaluators)
@@ -222,27 +215,22 @@ class Monitor:
             (counted), inside `suppress()`, or the monitor is off. With rules, what becomes of a run
             is decided when its ticket ends.
         """
-        if not self._enabled or is_suppressed():
+        if not self._is_enabled or is_suppressed():
             return None
-        if self._engine.inline is not None:
-            self._engine.inline.began(str(run_id))
-        tally = self._engine.tally
+        engine = self._engine
         try:
-            decision = self._sampler.begin(run_id, pipeline)
+            decision = engine.sampler.begin(run_id, pipeline)
+            name = str(run_id)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
-            tally.start().end("incomplete_run", "internal_error")
+            OpenRun(engine, self.tally, "", _UNDECIDED).discard("internal_error")
             return None
+        if engine.inline is not None:
+            engine.inline.began(name)
         if decision is None:
-            tally.sampled_out()
+            self.tally.sampled_out()
             return None
-        return OpenRun(
-            str(run_id),
-            pipeline=pipeline,
-            framework=framework,
-            decision=decision,
-            engine=self._engine,
-        )
+        return OpenRun(engine, self.tally, name, decision, pipeline=pipeline, framework=framework)
 
     def submit(
         self,
@@ -263,8 +251,8 @@ class Monitor:
         Returns:
             Whether the run will be evaluated. If not, the reason is counted in `stats()`.
         """
-        ticket = self.begin(run_id or str(getattr(case, "id", "")), pipeline=pipeline)
-        return ticket is not None and ticket.submit(case, target=target or current_span_target())
+        run = self.begin(run_id or str(getattr(case, "id", "")), pipeline=pipeline)
+        return run is not None and run.submit(case, target=target or current_span_target())
 
     def feedback(self, run_id: object, value: float) -> bool:
         """Tell what a user thought of an answer; never raises. Needs an `OnFeedback` rule.
@@ -276,14 +264,22 @@ class Monitor:
         Returns:
             Whether a run will be evaluated for it, which nothing had chosen so far.
         """
-        return self._enabled and self._sampler.feedback(str(run_id), value)
+        if not self._is_enabled:
+            return False
+        is_chosen = False
+        try:
+            for run, choice in self._engine.sampler.feedback(str(run_id), value):
+                is_chosen |= self._engine.submit(run, choice)
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            logger.debug("feedback could not be taken: %s", type(error).__name__)
+        return is_chosen
 
     # --- results that somebody waits for -------------------------------------------------------
 
     @property
     def is_enabled(self) -> bool:
         """Whether the monitor evaluates anything at all."""
-        return self._enabled
+        return self._is_enabled
 
     def evaluate(
         self,
@@ -310,14 +306,12 @@ class Monitor:
             RuntimeError: Called on the monitor's own thread, from `on_result` for instance, where
                 it would wait for itself; use `await monitor.aevaluate(...)` there.
         """
-        if self._engine.worker.is_current_thread:
+        if self._engine.is_own_thread:
             raise RuntimeError(
                 "monitor.evaluate() was called on the monitor's own thread and would wait for "
                 "itself; make on_result a coroutine function and use `await monitor.aevaluate()`"
             )
-        submission, receipt = self._submission(case, run)
-        self._enqueue(submission)
-        return receipt.wait(timeout)
+        return self._requested(case, run).wait(timeout)
 
     async def aevaluate(
         self,
@@ -330,14 +324,7 @@ class Monitor:
 
         What is evaluated from inside `on_result` is not reported to it again.
         """
-        submission, receipt = self._submission(case, run)
-        engine = self._engine
-        if engine.worker.is_current_thread:
-            # Every lane may be waiting for a callback like this one: queued, it would never start.
-            engine.score_now(submission)
-        else:
-            self._enqueue(submission)
-        return await receipt.await_result(timeout)
+        return await self._requested(case, run).await_result(timeout)
 
     async def result(
         self,
@@ -379,12 +366,13 @@ class Monitor:
         """
         return Capture(self, timeout=timeout, providers=providers_in_use(self._emitter.options))
 
-    def lifespan(
+    @asynccontextmanager
+    async def lifespan(
         self,
         app: object = None,  # noqa: ARG002 - what an ASGI framework passes
         *,
-        timeout: float | None = None,
-    ) -> AbstractAsyncContextManager[None]:
+        timeout: float | None = None,  # noqa: ASYNC109 - threads are waited for
+    ) -> AsyncIterator[None]:
         """For `FastAPI(lifespan=monitor.lifespan)`: evaluates and sends everything at the end.
 
         Servers end by the signal that stopped them, which runs no exit code: the end of the
@@ -397,7 +385,15 @@ class Monitor:
             timeout: Seconds to wait for the evaluations; by default the monitor's `exit_timeout`.
                 What is left then is counted `shutdown`, and the monitor is closed.
         """
-        return settled_at_end(self, timeout=self._exit_timeout if timeout is None else timeout)
+        try:
+            yield
+        finally:
+            # Made only now, when the application has set its telemetry up.
+            within = self._exit_timeout if timeout is None else timeout
+            async with self.capture(timeout=within) as capture:
+                pass
+            if not capture.complete:
+                await asyncio.to_thread(self.close, 0.0)
 
     def flush(self, timeout: float = 30.0) -> bool:
         """Wait until every run accepted so far is evaluated; later ones are not waited for.
@@ -405,17 +401,15 @@ class Monitor:
         Returns:
             False when `timeout` seconds were not enough, or when called from `on_result`.
         """
-        self._engine.sweeps.hand_over()
-        return in_turn(timeout, self._engine.worker.flush, self._sinks.flush)
+        return self._engine.flush(timeout, self.tally)
 
     async def aflush(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - as in flush
         """`flush` without blocking the event loop."""
         return await asyncio.to_thread(self.flush, timeout)
 
-    def _submission(
-        self, case: RAGTestCase | CaseDraft, run: RunDetails
-    ) -> tuple[Submission, Receipt]:
-        if not self._enabled:
+    def _requested(self, case: RAGTestCase | CaseDraft, details: RunDetails) -> Receipt:
+        """Have a run judged that somebody waits for."""
+        if not self._is_enabled:
             raise NotEvaluated("disabled")
         if self._engine.enqueues:
             raise ConfigurationError(
@@ -423,27 +417,18 @@ class Monitor:
                 "be waited for; use a monitor with executor='thread' or 'process'"
             )
         receipt = Receipt()
-        submission = Submission(
-            case=case,
-            run_id=run.get("run_id") or uuid4().hex,
-            pipeline=run.get("pipeline", ""),
-            framework=run.get("framework", ""),
-            entry=self._engine.tally.start(),
-            target=run.get("target") or current_span_target(),
-            session_id=run.get("session_id"),
-            response_id=None,
-            ended_at=time.time(),
-            choice=_REQUESTED,
+        run = OpenRun(
+            self._engine,
+            self.tally,
+            details.get("run_id") or uuid4().hex,
+            Decision(0.0, None, _REQUESTED),
+            pipeline=details.get("pipeline", ""),
+            framework=details.get("framework", ""),
             receipt=receipt,
-            priority=_AWAITED,
         )
-        return submission, receipt
-
-    def _enqueue(self, submission: Submission) -> None:
-        try:
-            self._engine.submit(submission)
-        except RuntimeError:  # no thread can be started
-            submission.end("incomplete_run", "internal_error")
+        target = details.get("target") or current_span_target()
+        run.submit(case, target=target, session_id=details.get("session_id"))
+        return receipt
 
     # --- the ends -----------------------------------------------------------------------------
 
@@ -456,15 +441,7 @@ class Monitor:
         Returns:
             Whether everything was evaluated.
         """
-        if self._engine.worker.is_current_thread:
-            return self._stop_judging(0.0)  # the sinks are still needed for what is queued
-        # A write to a disk has its chance even when the judge took all the time there was.
-        return in_turn(timeout, self._stop_judging, self._sinks.close, at_least=0.25)
-
-    def _stop_judging(self, timeout: float) -> bool:
-        self._engine.sweeps.hand_over()
-        self._sampler.close()
-        return self._engine.close(timeout)
+        return self._engine.close(timeout, self.tally)
 
     def sweep_later(self, delay: float, sweepable: Sweepable) -> bool:
         """Sweep something on the worker's thread, in `delay` seconds or sooner; for adapters.
@@ -472,54 +449,12 @@ class Monitor:
         Returns:
             False when it will not be done: the monitor is off or closed.
         """
-        return self._enabled and self._engine.sweeps.add(delay, sweepable)
-
-    def flush_at_exit(self) -> None:
-        """Wait for what is queued; called when the main thread has ended."""
-        unnoticed = min(self._exit_timeout, _UNNOTICED)
-        if self.flush(unnoticed):
-            return
-        left = self._exit_timeout - unnoticed
-        if left > 0:
-            logger.warning(
-                "the process waits for %d runs to be evaluated and %d results to be stored, %g s "
-                "more at most; Ctrl-C ends it now",
-                self._engine.worker.undone,
-                sum(sink.pending for sink in self._sinks.stats().values()),
-                left,
-            )
-        if left <= 0 or not self.flush(left):
-            self.give_up_at_exit()
-
-    def close_at_exit(self) -> None:
-        """Close within `exit_timeout`; called when the interpreter ends."""
-        self.close(self._exit_timeout)
-
-    def give_up_at_exit(self) -> None:
-        """Close without waiting, and say what is lost; called when the user will not wait."""
-        before = self.stats()
-        self.close(0.0)
-        after = self.stats()
-        runs = after.outcomes.get("shutdown", 0) - before.outcomes.get("shutdown", 0)
-        records = _dropped(after) - _dropped(before)
-        if runs or records:
-            logger.warning(
-                "lost at the end of the process: %d runs not evaluated (counted as shutdown), %d "
-                "results not stored (counted as dropped)",
-                runs,
-                records,
-            )
-
-    def restart_after_fork(self) -> None:
-        """Start anew in a forked child: the parent's queue, thread and counts are the parent's."""
-        self._engine = self._engine.after_fork()
-        self._sampler.restart()
-        self._emitter.watch(self._engine.worker, self._engine.tally)
+        is_open = self._is_enabled and not self.tally.is_closed
+        return is_open and self._engine.sweep_later(delay, sweepable)
 
     def stats(self) -> MonitorStats:
         """What became of every run so far."""
-        sampling = self._sampler.counts()
-        return replace(self._engine.stats(), sampling=sampling, sinks=self._sinks.stats())
+        return self._engine.stats(self.tally)
 
     def __enter__(self) -> Self:
         return self
@@ -545,7 +480,3 @@ class Monitor:
             f"a {kind} has a thread and a queue and cannot be pickled or sent to another process; "
             f"build one there, for instance in the worker's initializer"
         )
-
-
-def _dropped(stats: MonitorStats) -> int:
-    return sum(sink.dropped for sink in stats.sinks.values())

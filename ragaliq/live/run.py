@@ -6,11 +6,11 @@ import asyncio
 import concurrent.futures
 import contextlib
 import logging
+import os
 import threading
 import time
 from collections import OrderedDict
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ragaliq._private import is_loop_running
@@ -19,21 +19,19 @@ from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, EvaluationTimeout, NotEvaluated, RagaliqError
-from ragaliq.live.sampling.rules import Choice
-from ragaliq.live.stats import Entry, Outcome
-from ragaliq.worker.message import Job
+from ragaliq.live.stats import Outcome, Tally
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine
-    from ragaliq.live.sampling.sampler import SamplingDecision
+    from ragaliq.live.sampler import Decision
+    from ragaliq.live.sampling import Choice
 
-__all__ = ["Framework", "InlineMode", "OpenRun", "Receipt", "Submission"]
+__all__ = ["Framework", "InlineMode", "OpenRun", "Receipt"]
 
 logger = logging.getLogger(__name__)
 
 Framework = Literal["", "langchain", "llama_index"]
-_UNSAMPLED = Choice()
-# The plain class first: asking a pydantic one takes longer than making the submission.
+# The plain class first: asking a pydantic one takes longer than all the rest of `submit`.
 _CASES = (CaseDraft, RAGTestCase)
 # Results that inline mode remembers.
 _KEPT = 1000
@@ -41,39 +39,81 @@ _KEPT_BYTES = 64 * 2**20
 
 
 class OpenRun:
-    """What an adapter holds between a run's start and its end.
+    """One run of the application, from its start to its outcome.
 
-    End it with `submit` or `discard`; whatever comes after the first of them does nothing. One that
-    is let go without either is counted `abandoned`.
+    Whoever follows it ends it with `submit` or `discard`; whatever comes after the first of them
+    does nothing. A run that is let go without an outcome, since its handler was made for one
+    request or `submit` was interrupted, is counted `abandoned`.
 
     Attributes:
         run_id: The run's id as text.
+        pipeline: The name that it was begun under.
+        tally: Where it is counted.
+        is_pending: Whether it was counted and has no outcome yet.
+        decision: What its sampling number is compared with.
+        receipt: Where somebody waits for the result; None where nobody does.
+        case, target, size, choice, priority: Of a submitted run: the case and the span it is
+            about, the bytes its texts take, why it is evaluated, and its place in the queue.
+        is_done: Whether the worker will not touch it any more.
     """
 
-    __slots__ = ("_decision", "_ended", "_engine", "_entry", "_framework", "_pipeline", "run_id")
+    __slots__ = (
+        "__weakref__",
+        "_ended",
+        "_engine",
+        "_framework",
+        "case",
+        "choice",
+        "decision",
+        "ended_at",
+        "is_done",
+        "is_pending",
+        "pipeline",
+        "priority",
+        "receipt",
+        "response_id",
+        "run_id",
+        "session_id",
+        "size",
+        "tally",
+        "target",
+    )
+
+    case: RAGTestCase | CaseDraft
+    target: SpanTarget | None
+    session_id: str | None
+    response_id: str | None
+    ended_at: float
+    size: int
+    choice: Choice
+    priority: int
 
     def __init__(
         self,
-        run_id: str,
-        *,
-        pipeline: str,
-        framework: Framework,
-        decision: SamplingDecision,
         engine: Engine,
+        tally: Tally,
+        run_id: str,
+        decision: Decision,
+        *,
+        pipeline: str = "",
+        framework: Framework = "",
+        receipt: Receipt | None = None,
     ) -> None:
-        self._decision = decision
-        self.run_id = run_id
-        self._pipeline = pipeline
-        self._framework: Framework = framework
-        self._engine = engine
+        self.is_pending = self.is_done = False
+        self._engine, self.tally, self.run_id, self.decision = engine, tally, run_id, decision
+        self.pipeline, self._framework, self.receipt = pipeline, framework, receipt
         # A lock whose only acquisition is the end: atomic, and cheaper than a guarded flag.
         self._ended = threading.Lock()
-        self._entry = engine.tally.start()
+        tally.begin(self)
 
-    @property
-    def pipeline(self) -> str:
-        """The name that the run was begun under."""
-        return self._pipeline
+    def __del__(self) -> None:
+        # What a forked child lets go of runs on in its parent, one of whose threads may have held
+        # the lock at the fork.
+        try:
+            if self.is_pending and self.tally.process == os.getpid():
+                self.tally.end(self, "incomplete_run", "abandoned")
+        except Exception:  # noqa: BLE001, S110 - the interpreter may be half gone
+            pass
 
     def submit(
         self,
@@ -86,9 +126,8 @@ class OpenRun:
     ) -> bool:
         """Offer the finished run for evaluation; never raises.
 
-        Never blocks either, unless the monitor is `inline`.
-
-        What is wrong with a draft comes out on the worker, counted as `internal_error`.
+        Never blocks either, unless the monitor is `inline`. What is wrong with a draft comes out
+        on the worker, counted as `internal_error`.
 
         Args:
             case: Question, context and answer.
@@ -103,122 +142,59 @@ class OpenRun:
         """
         if not self._ended.acquire(blocking=False):
             return False
+        if not isinstance(case, _CASES):
+            self.end("incomplete_run", "internal_error")
+            return False
         engine = self._engine
+        inline = engine.inline if self.receipt is None else None
         try:
-            submission = Submission(
-                case=case,
-                run_id=self.run_id,
-                pipeline=self._pipeline,
-                framework=self._framework,
-                entry=self._entry,
-                target=target,
-                session_id=session_id,
-                response_id=response_id,
-                ended_at=time.time() if ended_at is None else ended_at,
-            )
-            is_queued = self._decision.settle(submission, engine)
+            self.case, self.size, self.target = case, case.size, target
+            self.session_id, self.response_id = session_id, response_id
+            self.ended_at = time.time() if ended_at is None else ended_at
+            choice = self.decision.choice or engine.sampler.settle(self)
+            is_queued = choice is not None and engine.submit(self, choice)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be enqueued: %s", type(error).__name__)
-            self._entry.end("incomplete_run", "internal_error")
+            self.end("incomplete_run", "internal_error")
             return False
-        if is_queued and engine.inline is not None and not engine.worker.is_current_thread:
+        if is_queued and inline is not None and not engine.is_own_thread:
             # Outside: what interrupts the waiting, such as a time limit, is the application's.
-            engine.inline.wait(submission)
+            inline.wait(self)
         return is_queued
 
     def withdraw(self) -> None:
         """Take the run back, as though it had never begun: its answer was scored by a guard."""
         if self._ended.acquire(blocking=False):
-            self._entry.withdraw()
+            self.tally.withdraw(self)
 
     def discard(self, reason: str) -> None:
         """End a run that cannot be evaluated, counted as `incomplete_run` under `reason`.
 
         `not_rag` is counted apart: a lone call of a model, or a lone search, lacks nothing.
         """
-        if self._ended.acquire(blocking=False):
-            if reason == "not_rag":
-                self._entry.end("not_rag")
-            else:
-                self._entry.end("incomplete_run", reason)
+        if not self._ended.acquire(blocking=False):
+            return
+        if reason == "not_rag":
+            self.tally.end(self, "not_rag")
+        else:
+            self.tally.end(self, "incomplete_run", reason)
 
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Submission:
-    """A finished run on its way to the worker, which makes a job of it.
-
-    Attributes:
-        case: Question, context and answer.
-        run_id: The framework's id of the run.
-        pipeline: The application's name for the chain.
-        framework: The framework that ran it.
-        entry: Its place in the books.
-        target: The span the evaluation will speak about.
-        session_id: The conversation, when the application names it.
-        response_id: The model's id of the response, when known.
-        ended_at: Unix time in seconds.
-        choice: Why the run is evaluated, and with which metrics.
-        receipt: Where somebody waits for the result.
-        priority: Higher ones are judged first, and keep their place in a full queue.
-    """
-
-    case: RAGTestCase | CaseDraft
-    run_id: str
-    pipeline: str
-    framework: Framework
-    entry: Entry
-    target: SpanTarget | None
-    session_id: str | None
-    response_id: str | None
-    ended_at: float
-    choice: Choice = _UNSAMPLED
-    receipt: Receipt | None = None
-    priority: int = 0
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.case, _CASES):
-            raise TypeError(
-                f"a case is a RAGTestCase or a CaseDraft, not {type(self.case).__name__}"
-            )
-
-    def settle(self, outcome: Evaluation | str) -> None:
-        """Tell whoever waits what came of the run: its result, or why there is none."""
+    def end(self, outcome: Outcome, reason: str = "") -> None:
+        """Count the run, and let whoever waits know that there will be no result."""
+        self.tally.end(self, outcome, reason)
         if self.receipt is not None:
             self.receipt.settle(outcome)
 
-    def end(self, outcome: Outcome, reason: str = "") -> None:
-        """Count the run, and tell whoever waits that there will be no result."""
-        self.entry.end(outcome, reason)
-        self.settle(outcome)
-
-    def chosen(self, choice: Choice) -> None:
-        """Note why the run is evaluated; what a rule chose goes before what the rate chose."""
-        self.choice = choice
-        self.priority = int(choice.reason != "rate")
-
-    @property
-    def size(self) -> int:
-        """Bytes its texts take while it waits."""
-        return self.case.size
-
-    def job(self) -> Job:
-        """The job, checked.
+    def info(self) -> RunInfo:
+        """Where the answer came from and how it was chosen, checked.
 
         Raises:
             pydantic.ValidationError: Something is of the wrong type; nothing is quoted.
         """
-        return Job(case=self.built(), run=self.run())
-
-    def built(self) -> RAGTestCase:
-        """The case, checked; raises as `job` does."""
-        return self.case.build() if isinstance(self.case, CaseDraft) else self.case
-
-    def run(self) -> RunInfo:
-        """Where the answer came from and how it was chosen, checked; raises as `job` does."""
         return RunInfo(
             run_id=self.run_id,
             pipeline=self.pipeline,
-            framework=self.framework,
+            framework=self._framework,
             target=self.target,
             sampling_probability=self.choice.probability,
             sampling_reason=self.choice.reason,
@@ -243,7 +219,7 @@ class Receipt:
     def __init__(self) -> None:
         # Either the result or the reason why there is none.
         self._future: concurrent.futures.Future[Evaluation | str] = concurrent.futures.Future()
-        # A future that runs cannot be cancelled: whoever stops waiting does so for himself only.
+        # A future that runs cannot be cancelled: who stops waiting does so for himself only.
         self._future.set_running_or_notify_cancel()
 
     def settle(self, outcome: Evaluation | str) -> None:
@@ -291,11 +267,11 @@ class InlineMode:
 
     Args:
         timeout: Seconds to wait; after that the answer goes out and the run is scored in the
-            background, as it would be anyway.
+            background.
     """
 
     def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
+        self.timeout = timeout
         # Re-entrant: a stream that is dropped may end its run from the garbage collector.
         self._lock = threading.RLock()
         self._receipts: OrderedDict[str, tuple[Receipt, int]] = OrderedDict()
@@ -303,41 +279,32 @@ class InlineMode:
         # What a request looks for is its own run: tasks and threads have a context each.
         self._latest: ContextVar[str | None] = ContextVar("ragaliq_latest_run", default=None)
 
-    @property
-    def timeout(self) -> float:
-        """Seconds to wait for a result."""
-        return self._timeout
-
     def began(self, run_id: str) -> None:
         """A run has begun in this context; LangChain may end it in another one."""
         self._latest.set(run_id)
 
-    def expect(self, submission: Submission) -> None:
+    def expect(self, run: OpenRun) -> None:
         """Have the result of a run kept; the oldest of many, or of large ones, are forgotten."""
-        receipt, size = Receipt(), submission.size  # the result will hold the texts
-        submission.receipt = receipt
+        run.receipt = receipt = Receipt()
         with self._lock:
-            _, before = self._receipts.pop(submission.run_id, (None, 0))
-            self._receipts[submission.run_id] = receipt, size
-            self._size += size - before
+            _, before = self._receipts.pop(run.run_id, (None, 0))
+            self._receipts[run.run_id] = receipt, run.size  # the result will hold the texts
+            self._size += run.size - before
             while len(self._receipts) > _KEPT or (
                 self._size > _KEPT_BYTES and len(self._receipts) > 1
             ):
                 self._size -= self._receipts.popitem(last=False)[1][1]
 
-    def wait(self, submission: Submission) -> None:
+    def wait(self, run: OpenRun) -> None:
         """Wait for a run's result, unless an event loop runs in this thread; does not raise.
 
         A loop must not be blocked: the judge may even need it. There the result is awaited with
         `Monitor.result`.
         """
-        if submission.receipt is None or is_loop_running():
+        if run.receipt is None or is_loop_running():
             return
-        try:
-            submission.receipt.wait(self._timeout)
-        except RagaliqError:
-            # Too late or not to be had: counted already, or about to be.
-            return
+        with contextlib.suppress(RagaliqError):  # too late or none: counted
+            run.receipt.wait(self.timeout)
 
     def find(self, run_id: str | None) -> Receipt | None:
         """The receipt of a run, by default of the latest one in this context."""
@@ -345,7 +312,3 @@ class InlineMode:
         with self._lock:
             kept = None if run_id is None else self._receipts.get(run_id)
         return None if kept is None else kept[0]
-
-    def after_fork(self) -> InlineMode:
-        """A new one for a forked child, where nobody will deliver the parent's results."""
-        return InlineMode(self._timeout)

@@ -7,15 +7,18 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ragaliq.core.results import EvaluationResult, JudgeUsage
+from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.records.sinks import SinkStats
 from ragaliq.scoring.limits.breaker import BreakerState
 from ragaliq.scoring.limits.budget import BudgetLine
 from ragaliq.scoring.limits.shared import StorageState
 
-__all__ = ["Entry", "MonitorStats", "Outcome", "Tally"]
+if TYPE_CHECKING:
+    from ragaliq.live.run import OpenRun
+
+__all__ = ["MonitorStats", "Outcome", "Tally"]
 
 Outcome = Literal[
     "evaluated",
@@ -85,92 +88,65 @@ class MonitorStats:
     restarts: int = 0
 
 
-class Entry:
-    """A run's place in the books, from its start to its one outcome.
-
-    Let go without an outcome, since whoever followed the run is gone or was interrupted (a handler
-    that was made for one request, Ctrl-C in the middle of `submit`), it counts as `abandoned`.
-
-    Attributes:
-        is_pending: Whether it was counted and has no outcome yet.
-    """
-
-    __slots__ = ("_tally", "is_pending")
-
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
-        self.is_pending = False
-
-    def end(self, outcome: Outcome, reason: str = "") -> None:
-        """The run has ended; `reason` says why it is incomplete. Only the first end counts."""
-        self._tally.end(self, outcome, reason)
-
-    def withdraw(self) -> None:
-        """Take the run out of the books: it is counted elsewhere."""
-        self._tally.withdraw(self)
-
-    def __del__(self) -> None:
-        # What a forked child lets go of runs on in its parent.
-        try:
-            if self.is_pending and self._tally.is_of_this_process():
-                self._tally.end(self, "incomplete_run", "abandoned")
-        except Exception:  # noqa: BLE001, S110 - the interpreter may be half gone
-            pass
-
-
 class Tally:
-    """Thread-safe counters behind `MonitorStats`.
+    """The counters of one monitor in one process; safe to use from many threads.
 
     Pending runs are counted by themselves, and what started is the sum: the books add up whatever
     happens. An exception from a signal (Ctrl-C, a time limit of Celery's) may come between any two
     lines, so what belongs together changes in one.
+
+    Attributes:
+        process: The process it counts for.
+        is_closed: Whether the monitor takes no further runs.
+        is_given_up: Whether it was closed before all its runs were evaluated.
+        callback_errors: Times `on_result` raised.
+        callback_timeouts: Times it took too long.
+        publish_errors: Failed attempts to enqueue a run.
     """
 
     def __init__(self) -> None:
         # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
         # which may run on this thread while it holds the lock.
         self._lock = threading.RLock()
-        self._process = os.getpid()
+        self.process = os.getpid()
         self._pending = 0
-        self._sampled_out = 0  # beside the outcomes: most runs of most applications end so
+        self._sampled_out = 0  # apart from the outcomes: most runs of most applications end so
         self._without_context: Counter[str] = Counter()
         self._ended: defaultdict[tuple[Outcome, str], int] = defaultdict(int)
         self._evaluations: dict[str, Counter[str]] = {}
         self._usage = JudgeUsage()
         self._unjudged = 0
-        self._callback_errors = self._callback_timeouts = self._publish_errors = 0
+        self.callback_errors = self.callback_timeouts = self.publish_errors = 0
+        self.is_closed = self.is_given_up = False
 
-    def start(self) -> Entry:
+    def begin(self, run: OpenRun) -> None:
         """A run has begun."""
-        entry = Entry(self)
         with self._lock:
-            entry.is_pending, self._pending = True, self._pending + 1
-        return entry
+            run.is_pending, self._pending = True, self._pending + 1
 
     def sampled_out(self) -> None:
         """A run has begun that will not be evaluated; the same as its start and its end."""
         with self._lock:
             self._sampled_out += 1
 
-    def withdraw(self, entry: Entry) -> None:
+    def withdraw(self, run: OpenRun) -> None:
         """A run that has begun is counted elsewhere."""
         with self._lock:
-            if entry.is_pending:
-                entry.is_pending, self._pending = False, self._pending - 1
+            if run.is_pending:
+                run.is_pending, self._pending = False, self._pending - 1
 
-    def end(self, entry: Entry, outcome: Outcome, reason: str = "") -> None:
+    def end(self, run: OpenRun, outcome: Outcome, reason: str = "") -> None:
         """A run has ended; `reason` says why it is incomplete. Only the first end counts."""
         how, ended = (outcome, reason), self._ended
         with self._lock:
             left = self._pending - 1
-            if entry.is_pending:
-                entry.is_pending, self._pending, ended[how] = False, left, ended[how] + 1
+            if run.is_pending:
+                run.is_pending, self._pending, ended[how] = False, left, ended[how] + 1
 
     def evaluated(
         self,
-        entry: Entry,
+        run: OpenRun,
         results: Mapping[str, EvaluationResult],
-        outcome: Outcome,
         *,
         unjudged: bool = False,
         no_context: str = "",
@@ -178,14 +154,14 @@ class Tally:
         """A run has been evaluated.
 
         Args:
-            entry: Its place in the books.
+            run: Which.
             results: By metric.
-            outcome: How it ended.
             unjudged: Whether it was kept from the judge.
             no_context: Why its case has no context, if it has none.
         """
+        is_lacking = {result.status for result in results.values()} == {Status.NO_CONTEXT}
         with self._lock:
-            self.end(entry, outcome)
+            self.end(run, "no_context" if is_lacking else "evaluated")
             if no_context:
                 self._without_context[no_context] += 1
             self._unjudged += unjudged
@@ -193,34 +169,13 @@ class Tally:
                 self._evaluations.setdefault(name, Counter())[result.status.value] += 1
                 self._usage += result.usage
 
-    def callback_failed(self) -> None:
-        """The user's `on_result` raised."""
-        with self._lock:
-            self._callback_errors += 1
-
-    def callback_timed_out(self) -> None:
-        """The user's `on_result` took too long."""
-        with self._lock:
-            self._callback_timeouts += 1
-
-    def publish_failed(self) -> None:
-        """An attempt to enqueue a run failed."""
-        with self._lock:
-            self._publish_errors += 1
-
-    def is_of_this_process(self) -> bool:
-        """Whether these are not the counts of the process that this one was forked from.
-
-        Asks for no lock, which another thread may have held at the fork.
-        """
-        return self._process == os.getpid()
-
     def abandon(self) -> None:
         """In a forked child: make calls by leftovers of the parent's runs harmless.
 
         The parent may have held the lock at the moment of the fork.
         """
         self._lock = threading.RLock()
+        self.is_closed = True
 
     def snapshot(self) -> MonitorStats:
         """The counts now."""
@@ -242,7 +197,7 @@ class Tally:
                 evaluations={name: dict(counts) for name, counts in self._evaluations.items()},
                 usage=self._usage,
                 unjudged=self._unjudged,
-                callback_errors=self._callback_errors,
-                callback_timeouts=self._callback_timeouts,
-                publish_errors=self._publish_errors,
+                callback_errors=self.callback_errors,
+                callback_timeouts=self.callback_timeouts,
+                publish_errors=self.publish_errors,
             )

@@ -27,7 +27,9 @@ from ragaliq import (
     Monitor,
     RAGTestCase,
 )
-from ragaliq.live.run import Submission
+from ragaliq.live.run import OpenRun
+from ragaliq.live.sampler import Decision
+from ragaliq.live.sampling import Choice
 from ragaliq.testing import ScriptedJudge
 
 CASES = [
@@ -134,23 +136,13 @@ class Accounts(RuleBasedStateMachine):
             assert sum(map(bool, together(*calls))) <= 1
             self.open -= 1
 
-    @rule(priority=st.integers(0, 3), case=st.sampled_from(CASES))
+    @rule(priority=st.integers(0, 2), case=st.sampled_from(CASES))
     def submit_with_priority(self, priority, case):
         self.started += 1
-        self.monitor._engine.submit(
-            Submission(
-                case=case,
-                run_id=self.name(),
-                pipeline="",
-                framework="",
-                entry=self.monitor._engine.tally.start(),
-                target=None,
-                session_id=None,
-                response_id=None,
-                ended_at=0.0,
-                priority=priority,
-            )
-        )
+        engine = self.monitor._engine
+        choice = Choice(reason=["rate", "tag", "requested"][priority])
+        decision = Decision(0.0, None, choice)
+        OpenRun(engine, self.monitor.tally, self.name(), decision).submit(case)
 
     @rule(ticket=consumes(tickets))
     def discard(self, ticket):

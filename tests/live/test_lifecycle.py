@@ -173,21 +173,6 @@ class TestFork:
         assert done.stderr == ""
         assert sorted(done.stdout.splitlines()) == ["child scored", "parent scored"]
 
-    def test_a_lock_held_at_the_fork_does_not_stop_the_child(self):
-        done = run(
-            """
-            m = monitor(); ticket = m.begin("in progress")
-            with m._engine.tally._lock, m._engine.worker._changed:
-                pid = os.fork()
-                if pid == 0:
-                    assert not ticket.submit(case)  # begun in the parent: not the child's to count
-                    m.submit(named("child"))
-                    os._exit(0 if m.flush(10) else 1)
-            assert os.waitpid(pid, 0)[1] == 0
-            """
-        )
-        assert (done.stderr, done.stdout) == ("", "child scored\n")
-
     def test_a_child_of_a_closed_monitor_is_closed_too(self):
         done = run(
             """

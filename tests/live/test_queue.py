@@ -8,37 +8,27 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq import CaseDraft
-from ragaliq.live.run import Submission
-from ragaliq.live.sampling.rules import Choice
+from ragaliq import OnTag, RAGTestCase, Sampling
+from ragaliq.live.engine import RunQueue
+from ragaliq.live.run import OpenRun
+from ragaliq.live.sampler import Decision, position
 from ragaliq.live.stats import Tally
-from ragaliq.live.worker import RunQueue, WaitingRun
 from ragaliq.testing import ScriptedJudge
 
 
-def waiting(name, *, priority=0, size=1, tally=None):
-    submission = Submission(
-        case=CaseDraft(id=name, query="q", passages=[], response="r"),
-        run_id=name,
-        pipeline="",
-        framework="",
-        entry=(tally or Tally()).start(),
-        target=None,
-        session_id=None,
-        response_id=None,
-        ended_at=0.0,
-        priority=priority,
-    )
-    return WaitingRun(submission=submission, size=size, epoch=0)
+def waiting(name, *, priority=0, size=1):
+    run = OpenRun(None, Tally(), name, Decision(0.0, None, None))
+    run.size, run.priority = size, priority
+    return run
 
 
 def named(runs):
-    return None if runs is None else [run.submission.run_id for run in runs]
+    return None if runs is None else [run.run_id for run in runs]
 
 
 def test_higher_priorities_go_first_and_within_one_the_oldest():
     queue = RunQueue(max_runs=9, max_bytes=9)
-    for name, priority in [("a", 0), ("b", 1), ("c", 0), ("d", 5), ("e", 1)]:
+    for name, priority in [("a", 0), ("b", 1), ("c", 0), ("d", 2), ("e", 1)]:
         queue.put(waiting(name, priority=priority))
     assert named(queue.clear()) == ["d", "b", "e", "a", "c"]
 
@@ -68,14 +58,14 @@ def test_nobody_loses_its_place_to_a_run_that_does_not_fit_even_so():
     queue = RunQueue(max_runs=9, max_bytes=10)
     queue.put(waiting("small", size=2))
     queue.put(waiting("important", size=5, priority=2))
-    assert queue.put(waiting("larger than all", size=11, priority=3)) is None
+    assert queue.put(waiting("larger than all", size=11, priority=2)) is None
     assert queue.put(waiting("larger than what is less important", size=6, priority=1)) is None
     assert named(queue.clear()) == ["important", "small"]
 
 
 @given(
     st.lists(
-        st.one_of(st.none(), st.tuples(st.integers(0, 3), st.integers(1, 6))),
+        st.one_of(st.none(), st.tuples(st.integers(0, 2), st.integers(1, 6))),
         max_size=60,
     ),
     st.integers(1, 6),
@@ -86,13 +76,13 @@ def test_every_run_is_taken_refused_or_displaced_once_and_the_bounds_hold(steps,
     for number, step in enumerate(steps):
         if step is None:
             if (taken := queue.take()) is not None:
-                gone.append(taken.submission.run_id)
+                gone.append(taken.run_id)
             continue
         name = str(number)
         put.append(name)
         displaced = queue.put(waiting(name, priority=step[0], size=step[1]))
         gone += [name] if displaced is None else named(displaced)
-        assert all(run.submission.priority < step[0] for run in displaced or [])
+        assert all(run.priority < step[0] for run in displaced or [])
         assert len(queue) <= runs
         assert queue.size <= size
     assert sorted(gone + named(queue.clear())) == sorted(put)
@@ -113,27 +103,23 @@ def test_a_run_that_lost_its_place_is_counted_and_the_important_one_is_judged_fi
         evaluators=["relevance"],
         concurrency=1,
         max_queue=2,
+        sampling=Sampling(rules=[OnTag("urgent")], rate=0.5),
         on_result=lambda result: order.append(result.case.id),
     )
 
-    def submit(name, priority=0):
-        tally = monitor._engine.tally
-        return monitor._engine.submit(waiting(name, priority=priority, tally=tally).submission)
+    names = list(map(str, range(50)))
+    first, *others = [name for name in names if position(name) < 0.5]  # the rate takes these
+    urgent = next(name for name in names if position(name) >= 0.5)
 
-    assert submit("running")
+    def submit(name, tags=()):
+        return monitor.submit(RAGTestCase(id=name, query="q", response="r", tags=tags))
+
+    assert submit(first)
     assert entered.wait(5.0)
-    assert [submit("a"), submit("b"), submit("c"), submit("rule", 1)] == [True, True, False, True]
+    assert [submit(name) for name in others[:3]] == [True, True, False]
+    assert submit(urgent, ["urgent"])
     assert monitor.stats().outcomes == {"queue_full": 2}
     released.set()
     assert monitor.flush(5.0)
-    assert order == ["running", "rule", "a"]
+    assert order == [first, urgent, others[0]]
     assert monitor.stats().outcomes == {"queue_full": 2, "evaluated": 3}
-
-
-def test_what_a_rule_chose_goes_before_what_the_rate_chose():
-    queue = RunQueue(max_runs=9, max_bytes=9)
-    for name, reason in [("sampled", "rate"), ("tagged", "tag"), ("also sampled", "rate")]:
-        run = waiting(name)
-        run.submission.chosen(Choice(reason=reason))
-        queue.put(run)
-    assert named(queue.clear()) == ["tagged", "sampled", "also sampled"]

@@ -32,8 +32,7 @@ def test_flush_waits_for_the_runs_accepted_before_it_and_not_for_later_ones(moni
     waiting = threading.Thread(target=lambda: flushed.append(monitor.flush(10.0)))
     waiting.start()
     judge.entered.acquire()
-    while monitor._engine.worker._epoch == 0:
-        waiting.join(0.001)
+    waiting.join(0.2)  # it has begun to wait
     for _ in range(5):
         monitor.submit(case)
     judge.gate.release()

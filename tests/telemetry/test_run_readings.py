@@ -11,8 +11,8 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 
 from ragaliq import Monitor, RAGTestCase
+from ragaliq.live.engine import RunQueue
 from ragaliq.live.stats import Outcome, Tally
-from ragaliq.live.worker import RunQueue, Worker
 from ragaliq.telemetry.metrics import RunReadings
 from ragaliq.testing import ScriptedJudge
 
@@ -114,9 +114,7 @@ def test_readings_keep_no_monitor_alive(sdk):
 def test_monitors_that_are_gone_leave_nothing_behind_where_nobody_collects():
     readings = RunReadings(MeterProvider())
     for _ in range(5):
-        readings.watch(
-            Worker(None, None, concurrency=1, queue=RunQueue(max_runs=1, max_bytes=1)), Tally()
-        )
+        readings.watch(RunQueue(max_runs=1, max_bytes=1), Tally())
         gc.collect()
     assert len(readings._counts) <= 2
 

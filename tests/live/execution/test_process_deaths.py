@@ -64,7 +64,14 @@ def test_a_process_that_dies_idle_costs_no_run(judging, claims, child_of, has_en
 def deaf(monitor):
     """Keeps the worker from hearing of anything."""
     is_held, may_go_on = threading.Event(), threading.Event()
-    monitor._engine.worker.call_later(0.0, lambda: (is_held.set(), may_go_on.wait(60.0)))
+
+    class Holding:
+        def sweep(self):
+            is_held.set()
+            may_go_on.wait(60.0)
+
+    holding = Holding()
+    monitor.sweep_later(0.0, holding)
     assert is_held.wait(60.0)
     yield
     may_go_on.set()

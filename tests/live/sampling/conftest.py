@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import CaseDraft, Passage, Sampling
-from ragaliq.live.run import Submission
-from ragaliq.live.sampling.sampler import Sampler
+from ragaliq.live.run import OpenRun
+from ragaliq.live.sampler import Sampler
 from ragaliq.live.stats import Tally
 
 
@@ -21,12 +21,14 @@ class Clock:
 class RecordingEngine:
     """Takes runs as an engine does, and keeps them."""
 
-    def __init__(self):
-        self.tally = Tally()
-        self.taken = []
+    inline = None
 
-    def submit(self, submission):
-        self.taken.append(submission.job().run)
+    def __init__(self, sampler):
+        self.sampler, self.tally, self.taken = sampler, Tally(), []
+
+    def submit(self, run, choice):
+        run.choice = choice
+        self.taken.append(run.info())
         return True
 
 
@@ -40,30 +42,23 @@ class Traffic:
 
     def __init__(self, sampling, *, metrics=("faithfulness",)):
         self.clock = Clock()
-        self.engine = RecordingEngine()
-        self.sampler = Sampler(sampling, general=1.0, metrics=metrics, clock=self.clock)
+        self.sampler = Sampler(sampling, metrics=metrics, clock=self.clock)
+        self.engine = RecordingEngine(self.sampler)
 
     def run(self, run_id, *, pipeline="", target=None, **facts):
         """One run; whether it was queued."""
-        entry = self.engine.tally.start()
         decision = self.sampler.begin(run_id, pipeline)
         if decision is None:
-            entry.end("sampled_out")
+            self.engine.tally.sampled_out()
             return False
         facts.setdefault("passages", ())
-        draft = CaseDraft(id=run_id, query="q", response="r", **facts)
-        submission = Submission(
-            case=draft,
-            run_id=run_id,
-            pipeline=pipeline,
-            framework="",
-            entry=entry,
-            target=target,
-            session_id=None,
-            response_id=None,
-            ended_at=0.0,
-        )
-        return decision.settle(submission, self.engine)
+        run = OpenRun(self.engine, self.engine.tally, run_id, decision, pipeline=pipeline)
+        return run.submit(CaseDraft(id=run_id, query="q", response="r", **facts), target=target)
+
+    def feedback(self, name, *, value):
+        """What a user says; whether a run is evaluated for it."""
+        chosen = self.sampler.feedback(name, value)
+        return [self.engine.submit(*each) for each in chosen] != []
 
     @property
     def taken(self):

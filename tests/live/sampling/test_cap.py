@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq import Sampling
-from ragaliq.live.sampling.sampler import RateCap
+from ragaliq.live.sampler import RateCap
 
 ARRIVALS = st.lists(
     st.tuples(st.floats(0, 30), st.floats(0.001, 1)),  # seconds since the one before, its chance

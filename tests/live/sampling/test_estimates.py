@@ -51,7 +51,7 @@ def estimates(traffic, *, seconds_between=1.0, listen=False, **sampling):
             runs.clock.now += seconds_between
             runs.run(f"{repeat}-{number}", **facts)
             if listen and POPULATION.complains[number]:
-                runs.sampler.feedback(f"{repeat}-{number}", value=False)
+                runs.feedback(f"{repeat}-{number}", value=False)
         taken = [run for run in runs.engine.taken if METRIC in run.metric_probabilities]
         values = [POPULATION.quality[int(run.run_id.split("-")[1])] for run in taken]
         weights = [run.weight(METRIC) for run in taken]
@@ -100,7 +100,7 @@ def test_complaints_would_weigh_too_much_if_they_counted_once_more(traffic):
     runs = traffic(rate=0.2, rules=[OnFeedback()])
     for number in range(RUNS):
         runs.run(f"run-{number}")
-        runs.sampler.feedback(f"run-{number}", value=False)
+        runs.feedback(f"run-{number}", value=False)
     assert len(runs.taken) == RUNS
     weights = [run.weight("faithfulness") for run in runs.engine.taken]
     assert sum(weights) == pytest.approx(RUNS, rel=0.15)

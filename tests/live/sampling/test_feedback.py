@@ -9,13 +9,9 @@ import uuid
 import pytest
 
 from ragaliq import CaseDraft, OnFeedback, OnTag, Passage, RAGTestCase, Sampling, SpanTarget
-from ragaliq.live.sampling.sampler import position
+from ragaliq.live.sampler import position
 
 TARGET = SpanTarget(trace_id="a" * 32, span_id="b" * 16)
-
-
-def complaint_about(runs, name, value=False):
-    return runs.sampler.feedback(name, value)
 
 
 def test_a_run_nothing_chose_is_evaluated_when_its_user_complains(monitor_of, case):
@@ -53,7 +49,7 @@ def test_what_ends_after_the_close_is_held_no_more(monitor_of, case):
 def test_a_run_the_rate_chose_is_not_evaluated_twice(traffic):
     runs = traffic(rate=1.0, rules=[OnFeedback()])
     assert runs.run("a")
-    assert not complaint_about(runs, "a")
+    assert not runs.feedback("a", value=False)
     assert len(runs.engine.taken) == 1
 
 
@@ -62,10 +58,9 @@ def test_all_runs_of_a_trace_are_found_by_its_id(traffic):
     for name in ("a", "b"):
         runs.run(name, target=TARGET)
     runs.run("c")
-    assert complaint_about(runs, TARGET.trace_id)
+    assert runs.feedback(TARGET.trace_id, value=False)
     assert set(runs.taken) == {"a", "b"}
-    assert not complaint_about(runs, TARGET.trace_id)
-    assert not runs.sampler._held._of_trace
+    assert not runs.feedback(TARGET.trace_id, value=False)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +77,7 @@ def test_all_runs_of_a_trace_are_found_by_its_id(traffic):
 def test_the_rule_says_what_bad_feedback_is(traffic, below, value, is_bad):
     runs = traffic(rate=0.0, rules=[OnFeedback(below=below)])
     runs.run("a")
-    assert complaint_about(runs, "a", value) is is_bad
+    assert runs.feedback("a", value=value) is is_bad
 
 
 def test_feedback_that_is_no_number_is_counted_and_harms_nothing(monitor_of, case):
@@ -106,8 +101,8 @@ def test_a_run_is_let_go_after_its_time(traffic):
     runs.run("young")
     runs.clock.now = 10.0
     assert runs.sampler.counts() == {"held": 1}
-    assert not complaint_about(runs, "old")
-    assert complaint_about(runs, "young")
+    assert not runs.feedback("old", value=False)
+    assert runs.feedback("young", value=False)
     assert runs.sampled_out == 1
 
 
@@ -117,9 +112,8 @@ def test_only_so_many_are_held_and_the_oldest_are_let_go(traffic):
         runs.run(f"run-{number}", target=TARGET)
     assert runs.sampler.counts() == {"crowded_out": 90, "held": 10}
     assert runs.sampled_out == 90
-    assert len(runs.sampler._held._of_trace[TARGET.trace_id]) == 10
-    assert not complaint_about(runs, "run-89")
-    assert complaint_about(runs, "run-90")
+    assert not runs.feedback("run-89", value=False)
+    assert runs.feedback("run-90", value=False)
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "語", "🦆"])
@@ -127,12 +121,11 @@ def test_only_so_many_bytes_are_held(traffic, letter):
     runs = traffic(rate=0.0, rules=[OnFeedback(max_bytes=100_000)])
     for number in range(50):
         runs.run(f"run-{number}", passages=[Passage(letter * 5_000)])
-        assert runs.sampler._held.size <= 100_000
-    held = [each.submission.case for each in runs.sampler._held._runs.values()]
-    assert 3 <= len(held) < 50
-    assert sum(sys.getsizeof(each.passages[0].text) for each in held) <= 100_000
+    held = runs.sampler.counts()["held"]
+    assert 3 <= held < 50
+    assert held * sys.getsizeof(letter * 5_000) <= 100_000
     runs.run("huge", passages=[Passage(letter * 200_000)])
-    assert (len(runs.sampler._held), runs.sampler._held.size) == (0, 0)
+    assert runs.sampler.counts()["held"] == 0
     assert runs.sampled_out == 51
 
 
@@ -140,8 +133,8 @@ def test_an_id_used_twice_counts_both_runs_and_holds_the_later_one(traffic):
     runs = traffic(rate=0.0, rules=[OnFeedback()])
     runs.run("a", tags=["first"])
     runs.run("a", tags=["second"])
-    assert (runs.sampled_out, len(runs.sampler._held)) == (1, 1)
-    assert complaint_about(runs, "a")
+    assert (runs.sampled_out, runs.sampler.counts()) == (1, {"held": 1})
+    assert runs.feedback("a", value=False)
 
 
 def test_a_rule_with_a_probability_holds_only_what_it_could_choose(traffic):
@@ -151,7 +144,7 @@ def test_a_rule_with_a_probability_holds_only_what_it_could_choose(traffic):
         runs.run(name, tags=["x"])
     within = {name for name in names if position(name) < 0.2}
     assert set(runs.taken) == {name for name in names if position(name) < 0.1}
-    assert {name for name in names if complaint_about(runs, name)} == within - {
+    assert {name for name in names if runs.feedback(name, value=False)} == within - {
         name for name in names if position(name) < 0.1
     }
     late = [run for run in runs.engine.taken if run.sampling_reason == "feedback"]

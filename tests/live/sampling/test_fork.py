@@ -1,4 +1,4 @@
-"""A forked child samples for itself: nothing held, nothing spent, no lock that nobody releases."""
+"""A forked child begins for itself: nothing held, nothing spent, no lock that nobody releases."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_what_the_parent_holds_is_the_parents(monitor_of, case):
     )
     monitor.submit(case, run_id="a")
     ticket = monitor.begin("b")
-    sampler = monitor._sampler
-    with held_by_another_thread(sampler._held, sampler._cap, sampler._counts):
+    engine = monitor._engine
+    with held_by_another_thread(engine, engine.sampler, monitor.tally):
         child = os.fork()
         if child == 0:
             code = 1

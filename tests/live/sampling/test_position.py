@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from opentelemetry import baggage, context, trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext
 
-from ragaliq.live.sampling.sampler import position, sampling_key
+from ragaliq.live.sampler import position, sampling_key
 
 KEYS = [f"run-{i}" for i in range(50)]
 RUN_ID = UUID("01234567-89ab-7def-8123-456789abcdef")
@@ -33,7 +33,7 @@ def test_numbers_are_spread_evenly_even_for_ids_that_start_alike():
 
 def test_another_process_with_another_hash_seed_finds_the_same_numbers():
     code = (
-        "from ragaliq.live.sampling.sampler import position;"
+        "from ragaliq.live.sampler import position;"
         "print(*(position(f'run-{i}').hex() for i in range(50)))"
     )
     mine = [position(key).hex() for key in KEYS]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq import ConfigurationError, Monitor, Sampling
-from ragaliq.live.sampling.sampler import Rates, Sampler
+from ragaliq.live.sampler import Sampler, position
 from ragaliq.testing import ScriptedJudge
 
 RATES = st.floats(0, 1)
@@ -16,14 +16,14 @@ KEYS = [f"run-{i}" for i in range(300)]
 
 
 def chosen(rate, **sampling):
-    sampler = Sampler(Sampling(rate=rate, **sampling), general=1.0, metrics=NAMES)
+    sampler = Sampler(Sampling(rate=rate, **sampling), metrics=NAMES)
     chances = {key: sampler.begin(key, "") for key in KEYS}
     return {key: chance.choice for key, chance in chances.items() if chance is not None}
 
 
 @given(st.text())
 def test_rate_zero_takes_nothing_and_rate_one_everything(key):
-    nothing = Sampler(Sampling.nothing(), general=1.0, metrics=NAMES)
+    nothing = Sampler(Sampling.nothing(), metrics=NAMES)
     everything = Sampler(Sampling.everything(), general=0.0, metrics=NAMES)
     assert nothing.begin(key, "") is None
     choice = everything.begin(key, "").choice
@@ -52,12 +52,16 @@ def test_the_lower_of_two_own_rates_counts(rate, own, of_pipeline):
     sampling = Sampling(
         rate=rate, pipelines={"support": of_pipeline}, evaluators={"relevance": own}
     )
-    rates = Rates(sampling, general=rate, metrics=NAMES)
-    assert rates.of("other").by_metric == {"faithfulness": rate, "relevance": own}
-    assert rates.of("support").by_metric == {
-        "faithfulness": of_pipeline,
-        "relevance": min(of_pipeline, own),
+    sampler = Sampler(sampling, metrics=NAMES)
+    expected = {
+        "other": {"faithfulness": rate, "relevance": own},
+        "support": {"faithfulness": of_pipeline, "relevance": min(of_pipeline, own)},
     }
+    for pipeline, rates in expected.items():
+        for key in KEYS[:20]:
+            decision = sampler.begin(key, pipeline)
+            chosen = {name: chance for name, chance in rates.items() if position(key) < chance}
+            assert (decision.choice.metrics if decision else {}) == chosen
 
 
 def test_a_pipeline_at_zero_is_left_out_whatever_its_metrics_say(traffic):

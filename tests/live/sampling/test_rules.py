@@ -18,7 +18,7 @@ from ragaliq import (
     Sampling,
     is_suppressed,
 )
-from ragaliq.live.sampling.sampler import Sampler, position
+from ragaliq.live.sampler import Sampler, position
 
 CHANCES = st.floats(0.001, 1)
 
@@ -147,7 +147,7 @@ def test_the_highest_chance_that_speaks_for_a_run_is_its_inclusion_probability(k
         OnTag("x", name="two", probability=two),
         OnTag("y", name="other", probability=1.0),
     ]
-    sampler = Sampler(Sampling(rate=rate, rules=rules), general=1.0, metrics=["m"])
+    sampler = Sampler(Sampling(rate=rate, rules=rules), metrics=["m"])
     chance = sampler.begin(key, "")
     assert chance is not None
     choice = sampler._choose(chance.position, chance.rates, rules[:2])
@@ -171,8 +171,8 @@ def test_runs_no_rule_can_reach_are_not_even_followed(monitor_of):
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        ([OnError], "no rule"),
-        ([lambda run: True], "no rule"),
+        ([OnError], "not a rule"),
+        ([lambda run: True], "not a rule"),
         ([OnError(name="rate")], "reserved"),
         ([OnError(name="")], "empty"),
         ([OnTag("a"), OnTag("b")], "'tag'"),

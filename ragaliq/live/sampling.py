@@ -10,7 +10,7 @@ from typing import Literal, Protocol, Self
 
 from ragaliq.core.checks import require_positive
 from ragaliq.core.draft import CaseDraft
-from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
 
 __all__ = [
@@ -68,12 +68,8 @@ class FinishedRun:
     @property
     def scores(self) -> list[float]:
         """The retriever's scores, of the passages that have one."""
-        if isinstance(self.case, CaseDraft):
-            scores = [passage.score for passage in self.case.context]
-        else:
-            chunks = [each for each in self.case.context if isinstance(each, ContextChunk)]
-            scores = [chunk.score for chunk in chunks]
-        return [score for score in scores if score is not None]
+        passages = [each for each in self.case.context if not isinstance(each, str)]
+        return [each.score for each in passages if each.score is not None]
 
     @property
     def had_errors(self) -> bool:
@@ -98,16 +94,13 @@ class SamplingRule(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class OnError:
-    """Runs in which something failed and that answered all the same.
-
-    A retriever, a tool or a model raised, and a retry, a fallback or a model made up for it.
-    """
+    """Runs in which a retriever, a tool or a model raised, and that answered all the same."""
 
     name: str = "error"
     probability: float = 1.0
 
     def matches(self, run: FinishedRun) -> bool:
-        """Whether something failed."""
+        """Whether something failed that a retry, a fallback or a model made up for."""
         return run.had_errors
 
 
@@ -162,7 +155,7 @@ class OnLowScore:
 
 @dataclass(frozen=True)
 class OnCondition:
-    """Runs for which a function of yours is true.
+    """Runs for which a function of the application's is true.
 
     It runs inside the request: keep it quick. When it raises, the run does not match, and
     `stats().sampling["rule_errors"]` counts it.
@@ -181,7 +174,7 @@ class OnCondition:
             raise ConfigurationError("OnCondition: give a plain function, not a coroutine function")
 
     def matches(self, run: FinishedRun) -> bool:
-        """What the function says."""
+        """What the function returns."""
         return bool(self.condition(run))
 
 
@@ -236,8 +229,8 @@ class Sampling:
         rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`, else 1.0.
         pipelines: Rates of pipelines, by name.
         evaluators: Rates of metrics, by name.
-        rules: What is evaluated beside the rate; a run that matches several things has the highest
-            of their probabilities. Rules need the end of a run, so every run is followed.
+        rules: What is evaluated whatever the rate; a run that matches several has the highest of
+            their probabilities. Rules need the end of a run, so every run is followed.
         max_per_minute: Runs this process evaluates in a minute at most; where there would be more,
             every chance is lowered, and what is recorded is the lowered one.
 
@@ -257,14 +250,29 @@ class Sampling:
         for what in ("pipelines", "evaluators"):
             for name, rate in getattr(self, what).items():
                 require_rate(f"Sampling: {what}[{name!r}]", rate)
-        if self.max_per_minute is not None and not (
-            isinstance(self.max_per_minute, int) and self.max_per_minute > 0
-        ):
+        cap = self.max_per_minute
+        if cap is not None and not (isinstance(cap, int) and cap > 0):
             raise ConfigurationError(
-                f"Sampling: max_per_minute must be a whole number above 0, "
-                f"got {self.max_per_minute!r}"
+                f"Sampling: max_per_minute must be a whole number above 0, got {cap!r}"
             )
-        _check_rules(self.rules)
+        names: set[str] = {"rate"}
+        for rule in self.rules:
+            if isinstance(rule, type) or not hasattr(rule, "matches"):
+                raise ConfigurationError(
+                    f"Sampling: {rule!r} is not a rule; give an object such as OnError() or "
+                    "OnCondition(function)"
+                )
+            require_rate(f"Sampling: the probability of rule {rule.name!r}", rule.probability)
+            if rule.probability == 0:
+                raise ConfigurationError(f"Sampling: rule {rule.name!r} could never choose a run")
+            if not isinstance(rule.name, str) or not rule.name or rule.name in names:
+                raise ConfigurationError(
+                    f"Sampling: the rule name {rule.name!r} is empty, taken or reserved; give each "
+                    "rule a name of its own with name="
+                )
+            names.add(rule.name)
+        if sum(isinstance(rule, OnFeedback) for rule in self.rules) > 1:
+            raise ConfigurationError("Sampling: give one OnFeedback rule at most")
 
     @classmethod
     def everything(cls) -> Self:
@@ -275,19 +283,6 @@ class Sampling:
     def nothing(cls) -> Self:
         """No run at all, for tests; unlike a monitor that is off, it still counts."""
         return cls(rate=0.0)
-
-    def require(self, metrics: Collection[str]) -> None:
-        """Check that the evaluators named are there.
-
-        Raises:
-            ConfigurationError: One is not.
-        """
-        unknown = sorted(set(self.evaluators) - set(metrics))
-        if unknown:
-            raise ConfigurationError(
-                f"Sampling: evaluators names {', '.join(unknown)}, but the monitor measures "
-                f"{', '.join(metrics)}"
-            )
 
 
 def require_rate(what: str, rate: object) -> None:
@@ -300,27 +295,6 @@ def require_rate(what: str, rate: object) -> None:
         raise ConfigurationError(f"{what} must be within [0, 1], got {rate!r}")
 
 
-def _check_rules(rules: Sequence[SamplingRule]) -> None:
-    names: set[str] = {"rate"}
-    for rule in rules:
-        if isinstance(rule, type) or not hasattr(rule, "matches"):
-            raise ConfigurationError(
-                f"Sampling: {rule!r} is no rule; give an object such as OnError() or "
-                "OnCondition(function)"
-            )
-        require_rate(f"Sampling: the probability of rule {rule.name!r}", rule.probability)
-        if rule.probability == 0:
-            raise ConfigurationError(f"Sampling: rule {rule.name!r} could never choose a run")
-        if not isinstance(rule.name, str) or not rule.name or rule.name in names:
-            raise ConfigurationError(
-                f"Sampling: the rule name {rule.name!r} is empty, taken or reserved; give each "
-                "rule a name of its own with name="
-            )
-        names.add(rule.name)
-    if sum(isinstance(rule, OnFeedback) for rule in rules) > 1:
-        raise ConfigurationError("Sampling: give one OnFeedback rule at most")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Why a run is evaluated, with which metrics, and what chance each had.
@@ -328,7 +302,7 @@ class Choice:
     Attributes:
         probability: The chance the run had of being evaluated at all, in (0, 1].
         metrics: The chosen metrics, each with the chance it had; empty for all of them.
-        reason: `rate`, or the name of the rule that made the difference.
+        reason: `rate`, the name of the rule that made the difference, or `requested`.
         rules: The names of all rules the run matched.
         represents_traffic: False for a run that was chosen when it was already over.
     """

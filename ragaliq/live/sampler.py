@@ -1,0 +1,442 @@
+"""The decision about each run, and the chance it had.
+
+Every run has one number in [0, 1), made from its trace id or run id (`position`). A metric is
+evaluated where the number is below the highest of the chances that speak for it: its rate, and the
+probability of every rule the run matches. Since all of them compare the same number, that highest
+chance is exactly the metric's inclusion probability; were the comparisons independent of each
+other it would be `1 - (1 - p)(1 - q)...` instead, and more runs would be judged for the same rates.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from opentelemetry import context, trace
+
+from ragaliq.core.complaints import Complaints
+from ragaliq.core.suppression import suppress
+from ragaliq.errors import ConfigurationError
+from ragaliq.live.sampling import (
+    Choice,
+    FinishedRun,
+    OnFeedback,
+    OnLowScore,
+    Sampling,
+    SamplingRule,
+    require_rate,
+)
+
+if TYPE_CHECKING:
+    from ragaliq.live.run import OpenRun
+
+__all__ = ["Decision", "RateCap", "Sampler", "position", "sampling_key"]
+
+logger = logging.getLogger(__name__)
+
+_BLANK = blake2b(digest_size=8, person=b"ragaliq")  # a copy costs a third of a new one
+_SPARE_BITS = 64 - 53
+_UNIT = 2.0**-53
+_MINUTE = 60.0
+_ENOUGH = 5  # runs with passages and without a score
+
+
+class _Rates:
+    """The rates of all metrics in one pipeline.
+
+    Attributes:
+        by_metric: Each metric's rate.
+        highest: The highest of them: the chance of a run of being evaluated at all.
+        shared: What is decided about every run the rate chooses, where all metrics have one rate.
+        is_certain: Whether every run is evaluated with every metric, or none with any.
+        certainty: The decision about every run in that case.
+    """
+
+    __slots__ = ("by_metric", "certainty", "highest", "is_certain", "shared")
+
+    def __init__(self, by_metric: Mapping[str, float]) -> None:
+        self.by_metric = dict(by_metric)
+        self.highest, lowest = max(by_metric.values()), min(by_metric.values())
+        self.shared: Choice | None = None
+        if self.highest == lowest > 0:
+            self.shared = Choice(probability=self.highest, metrics=self.by_metric)
+        self.is_certain = not self.highest or lowest == 1.0
+        self.certainty = Decision(0.0, self, self.shared) if self.shared else None
+
+
+class Decision(NamedTuple):
+    """What is known at a run's start about whether it will be evaluated.
+
+    Attributes:
+        position: The run's number.
+        rates: The rates in its pipeline.
+        choice: The decision, where none has to wait for the end of the run.
+    """
+
+    position: float
+    rates: _Rates | None
+    choice: Choice | None
+
+
+class _Held(NamedTuple):
+    """A run that ended unchosen and waits for what its user says."""
+
+    run: OpenRun
+    rules: tuple[str, ...]
+    until: float
+
+
+class Sampler:
+    """Decides which runs are evaluated; safe to use from many threads.
+
+    Args:
+        sampling: What the application said.
+        sample_rate: The rate, where that is all it said.
+        general: The rate where it said nothing.
+        metrics: The names of all metrics.
+        clock: Seconds, monotonic.
+
+    Raises:
+        ConfigurationError: Both are given, a metric is named that is not measured, or a rate is out
+            of range.
+    """
+
+    def __init__(
+        self,
+        sampling: Sampling | None = None,
+        sample_rate: float | None = None,
+        *,
+        general: float = 1.0,
+        metrics: Sequence[str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if sampling is not None and sample_rate is not None:
+            raise ConfigurationError(
+                "give sample_rate or sampling, not both: Sampling(rate=...) holds the rate"
+            )
+        if sampling is not None and not isinstance(sampling, Sampling):
+            raise ConfigurationError(f"sampling must be a Sampling, got {type(sampling).__name__}")
+        sampling = sampling or Sampling()
+        own = sampling.evaluators
+        if unknown := sorted(set(own) - set(metrics)):
+            raise ConfigurationError(
+                f"Sampling: evaluators names {', '.join(unknown)}, but the monitor measures "
+                f"{', '.join(metrics)}"
+            )
+        rate = next(each for each in (sample_rate, sampling.rate, general) if each is not None)
+        require_rate("sample_rate", rate)
+        self._others = _Rates({name: own.get(name, rate) for name in metrics})
+        self._pipelines = {
+            pipeline: _Rates({name: min(rate, own.get(name, rate)) for name in metrics})
+            for pipeline, rate in sampling.pipelines.items()
+        }
+        self._rules = tuple(sampling.rules)
+        self._by_score = next((r for r in self._rules if isinstance(r, OnLowScore)), None)
+        self._feedback = next((r for r in self._rules if isinstance(r, OnFeedback)), None)
+        self._max_per_minute, self._clock = sampling.max_per_minute, clock
+        # A rule can only choose a run below its probability, so above the highest one nothing has
+        # to be followed. A cap, however, has to hear of every run.
+        highest = max((rule.probability for rule in self._rules), default=0.0)
+        self._reach = 1.0 if self._rules and self._max_per_minute else highest
+        self._complaints = Complaints(logger)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin without anything held or counted, and with a lock of its own: in a forked child."""
+        # Re-entrant: a stream that is dropped half-read ends its run from the garbage collector,
+        # which may run on this thread while it holds the lock.
+        self._lock = threading.RLock()
+        cap = self._max_per_minute
+        self._cap = None if cap is None else RateCap(cap, clock=self._clock)
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._held_bytes = 0
+        self._is_closed = False
+        self._counts: Counter[str] = Counter()
+        self._unscored: int | None = 0  # runs without a score; None once there was one
+
+    def begin(self, run_id: str | UUID, pipeline: str) -> Decision | None:
+        """What a run that has just started may expect; None when it cannot be chosen any more.
+
+        Args:
+            run_id: Decides outside any trace, as text.
+            pipeline: The application's name for the chain.
+        """
+        rates = self._pipelines.get(pipeline, self._others)
+        is_plain = not self._rules and self._cap is None
+        if is_plain and rates.is_certain:
+            return rates.certainty
+        at = position(sampling_key(run_id))
+        if self._rules:
+            is_in_reach = at < max(rates.highest, self._reach)
+            return Decision(at, rates, None) if is_in_reach else None
+        if is_plain and at >= rates.highest:
+            return None  # most runs of most applications end here
+        choice = self._choose(at, rates, ())
+        return None if choice is None else Decision(at, rates, choice)
+
+    def settle(self, run: OpenRun) -> Choice | None:
+        """The choice about a finished run; one that is not chosen is held for feedback or ended."""
+        at, rates, _ = run.decision
+        finished = FinishedRun(
+            case=run.case, run_id=run.run_id, pipeline=run.pipeline, session_id=run.session_id
+        )
+        # What a condition calls is not the application's own work. In a context of its own, so that
+        # nothing has to be undone: a signal's exception could prevent it.
+        try:
+            matched = copy_context().run(self._matched, finished)
+        except BaseException:
+            # Something from outside, such as Ctrl-C, while a rule was asked: not ours to stop.
+            run.end("incomplete_run", "interrupted")
+            raise
+        choice = self._choose(at, rates, matched)
+        if choice is None:
+            if self._feedback is None or at >= self._feedback.probability:
+                run.end("sampled_out")
+            else:
+                self._hold(run, self._feedback, tuple(rule.name for rule in matched))
+        return choice
+
+    def feedback(self, name: str, value: float) -> list[tuple[OpenRun, Choice]]:
+        """The held runs that are evaluated since their user found them bad, each with its choice.
+
+        Args:
+            name: The run id, or the trace id: a trace may hold several runs.
+            value: What the user said.
+        """
+        rule = self._feedback
+        if rule is None:
+            return []
+        try:
+            if not rule.is_bad(value):
+                return []
+        except Exception as error:  # noqa: BLE001 - the application's request must not notice
+            self._rule_failed(error)
+            return []
+        with self._lock:
+            _let_go(self._overdue())
+            found = [self._pop(name)] if name in self._held else self._pop_trace(name)
+        chosen = []
+        for run, rules, _ in found:
+            choice = self._choose(run.decision.position, run.decision.rates, (rule,))
+            if choice is None:
+                run.end("sampled_out")
+                continue
+            # The rate had its say when the run ended, and the runs it chose then stand for those
+            # users complained about as well: counted once more, complaints would weigh too much.
+            late = replace(
+                choice, reason=rule.name, rules=(*rules, rule.name), represents_traffic=False
+            )
+            chosen.append((run, late))
+        return chosen
+
+    def counts(self) -> dict[str, int]:
+        """What became of runs here; see `MonitorStats.sampling`."""
+        with self._lock:
+            _let_go(self._overdue())
+            held = {"held": len(self._held)} if self._feedback else {}
+            return {**self._counts, **held}
+
+    def close(self) -> None:
+        """Let go what is held: no feedback will be heard any more."""
+        with self._lock:
+            self._is_closed = True
+            _let_go([self._pop(name) for name in list(self._held)])
+
+    # --- choosing -----------------------------------------------------------------------------
+
+    def _choose(
+        self, at: float, rates: _Rates | None, matched: Sequence[SamplingRule]
+    ) -> Choice | None:
+        rates = rates or self._others
+        ruled = max((rule.probability for rule in matched), default=0.0)
+        highest = max(rates.highest, ruled)
+        factor = 1.0
+        with self._lock:
+            if self._cap is not None and highest:
+                factor = self._cap.factor(highest)
+            if at >= highest * factor:
+                if at < highest:
+                    self._counts["thinned"] += 1
+                return None
+            if self._cap is not None and not self._cap.admit():
+                self._counts["capped"] += 1
+                return None
+        if not matched and factor == 1.0 and rates.shared is not None:
+            return rates.shared
+        chances = {metric: max(rate, ruled) * factor for metric, rate in rates.by_metric.items()}
+        reason = "rate"
+        # The rate first: runs with this reason are then a plain random sample.
+        if at >= rates.highest * factor:
+            reason = next(rule.name for rule in matched if at < rule.probability * factor)
+        return Choice(
+            probability=highest * factor,
+            metrics={metric: chance for metric, chance in chances.items() if at < chance},
+            reason=reason,
+            rules=tuple(rule.name for rule in matched),
+        )
+
+    def _matched(self, run: FinishedRun) -> list[SamplingRule]:
+        matched = []
+        with suppress():
+            for rule in self._rules:
+                try:
+                    if rule is self._by_score:
+                        self._look_for_scores(run)
+                    if rule.matches(run):
+                        matched.append(rule)
+                except Exception as error:  # noqa: BLE001 - the request must not notice
+                    self._rule_failed(error)
+        return matched
+
+    def _rule_failed(self, error: Exception) -> None:
+        with self._lock:
+            self._counts["rule_errors"] += 1
+        self._complaints.add("a sampling rule raised", error, in_application=True)
+
+    def _look_for_scores(self, run: FinishedRun) -> None:
+        """Warn once of a retriever that gives no scores; a single one is enough not to."""
+        if self._unscored is None or not run.contexts:
+            return
+        if run.scores:
+            self._unscored = None
+            return
+        with self._lock:
+            if self._unscored is None:
+                return
+            self._unscored += 1
+            if self._unscored < _ENOUGH:
+                return
+            self._unscored = None
+        logger.warning(
+            "OnLowScore has seen %d runs and no scores: their passages carry none, so it chooses "
+            "nothing; put `score` or `relevance_score` into the documents' metadata",
+            _ENOUGH,
+        )
+
+    # --- runs that wait for what their users say ----------------------------------------------
+
+    def _hold(self, run: OpenRun, rule: OnFeedback, rules: tuple[str, ...]) -> None:
+        held = _Held(run, rules, self._clock() + rule.hold)
+        gone: list[_Held] = []
+        with self._lock:
+            if run.run_id in self._held:  # the application used an id twice
+                gone.append(self._pop(run.run_id))
+            if self._is_closed:
+                gone.append(held)
+            else:
+                self._held[run.run_id] = held
+                self._held_bytes += run.size
+                gone += self._overdue()
+                while len(self._held) > rule.max_runs or self._held_bytes > rule.max_bytes:
+                    gone.append(self._pop(next(iter(self._held))))
+                    self._counts["crowded_out"] += 1
+        _let_go(gone)
+
+    def _pop(self, name: str) -> _Held:
+        held = self._held.pop(name)
+        self._held_bytes -= held.run.size
+        return held
+
+    def _pop_trace(self, trace_id: str) -> list[_Held]:
+        names = [
+            name
+            for name, held in self._held.items()
+            if held.run.target is not None and held.run.target.trace_id == trace_id
+        ]
+        return [self._pop(name) for name in names]
+
+    def _overdue(self) -> Iterator[_Held]:
+        now = self._clock()
+        while self._held:
+            name, oldest = next(iter(self._held.items()))
+            if oldest.until > now:
+                return
+            yield self._pop(name)
+
+
+def _let_go(gone: Iterable[_Held]) -> None:
+    for held in gone:
+        held.run.end("sampled_out")
+
+
+def position(key: str) -> float:
+    """A trace or run id as a number in [0, 1), uniform over ids.
+
+    Whatever has a chance of `p` is chosen where this is below `p`. Being the same number for all,
+    a lower chance chooses a subset of what a higher one does.
+
+    Args:
+        key: Any text; the same text gives the same number everywhere.
+    """
+    # Ids are not uniform (the high bits of a UUIDv7 are the clock): hash them first. The 53 bits
+    # kept are a float's, or rounding could give 1.0.
+    hashed = _BLANK.copy()
+    hashed.update(key.encode("utf-8", "surrogatepass"))
+    return (int.from_bytes(hashed.digest()) >> _SPARE_BITS) * _UNIT
+
+
+def sampling_key(run_id: str | UUID) -> str:
+    """The id that decides about a run: that of the current trace, else its own."""
+    if not context.get_current():
+        return str(run_id)  # nothing is current at all, no span either
+    span_context = trace.get_current_span().get_span_context()
+    return f"{span_context.trace_id:032x}" if span_context.is_valid else str(run_id)
+
+
+# Stopping after the first so many runs of a minute would leave the others no chance at all, and no
+# estimate could make up for them. Here every chance is lowered instead, by a factor that depends on
+# earlier traffic only: on how many runs came, and what chance each had, never on which were chosen.
+# So a run's chance is exactly what is recorded with it.
+
+
+class RateCap:
+    """A cap on runs per minute that leaves each run a chance that can be stated.
+
+    A bucket filled by the chances given out and emptied at a steady rate. Up to half of the bucket,
+    runs keep their chance; above, the factor falls in a straight line to 0 for a full one. Under
+    steady load it settles where as much is given out as runs out. Bucket and outflow of a minute
+    together make the cap, so that in no minute more than the cap is expected. What chance exceeds
+    all the same is stopped by `admit`; these runs are lost to estimates.
+
+    Args:
+        per_minute: Runs in any minute at most.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # At least 2, or a single certain run could overflow it.
+        self._size = max(2.0, per_minute / 6)
+        self._outflow = max(per_minute - self._size, per_minute / 2) / _MINUTE
+        self._admitted: deque[float] = deque(maxlen=per_minute)
+        self._level, self._at = 0.0, clock()
+
+    def factor(self, probability: float) -> float:
+        """What to multiply a run's chances with, in [0, 1].
+
+        Args:
+            probability: The chance the run would have without a cap; it counts whether or not the
+                run is then chosen.
+        """
+        now = self._clock()
+        self._level = max(0.0, self._level - (now - self._at) * self._outflow)
+        self._at = now
+        factor = min(1.0, 2.0 * (1.0 - self._level / self._size))
+        self._level += probability * factor
+        return factor
+
+    def admit(self) -> bool:
+        """Whether a chosen run still finds room in the last minute."""
+        now, times = self._clock(), self._admitted
+        if len(times) == times.maxlen and now - times[0] < _MINUTE:
+            return False
+        times.append(now)
+        return True

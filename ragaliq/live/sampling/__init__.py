@@ -1,1 +1,0 @@
-"""Which runs are evaluated, with which metrics, and with what chance."""
