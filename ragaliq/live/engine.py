@@ -11,11 +11,12 @@ import asyncio
 import contextlib
 import inspect
 import logging
+import os
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -24,11 +25,13 @@ from ragaliq.core.checks import require_positive
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.draft import CaseDraft
+from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, WorkThread
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError
+from ragaliq.judges.base import LLMJudge
 from ragaliq.live.enqueueing import Enqueueing
 from ragaliq.live.lifecycle import HoldsRuns, Sweepable, watch_process
 from ragaliq.live.run import InlineMode, OpenRun
@@ -44,7 +47,7 @@ from ragaliq.worker.message import Job
 if TYPE_CHECKING:
     from ragaliq.live.monitor import Monitor
 
-__all__ = ["Engine", "ResultCallback", "RunQueue"]
+__all__ = ["Engine", "ResultCallback", "RunQueue", "living_engine"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,13 +60,21 @@ ResultCallback = Callable[[Evaluation], object | Awaitable[object]]
 _UNNOTICED = 2.0
 
 
+_MANY = 3
+_COMPLAINTS = Complaints(logger)
+_ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()
+_VARIABLES = ("RAGALIQ_", "OTEL_", "ANTHROPIC_", "OPENAI_")
+
+
 class Engine:
     """Takes finished runs and has them judged; starts again in a forked child.
 
     Args:
         scorer: Judges runs, or enqueues them for workers elsewhere.
+        evaluators: What is measured.
         emitter: Where telemetry goes.
         sampler: Decides about finished runs.
+        made_with: The monitor's arguments; monitors with equal ones share the engine.
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait.
         max_queue_bytes: Bytes their texts may take.
@@ -74,7 +85,8 @@ class Engine:
         exit_timeout: Seconds to wait for queued runs when the process ends.
 
     Attributes:
-        sampler: Likewise.
+        evaluators, emitter, sampler: Likewise.
+        judge: Who decides; None where workers elsewhere do.
         inline: Where results are waited for; None for a background monitor.
         monitors: Who uses the engine. The threads end when the last of them is closed or gone.
 
@@ -85,8 +97,10 @@ class Engine:
     def __init__(
         self,
         scorer: Scorer | Enqueueing,
+        evaluators: Sequence[Evaluator],
         emitter: Emitter,
         sampler: Sampler,
+        made_with: Mapping[str, object],
         *,
         concurrency: int,
         max_queue: int,
@@ -106,7 +120,11 @@ class Engine:
             raise ConfigurationError(
                 f"Monitor: on_result must be a function, got {type(on_result).__name__}"
             )
-        self._scorer, self._emitter, self.sampler = scorer, emitter, sampler
+        self._scorer, self.emitter, self.sampler = scorer, emitter, sampler
+        self.evaluators = tuple(evaluators)
+        # Workers elsewhere have a judge of their own.
+        self.judge: LLMJudge | None = scorer.judge if isinstance(scorer, Scorer) else None
+        self._made_with = {**made_with, "environment": _environment()}
         self.sinks = scorer.sinks if isinstance(scorer, Scorer) else SinkSet(())
         self._concurrency = concurrency if isinstance(scorer, Scorer) else 1
         self._queue_bounds = max_queue, max_queue_bytes
@@ -116,6 +134,14 @@ class Engine:
         self.monitors: weakref.WeakSet[Monitor] = weakref.WeakSet()
         self._start()
         watch_process(self)
+        if sum(each.is_running and bool(each.monitors) for each in _ENGINES) >= _MANY - 1:
+            _COMPLAINTS.once(
+                "many monitors",
+                f"{_MANY} monitors with different arguments are alive, each with threads and "
+                "perhaps a process of its own: make each monitor, handler or guard once, or give "
+                "them the same judge object and functions, so that they share",
+            )
+        _ENGINES.add(self)
 
     def _start(self) -> None:
         """What each process has for itself."""
@@ -209,10 +235,12 @@ class Engine:
         """Whether runs are judged by workers elsewhere, so that no result comes back here."""
         return isinstance(self._scorer, Enqueueing)
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether its last monitor was closed."""
-        return self._is_stopped
+    def was_made_with(self, wanted: Mapping[str, object]) -> bool:
+        """Whether it was made with these arguments, and still takes runs."""
+        try:
+            return not self._is_stopped and bool(self._made_with == wanted)
+        except Exception:  # noqa: BLE001 - a judge of the application's may compare as it likes
+            return False
 
     @property
     def is_running(self) -> bool:
@@ -355,7 +383,7 @@ class Engine:
     def add(self, monitor: Monitor) -> None:
         """Take runs of a monitor, and have its counts read with the process's metrics."""
         self.monitors.add(monitor)
-        self._emitter.watch(self, monitor.tally)
+        self.emitter.watch(self, monitor.tally)
 
     def _tallies(self) -> set[Tally]:
         return {run.tally for run in self._undone(None)} | {each.tally for each in self.monitors}
@@ -465,7 +493,7 @@ class Engine:
                 is_awaited = self._reporter is not None or run.receipt is not None
                 case = _built(run) if is_awaited else None
                 run.tally.evaluated(run, results, unjudged=True)
-                self._emitter.unjudged(info.pipeline, results)
+                self.emitter.unjudged(info.pipeline, results)
                 if case is None:
                     return None
                 evaluation = Evaluation(case=case, results=results, run=info, lag=lag)
@@ -497,6 +525,16 @@ class Engine:
             self._sweepables.clear()
         for each in due:
             each.sweep()
+
+
+def living_engine(made_with: Mapping[str, object]) -> Engine | None:
+    """The engine at work that was made with equal arguments in an equal environment."""
+    wanted = {**made_with, "environment": _environment()}
+    return next((each for each in list(_ENGINES) if each.was_made_with(wanted)), None)
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
 
 
 def _built(run: OpenRun) -> RAGTestCase:

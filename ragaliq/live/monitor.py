@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Literal, NoReturn, Self, TypedDict, Unpack
+from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack
 from uuid import UUID, uuid4
 
 from ragaliq.core.checks import require_choice, require_positive
@@ -19,9 +19,8 @@ from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, NotEvaluated, RagaliqError
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
-from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
-from ragaliq.live.engine import Engine, ResultCallback
+from ragaliq.live.engine import Engine, ResultCallback, living_engine
 from ragaliq.live.enqueueing import Enqueueing, executor_at, leave_to_workers
 from ragaliq.live.lifecycle import Sweepable
 from ragaliq.live.lifespan import Capture
@@ -75,6 +74,10 @@ class Monitor:
     blocks and never raises. Judging happens on one daemon thread with its own event loop, which
     starts with the first run, and once more in forked children. At exit the monitor waits up to
     `exit_timeout` seconds for what is queued.
+
+    Monitors with equal arguments (the same judge object, the same functions) share thread, judging
+    process, queue, limits and sinks, so that one may be made for each request; each has counts of
+    its own. What they share ends with the last of them. Make other monitors once.
 
     Args:
         judge: `local` (embedded, without a key), `claude`, `local>claude` or a judge; by default
@@ -151,47 +154,52 @@ class Monitor:
         telemetry: TelemetryOptions | None = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name != "self"}
-        require_positive(deadline=deadline, inline_timeout=inline_timeout)
-        require_choice(mode, "background", "inline", name="mode")
+        given["evaluators"] = evaluators = _listed(evaluators)
+        given["sinks"] = sinks = _listed(sinks)
         settings = read_settings()
         self._is_enabled = settings.enabled if enabled is None else enabled
-        content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
-        self._emitter = emitter = Emitter(content, telemetry)
-        self._exit_timeout = exit_timeout
-        self.evaluators = resolve_evaluators(evaluators, policy=policy)
-        metrics = [evaluator.name for evaluator in self.evaluators]
-        sampler = Sampler(sampling, sample_rate, general=settings.sample_rate, metrics=metrics)
-        self.judge: LLMJudge | None = None  # workers elsewhere have one of their own
-        scorer: Scorer | Enqueueing
-        if (elsewhere := executor_at(executor)) is not None:
-            leave_to_workers(given, Monitor)
-            scorer = Enqueueing(elsewhere, metrics, failed=emitter.metrics.publish_failed)
-        else:
-            self.judge = chosen_judge(settings, judge, calibration)
-            scorer = Scorer(
-                self.judge,
-                self.evaluators,
-                deadline=deadline,
-                limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
-                executor=settings.executor if executor is None else str(executor),
-                niceness=niceness,
-                telemetry=emitter,
-                sinks=sinks,
+        engine = living_engine(given)
+        if engine is None:
+            require_positive(deadline=deadline, inline_timeout=inline_timeout)
+            require_choice(mode, "background", "inline", name="mode")
+            content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
+            emitter = Emitter(content, telemetry)
+            measured = resolve_evaluators(evaluators, policy=policy)
+            metrics = [evaluator.name for evaluator in measured]
+            sampler = Sampler(sampling, sample_rate, general=settings.sample_rate, metrics=metrics)
+            scorer: Scorer | Enqueueing
+            if (elsewhere := executor_at(executor)) is not None:
+                leave_to_workers(given, Monitor)
+                scorer = Enqueueing(elsewhere, metrics, failed=emitter.metrics.publish_failed)
+            else:
+                scorer = Scorer(
+                    chosen_judge(settings, judge, calibration),
+                    measured,
+                    deadline=deadline,
+                    limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
+                    executor=settings.executor if executor is None else str(executor),
+                    niceness=niceness,
+                    telemetry=emitter,
+                    sinks=sinks,
+                )
+            engine = Engine(
+                scorer,
+                measured,
+                emitter,
+                sampler,
+                given,
+                concurrency=concurrency,
+                max_queue=max_queue,
+                max_queue_bytes=max_queue_bytes,
+                on_result=on_result,
+                on_result_timeout=on_result_timeout,
+                inline_timeout=inline_timeout if mode == "inline" else None,
+                exit_timeout=exit_timeout,
             )
-        self._engine = Engine(
-            scorer,
-            emitter,
-            sampler,
-            concurrency=concurrency,
-            max_queue=max_queue,
-            max_queue_bytes=max_queue_bytes,
-            on_result=on_result,
-            on_result_timeout=on_result_timeout,
-            inline_timeout=inline_timeout if mode == "inline" else None,
-            exit_timeout=exit_timeout,
-        )
+        self._engine = engine
+        self.evaluators, self.judge = engine.evaluators, engine.judge
         self.tally = Tally()
-        self._engine.add(self)
+        engine.add(self)
 
     def __repr__(self) -> str:
         names = ", ".join(evaluator.name for evaluator in self.evaluators)
@@ -364,7 +372,9 @@ class Monitor:
         Leaving it waits up to `timeout` seconds until every run is evaluated, then has
         OpenTelemetry's providers send what they hold. It never raises.
         """
-        return Capture(self, timeout=timeout, providers=providers_in_use(self._emitter.options))
+        return Capture(
+            self, timeout=timeout, providers=providers_in_use(self._engine.emitter.options)
+        )
 
     @asynccontextmanager
     async def lifespan(
@@ -389,7 +399,7 @@ class Monitor:
             yield
         finally:
             # Made only now, when the application has set its telemetry up.
-            within = self._exit_timeout if timeout is None else timeout
+            within = self._engine.exit_timeout if timeout is None else timeout
             async with self.capture(timeout=within) as capture:
                 pass
             if not capture.complete:
@@ -415,6 +425,10 @@ class Monitor:
             raise ConfigurationError(
                 "this monitor's runs are judged by workers elsewhere: results do not come back to "
                 "be waited for; use a monitor with executor='thread' or 'process'"
+            )
+        if not isinstance(case, RAGTestCase | CaseDraft):
+            raise TypeError(
+                f"evaluate takes a RAGTestCase or a CaseDraft, not {type(case).__name__}"
             )
         receipt = Receipt()
         run = OpenRun(
@@ -480,3 +494,8 @@ class Monitor:
             f"a {kind} has a thread and a queue and cannot be pickled or sent to another process; "
             f"build one there, for instance in the worker's initializer"
         )
+
+
+def _listed(given: Iterable[Any]) -> Any:
+    """What may be read more than once; a name alone is refused or read where it is used."""
+    return given if isinstance(given, str | list | tuple) else tuple(given)

@@ -66,7 +66,7 @@ def test_exit_waits_no_longer_than_its_limit_for_a_process_that_hangs(tmp_path, 
     done = run(
         """
         submit("first"); assert monitor.flush(30)
-        monitor._exit_timeout = 0.1
+        monitor._engine.exit_timeout = 0.1
         os.kill(child().pid, signal.SIGSTOP)
         submit("never")
         os.write(1, f"{child().pid}\\n".encode())

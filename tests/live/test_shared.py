@@ -1,0 +1,120 @@
+"""Monitors made for each request: equal ones share what costs, and each counts for itself."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+
+import pytest
+
+from ragaliq import Guard, Monitor, RAGTestCase
+from ragaliq.live import engine as engines
+from ragaliq.testing import ScriptedJudge
+
+CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
+
+
+@pytest.fixture
+def threads():
+    """The threads that were started since, once those that end have ended."""
+    gc.collect()
+    before = set(threading.enumerate())
+
+    def since(expected):
+        gc.collect()
+        started = set(threading.enumerate()) - before
+        for thread in started if not expected else ():
+            thread.join(5.0)
+        return sorted(t.name for t in started if t.is_alive())
+
+    return since
+
+
+class Gated(ScriptedJudge):
+    """Answers once it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = threading.Event()
+
+    async def extract_statements(self, query, response):
+        await asyncio.to_thread(self.gate.wait, 10.0)
+        return await super().extract_statements(query, response)
+
+
+def test_forty_equal_monitors_take_one_thread_and_count_for_themselves(threads):
+    judge = ScriptedJudge()
+    monitors = [Monitor(judge=judge, sample_rate=1.0) for _ in range(20)]
+    monitors += [Guard(Monitor(judge=judge, sample_rate=1.0)).monitor for _ in range(20)]
+    for monitor in monitors[::2]:
+        assert monitor.submit(CASE)
+    assert all(monitor.flush(10.0) for monitor in monitors)
+    assert [each.stats().outcomes for each in monitors] == [{"evaluated": 1}, {}] * 20
+    assert threads(["ragaliq-worker"]).count("ragaliq-worker") == 1
+    del monitor, monitors
+    assert threads([]) == []
+
+
+def test_the_embedded_judge_of_equal_monitors_takes_one_process():
+    monitors = [Monitor(judge="local", evaluators=["faithfulness"]) for _ in range(5)]
+    try:
+        for monitor in monitors:
+            monitor.submit(CASE)
+            assert monitor.flush(60.0)
+        assert len({id(monitor._engine) for monitor in monitors}) == 1
+        assert all(monitor.stats().outcomes == {"evaluated": 1} for monitor in monitors)
+    finally:
+        for monitor in monitors:
+            monitor.close(5.0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"sample_rate": 0.5},
+        {"evaluators": ["relevance"]},
+        {"on_result": print},
+        {"judge": ScriptedJudge()},
+        {"mode": "inline"},
+    ],
+    ids=str,
+)
+def test_monitors_that_differ_in_anything_share_nothing(monitor_of, other):
+    judge = ScriptedJudge()
+    one, another = monitor_of(judge=judge), monitor_of(**{"judge": judge, **other})
+    assert one._engine is not another._engine
+
+
+def test_a_changed_environment_makes_another_engine(monitor_of, monkeypatch):
+    judge = ScriptedJudge()
+    one = monitor_of(judge=judge)
+    monkeypatch.setenv("RAGALIQ_CAPTURE_CONTENT", "true")
+    assert monitor_of(judge=judge)._engine is not one._engine
+
+
+def test_closing_one_drops_its_own_runs_and_the_others_go_on(monitor_of):
+    judge = Gated()
+    leaving, staying = (monitor_of(judge=judge, concurrency=1) for _ in range(2))
+    for monitor in (staying, leaving, staying):
+        monitor.submit(CASE)
+    assert not leaving.close(0.0)
+    assert not leaving.submit(CASE)
+    assert leaving.stats().outcomes == {"shutdown": 2}
+    judge.gate.set()
+    assert staying.submit(CASE)
+    assert staying.close(10.0)
+    assert staying.stats().outcomes == {"evaluated": 3}
+    after = monitor_of(judge=judge, concurrency=1)
+    assert after.submit(CASE)
+    assert after.flush(10.0)
+    assert after.stats().outcomes == {"evaluated": 1}
+
+
+def test_the_third_monitor_of_another_kind_is_warned_of_once(monitor_of, caplog, monkeypatch):
+    monkeypatch.setattr(engines, "_COMPLAINTS", engines.Complaints(engines.logger))
+    gc.collect()
+    running = sum(each.is_running and bool(each.monitors) for each in engines._ENGINES)
+    for _ in range(5 - running):
+        monitor_of().submit(CASE)
+    assert ["3 monitors with different arguments" in each for each in caplog.messages] == [True]
