@@ -175,6 +175,7 @@ class Monitor:
                 scorer = Scorer(
                     chosen_judge(settings, judge, calibration),
                     measured,
+                    policy=policy,
                     deadline=deadline,
                     limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
                     executor=settings.executor if executor is None else str(executor),
