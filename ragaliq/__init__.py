@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         ChunkUtilityEvaluator,
         ContextPrecisionEvaluator,
         ContextRecallEvaluator,
+        ContradictionRateEvaluator,
         FaithfulnessEvaluator,
         HallucinationEvaluator,
         RelevanceEvaluator,
@@ -134,6 +135,7 @@ __all__ = [
     "ContextChunk",
     "ContextPrecisionEvaluator",
     "ContextRecallEvaluator",
+    "ContradictionRateEvaluator",
     "CostEstimate",
     "DatasetError",
     "EntailmentJudge",
@@ -234,8 +236,8 @@ _NAMES = {
     "ragaliq.cost_estimate": "CostEstimate estimate estimate_async",
     "ragaliq.evaluators": (
         "ChunkUtilityEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "
-        "FaithfulnessEvaluator HallucinationEvaluator RelevanceEvaluator get_evaluator "
-        "list_evaluators register_evaluator"
+        "ContradictionRateEvaluator FaithfulnessEvaluator HallucinationEvaluator "
+        "RelevanceEvaluator get_evaluator list_evaluators register_evaluator"
     ),
     "ragaliq.guards": "Guard GuardResult",
     "ragaliq.judges.base": "BatchingJudge ClaimsResult ClaimVerdict JudgeResult LLMJudge",

@@ -47,12 +47,15 @@ class _Results:
         self.path = path
         cases: dict[str, _Case] = {}
         scores: dict[str, dict[str, list[float]]] = {}
+        self.low_is_good: set[str] = set()
         for record in read_results_file(path):
             case = record.observation
             question = record.case.query if record.case else None
             cases.setdefault(case, _Case(case, question, record.input_digest))
             for name, result in record.results.items():
                 found = scores.setdefault(name, {})
+                if not result.higher_is_better:
+                    self.low_is_good.add(name)
                 if result.is_measured and result.score is not None:
                     found.setdefault(case, []).append(result.score)
         # "line 9" before "line 10"; a file holds its results in the order they were finished.
@@ -91,6 +94,7 @@ class _Metric(NamedTuple):
     pairs: list[_Pair]
     before: list[float]
     after: list[float]
+    low_is_good: bool
 
 
 def compare(
@@ -107,10 +111,21 @@ def compare(
         raise DatasetError(f"{first} and {second} have no metric with a score for the same case")
     _show_pairs(before, after, pairs)
     table = Table(box=None, pad_edge=False)
-    for column in ("metric", "pairs", "first", "second", "change", "95 % interval", "up", "down"):
+    columns = (
+        "metric",
+        "good",
+        "pairs",
+        "first",
+        "second",
+        "change",
+        "95 % interval",
+        "up",
+        "down",
+    )
+    for column in columns:
         table.add_column(column, overflow="fold")
     for metric in metrics:
-        table.add_row(metric.name, *_cells(metric))
+        table.add_row(metric.name, "low" if metric.low_is_good else "high", *_cells(metric))
     output.print(table)
     for metric in metrics:
         _list_changes(metric, show)
@@ -187,6 +202,7 @@ def _scored(before: _Results, after: _Results, pairs: list[_Pair]) -> Iterator[_
             both,
             [ours[pair.first.id] for pair in both],
             [theirs[pair.second.id] for pair in both],
+            low_is_good=name in before.low_is_good | after.low_is_good,
         )
 
 
@@ -225,7 +241,7 @@ def _list_changes(metric: _Metric, show: int) -> None:
         if before != after
     ]
     # The largest losses first: those are what one looks for.
-    changed.sort(key=lambda row: (row[0], row[3]))
+    changed.sort(key=lambda row: (-row[0] if metric.low_is_good else row[0], row[3]))
     for _, before, after, label in changed[:show]:
         output.print(plain(f"{metric.name} {before:.3f} -> {after:.3f}  {label}"))
     if len(changed) > show:

@@ -25,6 +25,7 @@ from ragaliq.cli.options import (
     policy_of,
     reader_of,
 )
+from ragaliq.core.results import passing_scores
 from ragaliq.cost_estimate import estimate as estimate_cost
 from ragaliq.evaluators import get_evaluator, list_evaluators
 
@@ -74,9 +75,11 @@ def estimate(
 
 def metrics() -> None:
     """List the metrics with their thresholds."""
-    table = Table("metric", "passes from", "what it says", box=None, pad_edge=False)
+    table = Table("metric", "passes", "what it says", box=None, pad_edge=False)
     for name in list_evaluators():
         kind = get_evaluator(name)
         summary = (inspect.getdoc(kind) or "").partition("\n")[0]
-        table.add_row(name, f"{kind().threshold:g}", summary)
+        evaluator = kind()
+        passes = passing_scores(evaluator.threshold, higher_is_better=evaluator.higher_is_better)
+        table.add_row(name, passes, summary)
     output.print(table)

@@ -117,7 +117,7 @@ def evaluate(  # noqa: PLR0915 - the command, from top to bottom
     ] = False,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(help="METRIC=MEAN: end with code 1 when the mean is lower; repeatable."),
+        typer.Option(help="METRIC=MEAN: end with code 1 when the mean is worse; repeatable."),
     ] = None,
     sink: Annotated[
         list[str] | None, typer.Option(help="Where results go too: sqlite:///path; repeatable.")
@@ -359,6 +359,10 @@ def missed(goal: Goal, summary: Summary) -> str:
     found = summary.metrics.get(goal.metric)
     if found is None or found.mean is None:
         return f"{goal.metric} has no score at all; asked for a mean of {goal.mean:g}"
+    if not found.higher_is_better:
+        if found.mean <= goal.mean + TOLERANCE:
+            return ""
+        return f"{goal.metric} has a mean of {found.mean:.4f}, above {goal.mean:g} (low is good)"
     if found.mean >= goal.mean - TOLERANCE:
         return ""
     return f"{goal.metric} has a mean of {found.mean:.4f}, below {goal.mean:g}"
@@ -375,10 +379,11 @@ def show_summary(summary: Summary, causes: Mapping[str, str]) -> None:
         causes: What an error of each class said, as far as known.
     """
     table = Table(box=None, pad_edge=False)
-    for column in ("metric", "mean", "95 % interval", "scored", "passed", "others"):
+    for column in ("metric", "mean", "good", "95 % interval", "scored", "passed", "others"):
         table.add_column(column, overflow="fold")
     for name, metric in summary.metrics.items():
-        table.add_row(name, *_cells(metric))
+        mean, *others = _cells(metric)
+        table.add_row(name, mean, "high" if metric.higher_is_better else "low", *others)
     output.print(table)
     cost = summary.usage.cost_usd
     price = "cost unknown" if cost is None else f"${cost:,.4f}"

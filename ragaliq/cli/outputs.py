@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ragaliq.cli.console import errors
 from ragaliq.cli.resume import Wanted
-from ragaliq.core.results import EvaluationResult
+from ragaliq.core.results import EvaluationResult, passing_scores
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord, Summary
 from ragaliq.records.results_file import ResultsFile, read_results_file, read_settings
@@ -274,7 +274,8 @@ def _add(suite: ET.Element, record: EvaluationRecord, metric: str, result: Evalu
         return "skipped"
     if result.passed:
         return ""
-    message = f"{result.score:.3f}, passes from {result.threshold:g}"
+    passes = passing_scores(result.threshold, higher_is_better=result.higher_is_better)
+    message = f"{result.score:.3f}, passes: {passes}"
     failure = ET.SubElement(case, "failure", message=message)
     failure.text = _xml("\n".join(_claims(result)))
     return "failures"

@@ -160,6 +160,9 @@ class Evaluator(ABC):
         """
         if fallback is not None:
             score, passed = fallback.score, fallback.passed
+            # A policy's 1.0 is the best score and its 0.0 the worst one.
+            if score is not None and not self.higher_is_better:
+                score = 1.0 - score
         else:
             passed = None if score is None else self.is_passing(score)
         name, model, calibration = identity_of(judge)

@@ -55,10 +55,12 @@ class Wording(BaseModel):
     no_verdict: str
 
     @staticmethod
-    def scored(metric: str, score: float, threshold: float, *, passed: bool) -> str:
+    def scored(
+        metric: str, score: float, threshold: float, *, passed: bool, higher_is_better: bool = True
+    ) -> str:
         """Said of a score: the metric, the score, and on which side of the threshold it lies."""
-        sign = ">=" if passed else "<"
-        return f"{metric.capitalize()} {score:.2f} is {sign} {threshold:g}"
+        sign = (">=", "<") if higher_is_better else ("<=", ">")
+        return f"{metric.capitalize()} {score:.2f} is {sign[not passed]} {threshold:g}"
 
 
 class ScoringPolicy(BaseModel):

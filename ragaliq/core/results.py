@@ -22,6 +22,7 @@ __all__ = [
     "JudgeUsage",
     "Status",
     "Verdict",
+    "passing_scores",
 ]
 
 Verdict = Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
@@ -29,6 +30,11 @@ Verdict = Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
 
 UNCALIBRATED = "uncalibrated"
 """In the place of a calibration's id where a confidence is no probability."""
+
+
+def passing_scores(threshold: float, *, higher_is_better: bool) -> str:
+    """Which scores pass, in words: `at least 0.7`, or `at most 0.1` where a low score is good."""
+    return f"{'at least' if higher_is_better else 'at most'} {threshold:g}"
 
 
 class Status(StrEnum):
@@ -171,7 +177,7 @@ class EvaluationResult(BaseModel):
         usage: Tokens, requests and money.
         claims: Claim by claim, for claim-based metrics.
         higher_is_better: False for metrics where a low score is good.
-        threshold: The score from which on the case passes.
+        threshold: The lowest score that passes, or the highest where low is good.
         judge: Name of the judge that decided.
         model: The judge's model, when it has one.
         calibration: Id of the calibration behind its claims' confidence; `uncalibrated` where that

@@ -30,6 +30,7 @@ __all__ = [
     "ClaimEvaluator",
     "ContextPrecisionEvaluator",
     "ContextRecallEvaluator",
+    "ContradictionRateEvaluator",
     "FaithfulnessEvaluator",
     "HallucinationEvaluator",
     "Measured",
@@ -135,7 +136,11 @@ class ClaimEvaluator(Evaluator):
             details["coverage"] = round(check.coverage, 2)
         if wording is not None:
             reasoning = wording.scored(
-                self.name, score, self.threshold, passed=self.is_passing(score)
+                self.name,
+                score,
+                self.threshold,
+                passed=self.is_passing(score),
+                higher_is_better=self.higher_is_better,
             )
         return self.result(
             judge,
@@ -242,6 +247,37 @@ class HallucinationEvaluator(ClaimEvaluator):
             "hallucination_count": count,
         }
         return Measured(1.0 - count / max(1, total), reasoning, details)
+
+
+@register_evaluator("contradiction_rate")
+class ContradictionRateEvaluator(ClaimEvaluator):
+    """The share of the answer's claims that the context contradicts. Low is good.
+
+    `score = contradicted claims / decided claims`; a case passes at or below the threshold. A claim
+    of which the context says nothing counts for `faithfulness` and `hallucination`, not here. The
+    claim check is shared with them, so that the metric costs nothing more.
+
+    `raw_response`: `claims`, `total_claims`, `contradicted_claims` (a list of claims),
+    `contradiction_count`.
+    """
+
+    description = "Measures the share of claims that the context contradicts; low is good"
+    threshold = 0.0
+    higher_is_better = False
+    without_claims = "No claims to verify; nothing is contradicted."
+
+    def score(self, check: ClaimCheck) -> Measured:
+        """Contradicted over decided claims."""
+        contradicted = [claim for claim in check.decided if claim.verdict == "CONTRADICTED"]
+        count, total = len(contradicted), len(check.decided)
+        details = {
+            "claims": _rows(check.decided),
+            "total_claims": total,
+            "contradicted_claims": _rows(contradicted),
+            "contradiction_count": count,
+        }
+        reasoning = f"The context contradicts {count} of {total} claims."
+        return Measured(count / max(1, total), reasoning, details)
 
 
 @register_evaluator("chunk_utility")

@@ -90,7 +90,7 @@ def resolve_evaluators(
             raise ConfigurationError(f"evaluator asked for twice: {evaluator.name}")
         if policy is not None and not evaluator.has_own_policy:
             evaluator = copy(evaluator)  # the caller may use it elsewhere with another policy
-            evaluator.policy = policy
+            evaluator.policy, evaluator.has_own_policy = policy, True
         evaluators[evaluator.name] = evaluator
     if not evaluators:
         raise ConfigurationError("at least one evaluator is needed")

@@ -115,7 +115,8 @@ def _is_below(result: EvaluationResult) -> bool:
 
 
 def _below(result: EvaluationResult) -> str:
-    said = f"{result.evaluator_name} {result.score:.3g} is below {result.threshold:g}"
+    side = "below" if result.higher_is_better else "above"
+    said = f"{result.evaluator_name} {result.score:.3g} is {side} {result.threshold:g}"
     failed = sum(claim.verdict not in {"SUPPORTED", None} for claim in result.claims)
     return f"{said} ({failed} of {len(result.claims)} claims)" if result.claims else said
 

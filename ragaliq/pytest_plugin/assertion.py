@@ -248,7 +248,8 @@ class RagSession:
                 for status, count in sorted(metric.statuses.items())
                 if not Status(status).is_measured
             )
-            yield f"{name}: {passed} of {metric.cases} passed, {mean}{others}"
+            good = "high" if metric.higher_is_better else "low"
+            yield f"{name} ({good} is good): {passed} of {metric.cases} passed, {mean}{others}"
         usage = self.summary.usage
         price = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
         yield f"{self.summary.records} cases, {usage.total_tokens:,} judge tokens, {price}"

@@ -223,6 +223,7 @@ def metric_facts(record: EvaluationRecord, metric: str) -> dict[str, str | float
     facts: dict[str, str | float | None] = {
         "ragaliq.status": result.status.value,
         "ragaliq.threshold": result.threshold,
+        "ragaliq.good_scores": "high" if result.higher_is_better else "low",
         "ragaliq.judge": result.judge,
         "ragaliq.model": result.model,
         "ragaliq.judge.calibration": result.calibration,

@@ -54,7 +54,7 @@ class MetricSummary:
         statuses: Cases by status, failures included.
         passed: Cases with a measured score that reaches the threshold.
         passing: The statuses without a measured score that pass, as the policy says.
-        threshold: The score from which on a case passes.
+        threshold: The lowest score that passes, or the highest where low is good.
         higher_is_better: False for metrics where a low score is good.
         errors: Failed evaluations by the class of the error.
         spread: Mean standard deviation of a case's score over its repeats; None without repeats.
@@ -267,6 +267,10 @@ class Series:
             unscored_repeats=dict(self.unscored_repeats),
         )
 
+    def _reaches(self, score: float) -> bool:
+        margin = score - self.threshold if self.higher_is_better else self.threshold - score
+        return margin >= -TOLERANCE
+
     # --- repeats and processes ----------------------------------------------------------------
 
     def joined(self) -> Series:
@@ -291,7 +295,7 @@ class Series:
                 score,
                 _Entry(case, self.times[first], self.weights[first], self.pipelines[first]),
                 joint_status(_KINDS[self._kinds[row]] for row in evaluations),
-                passed=score >= self.threshold - TOLERANCE,
+                passed=self._reaches(score),
             )
         made.spread = statistics.fmean(spreads) if spreads else None
         ended: dict[tuple[int, int], Counter[str]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,25 @@ def test_a_mean_below_the_goal_ends_with_code_1(ragaliq, write_cases, goal, code
 
     assert done.returncode == code, done.stderr
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("goal", "code", "said"),
+    [("0.5", 0, ""), ("0.4", 1, "a mean of 0.5000, above 0.4 (low is good)")],
+)
+def test_where_low_is_good_a_mean_above_the_goal_ends_with_code_1(
+    ragaliq, write_cases, goal, code, said
+):
+    wrong = GOOD | {"context": ["It weighs 310 grams."], "response": "It weighs 410 grams."}
+    done = ragaliq(
+        "evaluate", write_cases(GOOD, wrong), "--metrics", "contradiction_rate",
+        "--fail-under", f"contradiction_rate={goal}", "--out", "junit.xml",
+    )  # fmt: skip
+
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "contradiction_rate  0.500  low" in done.stdout
+    assert "1.000, passes: at most 0" in Path("junit.xml").read_text()
 
 
 def test_a_metric_without_a_score_does_not_reach_its_goal(ragaliq, write_cases):

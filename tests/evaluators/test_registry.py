@@ -62,4 +62,6 @@ def test_an_evaluators_own_policy_wins_over_the_callers():
     plain = RelevanceEvaluator()
     resolved = resolve_evaluators([own, plain], policy=ScoringPolicy.LIVE)
     assert [each.policy.name for each in resolved] == ["ragas", "live"]
+    again = resolve_evaluators(resolved, policy=ScoringPolicy.RAG_EVALS)
+    assert [each.policy.name for each in again] == ["ragas", "live"]
     assert plain.policy is ScoringPolicy.RAGALIQ

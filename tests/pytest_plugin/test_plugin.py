@@ -46,7 +46,7 @@ def test_a_failing_answer_fails_its_test_and_the_summary_counts_it(run_pytest):
 
     assert "1 failed, 1 passed" in done.stdout
     assert "NOT_ENOUGH_INFO: Parrots juggle seventeen lanterns." in done.stdout
-    assert "faithfulness: 1 of 2 passed, mean 0.75 of 2" in done.stdout
+    assert "faithfulness (high is good): 1 of 2 passed, mean 0.75 of 2" in done.stdout
     assert "2 cases, 0 judge tokens, $0.0000" in done.stdout
 
 
@@ -62,7 +62,7 @@ def test_the_counts_of_all_xdist_workers_are_added_up(run_pytest):
     )
 
     assert "6 passed" in done.stdout, done.stdout + done.stderr
-    assert "faithfulness: 6 of 6 passed, mean 1.00 of 6" in done.stdout
+    assert "faithfulness (high is good): 6 of 6 passed, mean 1.00 of 6" in done.stdout
 
 
 def test_a_run_that_scores_nothing_shows_and_loads_nothing(run_pytest):

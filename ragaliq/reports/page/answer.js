@@ -13,6 +13,7 @@ function bareAnswer(row) {
     meta([["evaluated", moment(row[ROW.time])], ["pipeline", pipelineName(row[ROW.pipeline])]]),
     resultTable(row.slice(ROW.results).map(([series, value, status]) => ({
       name: seriesName(DATA.series[series]), score: value, status: DATA.statuses[status], threshold: DATA.series[series].threshold,
+      higher_is_better: DATA.series[series].higher_is_better,
     }))),
     el("p", { class: "empty" }, "This answer is not in the page in full; only the worst are."),
   ];
@@ -44,18 +45,18 @@ function meta(pairs) {
 
 function scores(results) {
   return el("div", { class: "scores" }, results.map((result) => el("span", { class: result.passed === false ? "below" : null },
-    isolated(result.name), " ", el("b", {}, score(result.score)), result.score === null ? ` ${result.status}` : result.passed ? " passed" : " below")));
+    isolated(result.name), " ", el("b", {}, score(result.score)), result.score === null ? ` ${result.status}` : result.passed ? " passed" : ` ${side(result)}`)));
 }
 
 function resultTable(results) {
   const judged = results.some((result) => result.judge !== undefined);
-  const names = ["Metric", "Score", "Passes from", "Status", ...(judged ? ["Judge's words"] : [])];
+  const names = ["Metric", "Score", "Passes", "Status", ...(judged ? ["Judge's words"] : [])];
   return el("div", { class: "wide results" }, el("table", {},
     el("thead", {}, el("tr", {}, names.map((name, i) => el("th", { scope: "col", class: i === 1 || i === 2 ? "n" : null }, name)))),
     el("tbody", {}, results.map((result) => el("tr", {},
       el("th", { scope: "row" }, isolated(result.name), judged ? el("small", {}, " ", isolated(result.model ?? result.judge)) : null),
       el("td", { class: "n strong" }, score(result.score)),
-      el("td", { class: "n" }, result.threshold.toFixed(2)),
+      el("td", { class: "n" }, passingScores(result)),
       el("td", {}, isolated(outcome(result))),
       judged ? el("td", { dir: "auto" }, result.reasoning ?? "") : null,
     ))),
@@ -65,7 +66,7 @@ function resultTable(results) {
 function outcome(result) {
   if (result.error) return `${result.status}: ${result.error}`;
   if (result.passed === true) return `${result.status}, passed`;
-  return result.passed === false ? `${result.status}, below` : result.status;
+  return result.passed === false ? `${result.status}, ${side(result)} the threshold` : result.status;
 }
 
 function currentSet(full) {

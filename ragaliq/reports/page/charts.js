@@ -131,8 +131,9 @@ function barChart(series, { bins }, width) {
   const most = Math.max(1, ...bins);
   const step = (width - EDGE.left - EDGE.right) / bins.length;
   const room = height - EDGE.top - EDGE.bottom;
-  const failing = bins.slice(0, Math.round(series.threshold * bins.length)).reduce((sum, count) => sum + count, 0);
-  const words = `Distribution of ${seriesName(series)}: ${number(failing)} scores below ${series.threshold.toFixed(2)}, ` +
+  const edge = Math.round(series.threshold * bins.length);
+  const failing = (series.higher_is_better ? bins.slice(0, edge) : bins.slice(edge)).reduce((sum, count) => sum + count, 0);
+  const words = `Distribution of ${seriesName(series)}: ${number(failing)} scores ${side(series)} ${series.threshold.toFixed(2)}, ` +
     `${number(bins[bins.length - 1])} of 0.95 or more`;
   const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words });
   for (const value of [0, most]) {

@@ -10,6 +10,14 @@ function seriesName(series) {
   return twins.length > 1 ? `${series.metric} (${series.decider})` : series.metric;
 }
 
+function passingScores({ threshold, higher_is_better: high }) {
+  return `${high ? "at least" : "at most"} ${threshold.toFixed(2)}`;
+}
+
+function side({ higher_is_better: high }) {
+  return high ? "below" : "above";
+}
+
 function fullAnswer(place) {
   return Object.hasOwn(DATA.answers, place) ? DATA.answers[place] : null;
 }
