@@ -73,9 +73,9 @@ Data = Annotated[
 Judge = Annotated[
     str | None,
     typer.Option(
-        help="local (embedded, no key), claude, openai (any compatible server), entailment "
-        "(your own model), or a cascade such as 'local>claude'. By default what RAGALIQ_JUDGE "
-        "says, else local (estimate: else claude)."
+        help="local (embedded, no key), claude, openai (any compatible server), entailment:NAME "
+        "(a small model such as entailment:factcg), entailment (your own model), or a cascade such "
+        "as 'local>claude'. By default what RAGALIQ_JUDGE says, else local (estimate: else claude)."
     ),
 ]
 Model = Annotated[
@@ -323,9 +323,16 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
             "Monitor(executor='sqlite:///runs.db'), then run "
             "ragaliq evaluate sqlite:///runs.db --pending"
         )
+    if name.startswith("entailment:"):
+        from ragaliq.judges.entailment import EntailmentJudge
+
+        if base_url is not None and "@" not in name:
+            name = f"{name}@{base_url}"
+        return EntailmentJudge.named(name, path=model)
     if name not in _NAMES:
         raise ConfigurationError(
-            f"no judge {name!r}; use {', '.join(_NAMES)}, or a cascade such as 'local>claude'"
+            f"no judge {name!r}; use {', '.join(_NAMES)}, entailment:NAME, or a cascade such as "
+            "'local>claude'"
         )
     if name != "openai":
         if base_url is not None:

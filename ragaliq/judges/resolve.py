@@ -107,10 +107,15 @@ def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
         from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
 
         return ClaudeJudge(model or DEFAULT_JUDGE_MODEL)
+    if isinstance(judge, str) and judge.startswith("entailment:"):
+        from ragaliq.judges.entailment import EntailmentJudge
+
+        return EntailmentJudge.named(judge)
     if isinstance(judge, LLMJudge):
         return judge
     what = f"{judge!r}" if isinstance(judge, str) else type(judge).__name__
     raise ConfigurationError(
-        f"no judge {what}; use 'local', 'claude', 'local>claude', or in Python a "
+        f"no judge {what}; use 'local', 'claude', 'entailment:NAME', 'local>claude', or in "
+        "Python a "
         "judge: OpenAICompatibleJudge(...), EntailmentJudge(...) or an LLMJudge of your own"
     )

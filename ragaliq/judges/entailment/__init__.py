@@ -1,6 +1,6 @@
-"""An entailment model of the user's as a judge: Hugging Face, ONNX, or any function."""
+"""Small models as judges: named presets, any Hugging Face or ONNX classifier, or any function."""
 
 from ragaliq.judges.entailment.judge import EntailmentJudge
-from ragaliq.judges.entailment.models import PairScorer, Support
+from ragaliq.judges.entailment.presets import PRESETS, Preset
 
-__all__ = ["EntailmentJudge", "PairScorer", "Support"]
+__all__ = ["PRESETS", "EntailmentJudge", "Preset"]

@@ -1,12 +1,18 @@
-"""`EntailmentJudge`: a model of the user's that says whether a claim follows from a text."""
+"""`EntailmentJudge`: a small model that says whether a claim follows from a text."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
+import os
+import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError, JudgeResponseError
@@ -18,46 +24,61 @@ from ragaliq.judges.base import (
     VerdictsResult,
     digest_of,
 )
+from ragaliq.judges.entailment.loading import load_model
 from ragaliq.judges.entailment.models import (
     FunctionScorer,
-    OnnxScorer,
+    ModelScorer,
     Pair,
-    PairScorer,
+    Scorer,
     Support,
-    TransformersScorer,
+    TokenScorer,
 )
+from ragaliq.judges.entailment.presets import PRESETS, Preset, passages_prompt
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local import LocalJudge
 
 __all__ = ["EntailmentJudge", "windows_of"]
 
+_LOG = logging.getLogger(__name__)
 
-_FREE = JudgeUsage()
+ENV_MODELS = "RAGALIQ_MODELS"
+"""A folder with a folder for each preset, for judges that are named without a path."""
 
 
 class EntailmentJudge(BatchingJudge):
-    """Decides by an entailment model that runs in this process.
+    """Decides by a small model: a preset, any classifier of two texts, or a function.
 
     A claim is supported as far as the window of the context that supports it most does. Its
     confidence is the model's own chance, no probability until a `CalibratedJudge` makes it one.
+    Claims are found as the embedded judge finds them, and relevance is scored as it scores it: such
+    a model says nothing about a question.
 
-    Claims are found as the embedded judge finds them, and relevance is scored as it scores it: an
-    entailment model says nothing about a question.
-
-    Needs `pip install 'ragaliq[entailment]'`, or `ragaliq[entailment-onnx]` for ONNX files only.
+    Needs `pip install 'ragaliq[entailment]'`, or `ragaliq[entailment-onnx]` for ONNX files only; a
+    served model needs neither.
 
     Args:
-        model: A folder with a Hugging Face sequence-classification model, its name on the hub, an
-            `.onnx` file, or a function from (context, claim) pairs to chances of support.
-        labels: A verdict for each of the model's outputs, in order; by default as its
-            configuration names them, and refused where that says nothing.
-        device: Such as `cpu` or `cuda`; by default the best one there is.
+        model: The name of a preset (`ragaliq.judges.entailment.PRESETS`), a folder with a Hugging
+            Face classifier, an `.onnx` file, a repository on the hub, or a function from (context,
+            claim) pairs to chances of support.
+        path: Of a preset: its folder, `.onnx` file, or repository; by default the folder of its
+            name in `RAGALIQ_MODELS`.
+        base_url: Of a served preset: the server, such as `http://localhost:8000/v1`.
+        served_as: The model's name on that server; by default its repository.
+        api_key: The server's key; by default none is sent.
+        labels: A verdict for each of the model's outputs, in order; by default as the preset or the
+            model's configuration names them, and refused where that says nothing.
+        device: Such as `cpu` or `cuda`; by default the best one there is. On the CPU a folder's
+            ONNX file is preferred.
+        dtype: Such as `bfloat16`, for torch.
+        threads: Threads of the processor the model may use; for torch this holds process-wide.
         batch_size: Pairs scored at once.
         max_tokens: Tokens of a window and a claim together; by default what the model takes.
-        threshold: Chance of support from which on a claim is supported, 0 to 1.
+        threshold: Chance of support from which on a claim is supported; by default the preset's,
+            else 0.5.
+        download: Fetch a repository that is not in the local cache. Nothing is fetched otherwise.
 
     Raises:
-        ConfigurationError: The extra is missing, or the model cannot be used.
+        ConfigurationError: The extra is missing, or the model is not what it is asked as.
     """
 
     name = "entailment"
@@ -66,28 +87,109 @@ class EntailmentJudge(BatchingJudge):
         self,
         model: str | Path | Callable[[list[Pair]], Sequence[float]],
         *,
+        path: str | Path | None = None,
+        base_url: str | None = None,
+        served_as: str | None = None,
+        api_key: str | None = None,
         labels: Sequence[str] | None = None,
         device: str | None = None,
+        dtype: str | None = None,
+        threads: int | None = None,
         batch_size: int = 16,
         max_tokens: int | None = None,
-        threshold: float = 0.5,
+        threshold: float | None = None,
+        download: bool = False,
     ) -> None:
-        if batch_size < 1 or (max_tokens is not None and max_tokens < 1):
-            raise ConfigurationError("EntailmentJudge: batch_size and max_tokens must be positive")
-        if not 0.0 < threshold < 1.0:
+        for option, value in (
+            ("batch_size", batch_size),
+            ("max_tokens", max_tokens),
+            ("threads", threads),
+        ):
+            if value is not None and value < 1:
+                raise ConfigurationError(f"EntailmentJudge: {option} must be positive")
+        if threshold is not None and not 0.0 < threshold < 1.0:
             raise ConfigurationError(
                 f"EntailmentJudge: threshold must be between 0 and 1, got {threshold!r}"
             )
-        self._scorer = _scorer(
-            model, labels=labels, device=device, batch_size=batch_size, max_tokens=max_tokens
-        )
+        preset = PRESETS.get(model) if isinstance(model, str) else None
+        if preset is None and (path is not None or base_url is not None):
+            raise ConfigurationError(
+                f"EntailmentJudge: path and base_url go with a preset: {', '.join(PRESETS)}"
+            )
+        self._scorer: Scorer
+        if callable(model):
+            if labels is not None or device is not None:
+                raise ConfigurationError(
+                    "EntailmentJudge: labels and device are for models, not for a function"
+                )
+            self._scorer = FunctionScorer(model, max_tokens=max_tokens)
+        elif not isinstance(model, str | Path) or not str(model).strip():
+            raise ConfigurationError(
+                "EntailmentJudge takes a preset, a folder, an .onnx file, a repository or a "
+                f"function, got {type(model).__name__}"
+            )
+        elif preset is not None and preset.request is not None:
+            from ragaliq.judges.entailment.served import ServedScorer
+
+            if base_url is None:
+                raise ConfigurationError(
+                    f"{preset.name} is asked on a server: start one with {preset.hub} and pass "
+                    "base_url='http://localhost:8000/v1'"
+                )
+            self._scorer = ServedScorer(
+                preset,
+                preset.request,
+                base_url=base_url,
+                model=served_as,
+                api_key=api_key,
+                max_tokens=max_tokens,
+            )
+        else:
+            loaded, preset = load_model(
+                model if preset is None else _folder_of(preset, path),
+                preset,
+                labels=labels,
+                device=device,
+                dtype=dtype,
+                threads=threads,
+                max_tokens=max_tokens,
+                download=download,
+            )
+            kind = TokenScorer if preset.head == "tokens" else ModelScorer
+            self._scorer = kind(loaded, preset, batch_size=batch_size)
+        if preset is not None and not preset.is_commercial:
+            _LOG.warning("%s: %s", preset.name, preset.licence)
+        self._preset = preset
         self.model = self._scorer.name
-        self.threshold = threshold
+        self.threshold = threshold or (preset.threshold if preset else 0.5)
         self._wording = LocalJudge()
-        self._lock = threading.Lock()
+        # Tokenizers and sessions are not made for two threads at once; a server is.
+        is_served = preset is not None and preset.head == "served"
+        self._lock: Any = nullcontext() if is_served else threading.Lock()
+
+    @classmethod
+    def named(cls, spec: str, *, path: str | Path | None = None) -> Self:
+        """The judge that `entailment:NAME` or `entailment:NAME@WHERE` names.
+
+        WHERE is the folder or file of a preset, or the address of the server of a served one. In
+        the place of a preset's name a folder may stand.
+
+        Raises:
+            ConfigurationError: There is no such preset, or it cannot be loaded.
+        """
+        name, _, where = spec.removeprefix("entailment:").partition("@")
+        if name not in PRESETS:
+            if Path(name).exists() and not where and path is None:
+                return cls(name)
+            raise ConfigurationError(
+                f"there is no small judge {name!r}; use one of {', '.join(PRESETS)}, or a folder"
+            )
+        if PRESETS[name].head == "served":
+            return cls(name, base_url=where or None)
+        return cls(name, path=where or path)
 
     def fingerprint(self) -> str:
-        """Changes with the model's parameters, the meaning of its outputs and the threshold."""
+        """Changes with the model's parameters, how it is asked, and the threshold."""
         return digest_of(
             self.name, self.model or "", self._scorer.fingerprint(), f"{self.threshold}"
         )
@@ -102,35 +204,35 @@ class EntailmentJudge(BatchingJudge):
 
     async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
         """Decide one claim."""
-        (decision,) = await self._decide([claim], context)
-        if decision is None:
+        decided = await self._decide([claim], context)
+        if decided.decisions[0] is None:
             raise _too_long(1, 1)
-        return ClaimVerdict(**decision._asdict(), usage=_FREE)
+        return ClaimVerdict(**decided.decisions[0]._asdict(), usage=decided.usage)
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; one that is too long for the model has no verdict."""
-        decisions = await self._decide(claims, context)
+        decided = await self._decide(claims, context)
         verdicts = [
             ClaimVerdict(index=index, **decision._asdict(), usage=_FREE)
-            for index, decision in enumerate(decisions)
+            for index, decision in enumerate(decided.decisions)
             if decision is not None
         ]
-        return VerdictsResult(verdicts=verdicts, usage=_FREE)
+        return VerdictsResult(verdicts=verdicts, usage=decided.usage)
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
     ) -> VerdictsResult:
         """Find the answer's claims and decide them."""
         claims = (await self.extract_statements(query, response)).claims
-        decisions = await self._decide(claims, context)
-        if None in decisions:
-            raise _too_long(decisions.count(None), len(claims))
+        decided = await self._decide(claims, context, question=query, answer=response)
+        if None in decided.decisions:
+            raise _too_long(decided.decisions.count(None), len(claims))
         statements = [
             ClaimVerdict(index=index, statement=claim, **decision._asdict(), usage=_FREE)
-            for index, (claim, decision) in enumerate(zip(claims, decisions, strict=True))
+            for index, (claim, decision) in enumerate(zip(claims, decided.decisions, strict=True))
             if decision is not None
         ]
-        return VerdictsResult(verdicts=statements, usage=_FREE)
+        return VerdictsResult(verdicts=statements, usage=decided.usage)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """Score by wording how well the answer addresses the question."""
@@ -140,14 +242,26 @@ class EntailmentJudge(BatchingJudge):
         """Score by wording how well one chunk addresses the question."""
         return await self._wording.evaluate_context_relevance(query, chunk)
 
-    async def _decide(self, claims: Sequence[str], context: Sequence[str]) -> list[Decision | None]:
+    async def _decide(
+        self, claims: Sequence[str], context: Sequence[str], *, question: str = "", answer: str = ""
+    ) -> _Decided:
         # Off the event loop: a batch takes a second on a CPU, in which nothing else would run.
-        return await asyncio.to_thread(self._decide_now, list(claims), list(context))
+        return await asyncio.to_thread(
+            self._decide_now, list(claims), list(context), question, answer
+        )
 
-    def _decide_now(self, claims: list[str], context: list[str]) -> list[Decision | None]:
+    def _decide_now(
+        self, claims: list[str], context: list[str], question: str, answer: str
+    ) -> _Decided:
+        if not any(chunk.strip() for chunk in context):
+            empty = _Decision("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
+            return _Decided([empty] * len(claims), _FREE)
         try:
-            with self._lock:  # tokenizers and sessions are not made for two threads at once
-                return decide_all(self._scorer, claims, context, threshold=self.threshold)
+            with self._lock:
+                if isinstance(self._scorer, TokenScorer):
+                    reader = _AnswerReader(self._scorer, context, self.threshold, question)
+                    return _Decided(reader.decide(claims, answer), _FREE)
+                return _decide_pairs(self._scorer, self._preset, claims, context, self.threshold)
         except JudgeError:
             raise
         except Exception as error:  # noqa: BLE001 - a model may fail in any way; texts stay unsaid
@@ -157,23 +271,20 @@ class EntailmentJudge(BatchingJudge):
             ) from None
 
 
-def _scorer(model: Any, **settings: Any) -> PairScorer:
-    if callable(model) and not isinstance(model, (str, Path)):
-        if settings["labels"] is not None or settings["device"] is not None:
-            raise ConfigurationError(
-                "EntailmentJudge: labels and device are for models, not for a function"
-            )
-        return FunctionScorer(model, max_tokens=settings["max_tokens"])
-    if not isinstance(model, (str, Path)) or not str(model).strip():
-        raise ConfigurationError(
-            "EntailmentJudge takes a folder, a name on the hub, an .onnx file or a function, got "
-            f"{type(model).__name__}"
-        )
-    if str(model).lower().endswith(".onnx"):
-        if not Path(model).is_file():
-            raise ConfigurationError(f"there is no file {model}")
-        return OnnxScorer(Path(model), **settings)
-    return TransformersScorer(model, **settings)
+_FREE = JudgeUsage()
+
+
+def _folder_of(preset: Preset, path: str | Path | None) -> str | Path:
+    if path is not None:
+        return path
+    models = os.environ.get(ENV_MODELS)
+    if models and (Path(models) / preset.name).exists():
+        return Path(models) / preset.name
+    raise ConfigurationError(
+        f"{preset.name} needs its weights: download {preset.hub} and pass path=FOLDER, or name the "
+        f"folder {preset.name} inside of ${ENV_MODELS}; path={preset.hub!r} with download=True "
+        "fetches them"
+    )
 
 
 def _too_long(claims: int, total: int) -> JudgeResponseError:
@@ -182,24 +293,35 @@ def _too_long(claims: int, total: int) -> JudgeResponseError:
     )
 
 
-# A context in windows that fit into the model, so that nothing is cut off silently.
+class _Decision(NamedTuple):
+    """What was decided about one claim; the fields are those of `ClaimVerdict`."""
 
-CountTokens = Callable[[str], int]
+    verdict: Verdict
+    confidence: float
+    reason: str
+    supporting_chunk_ids: Sequence[int] = ()
+
+
+class _Decided(NamedTuple):
+    """The decisions, None for a claim that is too long, and what they took."""
+
+    decisions: list[_Decision | None]
+    usage: JudgeUsage
+
+
+# A context in windows that fit into the model, so that nothing is cut off silently.
 
 
 class Window(NamedTuple):
-    """Text that is read at once.
-
-    Attributes:
-        text: What the model sees.
-        chunks: 0-based positions of the chunks it is from, in order.
-    """
+    """Text that is read at once, and the 0-based positions of the chunks it is from, in order."""
 
     text: str
     chunks: tuple[int, ...]
 
 
-def windows_of(chunks: Sequence[str], count: CountTokens, *, budget: int) -> list[Window]:
+def windows_of(
+    chunks: Sequence[str], count: Callable[[str], int], *, budget: int, joiner: str = " "
+) -> list[Window]:
     """Fill windows with consecutive sentences; a sentence that is too long is cut at a space.
 
     The last sentence of a window that more of the same chunk follows is repeated in the next one,
@@ -207,38 +329,35 @@ def windows_of(chunks: Sequence[str], count: CountTokens, *, budget: int) -> lis
 
     Args:
         chunks: The texts.
-        count: How many tokens a text has.
-        budget: Tokens a window may have.
+        count: How long a text is.
+        budget: How long a window may be.
+        joiner: Between sentences.
     """
     windows: list[Window] = []
     held: list[tuple[int, str, int]] = []
-    size = 0
-    for piece in _pieces(chunks, count, budget):
-        if held and size + piece[2] > budget:
-            windows.append(_window(held))
-            last = held[-1]
-            fits = last[0] == piece[0] and len(held) > 1 and last[2] + piece[2] <= budget
-            held = [last] if fits else []
-            size = sum(tokens for _, _, tokens in held)
-        held.append(piece)
-        size += piece[2]
-    if held:
-        windows.append(_window(held))
-    return windows
 
+    def close() -> None:
+        text = joiner.join(text for _, text, _ in held)
+        windows.append(Window(text, tuple(dict.fromkeys(chunk for chunk, _, _ in held))))
 
-def _pieces(
-    chunks: Sequence[str], count: CountTokens, budget: int
-) -> Iterator[tuple[int, str, int]]:
     for position, chunk in enumerate(chunks):
         for start, end in split_sentences(chunk):
             for part in _fitting(chunk[start:end], count, budget):
                 # One more, since two sentences together may have a token more than apart.
-                yield position, part, count(part) + 1
+                size = count(part) + 1
+                if held and sum(each[2] for each in held) + size > budget:
+                    close()
+                    last = held[-1]
+                    goes_on = last[0] == position and len(held) > 1 and last[2] + size <= budget
+                    held = [last] if goes_on else []
+                held.append((position, part, size))
+    if held:
+        close()
+    return windows
 
 
-def _fitting(text: str, count: CountTokens, budget: int) -> Iterator[str]:
-    """The text in parts of at most `budget` tokens, halved until they fit."""
+def _fitting(text: str, count: Callable[[str], int], budget: int) -> Iterator[str]:
+    """The text in parts below `budget`, halved until they fit."""
     if count(text) < budget or len(text) < 2:
         yield text
         return
@@ -249,103 +368,227 @@ def _fitting(text: str, count: CountTokens, budget: int) -> Iterator[str]:
             yield from _fitting(part.strip(), count, budget)
 
 
-def _window(held: Sequence[tuple[int, str, int]]) -> Window:
-    return Window(
-        " ".join(text for _, text, _ in held), tuple(dict.fromkeys(chunk for chunk, _, _ in held))
-    )
+_WORD = re.compile(r"\w+")
 
 
-# From the model's chances to verdicts: the best window, and the best chunk in it.
+def _ranked(claim: str, texts: Sequence[str]) -> list[int]:
+    """The texts by the words they share with the claim, rare words counting more; best first."""
+    sets = [set(_WORD.findall(text.casefold())) for text in texts]
+    held_by = Counter(word for words in sets for word in words)
+    wanted = set(_WORD.findall(claim.casefold()))
+    shared = [math.fsum(1.0 / held_by[word] for word in wanted & words) for words in sets]
+    return sorted(range(len(texts)), key=lambda i: -shared[i])
+
+
+# Pairs of a window and a claim: the best window decides, and the best chunk in it is named.
 
 _DIGITS = 4
 _EVEN = 0.5
 _UNLIMITED = 1 << 30
 _LEAST_WINDOW = 8  # tokens; with less room nothing could be read
+_READ_FIRST = 2  # windows that share most with a claim; the others only if these leave it open
 
 
-class Decision(NamedTuple):
-    """What was decided about one claim; the fields are those of `ClaimVerdict`."""
-
-    verdict: Verdict
-    confidence: float
-    reason: str
-    supporting_chunk_ids: Sequence[int] = ()
-
-
-def decide_all(
-    scorer: PairScorer, claims: Sequence[str], chunks: Sequence[str], *, threshold: float
-) -> list[Decision | None]:
+def _decide_pairs(
+    scorer: Scorer,
+    preset: Preset | None,
+    claims: Sequence[str],
+    chunks: Sequence[str],
+    threshold: float,
+) -> _Decided:
     """Decide claims; None for one that leaves the model too little room for the context."""
-    if not any(chunk.strip() for chunk in chunks):
-        empty = Decision("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
-        return [empty] * len(claims)
-    sizes = [scorer.count(claim) for claim in claims]
-    readable = [i for i, size in enumerate(sizes) if _has_room(scorer, size)]
-    if not readable:
-        return [None] * len(claims)
-    reader = _Reader(scorer, chunks, _budget(scorer, max(sizes[i] for i in readable)), threshold)
-    decided = dict(zip(readable, reader.decide([claims[i] for i in readable]), strict=True))
-    return [decided.get(i) for i in range(len(claims))]
-
-
-def _has_room(scorer: PairScorer, size: int) -> bool:
-    # More than half for the claim, and the windows would be scraps.
+    taken, nothing = [scorer.taken(claim) for claim in claims], scorer.taken("")
     limit = scorer.max_tokens
-    return limit is None or size <= (limit - scorer.own_tokens - _LEAST_WINDOW) // 2
+    # More than half for the claim, and the windows would be scraps.
+    room = _UNLIMITED if limit is None else (limit - nothing - _LEAST_WINDOW) // 2
+    readable = [i for i, size in enumerate(taken) if size - nothing <= room]
+    if not readable:
+        return _Decided([None] * len(claims), _FREE)
+    left = _UNLIMITED if limit is None else limit - max(taken[i] for i in readable)
 
+    def cut(texts: Sequence[str]) -> list[Window]:
+        return _windows(scorer, preset, texts, left)
 
-def _budget(scorer: PairScorer, longest: int) -> int:
-    if scorer.max_tokens is None:
-        return _UNLIMITED
-    return scorer.max_tokens - scorer.own_tokens - longest
+    windows = cut(chunks)
+    found: dict[tuple[int, int], Support] = {}
+    usage = _FREE
 
+    def read(wanted: Sequence[tuple[int, int]]) -> None:
+        nonlocal usage
+        if wanted:
+            scores = scorer.score([(windows[window].text, claims[i]) for i, window in wanted])
+            found.update(zip(wanted, scores.supports, strict=True))
+            usage += scores.usage
 
-class _Reader:
-    def __init__(
-        self, scorer: PairScorer, chunks: Sequence[str], budget: int, threshold: float
-    ) -> None:
-        self._scorer, self._chunks = scorer, chunks
-        self._budget, self._threshold = budget, threshold
-        self._windows = windows_of(chunks, scorer.count, budget=budget)
+    orders = {i: _ranked(claims[i], [window.text for window in windows]) for i in readable}
+    read([(i, window) for i in readable for window in orders[i][:_READ_FIRST]])
+    open_claims = [
+        i
+        for i in readable
+        if all(found[i, window].supported < threshold for window in orders[i][:_READ_FIRST])
+    ]
+    read([(i, window) for i in open_claims for window in orders[i][_READ_FIRST:]])
 
-    def decide(self, claims: Sequence[str]) -> list[Decision]:
-        """Decide claims for which there is room."""
-        size = len(self._windows)
-        pairs = [(window.text, claim) for claim in claims for window in self._windows]
-        scores = self._scorer.score(pairs)
-        return [
-            self._decide(claim, scores[i * size : (i + 1) * size]) for i, claim in enumerate(claims)
-        ]
-
-    def _decide(self, claim: str, scores: Sequence[Support]) -> Decision:
-        best = max(range(len(scores)), key=lambda i: scores[i].supported)
-        against = max(range(len(scores)), key=lambda i: scores[i].contradicted)
+    decisions: list[_Decision | None] = [None] * len(claims)
+    evidence: list[tuple[int, Window, str]] = []
+    for i in readable:
+        scores = {window: support for (claim, window), support in found.items() if claim == i}
+        best = max(scores, key=lambda window: scores[window].supported)
+        against = max(scores, key=lambda window: scores[window].contradicted)
         support = round(scores[best].supported, _DIGITS)
         contradiction = round(scores[against].contradicted, _DIGITS)
         doubt = round(1.0 - support, _DIGITS)
-        if support >= self._threshold:
+        if support >= threshold:
             reason = f"Entailed with a chance of {support:.0%}."
-            chunk = self._clearest_chunk(claim, self._windows[best], "supported")
-            return Decision("SUPPORTED", support, reason, [chunk])
-        if contradiction > max(support, _EVEN):
+            decisions[i] = _Decision("SUPPORTED", support, reason)
+            evidence.append((i, windows[best], "supported"))
+        elif contradiction > max(support, _EVEN):
             reason = f"Contradicted with a chance of {contradiction:.0%}."
-            chunk = self._clearest_chunk(claim, self._windows[against], "contradicted")
-            return Decision("CONTRADICTED", doubt, reason, [chunk])
-        return Decision(
-            "NOT_ENOUGH_INFO", doubt, f"Entailed with a chance of {support:.0%} at most."
-        )
+            decisions[i] = _Decision("CONTRADICTED", doubt, reason)
+            evidence.append((i, windows[against], "contradicted"))
+        else:
+            reason = f"Entailed with a chance of {support:.0%} at most."
+            decisions[i] = _Decision("NOT_ENOUGH_INFO", doubt, reason)
+    for i, chunk in _clearest_chunks(scorer, claims, chunks, cut, evidence):
+        if (decision := decisions[i]) is not None:
+            decisions[i] = decision._replace(supporting_chunk_ids=[chunk])
+    return _Decided(decisions, usage)
 
-    def _clearest_chunk(self, claim: str, window: Window, field: str) -> int:
-        """The chunk of a window that says it most clearly by itself."""
+
+def _windows(
+    scorer: Scorer, preset: Preset | None, chunks: Sequence[str], left: int
+) -> list[Window]:
+    """The windows by the preset's rule, or as long as the model takes, within what is left."""
+    if preset is None or preset.chunk is None:
+        joiner = preset.joiner if preset else " "
+        return windows_of(chunks, scorer.count, budget=left, joiner=joiner)
+    most = preset.chunk
+
+    def measure(text: str) -> int:
+        tokens = scorer.count(text)
+        length = len(text.split()) if preset.counts_words else tokens
+        return max(length, -(-tokens * most // left))
+
+    return windows_of(chunks, measure, budget=most, joiner=preset.joiner)
+
+
+def _clearest_chunks(
+    scorer: Scorer,
+    claims: Sequence[str],
+    chunks: Sequence[str],
+    cut: Callable[[Sequence[str]], list[Window]],
+    evidence: Sequence[tuple[int, Window, str]],
+) -> Iterator[tuple[int, int]]:
+    """For each claim the chunk of its window that says it most clearly by itself."""
+    asked: list[tuple[int, int, str, str]] = []
+    for i, window, field in evidence:
         if len(window.chunks) == 1:
-            return window.chunks[0]
-        parts = [
-            (part.text, position)
-            for position in window.chunks
-            for part in windows_of(
-                [self._chunks[position]], self._scorer.count, budget=self._budget
-            )
-        ]
-        scores = self._scorer.score([(text, claim) for text, _ in parts])
-        clearest = max(range(len(parts)), key=lambda i: float(getattr(scores[i], field)))
-        return parts[clearest][1]
+            yield i, window.chunks[0]
+        elif not scorer.finds_chunks:
+            yield i, window.chunks[_ranked(claims[i], [chunks[c] for c in window.chunks])[0]]
+        else:
+            asked += [
+                (i, chunk, part.text, field)
+                for chunk in window.chunks
+                for part in cut([chunks[chunk]])
+            ]
+    if not asked:
+        return
+    scores = scorer.score([(text, claims[i]) for i, _, text, _ in asked]).supports
+    best: dict[int, tuple[float, int]] = {}
+    for (i, chunk, _, field), support in zip(asked, scores, strict=True):
+        value = support.supported if field == "supported" else support.contradicted
+        if i not in best or value > best[i][0]:
+            best[i] = value, chunk
+    yield from ((i, chunk) for i, (_, chunk) in best.items())
+
+
+# A whole answer at once: the parts that are unsupported, mapped onto its claims.
+
+
+class _AnswerReader:
+    """Decides the claims of an answer by a token classifier.
+
+    Where the passages do not fit into one prompt, the prompt that supports a claim most decides.
+    """
+
+    def __init__(
+        self, scorer: TokenScorer, chunks: Sequence[str], threshold: float, question: str
+    ) -> None:
+        self._scorer, self._chunks, self._threshold = scorer, chunks, threshold
+        self._question = question
+        self._limit = scorer.max_tokens or _UNLIMITED
+        self._frame = scorer.taken("") + scorer.count(passages_prompt([""], question))
+
+    def decide(self, claims: Sequence[str], answer: str) -> list[_Decision | None]:
+        """Decide the claims; None for one that is too long."""
+        room = (self._limit - self._frame - _LEAST_WINDOW) // 2
+        places = _places(claims, answer)
+        if places and self._scorer.count(answer) <= room:
+            return [*self._read(answer, places)]
+        decisions: list[_Decision | None] = [None] * len(claims)
+        group: list[int] = []
+        for i in [*range(len(claims)), None]:
+            joined = " ".join(claims[j] for j in [*group, *([] if i is None else [i])])
+            if group and (i is None or self._scorer.count(joined) > room):
+                text = " ".join(claims[j] for j in group)
+                found = self._read(text, _places([claims[j] for j in group], text))
+                for j, decision in zip(group, found, strict=True):
+                    decisions[j] = decision
+                group = []
+            if i is not None and self._scorer.count(claims[i]) <= room:
+                group.append(i)
+        return decisions
+
+    def _read(self, answer: str, places: Sequence[tuple[int, int]]) -> list[_Decision]:
+        prompts = self._prompts(self._limit - self._frame - self._scorer.count(answer))
+        read = self._scorer.unsupported(
+            [passages_prompt([text for _, text in each], self._question) for each in prompts],
+            answer,
+        )
+        decisions = []
+        for start, end in places:
+            inside = [
+                [each for each in spans if each[0] < end and each[1] > start] for spans in read
+            ]
+            worst = [max((chance for _, _, chance in spans), default=0.0) for spans in inside]
+            best = min(range(len(worst)), key=worst.__getitem__)
+            support = round(1.0 - worst[best], _DIGITS)
+            if support >= self._threshold:
+                chunks = [chunk for chunk, _ in prompts[best]]
+                order = _ranked(answer[start:end], [self._chunks[chunk] for chunk in chunks])
+                reason = f"No part is unsupported with a chance above {worst[best]:.0%}."
+                decisions.append(_Decision("SUPPORTED", support, reason, [chunks[order[0]]]))
+                continue
+            bad = [each for each in inside[best] if 1.0 - each[2] < self._threshold]
+            part = answer[bad[0][0] : bad[-1][1]].strip()
+            reason = f'Unsupported with a chance of {worst[best]:.0%}: "{part}".'
+            decisions.append(_Decision("NOT_ENOUGH_INFO", round(worst[best], _DIGITS), reason))
+        return decisions
+
+    def _prompts(self, budget: int) -> list[list[tuple[int, str]]]:
+        """The passages, with their chunks' positions, in groups that fit; long ones are cut."""
+        groups: list[list[tuple[int, str]]] = []
+        used = budget
+        for position, chunk in enumerate(self._chunks):
+            for part in windows_of([chunk], self._scorer.count, budget=max(2, budget - 8)):
+                size = self._scorer.count(f"passage {position + 1}: {part.text}") + 1
+                if used + size > budget or not groups:
+                    groups.append([])
+                    used = 0
+                groups[-1].append((position, part.text))
+                used += size
+        return groups
+
+
+def _places(claims: Sequence[str], answer: str) -> list[tuple[int, int]]:
+    """Where each claim stands in the answer, in their order; nothing unless all do."""
+    places: list[tuple[int, int]] = []
+    at = 0
+    for claim in claims:
+        start = answer.find(claim, at)
+        if start < 0:
+            return []
+        at = start + len(claim)
+        places.append((start, at))
+    return places

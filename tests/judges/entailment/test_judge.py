@@ -20,7 +20,6 @@ from ragaliq import (
     Status,
 )
 from ragaliq.judges.calibration import fit_calibration, raw_support
-from ragaliq.judges.entailment.models import probabilities
 
 CHUNKS = ["The lamp weighs 3 kg.", "Refunds take five days.", "The shop is in Graz."]
 
@@ -51,7 +50,7 @@ async def test_the_best_window_counts():
 
     verdict = await EntailmentJudge(watched, max_tokens=40).verify_claim("Ada won.", long)
     assert verdict.verdict == "SUPPORTED"
-    assert len(seen) > 3
+    assert len(seen) == 2  # the two that share most words with the claim
     assert all(len(f"{premise} {claim}".split()) <= 40 for premise, claim in seen)
 
 
@@ -135,13 +134,22 @@ async def test_its_confidence_can_be_calibrated():
     assert verdict.calibration == calibration.id
 
 
-def test_outputs_become_chances():
-    three = probabilities([0.0, 0.0, 0.0], ("CONTRADICTED", "NOT_ENOUGH_INFO", "SUPPORTED"), "m")
-    assert three == pytest.approx((1 / 3, 1 / 3))
-    assert probabilities([0.0], ("SUPPORTED",), "m").supported == 0.5
-    assert probabilities([-1e9, 1e9], ("NOT_ENOUGH_INFO", "SUPPORTED"), "m").supported == 1.0
-    with pytest.raises(JudgeResponseError, match="no number"):
-        probabilities([float("nan"), 0.0], ("NOT_ENOUGH_INFO", "SUPPORTED"), "m")
+async def test_windows_that_share_no_word_are_read_only_where_the_others_leave_it_open():
+    pairs = []
+
+    def watched(given):
+        pairs.extend(given)
+        return contains(given)
+
+    chunks = [f"Room {i} is empty. " * 12 for i in range(20)] + ["The shop is in Graz."]
+    judge = EntailmentJudge(watched, max_tokens=60)
+    verdict = await judge.verify_claim("The shop is in Graz.", chunks)
+    assert (verdict.verdict, verdict.supporting_chunk_ids) == ("SUPPORTED", [20])
+    few = len(pairs)
+    pairs.clear()
+    assert (await judge.verify_claim("The shop is new.", chunks)).verdict == "NOT_ENOUGH_INFO"
+    assert few <= 4
+    assert len(pairs) > 15  # every window, before anything is called unsupported
 
 
 @pytest.mark.parametrize(
@@ -150,8 +158,14 @@ def test_outputs_become_chances():
         (contains, {"threshold": 1.0}, "threshold"),
         (contains, {"batch_size": 0}, "batch_size"),
         (contains, {"labels": ["SUPPORTED"]}, "not for a function"),
+        (contains, {"threads": 0}, "threads"),
+        (contains, {"path": "x"}, "path and base_url go with a preset: factcg"),
         (7, {}, "got int"),
-        ("", {}, "takes a folder"),
+        ("", {}, "takes a preset"),
+        ("nowhere/model", {}, r"no folder nowhere/model; .*download=True"),
+        ("factcg", {}, "download yaxili96/FactCG"),
+        ("granite-guardian-3.3", {}, "start one with ibm-granite"),
+        ("paladin-mini", {"base_url": "localhost"}, "an address such as http"),
         ("nowhere/model.onnx", {}, "no file"),
     ],
 )

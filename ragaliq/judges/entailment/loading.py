@@ -1,0 +1,521 @@
+"""Loads a model from a folder or an ONNX file; what is not as the preset has it is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragaliq.errors import ConfigurationError
+from ragaliq.judges.entailment.models import Loaded, labels_from_config, labels_from_user
+from ragaliq.judges.entailment.presets import Labels, Preset, preset_meant_by
+
+__all__ = ["load_model", "position_limit"]
+
+_CONFIG = "config.json"
+_ONNX = ("model.onnx", "onnx/model.onnx")
+_ROBERTAS = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl")
+_NO_LIMIT = 1_000_000
+"""Tokenizers that know no limit say a number far above."""
+
+
+def load_model(
+    path: str | Path,
+    preset: Preset | None,
+    *,
+    labels: Sequence[str] | None,
+    device: str | None,
+    dtype: str | None,
+    threads: int | None,
+    max_tokens: int | None,
+    download: bool,
+) -> tuple[Loaded, Preset]:
+    """Load a model and check that it is what it is asked as.
+
+    Args:
+        path: A folder, an `.onnx` file, or a repository on the hub.
+        preset: How it is asked; None for a classifier of two texts.
+        labels: A verdict for each output, for a model without a preset.
+        device: Such as `cpu` or `cuda`.
+        dtype: Such as `bfloat16`, for torch.
+        threads: The processor's threads it may use.
+        max_tokens: Tokens a pair may have; by default what preset and positions allow.
+        download: Whether a repository may be fetched.
+
+    Raises:
+        ConfigurationError: An extra is missing, or the model is not what was asked for; the
+            message names what was found and what to do.
+    """
+    if preset is None:
+        if meant := preset_meant_by(Path(path).name if Path(path).exists() else str(path)):
+            raise ConfigurationError(
+                f"{Path(path).name} looks like a model that reads a template of its own; use "
+                f"EntailmentJudge({meant!r}, path=...), or rename the folder if it is none"
+            )
+        preset = Preset(
+            name="classifier", head="classifier", labels=None, licence="", figure="", source=""
+        )
+    file = Path(path)
+    onnx = file if file.suffix.lower() == ".onnx" else None
+    if onnx is not None:
+        if not file.is_file():
+            raise ConfigurationError(f"there is no file {path}")
+        folder = file.parent
+    else:
+        folder = file if file.exists() else _downloaded(str(path), download=download)
+        if device in (None, "cpu") and preset.head in ("classifier", "tokens"):
+            onnx = next((folder / each for each in _ONNX if (folder / each).is_file()), None)
+    name = file.name if file.exists() else str(path)
+    config = _read_config(folder)
+    _check_architecture(config, preset, name)
+    limit = _limit(config, preset, max_tokens, name)
+    source = _Source(name, folder, config, preset, labels, device, dtype, threads, limit)
+    return (_load_torch(source) if onnx is None else _load_onnx(onnx, source)), preset
+
+
+class _Source(NamedTuple):
+    """What is to be loaded, and how."""
+
+    name: str
+    folder: Path
+    config: Mapping[str, Any]
+    preset: Preset
+    given_labels: Sequence[str] | None
+    device: str | None
+    dtype: str | None
+    threads: int | None
+    limit: int | None
+
+    def loaded(
+        self, tokenizer: Any, run: Any, outputs: int | None, digest: Callable[[], str]
+    ) -> Loaded:
+        """The loaded model, its outputs' meaning checked."""
+        pad = int(self.config.get("pad_token_id") or 0)
+        return Loaded(self.name, tokenizer, run, self.labels(outputs), self.limit, pad, digest)
+
+    def labels(self, outputs: int | None) -> Labels:
+        """A verdict for each output, of which there are so many where that is known."""
+        preset, given = self.preset, self.given_labels
+        if preset.labels is None:
+            if given is None:
+                stored = self.config.get("id2label") or {}
+                named = {int(i): str(each) for i, each in stored.items()}
+                if not named:  # transformers does not write what it calls them by default
+                    named = {i: f"LABEL_{i}" for i in range(outputs or 0)}
+                given = labels_from_config(named, model=self.name)
+            return labels_from_user(given, outputs=outputs, model=self.name)
+        if given is not None:
+            raise ConfigurationError(
+                f"EntailmentJudge: {preset.name} has labels of its own; leave labels= out"
+            )
+        if outputs is not None and outputs != len(preset.labels):
+            raise ConfigurationError(
+                f"{self.name} has {outputs} outputs, and {preset.name} has {len(preset.labels)}; "
+                f"download {preset.hub}"
+            )
+        return preset.labels
+
+
+def _downloaded(repository: str, *, download: bool) -> Path:
+    """The folder of a repository, from the local cache unless it may be fetched."""
+    try:
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(repository, local_files_only=not download))
+    except ImportError:
+        pass
+    except Exception as error:  # noqa: BLE001 - the client's errors have no common base
+        if download:
+            raise ConfigurationError(
+                f"{repository} cannot be downloaded ({type(error).__name__})"
+            ) from None
+    raise ConfigurationError(
+        f"there is no folder {repository}; download the model and name its folder, or pass "
+        "download=True to fetch that repository"
+    )
+
+
+def _read_config(folder: Path) -> Mapping[str, Any]:
+    path = next((p for p in (folder / _CONFIG, folder.parent / _CONFIG) if p.is_file()), None)
+    if path is None:
+        return {}
+    try:
+        stored = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        stored = None
+    if not isinstance(stored, dict):
+        raise ConfigurationError(f"config.json of {folder.name} is no JSON object")
+    return stored
+
+
+def _check_architecture(config: Mapping[str, Any], preset: Preset, name: str) -> None:
+    found = [str(each) for each in config.get("architectures") or []]
+    if preset.head == "hhem" or not (config or preset.architectures):
+        return  # its weights are checked instead
+    if preset.name == "classifier":
+        if found and not any(each.endswith("ForSequenceClassification") for each in found):
+            raise ConfigurationError(
+                f"{name} is a {', '.join(found)}, not a classifier of two texts: its answers would "
+                "be noise. Use one of the presets, EntailmentJudge(NAME, path=...), or pass a "
+                "function"
+            )
+        return
+    if found and not set(found) & set(preset.architectures):
+        raise ConfigurationError(
+            f"{name} is a {', '.join(found)}, and {preset.name} is a "
+            f"{' or '.join(preset.architectures)}; download {preset.hub}"
+        )
+    named = config.get("id2label")
+    if preset.head == "classifier" and isinstance(named, dict) and preset.labels is not None:
+        says_nothing = all(re.fullmatch(r"LABEL_\d+", str(each)) for each in named.values())
+        by_number = {int(i): str(each) for i, each in named.items()}
+        if not says_nothing and labels_from_config(by_number, model=name) != preset.labels:
+            raise ConfigurationError(
+                f"{name} names its outputs {', '.join(map(str, named.values()))}, and "
+                f"{preset.name} has {', '.join(preset.labels)}; it is another model"
+            )
+
+
+def position_limit(config: Mapping[str, Any]) -> int | None:
+    """Tokens for which a model has positions; None where they are relative or not known."""
+    limit = config.get("max_position_embeddings")
+    kind = config.get("model_type")
+    if not isinstance(limit, int) or limit <= 0:
+        return None
+    if kind == "deberta-v2" and not config.get("position_biased_input", True):
+        return None
+    if kind in _ROBERTAS:
+        # Their positions begin behind the padding's own number.
+        padding = config.get("pad_token_id")
+        return limit - (padding if isinstance(padding, int) else 1) - 1
+    return limit
+
+
+def _limit(config: Mapping[str, Any], preset: Preset, asked: int | None, name: str) -> int | None:
+    hard = position_limit(config)
+    if asked is not None and hard is not None and asked > hard:
+        raise ConfigurationError(
+            f"EntailmentJudge: max_tokens is {asked}, and {name} has positions for {hard} tokens"
+        )
+    if asked is not None:
+        return asked
+    trained = config.get("max_position_embeddings") if preset.max_tokens is None else None
+    known = [each for each in (hard, preset.max_tokens, trained) if isinstance(each, int)]
+    return min(known, default=None)
+
+
+# An ONNX file with its tokenizer, run by onnxruntime: no torch needed.
+
+_BLOCK = 1 << 20
+
+
+def _load_onnx(file: Path, source: _Source) -> Loaded:
+    preset = source.preset
+    try:
+        import numpy
+        import onnxruntime
+        import tokenizers
+    except ImportError as error:
+        raise ConfigurationError(
+            f"EntailmentJudge needs {error.name} for an ONNX file; "
+            "pip install 'ragaliq[entailment-onnx]'"
+        ) from None
+    if preset.head not in ("classifier", "tokens"):
+        raise ConfigurationError(
+            f"{preset.name} is not read from an ONNX file; name the folder of {preset.hub}"
+        )
+    places = (file.parent / "tokenizer.json", file.parent.parent / "tokenizer.json")
+    stored = next((place for place in places if place.is_file()), None)
+    if stored is None:
+        raise ConfigurationError(
+            f"there is no tokenizer.json beside {file.name} or one folder up; export it with the "
+            "model"
+        )
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(stored))
+    except Exception as error:  # noqa: BLE001 - the library raises plain Exception
+        raise ConfigurationError(
+            f"tokenizer.json beside {file.name} cannot be read ({type(error).__name__})"
+        ) from None
+    known = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+    provider = known.get(source.device or "cpu", source.device)
+    if provider not in onnxruntime.get_available_providers():
+        raise ConfigurationError(
+            f"EntailmentJudge: onnxruntime has no {source.device!r} here; use one of "
+            f"{', '.join(onnxruntime.get_available_providers())}"
+        )
+    options = onnxruntime.SessionOptions()
+    if source.threads is not None:
+        options.intra_op_num_threads = source.threads
+    try:
+        session = onnxruntime.InferenceSession(str(file), options, providers=[provider])
+    except Exception as error:  # noqa: BLE001 - the runtime's errors have no common base
+        raise ConfigurationError(
+            f"{file.name} cannot be loaded as an ONNX model ({type(error).__name__})"
+        ) from None
+    inputs = [each.name for each in session.get_inputs()]
+    unknown = sorted({*inputs} - {"input_ids", "attention_mask", "token_type_ids"})
+    if unknown:
+        raise ConfigurationError(
+            f"{file.name} wants inputs a pair of texts does not give: {', '.join(unknown)}"
+        )
+    shape = session.get_outputs()[0].shape
+    wanted = 3 if preset.head == "tokens" else 2
+    if len(shape) != wanted:
+        kind = "a token classifier" if len(shape) == 3 else "a classifier of whole texts"
+        raise ConfigurationError(
+            f"{file.name} is {kind} (its output has {len(shape)} dimensions, not {wanted}); "
+            "use the preset it was made for"
+        )
+    outputs = shape[-1] if isinstance(shape[-1], int) else None
+
+    def run(ids: list[list[int]], mask: list[list[int]], types: list[list[int]]) -> list[Any]:
+        columns = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        feed = {each: numpy.array(columns[each], "int64") for each in inputs}
+        return list(session.run(None, feed)[0].tolist())
+
+    def digest() -> str:
+        found = blake2b(digest_size=8)
+        with file.open("rb") as opened:
+            while block := opened.read(_BLOCK):
+                found.update(block)
+        return found.hexdigest()
+
+    return source.loaded(tokenizer, run, outputs, digest)
+
+
+# A model loaded with transformers and torch. Code that comes with a model is never run.
+
+
+def _load_torch(source: _Source) -> Loaded:
+    name, preset = source.name, source.preset
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise ConfigurationError(
+            f"EntailmentJudge needs {error.name}; pip install 'ragaliq[entailment]', or use an "
+            "ONNX file with 'ragaliq[entailment-onnx]'"
+        ) from None
+    place = _device(torch, source.device)
+    kind = getattr(torch, source.dtype, None) if source.dtype else torch.float32
+    if not isinstance(kind, torch.dtype):
+        raise ConfigurationError(f"EntailmentJudge: torch has no dtype {source.dtype!r}")
+    if source.threads is not None:
+        torch.set_num_threads(source.threads)
+    load = {"hhem": _load_hhem, "alignscore": _load_alignscore}.get(preset.head, _load_plain)
+    try:
+        stored = source.folder / "tokenizer.json"
+        if stored.is_file():
+            from tokenizers import Tokenizer
+
+            tokenizer = Tokenizer.from_file(str(stored))
+        else:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                str(source.folder), local_files_only=True
+            ).backend_tokenizer
+        model, forward = load(torch, transformers, source)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what the libraries raise has no common base
+        raise ConfigurationError(
+            f"{name} cannot be loaded as {preset.name} ({type(error).__name__}); name a folder "
+            "with config.json, weights and tokenizer.json"
+        ) from None
+    model = model.to(device=place, dtype=kind).eval()
+    size = len(tokenizer.get_vocab())
+    embedded = getattr(model, "config", None)
+    if embedded is not None and size > getattr(embedded, "vocab_size", size):
+        raise ConfigurationError(
+            f"the tokenizer of {name} has {size} words and the model {embedded.vocab_size}: they "
+            "are not of one model"
+        )
+    outputs = None if preset.words else getattr(embedded, "num_labels", None)
+    if preset.head == "alignscore":
+        outputs = 3
+
+    def run(ids: list[list[int]], mask: list[list[int]], types: list[list[int]]) -> list[Any]:
+        with torch.inference_mode():
+            logits = forward(
+                torch.tensor(ids, device=place),
+                torch.tensor(mask, device=place),
+                torch.tensor(types, device=place),
+            )
+        return list(logits.float().cpu().tolist())
+
+    def digest() -> str:
+        found = blake2b(digest_size=8)
+        for each, values in sorted(model.state_dict().items()):
+            found.update(each.encode())
+            plain = values.detach().cpu().contiguous()
+            found.update(plain.view(torch.uint8).numpy() if plain.dim() else b"0")
+        return found.hexdigest()
+
+    return source.loaded(tokenizer, run, outputs, digest)
+
+
+_Model = tuple[Any, Callable[..., Any]]
+"""A model, and what it makes of ids, mask and types."""
+
+
+def _load_plain(torch: Any, transformers: Any, source: _Source) -> _Model:
+    """A model that transformers knows, whose weights are all there."""
+    name, preset, config = source.name, source.preset, source.config
+    kind = {
+        "classifier": transformers.AutoModelForSequenceClassification,
+        "tokens": transformers.AutoModelForTokenClassification,
+        "t5_step": transformers.AutoModelForSeq2SeqLM,
+    }[preset.head]
+    model, info = kind.from_pretrained(
+        str(source.folder), local_files_only=True, output_loading_info=True
+    )
+    wrong = [*info["missing_keys"], *(str(each) for each in info["mismatched_keys"])]
+    if wrong:
+        raise ConfigurationError(
+            f"{name} lacks weights ({_some(wrong)}), which would be random: it was not trained as "
+            f"a {type(model).__name__}. Use the folder of a model that was"
+        )
+    if preset.head == "t5_step":
+        first = torch.tensor(preset.words)
+
+        def step(ids: Any, mask: Any, _: Any) -> Any:
+            began = torch.zeros((len(ids), 1), dtype=torch.long, device=ids.device)
+            asked = model(input_ids=ids, attention_mask=mask, decoder_input_ids=began)
+            return asked.logits[:, 0, :][:, first.to(ids.device)]
+
+        if model.config.vocab_size <= max(preset.words):
+            raise ConfigurationError(f"{name} has too few words to be {preset.name}")
+        return model, step
+
+    takes_types = "type_vocab_size" in config and int(config["type_vocab_size"] or 0) > 1
+
+    def forward(ids: Any, mask: Any, types: Any) -> Any:
+        extra = {"token_type_ids": types} if takes_types else {}
+        return model(input_ids=ids, attention_mask=mask, **extra).logits
+
+    return model, forward
+
+
+def _load_hhem(torch: Any, transformers: Any, source: _Source) -> _Model:
+    """HHEM-2.1-Open: a T5 encoder whose first token is classified, sized as its weights are."""
+    name, preset = source.name, source.preset
+    prompt = source.config.get("prompt")
+    ours = (preset.template or "").replace("{context}", "{text1}").replace("{claim}", "{text2}")
+    if isinstance(prompt, str) and prompt != ours:
+        raise ConfigurationError(f"{name} has another prompt than {preset.name}: another version")
+    state = {
+        key.removeprefix("t5."): values
+        for key, values in _weights(torch, source).items()
+        if key.startswith("t5.")
+    }
+    block = "transformer.encoder.block.0.layer"
+    needed = {
+        "bias": f"{block}.0.SelfAttention.relative_attention_bias.weight",
+        "query": f"{block}.0.SelfAttention.q.weight",
+        "out": "classifier.weight",
+    }
+    lacking = [key for key in needed.values() if key not in state]
+    if lacking:
+        raise ConfigurationError(
+            f"{name} is no {preset.name}: its weights lack {_some(lacking)}; download {preset.hub}"
+        )
+    shared = state.get("transformer.shared.weight")
+    if shared is None:
+        shared = state["transformer.encoder.embed_tokens.weight"]
+    state["transformer.shared.weight"] = state["transformer.encoder.embed_tokens.weight"] = shared
+    buckets, heads = state[needed["bias"]].shape
+    gated = f"{block}.1.DenseReluDense.wi_0.weight"
+    dense = gated if gated in state else f"{block}.1.DenseReluDense.wi.weight"
+    blocks = {key.split(".")[3] for key in state if key.startswith("transformer.encoder.block.")}
+    model = transformers.T5ForTokenClassification(
+        transformers.T5Config(
+            vocab_size=shared.shape[0],
+            d_model=shared.shape[1],
+            d_kv=state[needed["query"]].shape[0] // heads,
+            d_ff=state[dense].shape[0],
+            num_layers=len(blocks),
+            num_heads=heads,
+            relative_attention_num_buckets=buckets,
+            feed_forward_proj="gated-gelu" if dense == gated else "relu",
+            num_labels=state["classifier.weight"].shape[0],
+        )
+    )
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    if missing or unexpected:
+        raise ConfigurationError(
+            f"the weights of {name} are not those of {preset.name}: "
+            f"{_some([*missing, *unexpected])}"
+        )
+    return model, lambda ids, mask, _: model(input_ids=ids, attention_mask=mask).logits[:, 0, :]
+
+
+def _load_alignscore(torch: Any, transformers: Any, source: _Source) -> _Model:
+    """AlignScore: a RoBERTa with its three-way layer, from the authors' checkpoint."""
+    name, preset = source.name, source.preset
+    state = _weights(torch, source)
+    layer = {
+        key: state[f"tri_layer.{key}"] for key in ("weight", "bias") if f"tri_layer.{key}" in state
+    }
+    if len(layer) < 2:
+        raise ConfigurationError(
+            f"{name} is no {preset.name}: its weights lack tri_layer; put the authors' .ckpt file "
+            "beside the config.json and tokenizer.json of RoBERTa"
+        )
+    model = transformers.RobertaModel(
+        transformers.RobertaConfig.from_pretrained(str(source.folder)), add_pooling_layer=True
+    )
+    base = {
+        key.removeprefix("base_model."): values
+        for key, values in state.items()
+        if key.startswith("base_model.") and not key.endswith("position_ids")
+    }
+    missing, unexpected = model.load_state_dict(base, strict=False)
+    missing = [key for key in missing if not key.endswith(("position_ids", "token_type_ids"))]
+    if missing or unexpected:
+        raise ConfigurationError(
+            f"config.json and the checkpoint of {name} are of different models: "
+            f"{_some([*missing, *unexpected])}"
+        )
+    model.tri_layer = torch.nn.Linear(*reversed(layer["weight"].shape))
+    model.tri_layer.load_state_dict(layer)
+    return model, lambda ids, mask, _: model.tri_layer(
+        model(input_ids=ids, attention_mask=mask).pooler_output
+    )
+
+
+def _weights(torch: Any, source: _Source) -> dict[str, Any]:
+    """The weights in a folder, whatever file they are in; nothing in it is run."""
+    safe = sorted(source.folder.glob("*.safetensors"))
+    if safe:
+        from safetensors.torch import load_file
+
+        return dict(load_file(str(safe[0])))
+    for pattern in ("*.ckpt", "pytorch_model.bin"):
+        for file in sorted(source.folder.glob(pattern)):
+            stored = torch.load(str(file), map_location="cpu", weights_only=True)
+            return dict(stored.get("state_dict", stored))
+    raise ConfigurationError(f"there are no weights in {source.name}: no .safetensors, no .ckpt")
+
+
+def _some(keys: Sequence[str]) -> str:
+    shown = ", ".join(sorted(keys)[:3])
+    return shown if len(keys) <= 3 else f"{shown} and {len(keys) - 3} more"
+
+
+def _device(torch: Any, asked: str | None) -> Any:
+    if asked is None:
+        if torch.cuda.is_available():
+            asked = "cuda"
+        else:
+            asked = "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(asked)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ConfigurationError(
+            f"EntailmentJudge: there is no device {asked!r} here; use 'cpu'"
+        ) from None
+    return device
