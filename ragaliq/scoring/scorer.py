@@ -32,6 +32,7 @@ from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import SinkLimits, SinkSet, SinkSpec
 from ragaliq.scoring.execution import Executor, judging_processes
+from ragaliq.scoring.freezes import FreezeWatch
 from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget
 from ragaliq.scoring.limits.protection import Judging, Protection
@@ -46,6 +47,8 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 60.0
 _NOT_ASKED = "the judge was not asked: it failed too often in a row"
+# How often a case is judged again because the process did not run for a while.
+_MOST_FREEZES = 5
 # Seconds to wait for sinks when everything is evaluated.
 _SINKS_WITHIN = 60.0
 
@@ -102,6 +105,10 @@ class CostCap:
                 f"{self.option} cannot be held: what this judge's model costs is not known"
             )
         return cost > 0 and cost >= self.max_cost
+
+
+class _FrozenError(Exception):
+    """The judge gave no answer while the process did not run, which is no failure of the judge."""
 
 
 class _FailedForNowError(Exception):
@@ -210,6 +217,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 on_storage_error=metrics.limits_storage_failed,
                 on_budget=metrics.budget_left,
             )
+        self._watch = FreezeWatch()
         self._processes = judging_processes(
             self._executor,
             self._number,
@@ -251,11 +259,21 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             case, run = built, run_of(built, run_id=built.id, pipeline="")
         evaluators = self.chosen(metrics or run.metric_probabilities)
         attempt = waits = 1
+        freezes = 0
         until = time.monotonic() + self._waits_for_judge
         while True:
-            is_last = attempt >= self._attempts
             try:
-                evaluation = await self._attempt(case, run, evaluators, lag, is_last=is_last)
+                evaluation = await self._attempt(
+                    case,
+                    run,
+                    evaluators,
+                    lag,
+                    is_last=attempt >= self._attempts,
+                    forgives=freezes < _MOST_FREEZES,
+                )
+            except _FrozenError:
+                freezes += 1
+                pause = pause_before_retry(freezes, first=0.1, longest=self._backoff)
             except _FailedForNowError:
                 self.emitter.metrics.job("retried")
                 pause = pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
@@ -284,6 +302,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         lag: float,
         *,
         is_last: bool,
+        forgives: bool,
     ) -> Evaluation:
         limits = self.protection.judging(case) if self.protection else nullcontext(Judging())
         async with limits as judging:
@@ -293,15 +312,19 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 raise CircuitOpenError(_NOT_ASKED)
             built = case.build() if isinstance(case, CaseDraft) else case
             with self.emitter.evaluation(run, lag=lag) as emission:
-                if self._processes:
-                    process = next(self._turn)
-                    results = await process.evaluate(built, evaluators, deadline=self._deadline)
-                else:
-                    results = await evaluate_case(
-                        built, evaluators, self.judge, deadline=self._deadline
-                    )
-                judging.results = results
+                freezes = self._watch.freezes
+                with self._watch.watching():
+                    if self._processes:
+                        process = next(self._turn)
+                        results = await process.evaluate(built, evaluators, deadline=self._deadline)
+                    else:
+                        results = await evaluate_case(
+                            built, evaluators, self.judge, deadline=self._deadline
+                        )
                 unanswered = [result.status.is_unanswered for result in results.values()]
+                if forgives and any(unanswered) and self._watch.freezes > freezes:
+                    raise _FrozenError
+                judging.results = results
                 if not is_last and unanswered and all(unanswered):
                     raise _FailedForNowError
                 emission.record(results)
