@@ -40,7 +40,7 @@ def broken(monkeypatch):
     def fail(*args):
         raise RuntimeError("secret text")
 
-    monkeypatch.setattr("llama_index.evaluation.ragaliq.span_handler._missing", fail)
+    monkeypatch.setattr("llama_index.evaluation.ragaliq.span_handler._Run.missing", fail)
 
 
 def answering(response, retriever):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from llama_index.core.evaluation import BaseEvaluator
@@ -15,10 +15,12 @@ import ragaliq
 from llama_index.evaluation.ragaliq.judge import judge_of
 from llama_index.evaluation.ragaliq.reading import (
     aread_answer,
+    at_once,
     passages_of,
     read_answer,
     sources_of,
     text_of,
+    value_of,
 )
 from ragaliq import (
     ClaimDetail,
@@ -138,19 +140,9 @@ class _MetricEvaluator(BaseEvaluator):
         Returns:
             The score and its reasons, or an invalid result that says why there is none.
         """
-        try:
-            answer = read_answer(response)
-        except Exception as error:  # noqa: BLE001 - see the class
-            return self._unreadable(query, error)
-        case = self._case(query, response, answer, contexts)
-        if isinstance(case, RagaliqEvaluationResult):
-            return case
-        try:
-            # A judge may itself be built on LlamaIndex: its calls are nobody's traffic.
-            with suppress():
-                return _translated(case, self._metric.evaluate_sync(case, self.judge))
-        except Exception as error:  # noqa: BLE001 - see the class
-            return self._failed(case, error)
+        return at_once(
+            self._evaluate(query, response, contexts, read_answer, self._metric.evaluate_sync)
+        )
 
     async def aevaluate(
         self,
@@ -160,18 +152,40 @@ class _MetricEvaluator(BaseEvaluator):
         **kwargs: Any,
     ) -> RagaliqEvaluationResult:
         """`evaluate` for asynchronous code."""
+        return await self._evaluate(query, response, contexts, aread_answer, self._metric.evaluate)
+
+    async def _evaluate(
+        self,
+        query: Any,
+        response: Any,
+        contexts: Any,
+        read: Callable[[Any], Any],
+        judge: Callable[..., Any],
+    ) -> RagaliqEvaluationResult:
         try:
-            answer = await aread_answer(response)
+            answer = await value_of(read(response))
         except Exception as error:  # noqa: BLE001 - see the class
-            return self._unreadable(query, error)
+            name = type(error).__name__
+            return self._invalid(f"unreadable response: {name}", text_of(query), error_type=name)
         case = self._case(query, response, answer, contexts)
         if isinstance(case, RagaliqEvaluationResult):
             return case
         try:
+            # A judge may itself be built on LlamaIndex: its calls are nobody's traffic.
             with suppress():
-                return _translated(case, await self._metric.evaluate(case, self.judge))
+                return _translated(case, await value_of(judge(case, self.judge)))
         except Exception as error:  # noqa: BLE001 - see the class
-            return self._failed(case, error)
+            name = type(error).__name__
+            # An error of the judge's own, unlike ragaliq's, may quote what was judged.
+            quoted = f": {error}" if isinstance(error, RagaliqError) else ""
+            return self._invalid(
+                f"{Status.JUDGE_ERROR.value}: {name}{quoted}",
+                case.query,
+                case.response,
+                contexts=case.context_texts,
+                status=Status.JUDGE_ERROR,
+                error_type=name,
+            )
 
     def evaluate_response(
         self, query: Any | None = None, response: Any | None = None, **kwargs: Any
@@ -208,43 +222,27 @@ class _MetricEvaluator(BaseEvaluator):
         except TypeError as error:
             chunks, wrong = None, str(error)
         if wrong:
-            return self._invalid(f"malformed input: {wrong}", question or None, answer or None)
+            return self._invalid(f"malformed input: {wrong}", question, answer or None)
         given = {"query": query, "response": answer.strip() or None, "contexts": chunks}
         if missing := [name for name in self.inputs if given[name] is None]:
             return self._invalid(
                 f"missing input: {self._metric.name} needs {' and '.join(missing)}",
-                question or None,
+                question,
                 answer or None,
-                contexts=None if chunks is None else list(map(_text, chunks)),
+                contexts=None
+                if chunks is None
+                else [chunk if isinstance(chunk, str) else chunk.text for chunk in chunks],
             )
         try:
             return RAGTestCase(query=question, context=chunks or [], response=answer)
         except ValueError as error:
-            reason = f"malformed input: {type(error).__name__}"
-            return self._invalid(reason, question or None, error_type=type(error).__name__)
-
-    def _failed(self, case: RAGTestCase, error: Exception) -> RagaliqEvaluationResult:
-        # An error of the judge's own, unlike ragaliq's, may quote what was judged.
-        quoted = f": {error}" if isinstance(error, RagaliqError) else ""
-        return self._invalid(
-            f"{Status.JUDGE_ERROR.value}: {type(error).__name__}{quoted}",
-            case.query or None,
-            case.response,
-            contexts=case.context_texts,
-            status=Status.JUDGE_ERROR,
-            error_type=type(error).__name__,
-        )
-
-    def _unreadable(self, query: Any, error: Exception) -> RagaliqEvaluationResult:
-        name = type(error).__name__
-        return self._invalid(
-            f"unreadable response: {name}", text_of(query) or None, error_type=name
-        )
+            name = type(error).__name__
+            return self._invalid(f"malformed input: {name}", question, error_type=name)
 
     def _invalid(
         self,
         reason: str,
-        query: str | None,
+        query: str,
         response: str | None = None,
         *,
         contexts: Sequence[str] | None = None,
@@ -252,7 +250,7 @@ class _MetricEvaluator(BaseEvaluator):
         error_type: str | None = None,
     ) -> RagaliqEvaluationResult:
         return RagaliqEvaluationResult(
-            query=query,
+            query=query or None,
             contexts=contexts,
             response=response,
             feedback=reason,
@@ -326,19 +324,20 @@ def _wrong_kind(query: Any, question: str, response: Any, answer: str) -> str:
     return f"response must be a text or a response object, not {type(response).__name__}"
 
 
-def _text(chunk: str | ContextChunk) -> str:
-    return chunk if isinstance(chunk, str) else chunk.text
-
-
 def _translated(case: RAGTestCase, outcome: EvaluationResult) -> RagaliqEvaluationResult:
     scored = outcome.score is not None
     reason = outcome.error or outcome.reasoning
+    feedback = [outcome.reasoning]
+    for claim in outcome.claims:
+        if claim.verdict != "SUPPORTED":
+            why = f" ({claim.reason})" if claim.reason else ""
+            feedback.append(f"{claim.verdict or 'NOT DECIDED'}: {claim.claim}{why}")
     return RagaliqEvaluationResult(
         query=case.query or None,
         contexts=case.context_texts,
         response=case.response,
         passing=outcome.passed,
-        feedback=_feedback(outcome),
+        feedback="\n".join(feedback),
         score=outcome.score,
         invalid_result=not scored,
         invalid_reason=None if scored else f"{outcome.status.value}: {reason}",
@@ -351,12 +350,3 @@ def _translated(case: RAGTestCase, outcome: EvaluationResult) -> RagaliqEvaluati
         model=outcome.model,
         error_type=outcome.error_type,
     )
-
-
-def _feedback(outcome: EvaluationResult) -> str:
-    lines = [outcome.reasoning]
-    for claim in outcome.claims:
-        if claim.verdict != "SUPPORTED":
-            why = f" ({claim.reason})" if claim.reason else ""
-            lines.append(f"{claim.verdict or 'NOT DECIDED'}: {claim.claim}{why}")
-    return "\n".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,12 +41,14 @@ from llama_index.evaluation.ragaliq.judge import judge_of
 from llama_index.evaluation.ragaliq.reading import (
     answer_of,
     aread_answer,
+    at_once,
     fields_of,
     passages_of,
     payload_of,
     question_of_fields,
     read_answer,
     sources_of,
+    value_of,
 )
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler, openinference_target
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardRejected, GuardResult
@@ -54,7 +56,6 @@ from ragaliq.capture import ANSWER_KEYS, Found
 
 __all__ = ["GuardedChatEngine", "GuardedQueryEngine", "GuardedWorkflow"]
 
-_KEY = "ragaliq"
 _STREAMS = (StreamingResponse, AsyncStreamingResponse, StreamingAgentChatResponse)
 _History = list[ChatMessage]
 
@@ -103,34 +104,27 @@ class GuardedQueryEngine(BaseQueryEngine):
         return {"engine": self._engine}
 
     def _query(self, query_bundle: QueryBundle) -> Any:
-        if self.guard.is_off:
-            return self._engine.query(query_bundle)
-        attempts = _Attempts(self.guard, query_bundle.query_str, pipeline=self._pipeline)
-        query = query_bundle
-        while True:
-            with attempts.watched():
-                response = self._engine.query(query)
-                answer = read_answer(response)
-            case = attempts.case(answer, response)
-            result = None if case is None else self.guard.check(case, **attempts.origin)
-            if not attempts.retries(result):
-                return attempts.outgoing(response, answer)[0]
-            query = _with_feedback(query_bundle, attempts.feedback)
+        return at_once(self._guarded(query_bundle, self._engine.query, is_async=False))
 
     async def _aquery(self, query_bundle: QueryBundle) -> Any:
+        return await self._guarded(query_bundle, self._engine.aquery, is_async=True)
+
+    async def _guarded(self, bundle: QueryBundle, query: Callable[..., Any], **how: bool) -> Any:
         if self.guard.is_off:
-            return await self._engine.aquery(query_bundle)
-        attempts = _Attempts(self.guard, query_bundle.query_str, pipeline=self._pipeline)
-        query = query_bundle
-        while True:
-            with attempts.watched():
-                response = await self._engine.aquery(query)
-                answer = await aread_answer(response)
-            case = attempts.case(answer, response)
-            result = None if case is None else await self.guard.acheck(case, **attempts.origin)
-            if not attempts.retries(result):
-                return attempts.outgoing(response, answer)[0]
-            query = _with_feedback(query_bundle, attempts.feedback)
+            return await value_of(query(bundle))
+
+        def ask(feedback: str) -> Any:
+            if not feedback:
+                return query(bundle)
+            again = dataclasses.replace(
+                bundle,
+                query_str=f"{bundle.query_str}\n\n{feedback}",
+                custom_embedding_strs=bundle.custom_embedding_strs or [bundle.query_str],
+            )
+            return query(again)
+
+        attempts = _Attempts(self.guard, bundle.query_str, pipeline=self._pipeline, **how)
+        return (await attempts.answer(ask))[0]
 
 
 class GuardedChatEngine(BaseChatEngine):
@@ -182,84 +176,61 @@ class GuardedChatEngine(BaseChatEngine):
         self, message: str, chat_history: _History | None = None
     ) -> AgentChatResponse | StreamingAgentChatResponse:
         """Answer a message."""
-        return self._guarded(self._engine.chat, message, chat_history)  # type: ignore[no-any-return]
+        chat = self._engine.chat
+        return at_once(self._guarded(chat, message, chat_history, is_async=False))  # type: ignore[no-any-return]
 
     def stream_chat(
         self, message: str, chat_history: _History | None = None
     ) -> StreamingAgentChatResponse:
         """Answer a message; the stream comes in one piece, when the answer is judged."""
-        return self._guarded(self._engine.stream_chat, message, chat_history)  # type: ignore[no-any-return]
+        chat = self._engine.stream_chat
+        return at_once(self._guarded(chat, message, chat_history, is_async=False))  # type: ignore[no-any-return]
 
     async def achat(
         self, message: str, chat_history: _History | None = None
     ) -> AgentChatResponse | StreamingAgentChatResponse:
         """`chat` for asynchronous code."""
-        return await self._aguarded(self._engine.achat, message, chat_history)  # type: ignore[no-any-return]
+        chat = self._engine.achat
+        return await self._guarded(chat, message, chat_history, is_async=True)  # type: ignore[no-any-return]
 
     async def astream_chat(
         self, message: str, chat_history: _History | None = None
     ) -> StreamingAgentChatResponse:
         """`stream_chat` for asynchronous code."""
-        return await self._aguarded(self._engine.astream_chat, message, chat_history)  # type: ignore[no-any-return]
+        chat = self._engine.astream_chat
+        return await self._guarded(chat, message, chat_history, is_async=True)  # type: ignore[no-any-return]
 
-    def _guarded(self, chat: Any, message: str, history: _History | None) -> Any:
+    async def _guarded(
+        self,
+        chat: Callable[..., Any],
+        message: str,
+        history: _History | None,
+        *,
+        is_async: bool,
+    ) -> Any:
         if self.guard.is_off:
-            return chat(message, history)
+            return await value_of(chat(message, history))
         before = list(self.chat_history if history is None else history)
-        attempts = _Attempts(self.guard, message, pipeline=self._pipeline)
-        asked = message
+
+        def ask(feedback: str) -> Any:
+            if not feedback:
+                return chat(message, history)
+            return chat(f"{message}\n\n{feedback}", list(before))
+
+        async def remember(conversation: _History) -> None:
+            if self._memory is not None:
+                save = self._memory.aset if is_async else self._memory.set
+                await value_of(save(conversation))
+
+        attempts = _Attempts(self.guard, message, pipeline=self._pipeline, is_async=is_async)
         try:
-            while True:
-                with attempts.watched():
-                    response = chat(asked, history)
-                    answer = read_answer(response)
-                case = attempts.case(answer, response)
-                result = None if case is None else self.guard.check(case, **attempts.origin)
-                if not attempts.retries(result):
-                    break
-                asked, history = f"{message}\n\n{attempts.feedback}", list(before)
+            response, answer = await attempts.answer(ask)
         except GuardRejected:
-            self._remember(before)
+            await remember(before)
             raise
-        response, answer = attempts.outgoing(response, answer)
-        if attempts.made or attempts.is_replaced:
-            self._remember(_conversation(before, message, answer))
+        if attempts.has_intervened:
+            await remember(_conversation(before, message, answer))
         return response
-
-    async def _aguarded(self, chat: Any, message: str, history: _History | None) -> Any:
-        if self.guard.is_off:
-            return await chat(message, history)
-        before = list(self.chat_history if history is None else history)
-        attempts = _Attempts(self.guard, message, pipeline=self._pipeline)
-        asked = message
-        try:
-            while True:
-                with attempts.watched():
-                    response = await chat(asked, history)
-                    answer = await aread_answer(response)
-                case = attempts.case(answer, response)
-                result = None if case is None else await self.guard.acheck(case, **attempts.origin)
-                if not attempts.retries(result):
-                    break
-                asked, history = f"{message}\n\n{attempts.feedback}", list(before)
-        except GuardRejected:
-            await self._aremember(before)
-            raise
-        response, answer = attempts.outgoing(response, answer)
-        if attempts.made or attempts.is_replaced:
-            await self._aremember(_conversation(before, message, answer))
-        return response
-
-    def _remember(self, conversation: _History) -> None:
-        if self._memory is not None:
-            self._memory.set(conversation)
-
-    async def _aremember(self, conversation: _History) -> None:
-        if self._memory is not None:
-            await self._memory.aset(conversation)
-
-
-__all__ = ["_Attempts"]
 
 
 class _GuardedStart(StartEvent):
@@ -309,30 +280,32 @@ class GuardedWorkflow(Workflow):
     @step
     async def answer(self, event: _GuardedStart) -> StopEvent:
         """Run it until the guard lets an answer out."""
-        call = dict(event.call)
+        run, given = self._guarded_workflow.run, dict(event.call)
         if self.guard.is_off:
-            return StopEvent(result=await self._guarded_workflow.run(**call))
+            return StopEvent(result=await run(**given))
         question = question_of_fields(fields_of(event))
-        attempts = _Attempts(self.guard, question.text, pipeline=self._pipeline)
-        memory = await _memory_of(call)
+        memory = await _memory_of(given)
         before = await memory.aget_all() if memory is not None else []
+
+        async def remember(conversation: _History) -> None:
+            memory = await _memory_of(given)
+            if memory is not None:
+                await memory.aset(list(conversation))  # which some stores keep as it is
+
+        async def ask(feedback: str) -> Any:
+            if not feedback:
+                return await run(**given)
+            await remember(before)
+            return await run(**_asked_again(given, question, feedback))
+
+        attempts = _Attempts(self.guard, question.text, pipeline=self._pipeline, is_async=True)
         try:
-            while True:
-                with attempts.watched():
-                    output = await self._guarded_workflow.run(**call)
-                answer = answer_of(payload_of(output))
-                case = attempts.case(answer, payload_of(output))
-                result = None if case is None else await self.guard.acheck(case, **attempts.origin)
-                if not attempts.retries(result):
-                    break
-                await _remember(await _memory_of(call), before)
-                call = _asked_again(event.call, question, attempts.feedback)
+            output, answer = await attempts.answer(ask, lambda made: answer_of(payload_of(made)))
         except GuardRejected:
-            await _remember(await _memory_of(call), before)
+            await remember(before)
             raise
-        output, answer = attempts.outgoing(output, answer)
-        if attempts.made or attempts.is_replaced:
-            await _remember(await _memory_of(call), _conversation(before, question.text, answer))
+        if attempts.has_intervened:
+            await remember(_conversation(before, question.text, answer))
         return StopEvent(result=output)
 
 
@@ -344,11 +317,6 @@ async def _memory_of(call: dict[str, Any]) -> BaseMemory | None:
     if memory is None and (ctx := call.get("ctx")) is not None:
         memory = await ctx.store.get("memory", default=None)
     return memory if isinstance(memory, BaseMemory) else None
-
-
-async def _remember(memory: BaseMemory | None, conversation: _History) -> None:
-    if memory is not None:
-        await memory.aset(list(conversation))  # which some stores keep as it is
 
 
 def _asked_again(call: dict[str, Any], question: Found, feedback: str) -> dict[str, Any]:
@@ -366,6 +334,25 @@ def _asked_again(call: dict[str, Any], question: Found, feedback: str) -> dict[s
     return {**call, "start_event": copied}
 
 
+def _conversation(before: Sequence[ChatMessage], message: str, answer: str) -> _History:
+    return [
+        *before,
+        ChatMessage(role=MessageRole.USER, content=message),
+        ChatMessage(role=MessageRole.ASSISTANT, content=answer),
+    ]
+
+
+def _guard_of(guard: Guard | None, options: dict[str, Any]) -> Guard:
+    """The guard given, or one made from `options`.
+
+    Raises:
+        ConfigurationError: Both were given, or an option is wrong.
+    """
+    if guard is not None and options:
+        raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
+    return guard or Guard(**{**options, "judge": judge_of(options.get("judge"))})
+
+
 class _Attempts:
     """The attempts at one answer.
 
@@ -373,24 +360,58 @@ class _Attempts:
         guard: Decides.
         question: What the user asked.
         pipeline: The application's name for the engine.
+        is_async: Whether the engine is asked, and the answer read and checked, asynchronously.
 
     Attributes:
-        made: How often the answer was made again.
-        feedback: What to tell the model at the next attempt.
+        has_intervened: Whether something else goes out than the engine's first answer.
     """
 
-    def __init__(self, guard: Guard, question: str, *, pipeline: str) -> None:
+    def __init__(self, guard: Guard, question: str, *, pipeline: str, is_async: bool) -> None:
         self._guard = guard
         self._question = question
         self._pipeline = pipeline
-        self._result: GuardResult | None = None
-        self._step = "pass"
+        self._is_async = is_async
         self._seen: list[CaseDraft] = []
-        self.made = 0
-        self.feedback = ""
+        self.has_intervened = False
+
+    async def answer(
+        self, ask: Callable[[str], Any], read: Callable[[Any], Any] | None = None
+    ) -> tuple[Any, str]:
+        """What goes out, of the same type as the engine's response, and its text.
+
+        Args:
+            ask: Asks the engine, with the feedback on the attempt before; empty at the first.
+            read: The text of a response; by default that of an engine's, streams read to their end.
+
+        Raises:
+            GuardRejected: Nothing may go out.
+        """
+        guard, feedback, made = self._guard, "", 0
+        read = read or (aread_answer if self._is_async else read_answer)
+        check = guard.acheck if self._is_async else guard.check
+        while True:
+            with self._watched():
+                response = await value_of(ask(feedback))
+                answer = await value_of(read(response))
+            if not answer.strip():
+                return _streaming_again(response, answer), answer
+            result = await value_of(check(self._case(answer, response), **self._origin()))
+            action = guard.step(result, attempt=made)
+            if action != "retry":
+                break
+            made, feedback, self.has_intervened = made + 1, guard.feedback(result), True
+        if action == "fallback":
+            content = guard.fallback(result)
+            is_object = isinstance(content, BaseModel)
+            answer = content.model_dump_json() if is_object else str(content)
+            response, self.has_intervened = _replaced(response, content), True
+        elif action == "annotate":
+            response = _annotated(response, result)
+        _note_guarded(answer)
+        return _streaming_again(response, answer), answer
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
+    def _watched(self) -> Iterator[None]:
         """See what the model is shown in the block, as an attached handler does."""
         self._seen.clear()
         token = _WATCHED.set(self._seen)
@@ -401,21 +422,16 @@ class _Attempts:
             _WATCHER.stop_listening()
             _WATCHED.reset(token)
 
-    def case(self, answer: str, response: Any) -> CaseDraft | None:
-        """What there is to check of an attempt."""
-        if not answer.strip():
-            return None
-        case_id = uuid4().hex
+    def _case(self, answer: str, response: Any) -> CaseDraft:
+        case_id, question = uuid4().hex, self._question
         if self._seen:
             last = self._seen.pop()
-            return dataclasses.replace(last, id=case_id, query=self._question, response=answer)
+            return dataclasses.replace(last, id=case_id, query=question, response=answer)
         # Nothing was retrieved as far as can be seen: what the response itself names counts.
-        passages = passages_of(sources_of(response))
-        return CaseDraft(id=case_id, query=self._question, passages=passages, response=answer)
+        passages = passages_of(sources_of(payload_of(response)))
+        return CaseDraft(id=case_id, query=question, passages=passages, response=answer)
 
-    @property
-    def origin(self) -> dict[str, Any]:
-        """Where the answer comes from, for `Guard.check`."""
+    def _origin(self) -> dict[str, Any]:
         session_id = (active_instrument_tags.get() or {}).get("session_id")
         return {
             "target": openinference_target(),
@@ -424,40 +440,71 @@ class _Attempts:
             "framework": "llama_index",
         }
 
-    def retries(self, result: GuardResult | None) -> bool:
-        """Whether the answer is to be made again.
 
-        Raises:
-            GuardRejected: It must not go out.
-        """
-        self._result = result
-        if result is None:
-            return False
-        self._step = self._guard.step(result, attempt=self.made)
-        if self._step != "retry":
-            return False
-        self.made += 1
-        self.feedback = self._guard.feedback(result)
-        return True
+# What goes out
 
-    @property
-    def is_replaced(self) -> bool:
-        """Whether another answer goes out than the engine gave last."""
-        return self._step == "fallback"
 
-    def outgoing(self, response: Any, answer: str) -> tuple[Any, str]:
-        """What goes out, of the same type as the engine's response, and its text."""
-        content: Any = answer
-        if self._result is not None and self._step == "fallback":
-            content = self._guard.fallback(self._result)
-            response = _replaced(response, content)
-        elif self._result is not None and self._step == "annotate":
-            response = _annotated(response, self._result)
-        text = content.model_dump_json() if isinstance(content, BaseModel) else str(content)
-        if self._result is not None:
-            _note_guarded(text)
-        return _streaming_again(response, text), text
+def _replaced(response: Any, content: Any) -> Any:
+    if isinstance(response, PydanticResponse):
+        kind = PydanticResponse if isinstance(content, BaseModel) else Response
+        return kind(content, response.source_nodes, response.metadata)
+    if isinstance(response, Response | AgentChatResponse):
+        return dataclasses.replace(response, response=str(content))
+    if isinstance(response, AgentOutput):
+        said = ChatMessage(role=MessageRole.ASSISTANT, content=str(content))
+        return response.model_copy(update={"response": said, "structured_response": None})
+    if isinstance(response, _STREAMS):
+        return response  # its text is put in when it is made to stream again
+    if isinstance(response, Mapping):
+        key = next((key for key in ANSWER_KEYS if response.get(key) is not None), None)
+        return content if key is None else {**response, key: content}
+    return content  # a workflow of the application's own
 
+
+def _annotated(response: Any, result: GuardResult) -> Any:
+    if not hasattr(response, "metadata") or isinstance(response, BaseModel):
+        return response  # has no place for metadata
+    metadata = {**(response.metadata or {}), "ragaliq": result.summary}
+    return dataclasses.replace(response, metadata=metadata)
+
+
+def _streaming_again(response: Any, text: str) -> Any:
+    """A stream that was held back, as a stream of one piece; everything else as it is."""
+    if isinstance(response, StreamingResponse):
+        return dataclasses.replace(response, response_gen=_one(text), response_txt=None)
+    if isinstance(response, AsyncStreamingResponse):
+        return dataclasses.replace(response, response_gen=_aone(text), response_txt=None)
+    if isinstance(response, StreamingAgentChatResponse):
+        message = ChatMessage(role=MessageRole.ASSISTANT, content=text)
+        said = ChatResponse(message=message, delta=text)
+        return StreamingAgentChatResponse(
+            response=text,
+            sources=response.sources,
+            source_nodes=response.source_nodes,
+            chat_stream=_one(said),
+            achat_stream=_aone(said),
+            is_writing_to_memory=False,  # the engine has done so
+        )
+    return response
+
+
+def _one(item: Any) -> Generator[Any, None, None]:
+    yield item
+
+
+async def _aone(item: Any) -> AsyncGenerator[Any]:
+    yield item
+
+
+def _note_guarded(answer: str) -> None:
+    """Tell ragaliq's handlers that an answer has been scored, so that they do not do it again."""
+    span_id = active_span_id.get()
+    for handler in get_dispatcher().span_handlers:
+        if span_id is not None and isinstance(handler, RagaliqSpanHandler):
+            handler.scored_by_guard(span_id, answer)
+
+
+# A handler that gives the cases of runs inside a guard to that guard
 
 _WATCHED: ContextVar[list[CaseDraft] | None] = ContextVar("ragaliq_guarded", default=None)
 
@@ -521,95 +568,3 @@ class _Watcher(RagaliqSpanHandler):
 
 
 _WATCHER = _Watcher()
-
-
-def _guard_of(guard: Guard | None, options: dict[str, Any]) -> Guard:
-    """The guard given, or one made from `options`.
-
-    Raises:
-        ConfigurationError: Both were given, or an option is wrong.
-    """
-    if guard is not None and options:
-        raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
-    if guard is not None:
-        return guard
-    return Guard(**{**options, "judge": judge_of(options.get("judge"))})
-
-
-def _with_feedback(query: QueryBundle, feedback: str) -> QueryBundle:
-    return dataclasses.replace(
-        query,
-        query_str=f"{query.query_str}\n\n{feedback}",
-        custom_embedding_strs=query.custom_embedding_strs or [query.query_str],
-    )
-
-
-def _conversation(before: Sequence[ChatMessage], message: str, answer: str) -> _History:
-    return [
-        *before,
-        ChatMessage(role=MessageRole.USER, content=message),
-        ChatMessage(role=MessageRole.ASSISTANT, content=answer),
-    ]
-
-
-def _replaced(response: Any, content: Any) -> Any:
-    if isinstance(response, PydanticResponse):
-        kind = PydanticResponse if isinstance(content, BaseModel) else Response
-        return kind(content, response.source_nodes, response.metadata)
-    if isinstance(response, Response | AgentChatResponse):
-        return dataclasses.replace(response, response=str(content))
-    if isinstance(response, AgentOutput):
-        said = ChatMessage(role=MessageRole.ASSISTANT, content=str(content))
-        return response.model_copy(update={"response": said, "structured_response": None})
-    if isinstance(response, _STREAMS):
-        return response  # its text is put in when it is made to stream again
-    if isinstance(response, Mapping):
-        key = next((key for key in ANSWER_KEYS if response.get(key) is not None), None)
-        return content if key is None else {**response, key: content}
-    return content  # a workflow of the application's own
-
-
-def _annotated(response: Any, result: GuardResult) -> Any:
-    if not hasattr(response, "metadata") or isinstance(response, BaseModel):
-        return response  # has no place for metadata
-    metadata = {**(response.metadata or {}), _KEY: result.summary}
-    return dataclasses.replace(response, metadata=metadata)
-
-
-def _streaming_again(response: Any, text: str) -> Any:
-    """A stream that was held back, as a stream of one piece; everything else as it is."""
-    if isinstance(response, StreamingResponse):
-        return dataclasses.replace(response, response_gen=_one(text), response_txt=None)
-    if isinstance(response, AsyncStreamingResponse):
-        return dataclasses.replace(response, response_gen=_aone(text), response_txt=None)
-    if isinstance(response, StreamingAgentChatResponse):
-        said = ChatResponse(
-            message=ChatMessage(role=MessageRole.ASSISTANT, content=text), delta=text
-        )
-        return StreamingAgentChatResponse(
-            response=text,
-            sources=response.sources,
-            source_nodes=response.source_nodes,
-            chat_stream=_one(said),
-            achat_stream=_aone(said),
-            is_writing_to_memory=False,  # the engine has done so
-        )
-    return response
-
-
-def _one(item: Any) -> Generator[Any, None, None]:
-    yield item
-
-
-async def _aone(item: Any) -> AsyncGenerator[Any]:
-    yield item
-
-
-def _note_guarded(answer: str) -> None:
-    """Tell ragaliq's handlers that an answer has been scored, so that they do not do it again."""
-    span_id = active_span_id.get()
-    if span_id is None:
-        return
-    for handler in get_dispatcher().span_handlers:
-        if isinstance(handler, RagaliqSpanHandler):
-            handler.scored_by_guard(span_id, answer)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from inspect import BoundArguments
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from llama_index.core.agent.workflow.workflow_events import AgentOutput
 from llama_index.core.async_utils import asyncio_run
@@ -36,30 +36,9 @@ from llama_index.core.workflow import Event, StopEvent
 from ragaliq import CaseDraft, ConfigurationError, Passage
 from ragaliq.capture import ANSWER_KEYS, Found, Message, Reader, models_words
 
-__all__ = [
-    "Extract",
-    "Facts",
-    "LlamaIndexReader",
-    "answer_of",
-    "aread_answer",
-    "facts_of",
-    "fields_of",
-    "inputs_of",
-    "labels_of",
-    "named_sources",
-    "output_of",
-    "passages_of",
-    "payload_of",
-    "prompt_of",
-    "question_of_call",
-    "question_of_fields",
-    "question_of_run",
-    "read_answer",
-    "reply_of",
-    "require_function",
-    "sources_of",
-    "text_of",
-]
+__all__ = ["Extract", "Facts", "LlamaIndexReader"]
+
+T = TypeVar("T")
 
 _RESPONSES = (
     Response,
@@ -339,6 +318,20 @@ def _text_like_a_responses(response: Any) -> str:
     # Whatever else looks like a response: `evaluate_response` promises no more than that.
     text = getattr(response, "response", None)
     return text if isinstance(text, str) else ""
+
+
+async def value_of(value: Any) -> Any:
+    """A value, awaited if need be: what is written once for both kinds of calls goes through it."""
+    return await value if inspect.isawaitable(value) else value
+
+
+def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run what awaits nothing that takes time, without any event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as ended:
+        return ended.value  # type: ignore[no-any-return]
+    raise RuntimeError("a synchronous call must not wait")
 
 
 def fields_of(event: Any) -> dict[str, Any]:

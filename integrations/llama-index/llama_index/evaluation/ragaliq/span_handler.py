@@ -8,9 +8,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from inspect import BoundArguments
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -71,7 +72,6 @@ from ragaliq.capture import (
     Explanation,
     Explanations,
     Found,
-    Message,
     RunLog,
     RunRegistry,
 )
@@ -97,34 +97,37 @@ class _Part(Enum):
     WRITE = auto()  # a chat engine reads its own stream, for its history and for the application
 
 
+_CHAT = ((BaseChatEngine, _Part.ENGINE), (BaseLLM, _Part.MODEL))
 _PARTS: dict[str, tuple[tuple[type, _Part], ...]] = {
-    "query": ((BaseQueryEngine, _Part.ENGINE),),
-    "aquery": ((BaseQueryEngine, _Part.ENGINE),),
-    "chat": ((BaseChatEngine, _Part.ENGINE), (BaseLLM, _Part.MODEL)),
-    "achat": ((BaseChatEngine, _Part.ENGINE), (BaseLLM, _Part.MODEL)),
-    "stream_chat": ((BaseChatEngine, _Part.ENGINE), (BaseLLM, _Part.MODEL)),
-    "astream_chat": ((BaseChatEngine, _Part.ENGINE), (BaseLLM, _Part.MODEL)),
-    "complete": ((BaseLLM, _Part.MODEL),),
-    "acomplete": ((BaseLLM, _Part.MODEL),),
-    "stream_complete": ((BaseLLM, _Part.MODEL),),
-    "astream_complete": ((BaseLLM, _Part.MODEL),),
+    prefix + method: parts
+    for method, parts in {
+        "query": ((BaseQueryEngine, _Part.ENGINE),),
+        "chat": _CHAT,
+        "stream_chat": _CHAT,
+        "complete": ((BaseLLM, _Part.MODEL),),
+        "stream_complete": ((BaseLLM, _Part.MODEL),),
+        "retrieve": ((BaseRetriever, _Part.RETRIEVE),),
+        "synthesize": ((BaseSynthesizer, _Part.SYNTHESIZE),),
+        "call": ((BaseTool, _Part.TOOL),),
+        "write_response_to_history": ((StreamingAgentChatResponse, _Part.WRITE),),
+    }.items()
+    for prefix in ("", "a")
+} | {
     "run": ((Workflow, _Part.WORKFLOW),),
-    "retrieve": ((BaseRetriever, _Part.RETRIEVE),),
-    "aretrieve": ((BaseRetriever, _Part.RETRIEVE),),
     "_postprocess_nodes": ((BaseNodePostprocessor, _Part.RERANK),),
-    "synthesize": ((BaseSynthesizer, _Part.SYNTHESIZE),),
-    "asynthesize": ((BaseSynthesizer, _Part.SYNTHESIZE),),
-    "call": ((BaseTool, _Part.TOOL),),
-    "acall": ((BaseTool, _Part.TOOL),),
-    "write_response_to_history": ((StreamingAgentChatResponse, _Part.WRITE),),
-    "awrite_response_to_history": ((StreamingAgentChatResponse, _Part.WRITE),),
 }
-_LISTENING = threading.Lock()
-_WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
-_UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 _ROOTS = (_Part.ENGINE, _Part.WORKFLOW, _Part.SYNTHESIZE)
 # What evaluators ask is nobody's traffic, and nobody's context.
 _CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
+_WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
+_UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
+_LABELS = ("Response", "Answer")
+_NO_FACTS = Facts()
+_NOT_FOUND = Found("", "")
+_MOST_IGNORED = 100_000
+# Letters that an answer has at least if finding it elsewhere is to mean anything.
+_TELLING = 20
+_LISTENING = threading.Lock()
 
 
 def _part_of(span_id: str, instance: Any) -> _Part | None:
@@ -136,98 +139,44 @@ def _part_of(span_id: str, instance: Any) -> _Part | None:
     return None
 
 
-class _Written(NamedTuple):
-    """A chat stream that has been read to its end, or failed."""
-
-    stream: object
-    answer: str = ""
-    failure: str = ""
-
-
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class _Run:
     """One captured run, from its root span's start to its end.
 
-    Attributes:
-        key: The root span's id.
-        started: When it was opened, in seconds on the monotonic clock.
-        closed: Whether its end has been reported.
-        log: What its steps held.
-        ticket: The monitor's hold on it.
-        is_workflow: Whether the root is a workflow or an agent.
-        question: What the user asked, and where that was found.
-        inputs: What it was called with, kept for the application's own function only.
-        outputs: What it returned, likewise.
-        guarded: Answers that guards have scored.
-        is_open: Whether the root span has not ended yet.
-        session_id: The conversation, when the application names it.
-        target: The span to link to, when one was found.
-        tags: Labels the application gave it.
-        had_errors: Whether something in it failed.
-        parts: The parts of the spans that have one.
-        synthesizers: Ids of the spans that answer from given nodes.
-        nodes: The nodes that came by, by their ids, with their passages.
-        inner: What engines inside it answered.
-        streaming: Calls whose replies are being streamed.
-        not_evidence: Tools' texts that are the framework's own, or say that a tool failed.
-        tools: Ids of the tools' spans that were open when it began, which may be around it.
-        stream: The chat stream whose end brings the answer, once the root has returned it.
-        written: The last chat stream that was read.
+    The registry asks for `key` (the root span's id), `started` (seconds on the monotonic clock),
+    `closed`, `steps`, `size` and `discard`.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "closed",
-        "guarded",
-        "had_errors",
-        "inner",
-        "inputs",
-        "is_open",
-        "is_workflow",
-        "key",
-        "log",
-        "nodes",
-        "not_evidence",
-        "outputs",
-        "parts",
-        "question",
-        "session_id",
-        "started",
-        "stream",
-        "streaming",
-        "synthesizers",
-        "tags",
-        "target",
-        "ticket",
-        "tools",
-        "written",
-    )
+    key: Hashable
+    ticket: OpenRun
+    is_workflow: bool  # or an agent's
+    log: RunLog = field(init=False)
+    started: float = field(default_factory=time.monotonic)
+    closed: bool = False
+    is_open: bool = True  # whether the root span has not ended yet
+    question: Found = _NOT_FOUND
+    inputs: Mapping[str, Any] = field(default_factory=dict)  # for the application's own function
+    outputs: Any = None
+    session_id: str | None = None
+    target: SpanTarget | None = None
+    tags: tuple[str, ...] = ()
+    had_errors: bool = False
+    guarded: set[str] = field(default_factory=set)  # answers that guards have scored
+    parts: dict[str, _Part] = field(default_factory=dict)  # of the spans that have one
+    synthesizers: set[Hashable] = field(default_factory=set)  # spans that answer from given nodes
+    # The nodes that came by, by their ids, with their passages; and with their texts, so that
+    # neither id is another's: some postprocessors change nodes.
+    nodes: dict[int, tuple[object, str | None, Passage]] = field(default_factory=dict)
+    inner: list[str] = field(default_factory=list)  # what engines inside it answered
+    streaming: set[str] = field(default_factory=set)  # calls whose replies are being streamed
+    # Tools' texts that are the framework's own, or say that a tool failed.
+    not_evidence: set[str] = field(default_factory=set)
+    tools: tuple[str, ...] = ()  # tools open when it began, which may be around it
+    stream: object | None = None  # the chat stream whose end brings the answer, once returned
+    written: tuple[object, str, str] | None = None  # the last that was read: text, failure
 
-    def __init__(self, key: str, ticket: OpenRun, *, is_workflow: bool) -> None:
-        self.key: Hashable = key
-        self.started = time.monotonic()
-        self.closed = False
-        self.log = RunLog(key)
-        self.ticket = ticket
-        self.is_workflow = is_workflow
-        self.question = Found("", "")
-        self.inputs: Mapping[str, Any] = {}
-        self.outputs: Any = None
-        self.guarded: set[str] | None = None
-        self.is_open = True
-        self.session_id: str | None = None
-        self.target: SpanTarget | None = None
-        self.tags: tuple[str, ...] = ()
-        self.had_errors = False
-        self.streaming: set[str] = set()
-        self.inner: list[str] = []
-        self.parts: dict[str, _Part] = {}
-        self.synthesizers: set[Hashable] = set()
-        # Held with their texts, so that neither id is another's: some postprocessors change nodes.
-        self.nodes: dict[int, tuple[object, str | None, Passage]] = {}
-        self.not_evidence: set[str] | None = None
-        self.tools: tuple[str, ...] = ()
-        self.stream: object | None = None
-        self.written: _Written | None = None
+    def __post_init__(self) -> None:
+        self.log = RunLog(self.key)
 
     @property
     def steps(self) -> Collection[Hashable]:
@@ -238,6 +187,10 @@ class _Run:
     def size(self) -> int:
         """Bytes of what it holds, about."""
         return self.log.size
+
+    def discard(self, reason: str) -> None:
+        """End it without a case; called by the registry."""
+        self.ticket.discard(reason)
 
     def is_answering(self, span_id: Hashable) -> bool:
         """Whether a span is inside one of the run's synthesizers."""
@@ -253,10 +206,13 @@ class _Run:
         passages = []
         for each in nodes:
             # Most nodes come by twice, as what was retrieved and as what is answered from.
-            node = each.node if isinstance(each, NodeWithScore) else each
+            if isinstance(each, NodeWithScore):
+                node, score = each.node, each.score
+            else:
+                node, score = each, None
             text = getattr(node, "text", None)
             before = self.nodes.get(id(node))
-            if before is not None and before[1] is text and before[2].score == _score(each):
+            if before is not None and before[1] is text and before[2].score == score:
                 passages.append(before[2])
                 continue
             for passage in passages_of([each]):
@@ -267,9 +223,68 @@ class _Run:
         ends = tuple(f"{name}: {answer}" for answer in self.inner for name in _LABELS)
         return [passage for passage in passages if not passage.text.rstrip().endswith(ends)]
 
-    def discard(self, reason: str) -> None:
-        """End it without a case; called by the registry."""
-        self.ticket.discard(reason)
+    def began(self, span_id: str, part: _Part, bound_args: BoundArguments) -> None:
+        """One of its spans has started."""
+        log = self.log
+        if part is _Part.MODEL:
+            if _is_same_model(span_id, log.parents.get(span_id)):
+                return
+            messages = prompt_of(bound_args)
+            if self.not_evidence:
+                messages = [
+                    each._replace(role="system") if each.text in self.not_evidence else each
+                    for each in messages
+                ]
+            log.asked(span_id, messages)
+        elif part is _Part.RETRIEVE:
+            log.retrieving(span_id)
+        elif part is _Part.SYNTHESIZE:
+            self.synthesizers.add(span_id)
+            log.answering(span_id, self.evidence(bound_args.arguments.get("nodes") or ()))
+
+    def ended(self, span_id: str, part: _Part, bound_args: BoundArguments, result: Any) -> None:
+        """One of its spans has ended well."""
+        log = self.log
+        if part is _Part.MODEL:
+            reply = reply_of(result)
+            if reply is None:
+                self.streaming.add(span_id)
+            else:
+                log.replied(span_id, reply[0], also=reply[1])
+        elif part is _Part.RETRIEVE:
+            log.retrieved(span_id, self.evidence(result))
+        elif part is _Part.RERANK:
+            given = self.evidence(bound_args.arguments.get("nodes") or ())
+            self.nodes.clear()  # it may have changed them, their metadata too
+            log.reranked(span_id, self.evidence(result), given=given)
+        elif part is _Part.ENGINE or part is _Part.WORKFLOW:
+            payload = payload_of(result)
+            if answer := answer_of(payload):
+                self.inner.append(answer)
+            if not self.synthesizers:
+                log.returned(span_id, self.evidence(sources_of(payload)) or None)
+
+    def tool_ended(self, span_id: str, tool: Any, output: ToolOutput) -> None:
+        """A tool has ended."""
+        is_hand_off = tool.metadata.name == "handoff"  # a name that LlamaIndex keeps to itself
+        if output.is_error or is_hand_off:
+            self.not_evidence.add(output.content)
+            self.had_errors = self.had_errors or output.is_error
+            return
+        raw = output.raw_output if isinstance(output.raw_output, list) else []
+        nodes = [node for node in raw if isinstance(node, NodeWithScore)]
+        if nodes:
+            self.log.told(span_id, passages_of(nodes))
+        elif output.content.strip():
+            self.log.told(span_id, [Passage(output.content)])
+
+    def missing(self, facts: Facts, question: str, answer: str) -> str:
+        """Why there is no case; empty if there is one."""
+        if facts.context is None and not self.log.has_retrieved:
+            return "not_rag"
+        if not question.strip():
+            return "no_question"
+        return "" if answer.strip() else "no_answer"
 
 
 class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
@@ -295,6 +310,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         monitor: Where the runs go.
         pipeline: See above.
         stream_ends: The event handler that goes with this one: it says what models streamed.
+        errors: Events that ragaliq failed to handle; the application never notices them.
 
     Raises:
         ConfigurationError: `extract` is no plain function, or `monitor` no monitor.
@@ -304,10 +320,11 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         monitor: Monitor
         pipeline: str
         stream_ends: StreamEnds
+        errors: int
         _runs: RunRegistry[_Run]
-        _faults: _FaultLog
         _explained: Explanations
         _extract: Extract | None
+        _has_extract_failed: bool
         _covers: Callable[[Mapping[str, Any]], bool] | None
         _awaited: WeakValueDictionary[int, _Run]
         _ignored: dict[str, None]
@@ -335,14 +352,16 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             monitor=monitor,
             pipeline=pipeline,
             stream_ends=StreamEnds(self),
+            errors=0,
             _runs=RunRegistry(max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later),
-            _faults=_FaultLog(),
             _explained=Explanations(logger),
             _extract=extract,
+            _has_extract_failed=False,
             _covers=covers,
             # Chat streams by their ids; the runs hold the streams, so that the ids stay theirs.
             _awaited=WeakValueDictionary(),
             _ignored={},
+            # Open tools, each with the runs that wait for its end, and what they answered.
             _tools={},
         )
 
@@ -355,11 +374,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
     def runs_in_progress(self) -> int:
         """Captured runs that have not ended."""
         return len(self._runs)
-
-    @property
-    def errors(self) -> int:
-        """Events that ragaliq failed to handle; the application never notices them."""
-        return self._faults.count
 
     def explain(self, run_id: str) -> Explanation | None:
         """What became of one of the latest runs: its parts, where they came from, or why not.
@@ -388,9 +402,11 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         try:
             self._enter(id_, bound_args, instance, parent_id, tags or {})
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
-            self._faults.note(error)
-            # The run is lost; what follows is still a part of it.
-            self._give_up(self._runs.runs.get(id_) or self._runs.runs.get(parent_id or ""), id_)
+            run = self._runs.runs.get(id_) or self._runs.runs.get(parent_id or "")
+            if run is not None:  # it is lost; what follows is still a part of it
+                run.log.began(id_, run.key)
+                self._runs.join(run, id_)
+            self._fail(error, run)
 
     def span_exit(
         self,
@@ -404,8 +420,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         try:
             self._exit(id_, bound_args, instance, result)
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
-            self._faults.note(error)
-            self._give_up(self._runs.runs.get(id_) or self._awaited.get(id(instance)))
+            self._fail(error, self._runs.runs.get(id_) or self._awaited.get(id(instance)))
 
     def span_drop(
         self,
@@ -419,20 +434,12 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         try:
             self._drop(id_, instance, err)
         except Exception as error:  # noqa: BLE001 - would be dropped without a word
-            self._faults.note(error)
-            self._give_up(self._runs.runs.get(id_) or self._awaited.get(id(instance)))
+            self._fail(error, self._runs.runs.get(id_) or self._awaited.get(id(instance)))
 
-    def new_span(self, *args: Any, **kwargs: Any) -> BaseSpan | None:
-        """Nothing: no span is kept."""
+    def _no_span(self, *args: Any, **kwargs: Any) -> BaseSpan | None:
         return None
 
-    def prepare_to_exit_span(self, *args: Any, **kwargs: Any) -> BaseSpan | None:
-        """Nothing: no span is kept."""
-        return None
-
-    def prepare_to_drop_span(self, *args: Any, **kwargs: Any) -> BaseSpan | None:
-        """Nothing: no span is kept."""
-        return None
+    new_span = prepare_to_exit_span = prepare_to_drop_span = _no_span
 
     def listen(self) -> None:
         """Have LlamaIndex's root dispatcher call this handler."""
@@ -456,14 +463,16 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         """A guard inside this span has judged `answer`: the run is not scored again for it."""
         run = self._runs.runs.get(span_id)
         if run is not None:
-            run.guarded = (run.guarded or set()) | {answer.strip()}
+            run.guarded.add(answer.strip())
 
     def streamed(self, span_id: str | None, response: Any) -> None:
         """A model has streamed its reply to the end."""
         run = self._runs.runs.get(span_id or "")
         if run is not None and span_id in run.streaming:
             run.streaming.discard(span_id)
-            self._replied(run, span_id, response)
+            reply = reply_of(response)
+            if reply is not None:
+                run.log.replied(span_id, reply[0], also=reply[1])
 
     def close(self) -> None:
         """End the runs in progress, counted `interrupted`; called when LlamaIndex shuts down."""
@@ -493,7 +502,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         run = runs.runs.get(parent_id) if parent_id is not None else None
         if run is None and part is _Part.WRITE:
             run = self._awaited.get(id(instance))
-        if run is None and part is _Part.MODEL:
+        elif run is None and part is _Part.MODEL:
             reading = READING.get()
             run = reading if isinstance(reading, _Run) and not reading.closed else None
         if run is None:
@@ -503,8 +512,6 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
                 self._ignore(span_id)
             else:
                 self._enter_root(span_id, parent_id, part, bound_args, tags)
-                if self._tools and parent_id is None and span_id in runs.runs:
-                    runs.runs[span_id].tools = tuple(self._tools)
             return
         if part in _CHECKED and (
             is_suppressed() or (not run.is_answering(parent_id) and _is_called_by(BaseEvaluator))
@@ -515,11 +522,16 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         runs.runs[span_id] = run  # as `join` does: most spans come no further
         if run.closed:
             runs.join(run, span_id)
-        if part is not None:
-            run.parts[span_id] = part
-            if run.target is None:
-                run.target = current_span_target()
-            self._note_start(run, span_id, part, bound_args, instance)
+        if part is None:
+            return
+        run.parts[span_id] = part
+        if run.target is None:
+            run.target = current_span_target()
+        run.began(span_id, part, bound_args)
+        if part is _Part.TOOL:
+            self._tools[span_id] = []
+        elif part is _Part.WRITE:
+            follow_response(instance, run, functools.partial(self._stream_ended, run, instance))
 
     def _enter_root(
         self,
@@ -537,15 +549,15 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             return
         if part not in _ROOTS or (self._covers is not None and not self._covers(tags)):
             return
-        if _is_called_by((BaseEvaluator, BaseIndex) if part is _Part.SYNTHESIZE else BaseEvaluator):
-            self._ignore(span_id)
-            return
-        ticket = self.monitor.begin(span_id, pipeline=self.pipeline, framework="llama_index")
+        ticket = None
+        callers = (BaseEvaluator, BaseIndex) if part is _Part.SYNTHESIZE else BaseEvaluator
+        if not _is_called_by(callers):
+            ticket = self.monitor.begin(span_id, pipeline=self.pipeline, framework="llama_index")
         if ticket is None:
             # Remembered, or the engines below would be taken for roots.
             self._ignore(span_id)
             return
-        run = _Run(span_id, ticket, is_workflow=part is _Part.WORKFLOW)
+        run = _Run(span_id, ticket, part is _Part.WORKFLOW)
         self._runs.open(run)
         if self._extract is not None:
             run.inputs = inputs_of(bound_args)
@@ -554,33 +566,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         session_id = tags.get("session_id")
         run.session_id = None if session_id is None else str(session_id)
         run.tags = labels_of(tags)
-        self._note_start(run, span_id, part, bound_args, None)
-
-    def _note_start(
-        self,
-        run: _Run,
-        span_id: str,
-        part: _Part,
-        bound_args: BoundArguments,
-        instance: Any,
-    ) -> None:
-        log = run.log
-        if part is _Part.MODEL:
-            if _is_same_model(span_id, log.parents.get(span_id)):
-                return
-            messages = prompt_of(bound_args)
-            if run.not_evidence:
-                messages = [_without(run.not_evidence, message) for message in messages]
-            log.asked(span_id, messages)
-        elif part is _Part.RETRIEVE:
-            log.retrieving(span_id)
-        elif part is _Part.SYNTHESIZE:
-            run.synthesizers.add(span_id)
-            log.answering(span_id, run.evidence(bound_args.arguments.get("nodes") or ()))
-        elif part is _Part.TOOL:
-            self._tools[span_id] = []
-        elif part is _Part.WRITE:
-            follow_response(instance, _Listener(self, run, instance))
+        run.began(span_id, part, bound_args)
+        if self._tools and parent_id is None:
+            run.tools = tuple(self._tools)
 
     def _ignore(self, span_id: str) -> None:
         """Take nothing below this span for a run, until it ends."""
@@ -603,55 +591,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             self._exit_root(run, result)
         elif (part := run.parts.get(span_id)) is not None:
             if part is _Part.TOOL and isinstance(result, ToolOutput):
-                self._note_tool(run, span_id, instance, result)
+                run.tool_ended(span_id, instance, result)
             else:
-                self._note_end(run, span_id, part, bound_args, result)
-
-    def _note_end(
-        self,
-        run: _Run,
-        span_id: str,
-        part: _Part,
-        bound_args: BoundArguments,
-        result: Any,
-    ) -> None:
-        log = run.log
-        if part is _Part.MODEL:
-            if reply_of(result) is None:
-                run.streaming.add(span_id)
-            else:
-                self._replied(run, span_id, result)
-        elif part is _Part.RETRIEVE:
-            log.retrieved(span_id, run.evidence(result))
-        elif part is _Part.RERANK:
-            given = run.evidence(bound_args.arguments.get("nodes") or ())
-            run.nodes.clear()  # it may have changed them, their metadata too
-            log.reranked(span_id, run.evidence(result), given=given)
-        elif part is _Part.ENGINE or part is _Part.WORKFLOW:
-            payload = payload_of(result)
-            if answer := answer_of(payload):
-                run.inner.append(answer)
-            if not run.synthesizers:
-                log.returned(span_id, run.evidence(sources_of(payload)) or None)
-
-    def _note_tool(self, run: _Run, span_id: str, tool: Any, output: ToolOutput) -> None:
-        is_hand_off = tool.metadata.name == "handoff"  # a name that LlamaIndex keeps to itself
-        if output.is_error or is_hand_off:
-            run.not_evidence = (run.not_evidence or set()) | {output.content}
-            run.had_errors = run.had_errors or output.is_error
-            return
-        raw = output.raw_output
-        if isinstance(raw, list) and (
-            nodes := [node for node in raw if isinstance(node, NodeWithScore)]
-        ):
-            run.log.told(span_id, passages_of(nodes))
-        elif output.content.strip():
-            run.log.told(span_id, [Passage(output.content)])
-
-    def _replied(self, run: _Run, span_id: str, response: Any) -> None:
-        reply = reply_of(response)
-        if reply is not None:
-            run.log.replied(span_id, reply[0], also=reply[1])
+                run.ended(span_id, part, bound_args, result)
 
     def _exit_root(self, run: _Run, result: Any) -> None:
         run.is_open = False
@@ -665,19 +607,24 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             self._discard(run, "cancelled")
             return
         named = named_sources(result) if run.is_workflow else None
-        if named is None:
+        if named is None and not run.synthesizers:
             # What a synthesizer was given says more, and costs nothing more.
-            named = None if run.synthesizers else run.evidence(sources_of(payload)) or None
+            named = run.evidence(sources_of(payload)) or None
         if named is not None:
             run.log.named(named)
-        if not isinstance(payload, StreamingAgentChatResponse):
-            listener = _Listener(self, run)
-            if not follow_response(payload, listener):
-                listener.complete(answer_of(payload))
-        elif not payload.is_writing_to_memory:
-            follow_response(payload, _Listener(self, run))
-        else:
-            self._await_written(run, payload)
+        is_stream = isinstance(payload, StreamingAgentChatResponse)
+        if is_stream and payload.is_writing_to_memory:
+            # The engine reads the model's stream itself, in a thread or task of its own, writes it
+            # to its history and passes the tokens on through a queue. It may have done so before
+            # this moment: what comes second finds the run ended.
+            run.stream = payload
+            self._awaited[id(payload)] = run
+            if run.written is not None:
+                self._stream_ended(run, *run.written)
+            elif payload.is_done:
+                self._stream_was_read(payload, payload.exception)
+        elif not follow_response(payload, run, functools.partial(self._stream_ended, run, None)):
+            self._finish(run, answer_of(payload))
 
     def _drop(self, span_id: str, instance: Any, error: BaseException | None) -> None:
         if isinstance(instance, StreamingAgentChatResponse):
@@ -687,30 +634,21 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             self._end_tool(run, span_id, None)
         if run is None:
             self._ignored.pop(span_id, None)
-            return
-        if span_id != run.key:
+        elif span_id != run.key:
             run.log.failed(span_id)
             run.had_errors = run.had_errors or is_failure(error)
-            return
-        run.is_open = False
-        if isinstance(error, GuardRejected):
-            self._withdraw(run)
         else:
-            self._discard(run, failure_reason(error))
-
-    # Tools with threads of their own, whose context is lost: engines that are asked there look like
-    # runs of the application. They wait for the tool: if it says what they answered, they are its.
-
-    def _waits_for_tool(self, run: _Run, answer: str) -> bool:
-        """Whether a tool that began before the run may turn out to be around it."""
-        waiting = [self._tools.get(tool) for tool in run.tools]
-        for each in waiting:
-            if each is not None:
-                each.append((run, answer))
-        run.tools = ()
-        return any(each is not None for each in waiting)
+            run.is_open = False
+            self._discard(
+                run, _WITHDRAWN if isinstance(error, GuardRejected) else failure_reason(error)
+            )
 
     def _end_tool(self, run: _Run | None, span_id: str, output: Any) -> None:
+        """Let go of the runs that wait for a tool.
+
+        Tools have threads of their own, whose context is lost: engines that are asked there look
+        like runs of the application. If the tool says what they answered, they are its.
+        """
         waited = self._tools.pop(span_id)
         told = output.content if isinstance(output, ToolOutput) and run is not None else ""
         for inner, answer in waited:
@@ -721,28 +659,19 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             elif not any((inner, answer) in others for others in self._tools.values()):
                 self._finish(inner, answer)
 
-    # Chat engines that read the model's stream themselves, in a thread or task of their own, to
-    # write it to their history, and pass the tokens on through a queue
-
-    def _await_written(self, run: _Run, stream: StreamingAgentChatResponse) -> None:
-        """The root has given the stream to the application."""
-        # The reading may have ended before this moment: what comes second finds the run ended.
-        run.stream = stream
-        self._awaited[id(stream)] = run
-        if run.written is not None:
-            self._written(run, run.written)
-        elif stream.is_done:
-            self._stream_was_read(stream, stream.exception)
-
-    def _written(self, run: _Run, written: _Written) -> None:
-        """A stream of the run has been read; its answer counts once the root has returned it."""
-        run.written = written
-        if run.stream is not written.stream:
-            return
-        if written.failure:
-            self._discard(run, written.failure)
-        else:
-            self._finish(run, written.answer)
+    def _stream_ended(self, run: _Run, stream: object | None, answer: str, failure: str) -> None:
+        """A stream was read to its end, or ended early; one that an engine reads has an object."""
+        try:
+            if stream is not None:
+                run.written = stream, answer, failure
+                if run.stream is not stream:
+                    return  # it counts once the root has returned it
+            if failure:
+                self._discard(run, failure)
+            else:
+                self._finish(run, answer)
+        except Exception as error:  # noqa: BLE001 - what reads the stream must not notice
+            self._fail(error, run)
 
     def _stream_was_read(
         self, stream: StreamingAgentChatResponse, error: BaseException | None = None
@@ -760,22 +689,38 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
 
     def _finish(self, run: _Run, answer: str) -> None:
         """End a run whose answer is complete: to the monitor, or with the reason why not."""
-        if run.closed or (run.tools and self._waits_for_tool(run, answer)):
+        if run.closed:
+            return
+        waiting = [self._tools[tool] for tool in run.tools if tool in self._tools]
+        run.tools = ()
+        for each in waiting:
+            each.append((run, answer))
+        if waiting:
             return
         if run.guarded and answer.strip() in run.guarded:
-            self._withdraw(run)
+            self._discard(run, _WITHDRAWN)
             return
-        facts = self._facts(run)
-        if facts is None:
-            self._discard(run, "extract_failed")
-            return
+        facts = _NO_FACTS
+        if self._extract is not None:
+            try:
+                facts = facts_of(self._extract(run.inputs, run.outputs))
+            except Exception as error:  # noqa: BLE001 - the application's own code may do anything
+                if not self._has_extract_failed:
+                    vars(self)["_has_extract_failed"] = True
+                    name = type(error).__name__
+                    logger.warning("extract failed (%s); such runs are counted so", name)
+                self._discard(run, "extract_failed")
+                return
+            except BaseException:
+                # Something from outside, such as Ctrl-C: the run ends with it.
+                self._discard(run, "interrupted")
+                raise
         question, answer = facts.question or run.question.text, facts.answer or answer
-        reason = _missing(run, facts, question, answer)
-        if not self._runs.close(run):
-            return
+        reason = run.missing(facts, question, answer)
         if reason:
-            self._explained.note(str(run.key), reason)
-            run.ticket.discard(reason)
+            self._discard(run, reason)
+            return
+        if not self._runs.close(run):
             return
         case = CaseDraft(
             id=str(run.key),
@@ -794,34 +739,32 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         self._explained.note(str(run.key), case)
         run.ticket.submit(case, target=run.target, session_id=run.session_id)
 
-    def _facts(self, run: _Run) -> Facts | None:
-        if self._extract is None:
-            return _NOTHING_SAID
-        try:
-            return facts_of(self._extract(run.inputs, run.outputs))
-        except Exception as error:  # noqa: BLE001 - the application's own code may do anything
-            self._faults.extract_failed(error)
-            return None
-        except BaseException:
-            # Something from outside, such as Ctrl-C, while the function ran: the run ends with it.
-            self._discard(run, "interrupted")
-            raise
-
     def _discard(self, run: _Run, reason: str) -> None:
         if self._runs.close(run):
             self._explained.note(str(run.key), reason)
-            run.ticket.discard(reason)
+            if reason == _WITHDRAWN:
+                run.ticket.withdraw()
+            else:
+                run.ticket.discard(reason)
 
-    def _withdraw(self, run: _Run) -> None:
-        if self._runs.close(run):
-            self._explained.note(str(run.key), "withdrawn")
-            run.ticket.withdraw()
+    def _fail(self, error: Exception, run: _Run | None = None) -> None:
+        """Count a mistake of ours, log the first, and give its run up.
 
-    def _give_up(self, run: _Run | None, entered: str | None = None) -> None:
+        LlamaIndex drops whatever a handler raises without a word. The message of an exception may
+        quote the application's text: only its type and place are logged.
+        """
+        vars(self)["errors"] += 1
+        if self.errors == 1:
+            place = error.__traceback__
+            while place is not None and place.tb_next is not None:
+                place = place.tb_next
+            where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "?"
+            logger.warning(
+                "a run could not be captured: %s at %s; later ones are only counted",
+                type(error).__name__,
+                where,
+            )
         if run is not None:
-            if entered is not None:
-                run.log.began(entered, run.key)
-                self._runs.join(run, entered)
             self._discard(run, "internal_error")
 
 
@@ -846,76 +789,12 @@ class StreamEnds(BaseEventHandler):
             try:
                 self._handler.streamed(event.span_id, event.response)
             except Exception as error:  # noqa: BLE001 - would be dropped without a word
-                self._handler._faults.note(error)
+                self._handler._fail(error)
 
 
-class _Listener:
-    """Ends a run with the answer that is being streamed; see `streams.StreamListener`."""
-
-    def __init__(
-        self, handler: RagaliqSpanHandler, run: _Run, written: object | None = None
-    ) -> None:
-        self.run = run
-        self._handler = handler
-        self._stream = written
-
-    def complete(self, answer: str) -> None:
-        try:
-            if self._stream is None:
-                self._handler._finish(self.run, answer)
-            else:
-                self._handler._written(self.run, _Written(self._stream, answer=answer))
-        except Exception as error:  # noqa: BLE001 - what reads the stream must not notice
-            self._handler._faults.note(error)
-            self._handler._discard(self.run, "internal_error")
-
-    def broken(self, reason: str) -> None:
-        if self._stream is None:
-            self._handler._discard(self.run, reason)
-        else:
-            self._handler._written(self.run, _Written(self._stream, failure=reason))
-
-
-class _FaultLog:
-    """Counts our own mistakes, and logs the first.
-
-    LlamaIndex drops whatever a handler raises without a word, so it is caught before. The message
-    of an exception may quote the application's text: only its type and place are logged.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._has_extract_failed = False
-
-    def note(self, error: Exception) -> None:
-        """Count an exception; log it if it is the first."""
-        self.count += 1
-        if self.count > 1:
-            return
-        place = error.__traceback__
-        while place is not None and place.tb_next is not None:
-            place = place.tb_next
-        where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "?"
-        logger.warning(
-            "a run could not be captured: %s at %s; later ones are only counted",
-            type(error).__name__,
-            where,
-        )
-
-    def extract_failed(self, error: Exception) -> None:
-        """Log the first failure of the application's function; its runs are counted by reason."""
-        if not self._has_extract_failed:
-            self._has_extract_failed = True
-            logger.warning(
-                "extract failed (%s); such runs are counted `extract_failed`", type(error).__name__
-            )
-
-
-_NOTHING_SAID = Facts()
-_MOST_IGNORED = 100_000
-# Letters that an answer has at least if finding it elsewhere is to mean anything.
-_TELLING = 20
+_WITHDRAWN = "withdrawn"
 _FRAMES = 16
+_CALLERS = frozenset({"aevaluate", "_add_nodes_to_index"})
 _OPENINFERENCE = "openinference"
 _INSTRUMENTATION = "openinference.instrumentation.llama_index"
 
@@ -941,19 +820,14 @@ def _is_called_by(kind: type | tuple[type, ...]) -> bool:
     hold. What can be seen is the call itself: an `aevaluate` that awaits a query is still on the
     stack. To look costs a microsecond or two.
     """
-    frame = sys._getframe(1)
+    frame = sys._getframe(1).f_back
     for _ in range(_FRAMES):
-        outer = frame.f_back
-        if outer is None:
+        if frame is None:
             return False
-        frame = outer
         if frame.f_code.co_name in _CALLERS:
             return isinstance(frame.f_locals.get("self"), kind)
+        frame = frame.f_back
     return False
-
-
-_LABELS = ("Response", "Answer")
-_CALLERS = frozenset({"aevaluate", "_add_nodes_to_index"})
 
 
 def _is_same_model(span_id: str, parent_id: Hashable) -> bool:
@@ -968,19 +842,3 @@ def _is_same_model(span_id: str, parent_id: Hashable) -> bool:
 @functools.lru_cache(maxsize=256)
 def _sources(question: str, answer: str, context: str) -> CaseSources:
     return CaseSources(question=question, answer=answer, context=context)
-
-
-def _score(node: NodeWithScore | BaseNode) -> float | None:
-    return node.score if isinstance(node, NodeWithScore) else None
-
-
-def _without(texts: set[str], message: Message) -> Message:
-    return message._replace(role="system") if message.text in texts else message
-
-
-def _missing(run: _Run, facts: Facts, question: str, answer: str) -> str:
-    if facts.context is None and not run.log.has_retrieved:
-        return "not_rag"
-    if not question.strip():
-        return "no_question"
-    return "" if answer.strip() else "no_answer"

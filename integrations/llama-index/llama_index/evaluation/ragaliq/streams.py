@@ -10,39 +10,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 
-__all__ = [
-    "READING",
-    "StreamListener",
-    "afollow",
-    "failure_reason",
-    "follow",
-    "follow_response",
-    "is_failure",
-]
+__all__ = ["READING", "afollow", "failure_reason", "follow", "follow_response", "is_failure"]
 
 T = TypeVar("T")
 
 READING: ContextVar[object | None] = ContextVar("ragaliq_reading", default=None)
 """Whose stream is being read: the model may be asked only then, in a span without a parent."""
 
-
-class StreamListener(Protocol):
-    """Notified once of how a stream ended; must not raise."""
-
-    @property
-    def run(self) -> object:
-        """Whose answer is being streamed."""
-
-    def complete(self, answer: str) -> None:
-        """The stream was read to its end."""
-
-    def broken(self, reason: str) -> None:
-        """The stream ended early."""
+Ended = Callable[[str, str], None]
+"""Called once when a stream has ended, with its text, or with the reason why it ended early; must
+not raise."""
 
 
 def is_failure(error: BaseException | None) -> bool:
@@ -57,38 +39,42 @@ def failure_reason(error: BaseException | None) -> str:
     return "cancelled" if is_stopped else "errored"
 
 
-def follow_response(response: Any, listener: StreamListener) -> bool:
-    """Follow the stream of a response object; False if it streams nothing (any more)."""
+def follow_response(response: Any, run: object, ended: Ended) -> bool:
+    """Follow the stream of a response object; False if it streams nothing (any more).
+
+    Args:
+        response: What an engine returned.
+        run: Whose answer it is.
+        ended: See `Ended`.
+    """
     if isinstance(response, StreamingResponse) and response.response_txt is None:
-        response.response_gen = follow(response.response_gen, listener, text=str)
+        response.response_gen = follow(response.response_gen, run, ended, text=str)
         return True
     if isinstance(response, AsyncStreamingResponse) and response.response_txt is None:
-        response.response_gen = afollow(response.response_gen, listener, text=str)
+        response.response_gen = afollow(response.response_gen, run, ended, text=str)
         return True
     if not isinstance(response, StreamingAgentChatResponse):
         return False
     if response.chat_stream is not None:
-        response.chat_stream = follow(response.chat_stream, listener, text=_delta)
+        response.chat_stream = follow(response.chat_stream, run, ended, text=_delta)
     if response.achat_stream is not None:
-        response.achat_stream = afollow(response.achat_stream, listener, text=_delta)
+        response.achat_stream = afollow(response.achat_stream, run, ended, text=_delta)
     return True
 
 
-def follow(
-    items: Iterable[T], listener: StreamListener, *, text: Callable[[T], str]
-) -> Generator[T, None, None]:
-    """The same items; reports to `listener`.
+def _delta(response: Any) -> str:
+    return response.delta or ""
 
-    Args:
-        items: The stream.
-        listener: Notified of how it ends.
-        text: What an item adds to the answer.
-    """
+
+def follow(
+    items: Iterable[T], run: object, ended: Ended, *, text: Callable[[T], str]
+) -> Generator[T, None, None]:
+    """The same items; `text` says what each adds to the answer."""
     read: list[str] = []
     iterator = iter(items)
     try:
         while True:
-            token = READING.set(listener.run)
+            token = READING.set(run)
             try:
                 item = next(iterator)
             except StopIteration:
@@ -98,23 +84,23 @@ def follow(
             read.append(text(item))
             yield item
     except GeneratorExit:
-        listener.broken("truncated")
+        ended("", "truncated")
         raise
     except BaseException as error:
-        listener.broken(failure_reason(error))
+        ended("", failure_reason(error))
         raise
-    listener.complete("".join(read))
+    ended("".join(read), "")
 
 
 async def afollow(
-    items: AsyncIterable[T], listener: StreamListener, *, text: Callable[[T], str]
+    items: AsyncIterable[T], run: object, ended: Ended, *, text: Callable[[T], str]
 ) -> AsyncGenerator[T]:
     """`follow` for an asynchronous stream."""
     read: list[str] = []
     iterator = aiter(items)
     try:
         while True:
-            token = READING.set(listener.run)
+            token = READING.set(run)
             try:
                 item = await anext(iterator)
             except StopAsyncIteration:
@@ -124,16 +110,12 @@ async def afollow(
             read.append(text(item))
             yield item
     except GeneratorExit:
-        listener.broken("truncated")
+        ended("", "truncated")
         # Whoever closes the stream expects its source, a connection perhaps, to be closed with it.
         if isinstance(items, AsyncGenerator):
             await items.aclose()
         raise
     except BaseException as error:
-        listener.broken(failure_reason(error))
+        ended("", failure_reason(error))
         raise
-    listener.complete("".join(read))
-
-
-def _delta(response: Any) -> str:
-    return response.delta or ""
+    ended("".join(read), "")
