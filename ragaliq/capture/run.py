@@ -236,7 +236,9 @@ def _calls_and_candidates(
     found: list[Candidate] = []
     for at, (kind, step, *rest) in enumerate(events):
         if kind == "asked":
-            is_aside = any(each in retrievers for each in _around(step, parents))
+            is_aside = bool(retrievers) and any(
+                each in retrievers for each in _around(step, parents)
+            )
             calls[step] = Call(rest[0], None, began=at, is_aside=is_aside)
         elif kind == "replied":
             if step in calls:

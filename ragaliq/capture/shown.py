@@ -202,8 +202,11 @@ class _Finding:
         self, calls: Sequence[Call], candidates: Sequence[Candidate], question: str, answer: str
     ) -> None:
         self._norm = norm = functools.cache(words)
-        self._candidates = candidates
         self._question, self._answer = norm(question), norm(_CITED.sub(" ", answer))
+        # A tool may have given the answer itself, as another agent does: that supports nothing.
+        given = [c for c in candidates if c.kind == "tool" and norm(c.passage.text) == self._answer]
+        self._is_given = bool(given)
+        self._candidates = [candidate for candidate in candidates if candidate not in given]
         self._replies = [
             (norm(call.reply), call)
             for call in calls
@@ -312,10 +315,6 @@ class _Finding:
             if not self._repeats_reply(text, min(candidate.at, began), share):
                 yield text, candidate
 
-    def _is_the_answer(self, candidate: Candidate) -> bool:
-        """Whether a tool gave the answer itself, as another agent does: that supports nothing."""
-        return candidate.kind == "tool" and self._norm(candidate.passage.text) == self._answer
-
     def _place_of(self, text: str) -> _Place | None:
         """Where a text stands in the prompts, first."""
         # Texts that write no spaces between words have no boundaries to look for.
@@ -338,8 +337,7 @@ class _Finding:
         ]
         standing = _Standing(text for text, _, _ in placed)
         for text, candidate, place in placed:
-            is_more = found.keys().isdisjoint(standing.inside(text))
-            if candidate.kind == "document" or (is_more and not self._is_the_answer(candidate)):
+            if candidate.kind == "document" or found.keys().isdisjoint(standing.inside(text)):
                 found[text] = place, candidate.passage
         # Passages that are shown only as a part of longer ones, as the children of a parent are.
         standing, holders = _Standing(found), defaultdict[str, list[str]](list)
@@ -395,13 +393,12 @@ class _Finding:
     def take_tool_messages(self) -> None:
         """This turn's messages of tools in which nothing was found yet."""
         found = self.found
-        gave_answer = any(map(self._is_the_answer, self._candidates))
         standing = _Standing({*found, *(text for p in self.prompts for text, _ in p.tools)})
         for prompt in self.prompts:
             for text, original in prompt.tools:
                 if (
                     text
-                    and not (gave_answer and text == self._answer)
+                    and not (self._is_given and text == self._answer)
                     and text not in found
                     and found.keys().isdisjoint(standing.inside(text))
                     and not self._repeats_reply(text, prompt.call.began)

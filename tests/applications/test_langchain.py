@@ -487,6 +487,64 @@ def test_a_guard_refuses_to_write_its_retries_into_a_thread(wrapped):
     guard.guard.monitor.close(5)
 
 
+def searching_agent(reply, **options):
+    @tool
+    def search(query: str) -> str:
+        """Searches."""
+        return REFUNDS
+
+    said = in_turn(calling("search", query="refunds"), reply, calling("search", query="x"), ANSWER)
+    return create_agent(said, [search], **options)
+
+
+def answering_graph(reply, **options):
+    return graph(retrieve, lambda state: {"generation": reply}, **options)
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+@pytest.mark.parametrize(
+    ("made", "asked"),
+    [
+        (searching_agent, {"messages": [HumanMessage(QUESTION)]}),
+        (answering_graph, {"question": QUESTION}),
+    ],
+)
+def test_a_fallback_stands_in_the_thread_in_place_of_the_rejected_answer(made, asked, way):
+    wrong, fallback = "Refunds take nine days.", "I do not know."
+    guarded = made(wrong, checkpointer=InMemorySaver())
+    guard = RagaliqGuard(guarded, judge=ScriptedJudge(), fallback=fallback)
+    config = {"configurable": {"thread_id": "t-1"}}
+
+    async def gone_through():
+        return [piece async for piece in guard.astream(asked, config)]
+
+    if way == "ainvoke":
+        out = asyncio.run(guard.ainvoke(asked, config))
+    elif way == "astream":
+        out = asyncio.run(gone_through())
+    else:
+        out = guard.invoke(asked, config) if way == "invoke" else list(guard.stream(asked, config))
+    assert fallback in str(out)
+    state = guarded.get_state(config)
+    assert (wrong in str(state.values), fallback in str(state.values)) == (False, True)
+    assert state.next == ()
+    assert len(state.values.get("messages", "four")) == 4
+    guard.guard.monitor.close(5)
+
+
+def test_a_guard_refuses_retries_with_a_checkpointer_that_it_is_given_with_the_call():
+    guard = RagaliqGuard(answering_graph(ANSWER), judge=ScriptedJudge(), action="retry")
+
+    def guarded(state):
+        return guard.invoke(state)
+
+    within = graph(guarded, checkpointer=InMemorySaver())
+    with pytest.raises(ConfigurationError, match="RagaliqGuardMiddleware"):
+        within.invoke({"question": QUESTION}, {"configurable": {"thread_id": "t-1"}})
+    assert graph(guarded).invoke({"question": QUESTION})
+    guard.guard.monitor.close(5)
+
+
 def test_two_agents_that_answer_a_third_count_what_they_were_shown(watch):
     class Chat(TypedDict):
         messages: Annotated[list[AnyMessage], add_messages]

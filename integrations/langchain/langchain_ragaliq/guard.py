@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self, cast
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 from uuid import UUID, uuid4
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBinding, coerce_to_runnable
 from langchain_core.runnables.config import patch_config
 
+from langchain_ragaliq._private import has_checkpointer
 from langchain_ragaliq.handler import RagaliqCallbackHandler
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.replacing import annotated, answer_of, replaced, throughout, with_feedback
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult, Passage
-from ragaliq.capture import CaseSources
+from ragaliq.capture import CaseSources, Found
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import (
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from ragaliq import Monitor, SpanTarget
 
 __all__ = ["RagaliqGuard", "note_guarded"]
+
+logger = logging.getLogger("ragaliq.langchain")
 
 _GUARDED_MODES = ("values", "updates")
 
@@ -48,6 +53,7 @@ class RagaliqGuard(Runnable[Any, Any]):
     held back: `astream_events` shows tokens as the model says them.
 
     An answer that the guard has judged is not scored again by a handler that watches the chain.
+    Around a graph with a checkpointer, a fallback replaces the answer in the thread too.
 
     Args:
         chain: What is guarded; None for a guard at the end of a chain.
@@ -83,11 +89,8 @@ class RagaliqGuard(Runnable[Any, Any]):
             raise ConfigurationError(
                 "RagaliqGuard at the end of a chain cannot retry it; wrap it: RagaliqGuard(chain)"
             )
-        if self.guard.action == "retry" and _keeps_turns(chain):
-            raise ConfigurationError(
-                "RagaliqGuard cannot retry a graph with a checkpointer: rejected answers would "
-                "stay in its threads. Use RagaliqGuardMiddleware for an agent, or another action"
-            )
+        if _keeps_turns(chain):
+            self.refuse_retries()
         self.chain: Runnable[Any, Any] | None = None if chain is None else coerce_to_runnable(chain)
         self.pipeline = pipeline
         self.feed_back = feed_back or with_feedback
@@ -101,14 +104,15 @@ class RagaliqGuard(Runnable[Any, Any]):
 
         Raises:
             ragaliq.GuardRejected: The answer must not go out, and the guard was told to raise.
-            ragaliq.ConfigurationError: `stream_mode` names a mode that cannot be held back.
+            ragaliq.ConfigurationError: `stream_mode` names a mode that cannot be held back, or a
+                retry would stay in a graph's thread.
         """
-        self._require_guardable(kwargs)
+        self._comes_in_pieces(kwargs)
         return self._call_with_config(self._guarded, input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - as above
         """`invoke` for asynchronous code; the event loop is never blocked."""
-        self._require_guardable(kwargs)
+        self._comes_in_pieces(kwargs)
         return await self._acall_with_config(self._aguarded, input, config, **kwargs)
 
     def stream(
@@ -117,18 +121,10 @@ class RagaliqGuard(Runnable[Any, Any]):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> Iterator[Any]:
-        """The output in pieces, once it is judged.
-
-        Raises:
-            ragaliq.GuardRejected: The answer must not go out, and the guard was told to raise.
-            ragaliq.ConfigurationError: `stream_mode` names a mode that cannot be held back.
-        """
-        if not self._comes_in_pieces(kwargs):
-            yield self.invoke(input, config, **kwargs)
-            return
-        pieces: list[Any] = []
-        self._call_with_config(self._guarded, input, config, pieces=pieces, **kwargs)
-        yield from pieces
+        """The output in pieces, once it is judged; raises what `invoke` raises."""
+        pieces: list[Any] | None = [] if self._comes_in_pieces(kwargs, is_stream=True) else None
+        output = self._call_with_config(self._guarded, input, config, pieces=pieces, **kwargs)
+        yield from [output] if pieces is None else pieces
 
     async def astream(
         self,
@@ -137,30 +133,37 @@ class RagaliqGuard(Runnable[Any, Any]):
         **kwargs: Any,
     ) -> AsyncIterator[Any]:
         """`stream` for asynchronous code; the event loop is never blocked."""
-        if not self._comes_in_pieces(kwargs):
-            yield await self.ainvoke(input, config, **kwargs)
-            return
-        pieces: list[Any] = []
-        await self._acall_with_config(self._aguarded, input, config, pieces=pieces, **kwargs)
-        for piece in pieces:
+        pieces: list[Any] | None = [] if self._comes_in_pieces(kwargs, is_stream=True) else None
+        run = self._acall_with_config(self._aguarded, input, config, pieces=pieces, **kwargs)
+        output = await run
+        for piece in [output] if pieces is None else pieces:
             yield piece
 
-    def _comes_in_pieces(self, kwargs: Mapping[str, Any]) -> bool:
+    def _comes_in_pieces(self, kwargs: Mapping[str, Any], *, is_stream: bool = False) -> bool:
+        """Whether the chain is streamed in its own pieces; refuses those that show too much."""
         graph = _graph_in(self.chain)
-        if graph is None and "stream_mode" not in kwargs:
-            return False
-        own_mode = getattr(graph, "stream_mode", None)
-        self._require_guardable({**kwargs, "stream_mode": kwargs.get("stream_mode") or own_mode})
-        return True
-
-    def _require_guardable(self, kwargs: Mapping[str, Any]) -> None:
-        mode = kwargs.get("stream_mode") or ()
-        modes = [mode] if isinstance(mode, str) else list(mode)
+        mode = kwargs.get("stream_mode")
+        if mode is None and is_stream:
+            mode = getattr(graph, "stream_mode", None)
+        modes = [mode] if isinstance(mode, str) else list(mode or ())
         refused = [mode for mode in modes if mode not in _GUARDED_MODES]
         if refused and not self.guard.is_off:
             raise ConfigurationError(
                 f"RagaliqGuard cannot hold back what stream_mode={refused[0]!r} sends: it may show "
                 "a rejected answer. Use stream_mode='values' or 'updates'"
+            )
+        return graph is not None or "stream_mode" in kwargs
+
+    def refuse_retries(self) -> None:
+        """Say that a graph with a checkpointer cannot be asked again.
+
+        Raises:
+            ragaliq.ConfigurationError: It would be.
+        """
+        if self.guard.action == "retry" and not self.guard.is_off:
+            raise ConfigurationError(
+                "RagaliqGuard cannot retry a graph with a checkpointer: rejected answers would "
+                "stay in its threads. Use RagaliqGuardMiddleware for an agent, or another action"
             )
 
     def _guarded(
@@ -178,12 +181,14 @@ class RagaliqGuard(Runnable[Any, Any]):
             output = value
             if self.chain is not None and pieces is not None:
                 held = list(self.chain.stream(call.given, call.inner_config(), **kwargs))
-                output = call.returned
+                output = call.observed.returned
             elif self.chain is not None:
                 output = self.chain.invoke(call.given, call.inner_config(), **kwargs)
             case = call.case_of(output)
-            result = None if case is None else self.guard.check(case, **call.origin)
-            call.judged(output, result)
+            call.judged(output, None if case is None else self.guard.check(case, **call.origin))
+        if (thread := call.thread_update()) is not None:
+            with _stores_may_fail():
+                thread.graph.update_state(thread.config, thread.values)
         if pieces is not None:
             pieces += map(call.piece, held)
         return call.output
@@ -204,12 +209,15 @@ class RagaliqGuard(Runnable[Any, Any]):
             if self.chain is not None and pieces is not None:
                 stream = self.chain.astream(call.given, call.inner_config(), **kwargs)
                 held = [piece async for piece in stream]
-                output = call.returned
+                output = call.observed.returned
             elif self.chain is not None:
                 output = await self.chain.ainvoke(call.given, call.inner_config(), **kwargs)
             case = call.case_of(output)
             result = None if case is None else await self.guard.acheck(case, **call.origin)
             call.judged(output, result)
+        if (thread := call.thread_update()) is not None:
+            with _stores_may_fail():
+                await thread.graph.aupdate_state(thread.config, thread.values)
         if pieces is not None:
             pieces += map(call.piece, held)
         return call.output
@@ -223,12 +231,26 @@ def _keeps_turns(chain: Any) -> bool:
     return bool(getattr(graph, "checkpointer", None))
 
 
-def _graph_in(chain: Runnable[Any, Any] | None) -> Runnable[Any, Any] | None:
+def _graph_in(chain: Any) -> Any:
     """The LangGraph graph that a chain is, whatever is bound to it; None if it is another chain."""
     while isinstance(chain, RunnableBinding):
         chain = chain.bound
     is_graph = any(cls.__name__ == "PregelProtocol" for cls in type(chain).__mro__)
     return chain if is_graph else None
+
+
+class _ThreadUpdate(NamedTuple):
+    graph: Any
+    config: RunnableConfig
+    values: dict[str, Any]
+
+
+@contextmanager
+def _stores_may_fail() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - the fallback goes out whatever a store says
+        logger.warning("a rejected answer stays in its thread: %s", type(error).__name__)
 
 
 class _GuardedCall:
@@ -243,7 +265,8 @@ class _GuardedCall:
     Attributes:
         given: The input of the next attempt.
         goes_on: Whether there is to be a next attempt.
-        output: What goes out, once there is none.
+        observed: What the latest attempt amounts to.
+        output: What goes out, once there is no next attempt.
     """
 
     def __init__(
@@ -255,38 +278,37 @@ class _GuardedCall:
     ) -> None:
         self._runnable, self._guard = runnable, runnable.guard
         self._run_manager, self._config = run_manager, config
-        self._value = value
+        self._graph = _graph_in(runnable.chain)
+        self._keeps_turns = self._graph is not None and has_checkpointer(self._graph, config)
+        if self._keeps_turns:
+            runnable.refuse_retries()
+        self._value = self.given = value
         self._attempt = 0
         self._question: str | None = None
-        self._observed = _Observation(**runnable.handler_options)
         self._result: GuardResult | None = None
-        self._step = ""
-        self._judged = ""
-        self.given = value
-        if (
-            self._guard.action == "retry"
-            and isinstance(value, Mapping)
-            and not READER.messages(value)
-        ):
+        self._step = self._judged = ""
+        is_state = isinstance(value, Mapping) and not READER.messages(value)
+        if self._guard.action == "retry" and is_state:
             # A prompt that uses it must find it at the first attempt too.
             self.given = {"feedback": "", **value}
+        self.observed = _Observation(**runnable.handler_options)
         self.goes_on = True
         self.output: Any = None
 
     def inner_config(self) -> RunnableConfig:
         """The configuration for the next attempt, which is observed."""
-        self._observed = _Observation(**self._runnable.handler_options)
+        self.observed = _Observation(**self._runnable.handler_options)
         callbacks = self._run_manager.get_child()
         if not self._guard.is_off:
-            callbacks.add_handler(self._observed.handler)
+            callbacks.add_handler(self.observed)
         return patch_config(self._config, callbacks=callbacks)
 
     @property
     def origin(self) -> dict[str, Any]:
         """Where the attempt's answer comes from, for `Guard.check`."""
         return {
-            "target": self._observed.target,
-            "session_id": self._observed.session_id,
+            "target": self.observed.target,
+            "session_id": self.observed.session_id,
             "pipeline": self._runnable.pipeline or self._config.get("run_name") or "",
             "framework": "langchain",
         }
@@ -299,18 +321,13 @@ class _GuardedCall:
         """
         if self._guard.is_off:
             return None
-        case = _case_in(output) if self._runnable.chain is None else self._observed.draft
+        case = _case_in(output) if self._runnable.chain is None else self.observed.draft
         if case is not None:
             # An attempt that was told more has not been asked another question.
             self._question = self._question or case.query
             case = dataclasses.replace(case, query=self._question)
             self._judged = case.response
         return case
-
-    @property
-    def returned(self) -> Any:
-        """What the attempt returned, where the caller gets it in pieces."""
-        return self._observed.handler.returned
 
     def judged(self, output: Any, result: GuardResult | None) -> None:
         """Do with an attempt's answer what the guard says.
@@ -342,13 +359,25 @@ class _GuardedCall:
         return throughout(piece, self._judged, self._decided)
 
     def _decided(self, output: Any) -> Any:
-        if self._result is None:
-            return output
-        if self._step == "fallback":
+        if self._result is not None and self._step == "fallback":
             return replaced(output, self._guard.fallback(self._result))
-        if self._step == "annotate":
+        if self._result is not None and self._step == "annotate":
             return annotated(output, self._guard.note(self._result), self._result.summary)
         return output
+
+    def thread_update(self) -> _ThreadUpdate | None:
+        """What puts the fallback into the graph's thread, where the rejected answer stands."""
+        before = self.observed.returned
+        is_due = self._step == "fallback" and self._keeps_turns
+        if not is_due or not isinstance(before, Mapping):
+            return None
+        after = self._decided(before)
+        values = {key: after[key] for key in after if after[key] is not before.get(key)}
+        if "messages" in values:
+            values["messages"] = values["messages"][-1:]  # by its id it replaces the one before
+        names = self._config.get("configurable", {})
+        kept = {key: name for key, name in names.items() if key != "checkpoint_id"}
+        return _ThreadUpdate(self._graph, {"configurable": kept}, values)
 
 
 def _case_in(output: Any) -> CaseDraft | None:
@@ -364,56 +393,43 @@ def _case_in(output: Any) -> CaseDraft | None:
             f"given, and got {type(output).__name__} without a context; wrap the chain instead: "
             "RagaliqGuard(chain)"
         )
-    answer, question = READER.answer(output), READER.question(output)
+    answer, question = READER.answer(output), READER.question(output) or Found("", "")
     if answer is None:
         return None
     return CaseDraft(
         id=uuid4().hex,
-        query="" if question is None else question.text,
+        query=question.text,
         passages=passages,
         response=answer.text,
-        sources=CaseSources(
-            question="" if question is None else question.where,
-            context="output",
-            answer=answer.where,
-        ),
+        sources=CaseSources(question=question.where, context="output", answer=answer.where),
     )
 
 
-class _Keeping(RagaliqCallbackHandler):
-    """A handler that keeps what the call returned, also where the caller gets it in pieces."""
-
-    returned: Any = None
-
-    def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
-        """A step ended; the call itself ends last."""
-        self.returned = outputs
-        super().on_chain_end(outputs, **kwargs)
-
-
-class _Observation:
-    """What one call of a chain amounts to; a monitor and a ticket as far as a handler needs them.
+class _Observation(RagaliqCallbackHandler):
+    """What one call of a chain amounts to: a handler that is its own monitor, and its own ticket.
 
     Attributes:
-        handler: Give it to the call.
         draft: The case, once the call has ended well.
         target: The span to link its evaluation to.
         session_id: The conversation, when the application names it.
-        why_not: Why there is no case.
+        returned: What the call returned, also where the caller gets it in pieces.
     """
-
-    probability = 1.0
 
     def __init__(self, **handler_options: Any) -> None:
         self.draft: CaseDraft | None = None
         self.target: SpanTarget | None = None
         self.session_id: str | None = None
         self.run_id = ""
-        self.why_not = "not_seen"
-        self.handler = _Keeping(cast("Monitor", self), **handler_options)
+        self.returned: Any = None
+        super().__init__(cast("Monitor", self), **handler_options)
 
-    def begin(self, run_id: UUID, **kwargs: Any) -> _Observation | None:
-        """A call has begun; the handler keeps a ticket for it."""
+    def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
+        """A step ended; the call itself ends last."""
+        self.returned = outputs
+        super().on_chain_end(outputs, **kwargs)
+
+    def begin(self, run_id: UUID, **kwargs: Any) -> _Observation:
+        """A call has begun."""
         self.run_id = str(run_id)
         return self
 
@@ -425,33 +441,28 @@ class _Observation:
         self,
         case: CaseDraft,
         *,
-        target: SpanTarget | None = None,
-        session_id: str | None = None,
-        **kwargs: Any,
-    ) -> bool:
+        target: SpanTarget | None,
+        session_id: str | None,
+        response_id: str | None,
+    ) -> None:
         """The call ended well."""
         self.draft, self.target, self.session_id = case, target, session_id
-        return True
 
     def discard(self, reason: str) -> None:
         """The call ended without an answer to check."""
-        self.why_not = reason
 
     def withdraw(self) -> None:
         """A guard further inside has checked the answer."""
-        self.why_not = "checked by another guard"
 
 
 def note_guarded(handlers: Iterable[BaseCallbackHandler], run_id: UUID | None, answer: str) -> None:
-    """Tell ragaliq's handlers that an answer has been scored, so that they do not score it again.
+    """Have an answer that a guard has scored not scored again.
 
     Args:
         handlers: All that watch the run.
         run_id: The run, or any inside it.
         answer: What goes out.
     """
-    if run_id is None:
-        return
     for handler in handlers:
-        if isinstance(handler, RagaliqCallbackHandler):
+        if run_id is not None and isinstance(handler, RagaliqCallbackHandler):
             handler.scored_by_guard(run_id, answer)

@@ -19,12 +19,11 @@ from langchain_core.messages import (
     HumanMessage,
     ToolMessage,
 )
-from langchain_core.outputs import LLMResult
 
 from ragaliq import Passage
 from ragaliq.capture import CONTEXT_KEYS, Message, Reader, score_in, text_blocks
 
-__all__ = ["FEEDBACK", "KINDS", "READER", "documents_among", "reply_of"]
+__all__ = ["FEEDBACK", "KINDS", "MESSAGES", "READER", "documents_among", "texts_in"]
 
 FEEDBACK = {"ragaliq": "feedback"}
 """Marks a message that a guard wrote, to have an answer made again: it is not the user's."""
@@ -40,7 +39,7 @@ _BASES: dict[type, str] = {
     Serializable: "langchain",
 }
 _MOST_CLASSES = 1024
-_MESSAGES = frozenset({"user", "assistant", "tool", "chat", "system"})
+MESSAGES = frozenset({"user", "assistant", "tool", "chat", "system"})
 _CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "tool": "tool"}
 # What agents' own machinery tells a model in a tool's place.
 _OWN_TEXTS = (
@@ -72,7 +71,7 @@ class LangChainReader(Reader):
     def message(self, value: Any) -> Message | None:
         """A message: an object, a pair of a role and a text, or a dictionary."""
         role = KINDS[type(value)]
-        if role not in _MESSAGES:
+        if role not in MESSAGES:
             return super().message(value)
         content = value.content
         texts = (content,) if isinstance(content, str) else text_blocks(content)
@@ -115,21 +114,6 @@ class LangChainReader(Reader):
 READER = LangChainReader()
 
 
-def reply_of(result: LLMResult) -> tuple[str, list[str], str | None]:
-    """What a model replied: its text, the texts it calls tools with, the provider's id of it."""
-    generation = result.generations[0][0] if result.generations and result.generations[0] else None
-    message = getattr(generation, "message", None)
-    kind = KINDS[type(message)]
-    if message is None or kind not in _MESSAGES:
-        return str(getattr(generation, "text", None) or ""), [], None
-    content = message.content
-    text = content if isinstance(content, str) else "".join(text_blocks(content))
-    calls = message.tool_calls if kind == "assistant" else ()
-    also = [text for call in calls for text in _texts_in(call.get("args"), 4)]
-    response_id = message.response_metadata.get("id")
-    return text, also, response_id if isinstance(response_id, str) else None
-
-
 def documents_among(inputs: Any) -> dict[Any, list[Passage]]:
     """The documents among a step's inputs: lists under their keys, all others under None.
 
@@ -157,12 +141,13 @@ def documents_among(inputs: Any) -> dict[Any, list[Passage]]:
 
 
 def _is_conversation(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and KINDS[type(value[0])] in _MESSAGES
+    return isinstance(value, list) and bool(value) and KINDS[type(value[0])] in MESSAGES
 
 
-def _texts_in(value: Any, depth: int) -> Iterator[str]:
+def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
+    """The texts in the arguments of a tool's call."""
     if isinstance(value, str):
         yield value
     elif depth and isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts_in(each, depth - 1)
+            yield from texts_in(each, depth - 1)

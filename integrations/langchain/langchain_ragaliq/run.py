@@ -17,10 +17,10 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langchain_ragaliq.overrides import Facts, Overrides
-from langchain_ragaliq.reading import KINDS, READER, documents_among, reply_of
+from langchain_ragaliq.reading import KINDS, MESSAGES, READER, documents_among, texts_in
 from langchain_ragaliq.target import TargetFinder
 from ragaliq import CaseDraft, OpenRun, Passage
-from ragaliq.capture import CONTEXT_KEYS, CaseSources, Found, RunLog
+from ragaliq.capture import CONTEXT_KEYS, CaseSources, Found, RunLog, text_blocks
 
 __all__ = ["Run", "is_interrupt", "is_stopped"]
 
@@ -211,13 +211,22 @@ class Run:
     def replied(self, run: int, result: LLMResult) -> None:
         """A model answered; the last reply outside retrievers may be the run's answer."""
         self.open_models.discard(run)
-        text, also, response_id = reply_of(result)
+        first = result.generations[0][:1] if result.generations else []
+        text, also, response_id = first[0].text if first else "", [], None
+        message = getattr(first[0], "message", None) if first else None
+        if message is not None and KINDS[type(message)] in MESSAGES:
+            content = message.content
+            text = content if isinstance(content, str) else "".join(text_blocks(content))
+            calls = getattr(message, "tool_calls", ())
+            also = [each for call in calls for each in texts_in(call.get("args"))] if calls else []
+            response_id = message.response_metadata.get("id")
         self.log.replied(run, text, also)
         at: int | None = run
         while at is not None and at not in self.retrievers:
             at = self.steps.get(at)
         if at is None:
-            self.reply, self.response_id = text, response_id
+            self.reply = text
+            self.response_id = response_id if isinstance(response_id, str) else None
 
     def tool_ended(self, run: int, output: Any) -> None:
         """A tool answered."""
