@@ -1,4 +1,4 @@
-"""Runs pytest in a process of its own, as a user would."""
+"""Runs pytest as a user would, in this process where that is enough."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from typing import NamedTuple
 
 import pytest
 
@@ -24,24 +25,36 @@ BAD = RAGTestCase(
 """
 
 ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "200", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+# Only the plugins that matter: others take seconds to load.
+PLUGINS = ("-p", "no:cacheprovider", "-p", "ragaliq.pytest_plugin")
+
+
+class Done(NamedTuple):
+    stdout: str
+    stderr: str = ""
 
 
 @pytest.fixture
-def run_pytest(tmp_path):
-    def run(body, *arguments, conftest="", ini="", environment=None, header=HEADER):
-        (tmp_path / "test_it.py").write_text(header + textwrap.dedent(body))
-        (tmp_path / "conftest.py").write_text(textwrap.dedent(conftest))
-        (tmp_path / "pytest.ini").write_text("[pytest]\n" + ini)
-        # Only the plugins that matter: others take seconds to load.
-        plugins = ["-p", "no:cacheprovider", "-p", "ragaliq.pytest_plugin", "-p", "xdist"]
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", *plugins, *arguments],
-            cwd=tmp_path,
-            env=os.environ | ENVIRONMENT | (environment or {}),
+def run_pytest(pytester, monkeypatch):
+    """Runs a test file; with `apart` in a process of its own, which takes seconds."""
+
+    def run(body, *arguments, conftest="", ini="", environment=None, header=HEADER, apart=False):
+        pytester.makepyfile(test_it=header + textwrap.dedent(body))
+        pytester.makeconftest(textwrap.dedent(conftest))
+        pytester.makefile(".ini", pytest="[pytest]\n" + ini)
+        settings = ENVIRONMENT | (environment or {})
+        if not apart:
+            for name, value in settings.items():
+                monkeypatch.setenv(name, value)
+            return Done(pytester.runpytest_inprocess(*PLUGINS, *arguments).stdout.str())
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *PLUGINS, *arguments],
+            env=os.environ | settings,
             capture_output=True,
             text=True,
             timeout=100,
             check=False,
         )
+        return Done(done.stdout, done.stderr)
 
     return run

@@ -13,6 +13,8 @@ import pytest
 from ragaliq.errors import ConfigurationError
 from ragaliq.pytest_plugin.assertion import RagSession
 
+pytest_plugins = ["pytester"]
+
 PRICED = """
 import pytest
 from ragaliq import JudgeUsage
@@ -57,8 +59,8 @@ def test_the_counts_of_all_xdist_workers_are_added_up(run_pytest):
         def test_good(number):
             assert_rag(GOOD, faithfulness=0.9)
         """,
-        "-n",
-        "2",
+        *("-p", "xdist", "-n", "2"),
+        apart=True,
     )
 
     assert "6 passed" in done.stdout, done.stdout + done.stderr
@@ -76,6 +78,7 @@ def test_a_run_that_scores_nothing_shows_and_loads_nothing(run_pytest):
             assert "pydantic" not in sys.modules
         """,
         header="",
+        apart=True,
     )
 
     assert "1 passed" in done.stdout
