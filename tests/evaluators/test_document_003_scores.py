@@ -40,8 +40,16 @@ async def score(judge, **options):
     return await evaluator.evaluate(CASE, judge)
 
 
-async def test_faithful_over_total():
-    assert (await score(Replying(YES, YES, YES, NO))).score == 0.75
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ((YES, YES, YES, NO), 0.75),
+        ((YES, YES, NO, NO, YES, YES), 0.5),  # more than statements: cut
+        ((YES, NO), 0.5),  # fewer: a shorter denominator
+    ],
+)
+async def test_faithful_over_total(verdicts, expected):
+    assert (await score(Replying(*verdicts))).score == expected
 
 
 @pytest.mark.parametrize(
@@ -55,35 +63,29 @@ async def test_the_reason_says_on_which_side_of_the_threshold_the_score_lies(ver
     assert (await score(Replying(*verdicts))).reasoning == reason
 
 
-async def test_more_verdicts_than_statements_are_cut():
-    assert (await score(Replying(YES, YES, NO, NO, YES, YES))).score == 0.5
-
-
-async def test_fewer_verdicts_than_statements_shorten_the_denominator():
-    assert (await score(Replying(YES, NO))).score == 0.5
-
-
-async def test_no_statements_score_zero_instead_of_dividing_by_it():
-    result = await score(ScriptedJudge(claims=[]))
-    assert (result.score, result.passed) == (0.0, False)
-    assert result.reasoning == "No statements generated for faithfulness calculation"
-
-
-async def test_a_refusal_scores_zero_and_fails():
-    result = await score(ScriptedJudge(failures={"verify_claims": JudgeRefusalError("no")}))
-    assert (result.score, result.passed) == (0.0, False)
-    assert result.reasoning == "LLM refused to provide faithfulness verdicts"
+def failing(error):
+    return ScriptedJudge(failures={"verify_claims": error})
 
 
 @pytest.mark.parametrize(
-    "judge",
-    [ScriptedJudge(failures={"verify_claims": JudgeResponseError("empty")}), Replying()],
-    ids=["unusable reply", "no verdicts"],
+    ("judge", "expected", "reason"),
+    [
+        (ScriptedJudge(claims=[]), 0.0, "No statements generated for faithfulness calculation"),
+        (
+            failing(JudgeRefusalError("no")),
+            0.0,
+            "LLM refused to provide faithfulness verdicts",
+        ),
+        (failing(JudgeResponseError("empty")), 0.5, "No faithfulness verdicts provided"),
+        (Replying(), 0.5, "No faithfulness verdicts provided"),
+    ],
+    ids=["no statements", "refusal", "unusable reply", "no verdicts"],
 )
-async def test_no_verdicts_score_a_neutral_half_and_fail(judge):
+async def test_where_there_is_nothing_to_divide_the_score_fails_at_any_threshold(
+    judge, expected, reason
+):
     result = await score(judge, threshold=0.3)
-    assert (result.score, result.passed) == (0.5, False)
-    assert result.reasoning == "No faithfulness verdicts provided"
+    assert (result.score, result.passed, result.reasoning) == (expected, False, reason)
 
 
 async def test_a_score_passes_from_the_threshold_minus_epsilon_on():
