@@ -189,7 +189,7 @@ async def evaluate_async(
             ended_at=time.time(),  # evaluated a second time, a case is another run in a store
             repeats=repeats,
             skip=skip,
-            cap=CostCap(max_cost, option="evaluate: max_cost"),
+            cap=None if max_cost is None else CostCap(max_cost, option="evaluate: max_cost"),
         )
         try:
             async with aclosing(stream):

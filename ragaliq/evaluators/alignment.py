@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -119,15 +120,11 @@ def _denies(skipped: str) -> bool:
     return any(word.text in _DENIALS or word.text.endswith("n't") for word in _words(skipped))
 
 
+@dataclass(frozen=True)
 class SearchedText:
-    """A text in which quotes are looked for; spans are `(start, end)` in characters.
+    """A text in which quotes are looked for; spans are `(start, end)` in characters."""
 
-    Args:
-        text: The text.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+    text: str
 
     def locate(
         self, claim: str, *, start: int = 0, cutoff: float = CLAIM_CUTOFF

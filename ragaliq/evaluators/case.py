@@ -131,7 +131,6 @@ async def _graded(
     key = evaluator.policy, evaluator.strategy
     pays = key not in checks
     if pays:
-        evaluator.require(judge)
         policy, strategy = key
         task = asyncio.create_task(check_claims(case, judge, policy=policy, strategy=strategy))
         # After a deadline nobody asks what became of a check, and asyncio would log what it

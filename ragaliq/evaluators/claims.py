@@ -64,12 +64,14 @@ def has_context(case: RAGTestCase, policy: ScoringPolicy) -> bool:
     Raises:
         DatasetError: It has none, and the policy calls that an error.
     """
-    if not case.has_context and policy.empty_context == "error":
+    if any(text.strip() for text in case.context_texts):
+        return True
+    if policy.empty_context == "error":
         raise DatasetError(
             f"case {case.id!r} has no context, which policy {policy.name!r} does not allow; "
             "give it context or choose another policy"
         )
-    return case.has_context
+    return False
 
 
 async def check_claims(
@@ -176,15 +178,37 @@ class Verifier:
         self.evidence = EvidenceFinder(context)
         self.parts = split_context(context, _limit(judge.max_context_chars))
 
-    async def decide(self, claims: Sequence[str]) -> Verdicts:
+    async def decide(self, claims: Sequence[str], *, holds_to_quotes: bool = True) -> Verdicts:
         """Decide all claims.
+
+        SUPPORTED by any part of the context wins, else CONTRADICTED by any, else NOT_ENOUGH_INFO. A
+        claim that some part left undecided is decided only if another part supports it.
+
+        Args:
+            claims: What is asked about.
+            holds_to_quotes: Whether claims decided by an invented quote are asked about again.
 
         Raises:
             JudgeError: The judge failed, or left claims undecided and the policy forbids it.
         """
-        verdicts = await self._from_all_parts(claims)
+        parts = await run_all(self._from_part(part, claims) for part in self.parts)
+        verdicts = parts[0]
+        if len(parts) > 1:
+            verdicts = {}
+            for claim in range(len(claims)):
+                found = [part[claim] for part in parts if claim in part]
+                found.sort(key=lambda verdict: (_STRENGTH[verdict.verdict], -verdict.confidence))
+                if found and (len(found) == len(parts) or found[0].verdict == "SUPPORTED"):
+                    alike = [verdict for verdict in found if verdict.verdict == found[0].verdict]
+                    chunks = dict.fromkeys(i for each in alike for i in each.supporting_chunk_ids)
+                    update = {"supporting_chunk_ids": list(chunks)}
+                    verdicts[claim] = found[0].model_copy(update=update)
+            if not verdicts:
+                raise _undecided(len(claims), len(claims))
         # Plain judges give remarks as evidence rather than quotes: nothing to hold them to.
-        return await self.look_again(claims, verdicts) if self._batching else verdicts
+        if holds_to_quotes and self._batching:
+            return await self.look_again(claims, verdicts)
+        return verdicts
 
     async def look_again(self, claims: Sequence[str], verdicts: Verdicts) -> Verdicts:
         """Ask once more about claims that were decided by a quote that is not in the context."""
@@ -196,7 +220,7 @@ class Verifier:
         if not doubtful:
             return verdicts
         try:
-            second = await self._from_all_parts([claims[i] for i in doubtful])
+            second = await self.decide([claims[i] for i in doubtful], holds_to_quotes=False)
         except JudgeError:
             second = {}  # the first answer stands, in doubt
         settled = dict(verdicts)
@@ -216,28 +240,6 @@ class Verifier:
         positions = range(len(self._context))
         chunks = verdict.supporting_chunk_ids
         return bool(await self.evidence.find(verdict.evidence, positions, chunks))
-
-    async def _from_all_parts(self, claims: Sequence[str]) -> Verdicts:
-        """Join what is decided from the parts of the context.
-
-        SUPPORTED by any part wins, else CONTRADICTED by any, else NOT_ENOUGH_INFO. A claim that
-        some part left undecided is decided only if another part supports it.
-        """
-        parts = await run_all(self._from_part(part, claims) for part in self.parts)
-        if len(parts) == 1:
-            return parts[0]
-        verdicts = {}
-        for claim in range(len(claims)):
-            found = [part[claim] for part in parts if claim in part]
-            found.sort(key=lambda verdict: (_STRENGTH[verdict.verdict], -verdict.confidence))
-            if found and (len(found) == len(parts) or found[0].verdict == "SUPPORTED"):
-                alike = [verdict for verdict in found if verdict.verdict == found[0].verdict]
-                chunks = dict.fromkeys(i for each in alike for i in each.supporting_chunk_ids)
-                update = {"supporting_chunk_ids": list(chunks)}
-                verdicts[claim] = found[0].model_copy(update=update)
-        if not verdicts:
-            raise _undecided(len(claims), len(claims))
-        return verdicts
 
     async def _from_part(self, part: ContextPart, claims: Sequence[str]) -> Verdicts:
         """Ask about all claims, then once more about those without a verdict if the policy says so.

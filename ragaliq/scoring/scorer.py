@@ -81,7 +81,8 @@ class CostCap:
     """A cap on what judging may cost, in US dollars.
 
     Attributes:
-        max_cost: From here on nothing more is begun; None for no cap. With 0, what is free goes on.
+        max_cost: From here on nothing more is begun; None for no cap. With 0, what is free
+            continues.
         spent: Tokens, requests and money so far.
         option: What the user knows the cap by.
     """
@@ -407,7 +408,6 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 yielded, since it was paid for; nothing was begun after it.
             ConfigurationError: There is a cap and the judge's price is not known.
         """
-        cap = cap or CostCap()
         is_cut = False
 
         def read_jobs() -> Iterator[_Job]:
@@ -417,7 +417,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                     run_id = run_id_of(case.id, repeat)
                     if run_id in skip:
                         continue
-                    if cap.is_reached:
+                    if cap is not None and cap.is_reached:
                         is_cut = True
                         return
                     run = run_of(case, run_id=run_id, pipeline=pipeline, ended_at=ended_at)
@@ -435,12 +435,13 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 for task in finished:
                     evaluation = task.result()
                     yield evaluation
-                    cap.spent += evaluation.usage
+                    if cap is not None:
+                        cap.spent += evaluation.usage
         finally:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-        if is_cut:
+        if cap is not None and is_cut:
             raise BudgetExceeded(
                 f"${cap.spent.cost_usd:.4f} is spent, of {cap.option} {cap.max_cost:g}"
             )

@@ -70,7 +70,9 @@ class Circuit:
     @property
     def refuses(self) -> bool:
         """Whether a run may not go to the judge now."""
-        return self.state == "open" or (self._opened_at is not None and self._is_probing)
+        if self._opened_at is None:
+            return False
+        return self._is_probing or self._clock() - self._opened_at < self._breaker.pause
 
     def enter(self) -> bool:
         """Note that a run goes to the judge; returns whether it is the probe."""
