@@ -9,13 +9,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from enum import IntEnum
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import typer
 from rich.console import Console
@@ -23,7 +21,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -41,11 +38,11 @@ from ragaliq.errors import (
 
 __all__ = [
     "ExitCode",
-    "RunProgress",
     "code_of",
     "errors",
     "output",
     "plain",
+    "progress",
     "say_what_is_left",
     "stopped_by_sigterm",
 ]
@@ -92,72 +89,47 @@ def code_of(error: RagaliqError) -> ExitCode:
 _LINE_EVERY = 10.0  # seconds
 
 
-class RunProgress:
-    """Shows how far a run is, how fast, what it has cost and how long it will take.
+@contextmanager
+def progress(total: int, done: int) -> Iterator[Callable[[JudgeUsage], None]]:
+    """Show how far a run is, how fast, what it has cost and how long it will take.
 
     Args:
-        total: Judgings in all.
+        total: Evaluations in all.
         done: Those that were there before.
+
+    Yields:
+        What is called with the usage of each further one.
     """
+    started = shown = time.monotonic()
+    now, usage = done, JudgeUsage()
+    bar = Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[figures]}"),
+        TimeRemainingColumn(),
+        console=errors,
+        disable=not errors.is_terminal,
+    )
+    task = bar.add_task("", total=total, completed=done, figures="")
 
-    def __init__(self, total: int, done: int) -> None:
-        self._total, self._done, self._before = total, done, done
-        self._started = self._said = time.monotonic()
-        self._usage = JudgeUsage()
-        self._bar = Progress(
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}/s"),
-            TextColumn("{task.fields[cost]}"),
-            TimeRemainingColumn(),
-            console=errors,
-            disable=not errors.is_terminal,
-        )
-        self._task: TaskID = self._bar.add_task("", total=total, completed=done, rate="", cost="")
+    def judged(more: JudgeUsage) -> None:
+        nonlocal now, usage, shown
+        now, usage = now + 1, usage + more
+        elapsed = max(time.monotonic() - started, 1e-9)
+        cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.4f}"
+        figures = f"{(now - done) / elapsed:,.1f}/s, {cost}"
+        bar.update(task, completed=now, figures=figures)
+        if not errors.is_terminal and time.monotonic() - shown >= _LINE_EVERY:
+            shown = time.monotonic()
+            left = timedelta(seconds=round(elapsed / (now - done) * (total - now)))
+            errors.print(f"{now:,} of {total:,}, {figures}, {left} left")
 
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
-
-    def judged(self, usage: JudgeUsage) -> None:
-        """One more is done, at this cost."""
-        self._done += 1
-        self._usage += usage
-        self._bar.update(self._task, completed=self._done, rate=self._rate, cost=self._cost)
-        if not errors.is_terminal and time.monotonic() - self._said >= _LINE_EVERY:
-            self._said = time.monotonic()
-            errors.print(
-                f"{self._done:,} of {self._total:,}, {self._rate}/s, {self._cost}, "
-                f"{self._left} left"
-            )
-
-    @property
-    def _rate(self) -> str:
-        elapsed = max(time.monotonic() - self._started, 1e-9)
-        return f"{(self._done - self._before) / elapsed:,.1f}"
-
-    @property
-    def _left(self) -> str:
-        elapsed = time.monotonic() - self._started
-        seconds = elapsed / (self._done - self._before) * (self._total - self._done)
-        return str(timedelta(seconds=round(seconds)))
-
-    @property
-    def _cost(self) -> str:
-        cost = self._usage.cost_usd
-        return "cost unknown" if cost is None else f"${cost:,.4f}"
+    with bar:
+        yield judged
 
 
 def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: str) -> None:
-    """Say how far the work got.
+    """Print how far the work got.
 
     Args:
         judged: What was done, in earlier runs too.
@@ -165,13 +137,12 @@ def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: s
         kept_in: The file that holds what was judged; None where none was asked for.
         option: The option with which a further run continues, or, without a file, would have.
     """
-    left = f"{total - judged:,} of {total:,} are not done"
+    line = f"{total - judged:,} of {total:,} are not done; "
     if kept_in is None:
-        errors.print(plain(f"{left}; nothing is kept: with {option} a further run could continue"))
+        line += f"nothing is kept: with {option} a further run could continue"
     else:
-        errors.print(
-            plain(f"{left}; results are kept in {kept_in}: rerun with {option} to continue")
-        )
+        line += f"results are kept in {kept_in}: rerun with {option} to continue"
+    errors.print(plain(line))
 
 
 @contextmanager

@@ -22,7 +22,6 @@ from ragaliq.cli.options import (
     Strategy,
     choose_judge,
     evaluators_of,
-    policy_of,
     reader_of,
 )
 from ragaliq.core.results import passing_scores
@@ -49,15 +48,13 @@ def estimate(
     encoding: Encoding = None,
 ) -> None:
     """Say what `evaluate` would cost; no judge is called."""
-    scoring = policy_of(policy)
-    reader = reader_of(data, field, skip_bad_rows=skip_bad_rows, encoding=encoding)
+    reader = reader_of([data], field, skip_bad_rows=skip_bad_rows, encoding=encoding)
     # Nothing is asked of it: the price should be known before there is a key, or a store.
     asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
     expected = estimate_cost(
         reader,
         judge=asked.judge,
-        evaluators=evaluators_of(metrics, policy=scoring, strategy=strategy),
-        policy=scoring,
+        evaluators=evaluators_of(metrics, policy=policy, strategy=strategy),
     )
     usage = expected.usage
     price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.2f}"

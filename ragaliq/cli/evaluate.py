@@ -1,25 +1,26 @@
-"""`ragaliq evaluate FILE`: score the cases of a file, and say what came out."""
+"""`ragaliq evaluate FILE`: score the cases of a file, and show what came out."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing, closing, nullcontext
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, aclosing, closing, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Self
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, NamedTuple, Self
 
 import typer
 from rich.table import Table
 
 from ragaliq.cli.console import (
     ExitCode,
-    RunProgress,
     errors,
     output,
     plain,
+    progress,
     say_what_is_left,
     stopped_by_sigterm,
 )
@@ -38,38 +39,37 @@ from ragaliq.cli.options import (
     StrategyName,
     choose_judge,
     evaluators_of,
-    policy_of,
     reader_of,
 )
 from ragaliq.cli.outputs import Outputs
 from ragaliq.cli.pending import evaluate_runs
 from ragaliq.cli.resume import Wanted, case_digest, input_digest
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.results import Evaluation
+from ragaliq.core.results import passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
-from ragaliq.errors import BudgetExceeded, ConfigurationError
+from ragaliq.datasets.opening import standard_input
+from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
 from ragaliq.evaluators.metrics import (
     ClaimEvaluator,
     ContextRecallEvaluator,
     RelevanceEvaluator,
 )
 from ragaliq.judges.unsent import RequestWriter, reads_replies, writes_requests
-from ragaliq.records import EvaluationRecord, MetricSummary, evaluation_record
+from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.records.sinks import SinkLimits
 from ragaliq.records.summary import TOLERANCE, Summary
+from ragaliq.reports.wording import (
+    BadAnswer,
+    WorstAnswers,
+    figures_of,
+    interval_words,
+    markdown_of,
+)
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry import ContentPolicy, configure_from_environment
 from ragaliq.traces.cases import REASONS
 
-__all__ = [
-    "Goal",
-    "evaluate",
-    "missed",
-    "show_bad_rows",
-    "show_no_context",
-    "show_skipped_runs",
-    "show_summary",
-]
+__all__ = ["Goal", "evaluate", "missed", "show_skipped_runs", "show_summary"]
 
 _WORTH_A_PROCESS = 200
 
@@ -79,13 +79,14 @@ Out = Annotated[
 ]
 
 
-def evaluate(  # noqa: PLR0915 - the command, from top to bottom
-    source: Annotated[
-        str,
+def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
+    sources: Annotated[
+        list[str],
         typer.Argument(
-            metavar="DATA",
+            metavar="DATA...",
             help="Cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces (OTLP, Phoenix's "
-            "exports), also .gz; with --pending a file of runs, sqlite:///runs.db.",
+            "exports), also .gz; - for standard input; with --pending a file of runs, "
+            "sqlite:///runs.db.",
         ),
     ],
     *,
@@ -98,16 +99,27 @@ def evaluate(  # noqa: PLR0915 - the command, from top to bottom
         ),
     ] = False,
     out: Out = None,
+    summary_file: Annotated[
+        Path | None,
+        typer.Option("--summary", help="Where the figures go: .json, or .md for a job's page."),
+    ] = None,
     judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
     metrics: Metrics = "faithfulness,relevance",
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(help="METRIC=SCORE: the score from which on an answer passes; repeatable."),
+    ] = None,
     policy: Policy = PolicyName.LIVE,
     strategy: Strategy = None,
     field: Fields = None,
-    skip_bad_rows: SkipBadRows = False,
     encoding: Encoding = None,
+    skip_bad_rows: SkipBadRows = False,
+    max_skipped: Annotated[
+        int | None, typer.Option(min=0, help="End with code 3 when more rows are skipped.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the results file that is there.")
     ] = False,
@@ -117,7 +129,10 @@ def evaluate(  # noqa: PLR0915 - the command, from top to bottom
     ] = False,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(help="METRIC=MEAN: end with code 1 when the mean is worse; repeatable."),
+        typer.Option(
+            help="End with code 1 when less than this share of the answers (0.9) passes every "
+            "metric, or a metric's mean is worse (METRIC=MEAN); repeatable."
+        ),
     ] = None,
     sink: Annotated[
         list[str] | None, typer.Option(help="Where results go too: sqlite:///path; repeatable.")
@@ -144,121 +159,194 @@ def evaluate(  # noqa: PLR0915 - the command, from top to bottom
         Path | None, typer.Option(help="Replies to rendered requests, a line each; asks nobody.")
     ] = None,
 ) -> int:
-    """Score the cases of a file. Rerun with --resume to continue an interrupted run."""
-    data, scoring = Path(source), policy_of(policy)
+    """Score the cases of files. Rerun with --resume to continue an interrupted run."""
+    chosen = evaluators_of(metrics, policy=policy, strategy=strategy, thresholds=threshold)
     if pending:
-        return _code(
-            evaluate_runs(
-                source,
-                evaluators_of(metrics, policy=scoring, strategy=strategy),
-                choice=(judge, model, base_url),
-                sinks=sink or (),
-                concurrency=concurrency,
-                timeout=timeout,
-                show=lambda summary: show_summary(summary, {}),
-            ),
-            [],
+        if len(sources) > 1:
+            raise ConfigurationError("--pending goes with one file of runs: sqlite:///runs.db")
+        summary = evaluate_runs(
+            sources[0],
+            chosen,
+            choice=(judge, model, base_url),
+            sinks=sink or (),
+            concurrency=concurrency,
+            timeout=timeout,
+            show=show_summary,
         )
+        return _code(summary, [])
     offline = render is not None or replies is not None
     asked = choose_judge(
         judge, model=model, base_url=base_url, calibration=calibration, is_asked=not offline
     )
     decider = asked.judge if replies is None else reads_replies(asked.judge, replies)
-    chosen = evaluators_of(metrics, policy=scoring, strategy=strategy)
     for evaluator in chosen:
         evaluator.require(decider)
         if offline:
             _require_known_requests(evaluator, strategy)
     goals = [Goal.of(text, [each.name for each in chosen]) for text in fail_under or ()]
-    reads = [("the cases", data), ("the calibration", asked.calibration), ("--model", model)]
-    outputs = Outputs(out or [], reads=reads)
-    outputs.require_a_choice(resume=resume)
+    if summary_file is not None and summary_file.suffix.lower() not in (".json", ".md"):
+        raise ConfigurationError(f"--summary {summary_file}: end the name in .json or .md")
     if retry_failed and not resume:
         raise ConfigurationError("--retry-failed goes with --resume")
-
-    reader = reader_of(data, field, skip_bad_rows=skip_bad_rows, encoding=encoding)
-    if render is not None:
-        return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))
-    wanted = Wanted(repeats) if resume else None
-    total = _count(reader, chosen, wanted) * repeats
-    settings: dict[str, Any] = {
-        "data": data.name,
-        "judge": decider.name,
-        "model": decider.model,
-        "calibration": decider.calibration,
-        "metrics": {each.name: each.threshold for each in chosen},
-        "policy": scoring.name,
-        "strategy": strategy.value if strategy else None,
-        "repeats": repeats,
-        "text": not no_text,
-    }
-    summary, done = Summary(), set[str]()
-    journal = outputs.open(settings, summary, done=done, wanted=wanted, retry_failed=retry_failed)
-    left = total - summary.records
-    at_once = processes
-    if at_once is None:
-        # Starting one takes half a second, in which the embedded judge decides some hundred cases.
-        at_once = (os.cpu_count() or 1) if left >= _WORTH_A_PROCESS else 0
-    try:
-        configure_from_environment("ragaliq")
-    except ConfigurationError as error:  # the exporter is not installed
-        errors.print(plain(f"no telemetry is exported: {error}"))
-    scorer = Scorer(
-        decider,
-        chosen,
-        deadline=timeout,
-        executor=None if at_once else "thread",
-        processes=max(1, at_once),
-        sinks=sink or (),
-        sink_limits=SinkLimits(max_queue=max(1, left), max_characters=sys.maxsize),
+    reads = [("the calibration", asked.calibration), ("--model", model)]
+    outputs = Outputs(
+        out or [],
+        reads=[*(("the cases", source) for source in sources), *reads],
+        resume=resume,
+        summary=summary_file,
     )
-    cap = CostCap(max_cost, spent=summary.usage, option="--max-cost")
-    work = scorer.stream(
-        reader,
-        concurrency=concurrency,
-        pipeline=data.stem,
-        repeats=repeats,
-        skip=done,
-        cap=cap,
-    )
-    content = ContentPolicy(on_spans=not no_text, on_events=not no_text)
-    causes: dict[str, str] = {}
+    with ExitStack() as stack:
+        paths = [Path(source) for source in sources]
+        if Path("-") in paths:
+            place = paths.index(Path("-"))
+            paths[place] = standard_input(stack.enter_context(TemporaryDirectory()))
+        reader = reader_of(paths, field, skip_bad_rows=skip_bad_rows, encoding=encoding)
+        if render is not None:
+            return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))
+        wanted = Wanted(repeats, compares=resume)
+        _read_through(reader, wanted, chosen, max_skipped=max_skipped)
+        total = wanted.total
+        settings: dict[str, Any] = {
+            "data": ", ".join(path.name for path in paths),
+            "judge": decider.name,
+            "model": decider.model,
+            "calibration": decider.calibration,
+            "metrics": {each.name: each.threshold for each in chosen},
+            "policy": policy.value,
+            "strategy": strategy.value if strategy else None,
+            "repeats": repeats,
+            "text": not no_text,
+        }
+        summary, worst, done = Summary(), WorstAnswers(), set[str]()
 
-    async def run() -> None:
-        with closing(journal) if journal else nullcontext(), stopped_by_sigterm():
-            async with scorer, aclosing(work):
-                async for evaluation in work:
-                    record = _record_of(evaluation, content)
-                    if journal is not None:
-                        journal.append(record)
-                    summary.add(record)
-                    progress.judged(record.usage)
-                    for result in evaluation.results.values():
-                        if result.status.is_failure and result.error_type and result.error:
-                            causes.setdefault(result.error_type, result.error)
+        def take(record: EvaluationRecord) -> None:
+            summary.add(record)
+            worst.add(record)
 
-    asked.announce()
-    try:
-        with RunProgress(total, summary.records) as progress:
-            asyncio.run(run())
-    except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
-        option = "--resume" if outputs.journal else "--out results.jsonl"
-        say_what_is_left(summary.records, total, outputs.journal, option=option)
-        raise
-    except BudgetExceeded as error:
-        raise BudgetExceeded(
-            f"{error}; rerun with --resume and a higher --max-cost to continue"
-        ) from None
-    finally:
-        # Whatever ended the run, the results so far are shown and written.
-        if summary.records:
-            show_summary(summary, causes)
-            output.print(plain(asked.title))
-            show_skipped_runs(reader)
-            outputs.write()
-            if outputs.journal is None:
-                errors.print("claim by claim: add --out report.html or --out results.csv")
-    return _code(summary, goals)
+        journal = outputs.open(
+            settings, take, done=done, wanted=wanted if resume else None, retry_failed=retry_failed
+        )
+        left = total - summary.records
+        at_once = processes
+        if at_once is None:
+            # Starting one takes half a second, in which the embedded judge decides some hundred
+            # cases.
+            at_once = (os.cpu_count() or 1) if left >= _WORTH_A_PROCESS else 0
+        try:
+            configure_from_environment("ragaliq")
+        except ConfigurationError as error:  # the exporter is not installed
+            errors.print(plain(f"no telemetry is exported: {error}"))
+        scorer = Scorer(
+            decider,
+            chosen,
+            deadline=timeout,
+            executor=None if at_once else "thread",
+            processes=max(1, at_once),
+            sinks=sink or (),
+            sink_limits=SinkLimits(max_queue=max(1, left), max_characters=sys.maxsize),
+        )
+        work = scorer.stream(
+            reader,
+            concurrency=concurrency,
+            pipeline=", ".join(dict.fromkeys(path.stem for path in paths)),
+            repeats=repeats,
+            skip=done,
+            cap=CostCap(max_cost, spent=summary.usage, option="--max-cost"),
+        )
+        content = ContentPolicy(on_spans=not no_text, on_events=not no_text)
+        causes: dict[str, str] = {}
+
+        async def run() -> None:
+            with closing(journal) if journal else nullcontext(), stopped_by_sigterm():
+                async with scorer, aclosing(work):
+                    async for evaluation in work:
+                        record = evaluation_record(evaluation, content=content).model_copy(
+                            update={
+                                "case_digest": case_digest(evaluation.case),
+                                "input_digest": input_digest(evaluation.case),
+                                "row": wanted.row_of(evaluation.run.run_id),
+                            }
+                        )
+                        if journal is not None:
+                            journal.append(record)
+                        take(record)
+                        judged(record.usage)
+                        for result in evaluation.results.values():
+                            if result.status.is_failure and result.error_type and result.error:
+                                causes.setdefault(result.error_type, result.error)
+
+        if asked.variables:  # who is asked where no option says it, before it costs anything
+            errors.print(plain(asked.title))
+        try:
+            with progress(total, summary.records) as judged:
+                asyncio.run(run())
+        except (KeyboardInterrupt, typer.Exit):  # Ctrl-C, SIGTERM
+            option = "--resume" if outputs.journal else "--out results.jsonl"
+            say_what_is_left(summary.records, total, outputs.journal, option=option)
+            raise
+        except BudgetExceeded as error:
+            raise BudgetExceeded(
+                f"{error}; rerun with --resume and a higher --max-cost to continue"
+            ) from None
+        finally:
+            # Whatever ended the run, the results so far are shown and written.
+            if summary.records:
+                problems = [(goal.text, missed(goal, summary)) for goal in goals]
+                show_summary(summary, causes, worst)
+                output.print(plain(asked.title))
+                if decider.name.startswith("local"):
+                    output.print(
+                        "The embedded judge compares words, not meaning: check what surprises you, "
+                        "or use --judge claude."
+                    )
+                show_skipped_runs(reader)
+                files = outputs.write(problems)
+                if summary_file is not None:
+                    figures = figures_of(summary) | {
+                        "judge": asked.title,
+                        "goals": [{"goal": goal, "problem": text} for goal, text in problems],
+                        "skipped_rows": reader.skipped,
+                    }
+                    _write_figures(summary_file, figures, list(worst))
+                    files.append(summary_file)
+                if files:
+                    errors.print(plain(f"written: {', '.join(map(str, files))}"))
+                if outputs.journal is None:
+                    errors.print("claim by claim: add --out report.html or --out results.csv")
+        return _code(summary, goals)
+
+
+def _read_through(
+    reader: CaseReader, wanted: Wanted, metrics: Sequence[Evaluator], *, max_skipped: int | None
+) -> None:
+    """Read all cases first, which finds a bad row before anything is spent.
+
+    Raises:
+        DatasetError: No row is left, or more are skipped than may be.
+    """
+    has_context = False
+    for number, case in enumerate(reader, start=1):
+        wanted.add(case, reader.row or number)
+        has_context = has_context or case.has_context
+    for row in reader.skipped_rows[:_SHOWN]:
+        errors.print(plain(f"skipped: {row.where}: {row.problem}"))
+    if reader.skipped > _SHOWN:
+        errors.print(f"skipped: {reader.skipped - _SHOWN:,} more rows")
+    if max_skipped is not None and reader.skipped > max_skipped:
+        raise DatasetError(
+            f"{reader.skipped:,} rows are skipped, more than --max-skipped {max_skipped:,}"
+        )
+    if not wanted.total:
+        raise DatasetError(f"{reader.path}: no row is left to judge")
+    names = [each.name for each in metrics if not isinstance(each, RelevanceEvaluator)]
+    if names and not has_context:  # their scores mean nothing then
+        found = f": the rows have {reader.named_columns}" if reader.columns else ""
+        errors.print(
+            plain(
+                f"no case has any context for {', '.join(names)}{found}; say where it is "
+                "with --field context=NAME"
+            )
+        )
 
 
 def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) -> None:
@@ -270,121 +358,128 @@ def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) ->
 
 
 async def _render(
-    writer: RequestWriter,
-    path: Path,
-    metrics: Sequence[Evaluator],
-    cases: CaseReader | TraceReader,
+    writer: RequestWriter, path: Path, metrics: Sequence[Evaluator], cases: CaseReader
 ) -> int:
     scorer = Scorer(writer, metrics)
-    try:
-        async with aclosing(scorer.stream(cases, concurrency=1)) as stream:
-            async for _ in stream:
-                pass
-    finally:
-        await scorer.aclose()
+    async with scorer, aclosing(scorer.stream(cases, concurrency=1)) as stream:
+        async for _ in stream:
+            pass
     errors.print(f"{path}: {writer.count} requests; nothing was sent")
     return ExitCode.OK
 
 
-def _record_of(evaluation: Evaluation, content: ContentPolicy) -> EvaluationRecord:
-    digests = {
-        "case_digest": case_digest(evaluation.case),
-        "input_digest": input_digest(evaluation.case),
-    }
-    return evaluation_record(evaluation, content=content).model_copy(update=digests)
+class Goal(NamedTuple):
+    """A mean that a metric must reach; without a metric, the share of answers that must pass."""
+
+    metric: str
+    least: float
+
+    @classmethod
+    def of(cls, text: str, metrics: Sequence[str]) -> Self:
+        """Read `METRIC=MEAN` or a share.
+
+        Raises:
+            ConfigurationError: It is something else, or the metric is not measured.
+        """
+        metric, _, number = text.rpartition("=")
+        try:
+            least = float(number)
+        except ValueError:
+            least = -1.0
+        if not 0.0 <= least <= 1.0:
+            raise ConfigurationError(
+                f"--fail-under {text!r}: write it as METRIC=MEAN, with a mean within [0, 1], or as "
+                "the share of answers that must pass, such as 0.9"
+            )
+        if metric and metric not in metrics:
+            raise ConfigurationError(
+                f"--fail-under {text!r}: {metric} is not measured; --metrics has "
+                f"{', '.join(metrics)}"
+            )
+        return cls(metric, least)
+
+    @property
+    def text(self) -> str:
+        """The goal as it is written after `--fail-under`."""
+        return f"{self.metric}={self.least:g}" if self.metric else f"{self.least:g}"
 
 
-def _count(reader: CaseReader, chosen: Sequence[Evaluator], wanted: Wanted | None) -> int:
-    """How many cases there are. Reading all first finds a bad row before anything is spent."""
-    count, has_context = 0, False
-    for case in reader:
-        count += 1
-        has_context = has_context or case.has_context
-        if wanted is not None:
-            wanted.add(case)
-    show_bad_rows(reader)
-    if count and not has_context:
-        show_no_context(reader, chosen)
-    return count
+def missed(goal: Goal, summary: Summary) -> str:
+    """What is wrong, or an empty text where the goal is reached.
+
+    A metric without a single score has not reached anything, and neither have answers of which
+    none was scored.
+    """
+    if not goal.metric:
+        passed, of = summary.passing
+        is_reached = of > 0 and passed / of >= goal.least - TOLERANCE
+        return "" if is_reached else f"{passed:,} of {of:,} answers pass, asked for {goal.least:g}"
+    found = summary.metrics.get(goal.metric)
+    if found is None or found.mean is None:
+        return f"{goal.metric} has no score at all; asked for a mean of {goal.least:g}"
+    side = "below" if found.higher_is_better else "above"
+    short = goal.least - found.mean if found.higher_is_better else found.mean - goal.least
+    if short <= TOLERANCE:
+        return ""
+    note = "" if found.higher_is_better else " (low is good)"
+    return f"{goal.metric} has a mean of {found.mean:.4f}, {side} {goal.least:g}{note}"
 
 
 def _code(summary: Summary, goals: list[Goal]) -> int:
     failed = summary.failed_throughout
-    problems = [missed(goal, summary) for goal in goals if goal.metric not in failed]
+    problems = [missed(goal, summary) for goal in goals if not (failed and goal.metric in failed)]
+    # An outage of the judge is not a bad answer, whatever was asked for.
+    if failed:
+        problems = [problem for problem in problems if "answers pass" not in problem]
     for problem in filter(None, problems):
         errors.print(plain(problem))
-    # An outage of the judge is not a bad answer, whatever mean was asked for.
     if failed:
         errors.print(plain(f"the judge failed on every case: {', '.join(failed)}"))
         return ExitCode.JUDGE
     return ExitCode.BELOW_THRESHOLD if any(problems) else ExitCode.OK
 
 
-@dataclass(frozen=True)
-class Goal:
-    """A mean that a metric must reach."""
-
-    metric: str
-    mean: float
-
-    @classmethod
-    def of(cls, text: str, metrics: Sequence[str]) -> Self:
-        """Read `METRIC=MEAN`.
-
-        Raises:
-            ConfigurationError: It is something else, or the metric is not measured.
-        """
-        metric, _, number = text.partition("=")
-        try:
-            mean = float(number)
-        except ValueError:
-            mean = -1.0
-        if not 0.0 <= mean <= 1.0:
-            raise ConfigurationError(
-                f"--fail-under {text!r}: write it as METRIC=MEAN, with a mean within [0, 1]"
-            )
-        if metric not in metrics:
-            raise ConfigurationError(
-                f"--fail-under {text!r}: {metric} is not measured; --metrics has "
-                f"{', '.join(metrics)}"
-            )
-        return cls(metric, mean)
-
-
-def missed(goal: Goal, summary: Summary) -> str:
-    """What is wrong, or an empty text where the goal is reached.
-
-    A metric without a single score has not reached anything.
-    """
-    found = summary.metrics.get(goal.metric)
-    if found is None or found.mean is None:
-        return f"{goal.metric} has no score at all; asked for a mean of {goal.mean:g}"
-    if not found.higher_is_better:
-        if found.mean <= goal.mean + TOLERANCE:
-            return ""
-        return f"{goal.metric} has a mean of {found.mean:.4f}, above {goal.mean:g} (low is good)"
-    if found.mean >= goal.mean - TOLERANCE:
-        return ""
-    return f"{goal.metric} has a mean of {found.mean:.4f}, below {goal.mean:g}"
-
-
 _MOST_OF_A_CAUSE = 300  # characters
 
 
-def show_summary(summary: Summary, causes: Mapping[str, str]) -> None:
-    """Print means with intervals, the counts with every mean, the cost, and why a judge failed.
+def show_summary(
+    summary: Summary, causes: Mapping[str, str] | None = None, worst: Iterable[BadAnswer] = ()
+) -> None:
+    """Print a line a metric, the worst answers, the cost, and why a judge failed.
 
     Args:
         summary: What was added up.
         causes: What an error of each class said, as far as known.
+        worst: The answers with the lowest scores.
     """
     table = Table(box=None, pad_edge=False)
-    for column in ("metric", "mean", "good", "95 % interval", "scored", "passed", "others"):
+    for column in ("metric", "mean", "95 %", "scored", "passed", "threshold", "others"):
         table.add_column(column, overflow="fold")
     for name, metric in summary.metrics.items():
-        mean, *others = _cells(metric)
-        table.add_row(name, mean, "high" if metric.higher_is_better else "low", *others)
+        others = {
+            f"{status} (pass)" if status in metric.passing else status: count
+            for status, count in metric.statuses.items()
+            if status != "scored"
+        }
+        table.add_row(
+            name,
+            "none" if metric.mean is None else f"{metric.mean:.3f}",
+            interval_words(metric),
+            f"{metric.measured:,} of {metric.cases:,}",
+            f"{metric.passed:,}",
+            passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
+            _counted(others),
+        )
     output.print(table)
+    shown = list(worst)
+    if shown:
+        output.print("\nlowest scores")
+    for bad in shown:
+        output.print(plain(f"  {bad.id}  {bad.question}", limit=100))
+        for reason in bad.reasons:
+            output.print(plain(f"    {reason}"))
+    passed, of = summary.passing
+    output.print(f"\n{passed:,} of {of:,} answers pass every metric" if of else "")
     cost = summary.usage.cost_usd
     price = "cost unknown" if cost is None else f"${cost:,.4f}"
     if cost is not None and summary.usage.saved_usd:
@@ -402,55 +497,28 @@ def show_summary(summary: Summary, causes: Mapping[str, str]) -> None:
             output.print(f"{name}: no score at some repeats of a scored case: {lost}")
     found = summary.errors
     for kind, count in found.most_common(1):
-        of = "" if len(found) == 1 else f" of {found.total():,}"
-        cause = f": {causes[kind]}" if kind in causes else ""
-        line = f"failures of the judge: {count:,}{of} with {kind}{cause}"
+        of_all = "" if len(found) == 1 else f" of {found.total():,}"
+        cause = f": {causes[kind]}" if causes and kind in causes else ""
+        line = f"failures of the judge: {count:,}{of_all} with {kind}{cause}"
         errors.print(plain(line, limit=_MOST_OF_A_CAUSE))
 
 
-def _cells(metric: MetricSummary) -> tuple[str, ...]:
-    statuses = metric.statuses
-    passing = dict.fromkeys(metric.passing, " (pass)")
-    others = _counted({s: n for s, n in statuses.items() if s != "scored"}, passing)
-    scored = f"{metric.measured:,} of {metric.cases:,}"
-    passed = f"{metric.passed:,}"
-    if metric.mean is None or metric.interval is None:
-        return "none", "", scored, passed, others
-    low, high = metric.interval
-    interval = f"{low:.3f} to {high:.3f} ({metric.interval_method})"
-    return f"{metric.mean:.3f}", interval, scored, passed, others
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {status}" for status, count in sorted(counts.items()))
 
 
-def _counted(counts: Mapping[str, int], notes: Mapping[str, str] | None = None) -> str:
-    return ", ".join(
-        f"{count:,} {status}{(notes or {}).get(status, '')}"
-        for status, count in sorted(counts.items())
-    )
+def _write_figures(path: Path, figures: dict[str, Any], worst: Sequence[BadAnswer]) -> None:
+    text = markdown_of(figures, worst)
+    if path.suffix.lower() == ".json":
+        figures["worst"] = [bad._asdict() for bad in worst]
+        text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror or error}") from None
 
 
 _SHOWN = 5
-
-
-def show_bad_rows(reader: CaseReader) -> None:
-    """The first rows that could not be read, and how many more there are."""
-    for row in reader.skipped_rows[:_SHOWN]:
-        errors.print(plain(f"skipped: {row.where}: {row.problem}"))
-    if reader.skipped > _SHOWN:
-        errors.print(f"skipped: {reader.skipped - _SHOWN:,} more rows")
-
-
-def show_no_context(reader: CaseReader, evaluators: Sequence[Evaluator]) -> None:
-    """That no case has any context, where a metric goes by it: its scores say nothing then."""
-    names = [each.name for each in evaluators if not isinstance(each, RelevanceEvaluator)]
-    if not names:
-        return
-    found = f": the rows have {reader.named_columns}" if reader.columns else ""
-    errors.print(
-        plain(
-            f"no case has any context for {', '.join(names)}{found}; say where it is "
-            "with --field context=NAME"
-        )
-    )
 
 
 def show_skipped_runs(reader: CaseReader) -> None:

@@ -23,7 +23,7 @@ from ragaliq.bench import (
     judge_claims,
     reliability_svg,
 )
-from ragaliq.cli.console import ExitCode, RunProgress, errors, output, plain, say_what_is_left
+from ragaliq.cli.console import ExitCode, errors, output, plain, progress, say_what_is_left
 from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Model, choose_judge, judge_of
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.results import JudgeUsage
@@ -425,7 +425,7 @@ def judge_file(
         known = kept.judged if kept else {}
         judged = [known[claim.id] for claim in claims if claim.id in known]
         todo = [claim for claim in claims if claim.id not in known]
-        progress = files.enter_context(RunProgress(len(claims), len(judged)))
+        show = files.enter_context(progress(len(claims), len(judged)))
 
         async def run(todo: Sequence[LabelledClaim]) -> None:
             work = judge_claims(
@@ -442,7 +442,7 @@ def judge_file(
                         if kept is not None:
                             kept.append(each)
                         judged.append(each)
-                        progress.judged(each.usage)
+                        show(each.usage)
             finally:
                 await judge.aclose()
 

@@ -41,7 +41,6 @@ __all__ = [
     "judge_of",
     "policy_of",
     "reader_of",
-    "title_of",
 ]
 
 
@@ -117,25 +116,42 @@ SkipBadRows = Annotated[
 
 
 def evaluators_of(
-    metrics: str, *, policy: ScoringPolicy, strategy: StrategyName | None = None
+    metrics: str,
+    *,
+    policy: PolicyName,
+    strategy: StrategyName | None = None,
+    thresholds: Sequence[str] | None = None,
 ) -> tuple[Evaluator, ...]:
     """The evaluators that the options name.
 
     Raises:
-        ConfigurationError: One is unknown or asked for twice, or none is named.
+        ConfigurationError: One is unknown or asked for twice, none is named, or a threshold is not
+            METRIC=SCORE of one of them.
     """
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     if not names:
         raise ConfigurationError("--metrics: name at least one; `ragaliq metrics` lists them")
     if len(set(names)) < len(names):
         raise ConfigurationError("--metrics: one is named twice")
+    scores: dict[str, float] = {}
+    for option in thresholds or ():
+        name, _, score = option.partition("=")
+        try:
+            scores[name.strip()] = float(score)
+        except ValueError:
+            raise ConfigurationError(f"--threshold {option!r}: write it as METRIC=SCORE") from None
+        if name.strip() not in names:
+            raise ConfigurationError(
+                f"--threshold {option!r}: {name} is not measured; --metrics has {', '.join(names)}"
+            )
     evaluators: list[Evaluator] = []
     for name in names:
-        kind = get_evaluator(name)
+        kind, threshold = get_evaluator(name), scores.get(name)
+        scoring = policy_of(policy)
         if strategy is not None and issubclass(kind, ClaimEvaluator):
-            evaluators.append(kind(policy=policy, strategy=strategy.value))
+            evaluators.append(kind(threshold, policy=scoring, strategy=strategy.value))
         else:
-            evaluators.append(kind(policy=policy))
+            evaluators.append(kind(threshold, policy=scoring))
     return tuple(evaluators)
 
 
@@ -146,17 +162,17 @@ def policy_of(name: PolicyName) -> ScoringPolicy:
 
 
 def reader_of(
-    data: Path,
+    paths: Sequence[Path],
     fields: Sequence[str] | None,
     *,
     skip_bad_rows: bool,
     encoding: str | None = None,
 ) -> CaseReader:
-    """The cases of a file.
+    """The cases of files.
 
     Raises:
         ConfigurationError: A `--field` is not FIELD=NAME, or is given twice.
-        DatasetError: The file is missing or of no known format.
+        DatasetError: A file is missing or of no known format.
     """
     named: dict[str, str] = {}
     for option in fields or ():
@@ -170,16 +186,10 @@ def reader_of(
             )
         named[field.strip()] = name.strip()
     on_error: OnError = "skip" if skip_bad_rows else "raise"
-    return read_cases(data, fields=named, on_error=on_error, encoding=encoding)
+    return read_cases(*paths, fields=named, on_error=on_error, encoding=encoding)
 
 
 _NAMES = ("local", "claude", "openai", "entailment")
-
-
-def title_of(judge: LLMJudge) -> str:
-    """Name, model and calibration of a judge in a line."""
-    model = f" ({judge.model})" if judge.model else ""
-    return f"judge {judge.name}{model}, {identity_of(judge).calibration}"
 
 
 class ChosenJudge(NamedTuple):
@@ -197,12 +207,13 @@ class ChosenJudge(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What `title_of` says, and the variables."""
+        """Name, model and calibration of the judge in a line, and the variables."""
+        model = f" ({self.judge.model})" if self.judge.model else ""
         source = f"; from {', '.join(self.variables)}" if self.variables else ""
-        return f"{title_of(self.judge)}{source}"
+        return f"judge {self.judge.name}{model}, {identity_of(self.judge).calibration}{source}"
 
     def announce(self) -> None:
-        """Say who is going to be asked where no option does, before it costs anything."""
+        """Print who is going to be asked where no option says it, before it costs anything."""
         if self.variables:
             errors.print(plain(self.title))
 
@@ -340,26 +351,20 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
         if name == "local" and model is not None:
             raise ConfigurationError("--model goes with --judge claude, openai or entailment")
         if name == "entailment":
-            return _entailment_judge(model)
+            if model is None:
+                raise ConfigurationError(
+                    "--judge entailment needs --model: a folder or an .onnx file"
+                )
+            from ragaliq.judges.entailment import EntailmentJudge
+
+            return EntailmentJudge(model)
         if name == "claude" and not is_asked:
-            return _unasked(model)
+            from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+
+            return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
         return resolve_judge(name, model=model)
     if model is None or base_url is None:
         raise ConfigurationError("--judge openai needs --model and --base-url")
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge
 
     return OpenAICompatibleJudge(base_url=base_url, model=model)
-
-
-def _unasked(model: str | None) -> LLMJudge:
-    from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
-
-    return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
-
-
-def _entailment_judge(model: str | None) -> LLMJudge:
-    if model is None:
-        raise ConfigurationError("--judge entailment needs --model: a folder or an .onnx file")
-    from ragaliq.judges.entailment import EntailmentJudge
-
-    return EntailmentJudge(model)

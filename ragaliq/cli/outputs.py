@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragaliq.cli.console import errors
 from ragaliq.cli.resume import Wanted
-from ragaliq.core.results import EvaluationResult, passing_scores
+from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.records import EvaluationRecord, Summary
+from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import ResultsFile, read_results_file, read_settings
+from ragaliq.reports.wording import why
 
-__all__ = [
-    "Named",
-    "Outputs",
-    "Results",
-    "Writer",
-    "is_same_file",
-    "require_writable",
-    "safe_cell",
-    "write_csv",
-    "write_junit",
-    "write_page",
-    "writer_for",
-]
+__all__ = ["Named", "Outputs", "is_same_file", "require_writable"]
+
+Named = tuple[str, Path | str | None]
+"""What the user knows a file as (`--out`, `the labels`), and the file; None where none is named."""
 
 
 class Outputs:
@@ -39,38 +31,48 @@ class Outputs:
     Args:
         out: What the user named.
         reads: The command's inputs, by what the user knows them as.
+        resume: Whether the results file that is there is continued.
+        summary: Where the figures go.
+
+    Attributes:
+        journal: The results file; None where nothing is written.
 
     Raises:
-        ConfigurationError: A name does not say the form, there are two results files, or a file
-            would be written over that is read.
+        ConfigurationError: A name does not say the form, there are two results files, a file would
+            be written over that is read, or what is to happen to earlier results is not clear.
     """
 
-    def __init__(self, out: Sequence[Path], *, reads: Sequence[Named]) -> None:
+    def __init__(
+        self, out: Sequence[Path], *, reads: Sequence[Named], resume: bool, summary: Path | None
+    ) -> None:
         journals = [path for path in out if path.suffix.lower() == ".jsonl"]
         if len(journals) > 1:
             raise ConfigurationError("--out: one .jsonl file is enough")
-        self._others: list[tuple[Path, Writer]] = [
-            (path, writer_for(path)) for path in out if path not in journals
-        ]
+        self._others = [path for path in out if path not in journals]
+        for path in self._others:
+            if path.suffix.lower() not in _WRITERS:
+                known = ", ".join([".jsonl", *_WRITERS])
+                raise ConfigurationError(f"--out {path}: end the name in one of {known}")
         self._wanted: Wanted | None = None
         self.journal: Path | None = journals[0] if journals else None
         if self.journal is None and self._others:
             # The other forms are made from it.
-            self.journal = _beside(self._others[0][0], reads)
-        written = [*(path for path, _ in self._others), self.journal]
-        require_writable([("--out", path) for path in written], read=reads)
-
-    def require_a_choice(self, *, resume: bool) -> None:
-        """Refuse to write over results, and to resume without any.
-
-        Raises:
-            ConfigurationError: What is to happen is not clear.
-        """
+            self.journal = self._others[0].with_suffix(".jsonl")
+            if any(path and is_same_file(self.journal, Path(path)) for _, path in reads):
+                self.journal = self._others[0].with_suffix(".results.jsonl")
+        written = [("--out", path) for path in (*self._others, self.journal)]
+        require_writable([*written, ("--summary", summary)], read=reads)
         if self.journal is None:
             if resume:
                 raise ConfigurationError("--resume needs --out with the results file to continue")
         elif self.journal.exists() and self.journal.stat().st_size and not resume:
-            _require_results(self.journal)
+            try:
+                read_settings(self.journal)
+            except (OSError, DatasetError) as error:  # never advise to delete what is no results
+                problem = error if isinstance(error, DatasetError) else f"{self.journal}: {error}"
+                raise ConfigurationError(
+                    f"{problem}; it is not changed: write to another file"
+                ) from None
             raise ConfigurationError(
                 f"{self.journal} already holds the results of an earlier run; continue it with "
                 "--resume, delete it, or write to another file"
@@ -79,17 +81,17 @@ class Outputs:
     def open(
         self,
         settings: dict[str, Any],
-        summary: Summary,
+        take: Callable[[EvaluationRecord], None],
         *,
         done: set[str],
         wanted: Wanted | None,
         retry_failed: bool,
     ) -> ResultsFile | None:
-        """The results file, with what is in it taken into `summary` and `done`.
+        """The results file, with what is in it given to `take` and in `done`.
 
         Args:
             settings: How the results are made.
-            summary: Takes in what was evaluated before.
+            take: Takes in each result of before.
             done: Takes in the run ids of that.
             wanted: When resuming: what is to be judged. Results of anything else count for nothing.
             retry_failed: Take out of the file what the judge failed on.
@@ -109,7 +111,7 @@ class Outputs:
             self._wanted = wanted
             failed = 0
             for record in self._results(self.journal):
-                summary.add(record)
+                take(record)
                 done.add(record.run.run_id)
                 failed += _is_failure(record)
         except BaseException:
@@ -119,19 +121,27 @@ class Outputs:
             errors.print(f"the judge failed on {failed:,} earlier cases; --retry-failed for those")
         return file
 
-    def write(self) -> None:
+    def write(self, goals: Sequence[tuple[str, str]]) -> list[Path]:
         """Make the other forms of the results file.
+
+        Args:
+            goals: What was asked of the run, each with what is wrong, empty where nothing is.
+
+        Returns:
+            All files that hold results.
 
         Raises:
             DatasetError: One cannot be written.
         """
-        for path, write in self._others:
-            if self.journal is not None:
-                try:
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write(Results(self.journal.name, self._results(self.journal)), path)
-                except OSError as error:
-                    raise DatasetError(f"{path}: {error.strerror or error}") from None
+        if self.journal is None:
+            return []
+        for path in self._others:
+            results = Results(self.journal.name, self._results(self.journal), goals)
+            try:
+                _WRITERS[path.suffix.lower()](results, path)
+            except OSError as error:
+                raise DatasetError(f"{path}: {error.strerror or error}") from None
+        return [self.journal, *self._others]
 
     def _results(self, journal: Path) -> Iterator[EvaluationRecord]:
         for record in read_results_file(journal):
@@ -139,95 +149,68 @@ class Outputs:
                 yield record
 
 
-def _beside(out: Path, reads: Sequence[Named]) -> Path:
-    """The results file that `out` is made from: of the same name, unless that is an input."""
-    journal = out.with_suffix(".jsonl")
-    if any(path is not None and is_same_file(journal, Path(path)) for _, path in reads):
-        return out.with_suffix(".results.jsonl")
-    return journal
-
-
-def _require_results(path: Path) -> None:
-    """Never advise to delete a file that is something else.
-
-    Raises:
-        ConfigurationError: It is not a results file.
-    """
-    try:
-        read_settings(path)
-    except (OSError, DatasetError) as error:
-        problem = error if isinstance(error, DatasetError) else f"{path}: {error.strerror}"
-        raise ConfigurationError(f"{problem}; it is not changed: write to another file") from None
-
-
 def _is_failure(record: EvaluationRecord) -> bool:
     return any(result.status.is_failure for result in record.results.values())
 
 
 class Results(NamedTuple):
-    """The records of a run.
+    """The results of a run.
 
     Attributes:
         name: Of the results file they are from.
         records: In the order in which they were judged.
+        goals: What was asked of the run, each with what is wrong, empty where nothing is.
     """
 
     name: str
     records: Iterable[EvaluationRecord]
+    goals: Sequence[tuple[str, str]]
 
 
 # A spreadsheet reads a cell that begins with one of these as a formula, which can send data out.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def write_csv(results: Results, path: Path) -> None:
-    """Write the results with the columns `METRIC.score`, `.passed`, `.status` for each metric.
-
-    With texts in the records also question, answer, and the claims that are not supported.
-    """
-    rows = iter(results.records)
-    first = next(rows, None)
+def _write_csv(results: Results, path: Path) -> None:
+    """A row a result in the order of the input: texts, scores, reasons, and all input columns."""
+    found: list[tuple[int, dict[str, str]]] = []
+    columns = dict.fromkeys(["row", "id", "query", "response"])
+    for record in results.records:
+        case = record.case
+        cells = {
+            "row": "" if record.row is None else str(record.row),
+            "id": record.run.run_id,
+            "query": case.query if case else "",
+            "response": case.response if case else "",
+        }
+        not_supported: list[str] = []
+        for name, result in record.results.items():
+            cells[f"{name}.score"] = "" if result.score is None else f"{result.score:.6g}"
+            cells[f"{name}.passed"] = "" if result.passed is None else str(result.passed).lower()
+            cells[f"{name}.status"] = result.status.value
+            cells[f"{name}.reason"] = result.reasoning
+            not_supported = not_supported or [
+                f"{claim.verdict}: {claim.claim}"
+                for claim in result.claims
+                if claim.claim and claim.verdict != "SUPPORTED"
+            ]
+        cells["not_supported"] = " | ".join(not_supported)
+        if case:
+            cells["context"] = json.dumps(case.context_texts, ensure_ascii=False)
+            for name, value in case.metadata.items():
+                # A column of the input never hides one of ours.
+                cells[f"input.{name}" if name in cells else name] = str(value)
+        columns |= dict.fromkeys(cells)
+        found.append((record.row or 0, cells))
+    found.sort(key=lambda each: each[0])
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         table = csv.writer(file)
-        if first is None:
-            table.writerow(["id"])
-            return
-        names = list(first.results)
-        fields = ("score", "passed", "status")
-        header = [f"{name}.{field}" for name in names for field in fields]
-        table.writerow(["id", "query", "response", *header, "not_supported"])
-        for record in chain([first], rows):
-            table.writerow([safe_cell(cell) for cell in _cells(record, names)])
-
-
-def _cells(record: EvaluationRecord, names: list[str]) -> list[str]:
-    query = record.case.query if record.case else ""
-    response = record.case.response if record.case else ""
-    cells = [record.run.run_id, query, response]
-    for name in names:
-        cells += _metric_cells(record.results.get(name))
-    return [*cells, " | ".join(_not_supported(record))]
-
-
-def _metric_cells(result: EvaluationResult | None) -> list[str]:
-    if result is None:
-        return ["", "", ""]
-    score = "" if result.score is None else f"{result.score:.6g}"
-    passed = "" if result.passed is None else str(result.passed).lower()
-    return [score, passed, result.status.value]
-
-
-def _not_supported(record: EvaluationRecord) -> list[str]:
-    for result in record.results.values():
-        if result.claims:
-            claims = [claim for claim in result.claims if claim.verdict != "SUPPORTED"]
-            return [f"{claim.verdict}: {claim.claim}" for claim in claims if claim.claim]
-    return []
-
-
-def safe_cell(text: str) -> str:
-    """`text`, with a quote before what a spreadsheet would take for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+        table.writerow(columns)
+        for _, cells in found:
+            texts = (cells.get(column, "") for column in columns)
+            table.writerow(
+                f"'{text}" if text.startswith(_FORMULA_STARTS) else text for text in texts
+            )
 
 
 # What XML 1.0 cannot hold, not even escaped.
@@ -235,50 +218,40 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _MAX_CLAIMS = 20
 
 
-def write_junit(results: Results, path: Path) -> None:
-    """Write the results. A low score is a failure, a judge's failure an error."""
+def _write_junit(results: Results, path: Path) -> None:
+    """A low score is a failure, a judge's failure an error; a suite a metric, and one of goals."""
     suites: dict[str, ET.Element] = {}
-    counts: dict[str, dict[str, int]] = {}
     for record in results.records:
         for name, result in record.results.items():
             suite = suites.setdefault(name, ET.Element("testsuite", name=name))
-            kind = _add(suite, record, name, result)
-            counted = counts.setdefault(name, dict.fromkeys(("tests", *_KINDS), 0))
-            counted["tests"] += 1
-            if kind:
-                counted[kind] += 1
+            case = ET.SubElement(
+                suite,
+                "testcase",
+                classname=_xml(f"ragaliq.{name}"),
+                name=_xml(record.run.run_id),
+                time=f"{result.duration or 0.0:.3f}",
+            )
+            if result.error_type is not None:
+                error, status = _xml(result.error_type), result.status.value
+                ET.SubElement(case, "error", type=error, message=status)
+            elif result.score is None:
+                ET.SubElement(case, "skipped", message=result.status.value)
+            elif not result.passed:
+                failure = ET.SubElement(case, "failure", message=_xml(why(result)))
+                failure.text = _xml("\n".join(_claims(result)))
+    if results.goals:
+        suites["goals"] = ET.Element("testsuite", name="goals")
+    for goal, problem in results.goals:
+        case = ET.SubElement(suites["goals"], "testcase", classname="ragaliq.goals", name=goal)
+        if problem:
+            ET.SubElement(case, "failure", message=problem)
     root = ET.Element("testsuites", name="ragaliq")
-    for name, suite in suites.items():
-        suite.attrib.update({kind: str(count) for kind, count in counts[name].items()})
+    for suite in suites.values():
+        counts = {"tests": "testcase", "failures": ".//failure", "errors": ".//error"}
+        for kind, children in {**counts, "skipped": ".//skipped"}.items():
+            suite.set(kind, str(len(suite.findall(children))))
         root.append(suite)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
-
-
-_KINDS = ("failures", "errors", "skipped")
-
-
-def _add(suite: ET.Element, record: EvaluationRecord, metric: str, result: EvaluationResult) -> str:
-    """Add a test case; returns which count it belongs to."""
-    case = ET.SubElement(
-        suite,
-        "testcase",
-        classname=_xml(f"ragaliq.{metric}"),
-        name=_xml(record.run.run_id),
-        time=f"{result.duration or 0.0:.3f}",
-    )
-    if result.error_type is not None:
-        ET.SubElement(case, "error", type=_xml(result.error_type), message=result.status.value)
-        return "errors"
-    if result.score is None:
-        ET.SubElement(case, "skipped", message=result.status.value)
-        return "skipped"
-    if result.passed:
-        return ""
-    passes = passing_scores(result.threshold, higher_is_better=result.higher_is_better)
-    message = f"{result.score:.3f}, passes: {passes}"
-    failure = ET.SubElement(case, "failure", message=message)
-    failure.text = _xml("\n".join(_claims(result)))
-    return "failures"
 
 
 def _claims(result: EvaluationResult) -> Iterator[str]:
@@ -293,34 +266,18 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def write_page(results: Results, path: Path) -> None:
-    """Write the results as one HTML page."""
+def _write_page(results: Results, path: Path) -> None:
     # jinja2 is only loaded by those who want a page.
     from ragaliq.reports import write_report
 
     write_report(results.records, path, source_name=results.name)
 
 
-Writer = Callable[[Results, Path], None]
-
-_WRITERS: dict[str, Writer] = {".csv": write_csv, ".html": write_page, ".xml": write_junit}
-
-
-def writer_for(path: Path) -> Writer:
-    """What writes a file of this name.
-
-    Raises:
-        ConfigurationError: Nothing does.
-    """
-    writer = _WRITERS.get(path.suffix.lower())
-    if writer is None:
-        known = ", ".join([".jsonl", *_WRITERS])
-        raise ConfigurationError(f"--out {path}: end the name in one of {known}")
-    return writer
-
-
-Named = tuple[str, Path | str | None]
-"""What the user knows a file as (`--out`, `the labels`), and the file; None where none is named."""
+_WRITERS: dict[str, Callable[[Results, Path], None]] = {
+    ".csv": _write_csv,
+    ".html": _write_page,
+    ".xml": _write_junit,
+}
 
 
 def require_writable(writes: Sequence[Named], *, read: Sequence[Named]) -> None:
@@ -343,17 +300,14 @@ def require_writable(writes: Sequence[Named], *, read: Sequence[Named]) -> None:
         for other, held in taken:
             if held is not None and is_same_file(path, Path(held)):
                 raise ConfigurationError(f"{name} {path} would replace {other}; name another file")
-        _require_place(name, path)
+        # Unlike Path's, the functions of os.path take any path.
+        if os.path.isdir(path):  # noqa: PTH112
+            raise ConfigurationError(f"{name} {path} is a folder; name a file in it")
+        if not os.path.isdir(path.parent):  # noqa: PTH112
+            raise ConfigurationError(f"{name} {path}: there is no folder {path.parent}")
+        if not os.access(path if os.path.exists(path) else path.parent, os.W_OK):  # noqa: PTH110
+            raise ConfigurationError(f"{name} {path} cannot be written")
         taken.append((name, path))
-
-
-def _require_place(name: str, path: Path) -> None:
-    if os.path.isdir(path):  # noqa: PTH112 - unlike Path's, it takes any path
-        raise ConfigurationError(f"{name} {path} is a folder; name a file in it")
-    if not os.path.isdir(path.parent):  # noqa: PTH112
-        raise ConfigurationError(f"{name} {path}: there is no folder {path.parent}")
-    if not os.access(path if os.path.exists(path) else path.parent, os.W_OK):  # noqa: PTH110
-        raise ConfigurationError(f"{name} {path} cannot be written")
 
 
 def is_same_file(one: Path, other: Path) -> bool:

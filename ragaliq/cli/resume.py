@@ -37,6 +37,7 @@ def input_digest(case: RAGTestCase) -> str:
 class _Evaluation(NamedTuple):
     case_id: str
     digest: str
+    row: int
 
 
 class Wanted:
@@ -44,17 +45,29 @@ class Wanted:
 
     Args:
         repeats: How often each case is judged.
+        compares: Whether earlier results are to be compared with them.
     """
 
-    def __init__(self, repeats: int) -> None:
-        self._repeats = repeats
+    def __init__(self, repeats: int, *, compares: bool) -> None:
+        self._repeats, self._compares = repeats, compares
         self._evaluations: dict[str, _Evaluation] = {}
 
-    def add(self, case: RAGTestCase) -> None:
-        """Take in a case of the file."""
-        evaluation = _Evaluation(sendable(case.id), case_digest(case))
+    def add(self, case: RAGTestCase, row: int) -> None:
+        """Take in a case of the file, and the number of its row."""
+        digest = case_digest(case) if self._compares else ""
+        evaluation = _Evaluation(sendable(case.id), digest, row)
         for repeat in range(self._repeats):
             self._evaluations[run_id_of(case.id, repeat)] = evaluation
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return len(self._evaluations)
+
+    def row_of(self, run_id: str) -> int | None:
+        """The number of the row that an evaluation is about."""
+        wanted = self._evaluations.get(run_id)
+        return wanted.row if wanted else None
 
     def __contains__(self, record: EvaluationRecord) -> bool:
         return record.run.run_id in self._evaluations
@@ -74,10 +87,16 @@ class Wanted:
 
         def now(record: EvaluationRecord) -> EvaluationRecord | None:
             run_id = record.run.run_id
+            if run_id in replaced:
+                return None
             if run_id in moves:
-                to = moves[run_id]
-                return record.renamed(run_id=to, case_id=self._evaluations[to].case_id)
-            return None if run_id in replaced else record
+                run_id = moves[run_id]
+                case_id = self._evaluations[run_id].case_id
+                record = record.renamed(run_id=run_id, case_id=case_id)
+            wanted = self._evaluations.get(run_id)
+            if wanted is None or record.row == wanted.row:
+                return record
+            return record.model_copy(update={"row": wanted.row})
 
         file.rewrite(now)
         gone = len(stale.keys() - moves.keys() - replaced)

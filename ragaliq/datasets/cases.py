@@ -358,6 +358,7 @@ class CaseReader:
         skipped: Rows skipped by the last reading; with `on_error="skip"` only.
         skipped_rows: The first 100 of them.
         columns: The names in the rows of the last reading, the first 100 there are.
+        row: The number of the row, from 1, that the last case came from.
     """
 
     def __init__(
@@ -373,6 +374,7 @@ class CaseReader:
         self.skipped = 0
         self.skipped_rows: list[SkippedRow] = []
         self.columns: dict[str, None] = {}
+        self.row = 0
         self._format, self._encoding = file_format, encoding
         self._fields = dict(fields)
         self._on_error = on_error
@@ -395,6 +397,7 @@ class CaseReader:
                     self.columns.update(dict.fromkeys(itertools.islice(names, _REMEMBERED)))
                 case = case_of(row, self._fields)
                 require_new(case.id, row.where, seen)
+                self.row = row.number
             except RowError as error:
                 if self._on_error == "raise":
                     raise DatasetError(f"{self.path}, {error}") from None

@@ -1,25 +1,29 @@
-"""Opening a file of cases, whatever it is."""
+"""Opening files of cases, whatever they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from ragaliq.datasets.cases import CaseReader, OnError, require_known
-from ragaliq.datasets.rows import Format, format_of
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.datasets.cases import CaseReader, OnError, SkippedRow, require_known, require_new
+from ragaliq.datasets.rows import Format, RowError, format_of, is_place
 from ragaliq.datasets.trace_reader import TraceReader
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.traces.files import holds_traces
 
-__all__ = ["CaseFormat", "read_cases"]
+__all__ = ["CaseFormat", "read_cases", "standard_input"]
 
 CaseFormat = Format | Literal["traces"]
 
 
 def read_cases(
     path: str | Path,
-    *,
+    *more: str | Path,
     file_format: CaseFormat | None = None,
     fields: Mapping[str, str] | None = None,
     on_error: OnError = "raise",
@@ -35,6 +39,8 @@ def read_cases(
 
     Args:
         path: The file.
+        *more: Further files, read after it. A case without an id has the name of its file in its
+            id then.
         file_format: How it is written; by default `traces` for a file that holds spans, else
             from its name.
         fields: A case's field to the name it has in this file, such as `{"query": "frage"}`; for
@@ -54,20 +60,69 @@ def read_cases(
             row, with file, place and field, never its text, and at the end for a name in `fields`
             that no row has.
     """
-    path = Path(path)
-    require_known(fields or {})
+    fields = fields or {}
+    require_known(fields)
     if on_error not in ("raise", "skip"):
         raise ConfigurationError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
-    if not path.exists():
-        raise DatasetError(f"{path}: there is no such file")
-    if path.is_dir():
-        raise DatasetError(f"{path} is a folder; name a file in it")
-    if file_format == "traces" or (file_format is None and holds_traces(path)):
-        return TraceReader(path, fields=fields or {}, on_error=on_error)
-    return CaseReader(
-        path,
-        file_format=file_format or format_of(path),
-        fields=fields or {},
-        on_error=on_error,
-        encoding=encoding,
+    readers: list[CaseReader] = []
+    for each in map(Path, (path, *more)):
+        if not each.exists():
+            raise DatasetError(f"{each}: there is no such file")
+        if each.is_dir():
+            raise DatasetError(f"{each} is a folder; name a file in it")
+        if file_format == "traces" or (file_format is None and holds_traces(each)):
+            readers.append(TraceReader(each, fields=fields, on_error=on_error))
+            continue
+        known = file_format or format_of(each)
+        readers.append(
+            CaseReader(each, file_format=known, fields=fields, on_error=on_error, encoding=encoding)
+        )
+    return _Several(readers) if more else readers[0]
+
+
+class _Several(CaseReader):
+    """The cases of several files, one file after the other."""
+
+    def __init__(self, readers: Sequence[CaseReader]) -> None:
+        super().__init__(readers[0].path, file_format=None, fields={}, on_error="raise")
+        self._readers = readers
+
+    def __iter__(self) -> Iterator[RAGTestCase]:
+        self.skipped, self.skipped_rows, self.columns = 0, [], {}
+        seen: dict[bytes, str] = {}
+        number = 0
+        for reader in self._readers:
+            for case in reader:
+                number += 1
+                self.row = number
+                name = f"{reader.path.name} {case.id}" if is_place(case.id) else case.id
+                try:
+                    require_new(name, f"row {reader.row}", seen)
+                except RowError as error:
+                    raise DatasetError(f"{reader.path}, {error}") from None
+                yield case.model_copy(update={"id": name})
+            self.skipped += reader.skipped
+            self.skipped_rows += [
+                SkippedRow(f"{reader.path.name}, {row.where}", row.problem)
+                for row in reader.skipped_rows
+            ]
+            self.columns |= reader.columns
+
+
+def standard_input(folder: str) -> Path:
+    """Keep what comes on standard input in a file: cases are read twice, counted and then judged.
+
+    Its name says how it is written: a list or an object is JSON, objects a line JSON Lines, and
+    anything else a table.
+    """
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="stdin-", delete=False) as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    path = Path(file.name)
+    with path.open("rb") as kept:
+        first = kept.readline(1 << 20).lstrip(b"\xef\xbb\xbf").strip()
+        is_alone = not kept.read(1 << 16).strip()
+    is_object = (
+        first.startswith(b"{") and first.endswith(b"}") and not (is_alone and b"[{" in first)
     )
+    ending = "jsonl" if is_object else "json" if first.startswith((b"{", b"[")) else "csv"
+    return path.rename(path.with_name(f"stdin.{ending}"))

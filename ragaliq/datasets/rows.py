@@ -36,6 +36,11 @@ class Row(NamedTuple):
         """The row as a case without an id is called, such as `row 7`: lines move, rows do not."""
         return self.where.partition(" (")[0]
 
+    @property
+    def number(self) -> int:
+        """The row's number, from 1."""
+        return int(self.name.removeprefix("row "))
+
 
 class RowError(DatasetError):
     """One row is bad; the rows after it can still be read."""

@@ -74,6 +74,7 @@ class EvaluationRecord(BaseModel):
             was changed since. None elsewhere.
         input_digest: Of question and context alone, likewise: by it the cases of two results files
             are paired.
+        row: The number of its row in the data file, from 1; in results files only.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -90,6 +91,7 @@ class EvaluationRecord(BaseModel):
     case: RAGTestCase | None = None
     case_digest: str | None = None
     input_digest: str | None = None
+    row: int | None = None
 
     @property
     def size(self) -> int:

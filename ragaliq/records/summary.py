@@ -387,6 +387,7 @@ class Summary:
         self._numbers: dict[str, int] = {}
         self._is_repeated = False
         self._cases, self._owners = array("q"), array("H")
+        self._passing: dict[int, bool] = {}
 
     def add(self, evaluated: EvaluationRecord | Evaluation) -> int:
         """Take in an evaluation, or its record.
@@ -417,6 +418,10 @@ class Summary:
         self._pipelines[pipeline].add(evaluated.usage)
         self._cases.append(case)
         self._owners.append(pipeline)
+        results = evaluated.results.values()
+        if not any(result.status.is_failure for result in results):
+            passes = all(result.passed for result in results)
+            self._passing[case] = passes and self._passing.get(case, True)
         for metric, result in evaluated.results.items():
             key = SeriesKey.by_judge(metric, result) if self._by_judge else SeriesKey(metric)
             series = self._series.get(key)
@@ -432,6 +437,15 @@ class Summary:
     def cases(self) -> int:
         """How many cases the evaluations are about."""
         return len(set(self._cases)) if self._is_repeated else self.records
+
+    @property
+    def passing(self) -> tuple[int, int]:
+        """How many cases pass every metric, of how many on which the judge did not fail.
+
+        A case without a score does not pass, unless the policy says so; one that is evaluated
+        several times passes if it does so each time.
+        """
+        return sum(self._passing.values()), len(self._passing)
 
     @property
     def series(self) -> Mapping[SeriesKey, Series]:

@@ -61,8 +61,9 @@ def test_where_low_is_good_a_mean_above_the_goal_ends_with_code_1(
 
     assert done.returncode == code, done.stderr
     assert said in done.stderr
-    assert "contradiction_rate  0.500  low" in done.stdout
-    assert "1.000, passes: at most 0" in Path("junit.xml").read_text()
+    assert "contradiction_rate  0.500  " in done.stdout
+    assert "at most " in done.stdout
+    assert "contradiction_rate 1.00 &gt; 0.00" in Path("junit.xml").read_text()
 
 
 def test_a_metric_without_a_score_does_not_reach_its_goal(ragaliq, write_cases):
@@ -99,8 +100,9 @@ def test_what_passes_without_a_score_is_not_counted_among_the_scored(ragaliq, wr
     live = ragaliq("evaluate", write_cases(refusal, GOOD), *FAITHFULNESS)
     done = ragaliq("evaluate", write_cases(refusal, GOOD), *FAITHFULNESS, "--policy", "ragaliq")
 
-    assert "1 of 2  1       1 no_claims (pass)" in done.stdout
-    assert "1 of 2  1       1 answer_refused" in live.stdout
+    passes = "1 of 2  1       at least 0.7  1 "
+    assert f"{passes}no_claims (pass)" in done.stdout
+    assert f"{passes}answer_refused" in live.stdout
     assert "(pass)" not in live.stdout
 
 

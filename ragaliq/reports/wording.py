@@ -1,0 +1,149 @@
+"""Results in words: the same on the terminal, in notebooks, in test failures and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ragaliq.core.printable import printable
+from ragaliq.core.results import ClaimDetail, EvaluationResult, passing_scores
+from ragaliq.records import EvaluationRecord
+from ragaliq.records.summary import MetricSummary, Summary
+from ragaliq.reports.gathering import Worst, badness
+
+__all__ = ["BadAnswer", "WorstAnswers", "figures_of", "interval_words", "markdown_of", "why"]
+
+_CLAIM = 100  # characters
+_SAID = {
+    "CONTRADICTED": "contradicts the context",
+    "NOT_ENOUGH_INFO": "is not in the context",
+    None: "has no verdict",
+}
+
+
+def why(result: EvaluationResult, *, limit: int = _CLAIM) -> str:
+    """A result in one line, such as `faithfulness 0.50 < 0.80: 'They come in cash.' is not in ...`.
+
+    Args:
+        result: Of one metric.
+        limit: Characters of a claim that are shown.
+    """
+    if result.score is None:
+        return f"{result.evaluator_name}: no score ({result.status.value})"
+    good, bad = ("≥", "<") if result.higher_is_better else ("≤", ">")
+    sign = good if result.passed else bad
+    line = f"{result.evaluator_name} {result.score:.2f} {sign} {result.threshold:.2f}"
+    claims = [claim for claim in result.claims if claim.verdict != "SUPPORTED"]
+    # What is contradicted is worse than what is not covered.
+    claims.sort(key=lambda claim: claim.verdict != "CONTRADICTED")
+    if not claims:
+        return line
+    more = f" (and {len(claims) - 1:,} more)" if len(claims) > 1 else ""
+    return f"{line}: {_quoted(claims[0], limit)} {_SAID[claims[0].verdict]}{more}"
+
+
+def _quoted(claim: ClaimDetail, limit: int) -> str:
+    return f"'{printable(claim.claim, limit=limit)}'" if claim.claim else "a claim"
+
+
+def interval_words(metric: MetricSummary) -> str:
+    """How far the mean may be off, such as `± 0.12`: the longer side of its 95 % interval."""
+    if metric.mean is None or metric.interval is None:
+        return ""
+    low, high = metric.interval
+    return f"± {max(metric.mean - low, high - metric.mean):.3f}"
+
+
+class BadAnswer(NamedTuple):
+    """An answer that scored low: its row or id, what was asked, and why each metric failed."""
+
+    id: str
+    question: str
+    reasons: list[str]
+
+
+class WorstAnswers:
+    """The answers with the lowest scores among those that do not pass.
+
+    Args:
+        most: How many are kept.
+    """
+
+    def __init__(self, most: int = 5) -> None:
+        self._worst: Worst[EvaluationRecord] = Worst(most)
+        self._seen = 0
+
+    def add(self, record: EvaluationRecord) -> None:
+        """Take in a record."""
+        self._seen += 1
+        failed = [result for result in record.results.values() if result.passed is False]
+        how_bad = badness(*failed)
+        if how_bad is not None:
+            self._worst.add(how_bad, -self._seen, record)  # of equals, the first ones stay
+
+    def __iter__(self) -> Iterator[BadAnswer]:
+        for _, record in self._worst.worst_first():
+            failed = [result for result in record.results.values() if result.passed is False]
+            yield BadAnswer(
+                record.run.run_id,
+                record.case.query if record.case else "",
+                [why(result) for result in failed],
+            )
+
+
+def figures_of(summary: Summary) -> dict[str, Any]:
+    """The summary as JSON values: each metric's figures, the share of passing answers, the cost."""
+    passed, of = summary.passing
+    return {
+        "answers": summary.cases,
+        "evaluations": summary.records,
+        "passed": passed,
+        "pass_share": passed / of if of else None,
+        "metrics": {
+            name: {
+                "mean": metric.mean,
+                "interval": metric.interval,
+                "interval_method": metric.interval_method,
+                "scored": metric.measured,
+                "passed": metric.passed,
+                "threshold": metric.threshold,
+                "higher_is_better": metric.higher_is_better,
+                "statuses": dict(metric.statuses),
+            }
+            for name, metric in summary.metrics.items()
+        },
+        "tokens": summary.usage.total_tokens,
+        "cost_usd": summary.usage.cost_usd,
+    }
+
+
+def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
+    """The summary for a pull request or a job's page."""
+    lines = [
+        f"**{figures['passed']:,} of {figures['answers']:,} answers pass every metric.**",
+        "",
+        "| metric | mean | 95 % interval | scored | passed | threshold |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, metric in figures["metrics"].items():
+        mean, interval = "none", ""
+        if metric["mean"] is not None:
+            mean = f"{metric['mean']:.3f}"
+            interval = "{:.3f} to {:.3f}".format(*metric["interval"])
+        passes = passing_scores(metric["threshold"], higher_is_better=metric["higher_is_better"])
+        lines.append(
+            f"| {name} | {mean} | {interval} | {metric['scored']:,} | {metric['passed']:,} "
+            f"| {passes} |"
+        )
+    shown = [f"- {_plain(bad.id)}: {'; '.join(map(_plain, bad.reasons))}" for bad in worst]
+    if shown:
+        lines += ["", "Lowest scores:", "", *shown]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    # Texts of applications are untrusted here too: no link, picture or mark-up of theirs.
+    escaped = printable(text, limit=300).replace("&", "&amp;").replace("<", "&lt;")
+    for mark in "\\`*_[]|!":
+        escaped = escaped.replace(mark, f"\\{mark}")
+    return escaped

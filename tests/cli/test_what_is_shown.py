@@ -1,0 +1,221 @@
+"""What a run shows, keeps and asks for: worst answers, shares, figures, input columns, rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
+BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
+WRONG = GOOD | {"response": "The shop opens at 10."}
+FAITHFULNESS = ("--metrics", "faithfulness")
+
+
+def test_the_worst_answers_are_shown_with_row_question_and_reason(ragaliq, write_cases):
+    done = ragaliq("evaluate", write_cases(*[GOOD] * 9, BAD, WRONG), *FAITHFULNESS)
+
+    shown = [line.strip() for line in done.stdout.partition("lowest scores")[2].splitlines()]
+    assert shown[1:5] == [
+        "case-10  When?",
+        "faithfulness 0.00 < 0.70: 'The shop opens at 10.' contradicts the context",
+        "case-9  When?",
+        "faithfulness 0.50 < 0.70: 'Parrots juggle seventeen lanterns.' is not in the context",
+    ]
+    assert "9 of 11 answers pass every metric" in done.stdout
+    assert "The embedded judge compares words" in done.stdout
+
+
+def test_at_most_five_answers_are_shown_and_none_that_passes(ragaliq, write_cases):
+    many = ragaliq("evaluate", write_cases(*[WRONG] * 8), *FAITHFULNESS)
+    none = ragaliq("evaluate", write_cases(GOOD), *FAITHFULNESS)
+
+    assert many.stdout.count("contradicts the context") == 5
+    assert "lowest scores" not in none.stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "passed"),
+    [("0.5 1", 0, "2 of 2"), ("0.51 0.5", 0, "1 of 2"), ("0.51 0.6", 1, "1 of 2")],
+)
+def test_a_threshold_says_what_passes_and_a_share_how_many_must(
+    ragaliq, write_cases, asked, code, passed
+):
+    threshold, share = asked.split()
+    done = ragaliq(
+        "evaluate", write_cases(GOOD, BAD), *FAITHFULNESS, "--out", "junit.xml",
+        "--threshold", f"faithfulness={threshold}", "--fail-under", share,
+    )  # fmt: skip
+
+    assert done.returncode == code
+    assert f"{passed} answers pass every metric" in done.stdout
+    assert ("answers pass, asked for 0.6" in done.stderr) is (code == 1)
+    suites = {suite.get("name"): suite for suite in ET.parse("junit.xml").getroot()}
+    assert suites["goals"].get("failures") == str(code)
+
+
+def test_a_judge_that_is_away_fails_no_share(ragaliq, write_cases):
+    done = ragaliq(
+        "evaluate", write_cases(GOOD), *FAITHFULNESS, "--judge", "openai", "--model", "m",
+        "--base-url", "http://127.0.0.1:9/v1", "--fail-under", "0.9", OPENAI_API_KEY="x",
+    )  # fmt: skip
+
+    assert done.returncode == 4
+    assert "answers pass, asked" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("relevance=0.5", "relevance is not measured"),
+        ("faithfulness", "write it as METRIC=SCORE"),
+        ("faithfulness=2", "threshold must be within [0, 1]"),
+    ],
+)
+def test_a_wrong_threshold_is_refused(ragaliq, write_cases, option, says):
+    done = ragaliq("evaluate", write_cases(GOOD), *FAITHFULNESS, "--threshold", option)
+
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_the_figures_are_written_for_machines_and_for_a_jobs_page(ragaliq, write_cases, tmp_path):
+    cases = write_cases(GOOD, WRONG | {"response": "<img src=x> opens [here](http://x) at 10."})
+    for name in ("figures.json", "figures.md"):
+        done = ragaliq("evaluate", cases, *FAITHFULNESS, "--summary", name, "--fail-under", "0.9")
+        assert done.returncode == 1
+
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert (figures["answers"], figures["passed"], figures["pass_share"]) == (2, 1, 0.5)
+    metric = figures["metrics"]["faithfulness"]
+    assert (metric["mean"], metric["threshold"], metric["scored"]) == (0.5, 0.7, 2)
+    assert metric["higher_is_better"]
+    assert figures["judge"] == "judge local, uncalibrated"
+    [worst] = figures["worst"]
+    assert worst["id"] == "case-1"
+    assert figures["goals"] == [{"goal": "0.9", "problem": "1 of 2 answers pass, asked for 0.9"}]
+    page = (tmp_path / "figures.md").read_text()
+    assert "**1 of 2 answers pass every metric.**" in page
+    assert "| faithfulness | 0.500 |" in page
+    assert "<img" not in page
+    assert "[here]" not in page
+
+
+def test_another_form_of_figures_is_refused(ragaliq, write_cases):
+    done = ragaliq("evaluate", write_cases(GOOD), "--summary", "figures.pdf")
+
+    assert done.returncode == 2
+    assert "end the name in .json or .md" in done.stderr
+
+
+def test_a_table_of_results_keeps_the_inputs_order_rows_columns_and_reasons(ragaliq, tmp_path):
+    rows = [
+        ["question", "answer", "contexts", "region", "score"],
+        *[
+            [f"When {n}?", "The shop opens at 9.", "The shop opens at 9.", f"r{n}", n]
+            for n in range(30)
+        ],
+        ["When x?", "", "The shop opens at 9.", "last", 1],
+    ]
+    with (tmp_path / "cases.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+    done = ragaliq("evaluate", "cases.csv", "--out", "table.csv", *FAITHFULNESS)
+
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "table.csv").open(encoding="utf-8-sig", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [row["row"] for row in table] == [str(n) for n in range(1, 32)]
+    assert [row["region"] for row in table] == [*(f"r{n}" for n in range(30)), "last"]
+    assert [row["score"] for row in table[:3]] == ["0", "1", "2"]
+    assert json.loads(table[0]["context"]) == ["The shop opens at 9."]
+    assert table[0]["faithfulness.reason"]
+    assert table[-1]["faithfulness.status"] == "empty_answer"
+
+
+def test_rows_of_a_resumed_run_are_those_of_the_file_now(ragaliq, write_cases, records):
+    ragaliq("evaluate", write_cases(GOOD, BAD), "--out", "results.jsonl", *FAITHFULNESS)
+    cases = write_cases({"id": "new"} | GOOD, GOOD | {"id": "case-0"}, BAD | {"id": "case-1"})
+
+    done = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume", *FAITHFULNESS)
+
+    assert done.returncode == 0, done.stderr
+    assert {r["case_id"]: r["row"] for r in records()} == {"new": 1, "case-0": 2, "case-1": 3}
+
+
+class _Input(io.StringIO):
+    def __init__(self, data):
+        super().__init__()
+        self.buffer = io.BytesIO(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"question,answer\nWhen?,At 9.\n",
+        b"\xef\xbb\xbf" + json.dumps(GOOD).encode() + b"\n" + json.dumps(BAD).encode(),
+        json.dumps(GOOD).encode(),
+        json.dumps([GOOD]).encode(),
+        json.dumps({"data": [GOOD]}).encode(),
+        json.dumps([GOOD], indent=2).encode(),
+    ],
+    ids=["table", "lines", "line", "list", "object", "indented"],
+)
+def test_cases_come_on_standard_input(ragaliq, monkeypatch, data):
+    monkeypatch.setattr(sys, "stdin", _Input(data))
+
+    done = ragaliq("evaluate", "-", "--metrics", "relevance")
+
+    assert done.returncode == 0, done.stderr
+    assert f"{1 + (b'Parrots' in data)} judged" in done.stdout
+
+
+def test_several_files_are_one_run(ragaliq, write_cases, records):
+    one = write_cases(GOOD, name="one.jsonl")
+    other = write_cases(BAD | {"id": "b"}, name="other.jsonl")
+    bare = write_cases(name="bare.jsonl")
+    bare.write_text(json.dumps(GOOD) + "\n")
+
+    done = ragaliq("evaluate", one, other, bare, "--out", "results.jsonl", *FAITHFULNESS)
+
+    assert done.returncode == 0, done.stderr
+    assert {r["case_id"]: r["row"] for r in records()} == {
+        "case-0": 1,
+        "b": 2,
+        "bare.jsonl row 1": 3,
+    }
+    twice = ragaliq("evaluate", one, write_cases(GOOD, name="two.jsonl"))
+    assert twice.returncode == 3
+    assert "two.jsonl, row 1: its id is also that of row 1" in twice.stderr
+
+
+def test_another_encoding_is_read(ragaliq, tmp_path):
+    (tmp_path / "cases.csv").write_bytes("question,answer\nOù?,À Genève.\n".encode("cp1252"))
+
+    refused = ragaliq("evaluate", "cases.csv", "--metrics", "relevance")
+    done = ragaliq("evaluate", "cases.csv", "--metrics", "relevance", "--encoding", "cp1252")
+
+    assert refused.returncode == 3
+    assert "is not UTF-8; save the file as UTF-8, or name its encoding" in refused.stderr
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("most", "code"), [("1", 3), ("2", 0)])
+def test_more_skipped_rows_than_may_be_end_with_code_3(ragaliq, write_cases, most, code):
+    cases = write_cases(GOOD, {"query": "q"}, {"query": "q"})
+
+    done = ragaliq("evaluate", cases, "--skip-bad-rows", "--max-skipped", most, *FAITHFULNESS)
+
+    assert done.returncode == code
+    assert ("2 rows are skipped, more than --max-skipped 1" in done.stderr) is (code == 3)
+
+
+def test_a_file_of_which_nothing_is_left_ends_with_code_3(ragaliq, write_cases):
+    done = ragaliq("evaluate", write_cases({"query": "q"}), "--skip-bad-rows")
+
+    assert done.returncode == 3
+    assert "no row is left to judge" in done.stderr
