@@ -1,0 +1,754 @@
+"""Applications in many shapes, each with the case that it gives; called both ways.
+
+`tests/scenarios` has more of them, which also traces show; here are those that only the handler
+sees in full, and the endings that give no case.
+"""
+
+import asyncio
+import dataclasses
+import json
+import operator
+from operator import itemgetter
+from typing import Annotated, Any, NamedTuple, TypedDict
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.structured_output import ToolStrategy
+from langchain.tools import tool
+from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
+from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA
+from langchain_classic.retrievers import EnsembleRetriever, MergerRetriever
+from langchain_classic.retrievers.multi_query import MultiQueryRetriever
+from langchain_core.chat_history import InMemoryChatMessageHistory
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import LLM
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.output_parsers import (
+    CommaSeparatedListOutputParser,
+    JsonOutputParser,
+    PydanticOutputParser,
+    StrOutputParser,
+)
+from langchain_core.outputs import GenerationChunk
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
+from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough, chain
+from langchain_core.runnables.history import RunnableWithMessageHistory
+from langchain_core.tools import create_retriever_tool
+from langchain_core.vectorstores import InMemoryVectorStore
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+from rag_parts import (
+    ANSWER,
+    HISTORY,
+    PROMPT,
+    QUESTION,
+    REFUNDS,
+    SHIPPING,
+    FixedRetriever,
+    TopicRetriever,
+    calling,
+    documents,
+    history_aware_retriever,
+    joined,
+    model,
+    rag_chain,
+    retrieval_chain,
+)
+
+from langchain_ragaliq import RagaliqCallbackHandler, attach
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of legacy chains
+
+EXPECTED = (QUESTION, REFUNDS, ANSWER)
+ASK = {"messages": [("user", QUESTION)]}
+SOURCES = {"context": FixedRetriever() | joined, "question": RunnablePassthrough()}
+
+
+class Shape(NamedTuple):
+    """One application, and its case or why there is none."""
+
+    make: Any
+    asked: Any = QUESTION
+    texts: list[str] = REFUNDS
+    answer: str = ANSWER
+    why_not: str = ""
+
+
+class Completing(LLM):
+    @property
+    def _llm_type(self):
+        return "completing"
+
+    def _call(self, prompt, stop=None, run_manager=None, **kwargs):
+        return ANSWER
+
+    def _stream(self, prompt, stop=None, run_manager=None, **kwargs):
+        for word in ANSWER.split(" "):
+            yield GenerationChunk(text=f"{word} ")
+
+
+class Reply(BaseModel):
+    text: str
+    sure: bool = True
+
+
+class Refund(BaseModel):
+    """How long it takes."""
+
+    days: int
+
+
+BLOCKS = AIMessage(
+    [
+        {"type": "reasoning", "reasoning": "They mean money."},
+        {"type": "text", "text": "Refunds take "},
+        {"type": "image", "url": "https://example.com/a.png"},
+        {"type": "text", "text": "five days."},
+    ]
+)
+REFUSAL = AIMessage([{"type": "refusal", "refusal": "I cannot help with that."}])
+ITSELF: dict[str, Any] = {"text": "five days."}
+ITSELF["itself"] = ITSELF
+
+
+def replying(reply, parser):
+    return rag_chain(llm=model(reply), parser=parser)
+
+
+def returning(**output):
+    return RunnableLambda(lambda question: output)
+
+
+def answering(answer):
+    return RunnablePassthrough() | rag_chain() | RunnableLambda(lambda text: {"answer": answer})
+
+
+def asked_under(key):
+    sources = {"context": itemgetter(key) | FixedRetriever() | joined, "question": itemgetter(key)}
+    return sources | PROMPT | model() | StrOutputParser()
+
+
+def picked():
+    context = itemgetter("question") | FixedRetriever() | joined
+    answer = PROMPT | model() | StrOutputParser()
+    return RunnablePassthrough.assign(context=context).assign(answer=answer).pick("answer")
+
+
+@chain
+def decorated(question):
+    docs = FixedRetriever().invoke(question)
+    return (PROMPT | model()).invoke({"context": joined(docs), "question": question}).text
+
+
+def nested():
+    first = {"question": itemgetter("q")} | RunnableLambda(itemgetter("question"))
+    return first | rag_chain() | RunnableLambda(lambda text: {"final": text})
+
+
+def cutting():
+    found = []
+
+    def keep(docs):
+        found.extend(docs)
+        return joined(docs)
+
+    def cut(message):
+        for doc in found:
+            doc.page_content = doc.page_content[:3]
+        return message
+
+    return SOURCES | {"context": FixedRetriever() | keep} | PROMPT | model() | cut
+
+
+def shared_id(question):
+    return [Document(page_content=text, id="handbook") for text in REFUNDS + SHIPPING]
+
+
+def two_that_overlap():
+    sources = {
+        "a": FixedRetriever(),
+        "b": FixedRetriever(texts=[REFUNDS[1], *SHIPPING]),
+        "question": RunnablePassthrough(),
+    }
+    merged = RunnablePassthrough.assign(context=lambda s: joined(s["a"] + s["b"]))
+    return sources | merged | PROMPT | model()
+
+
+def both(kind):
+    return rag_chain(kind(retrievers=[FixedRetriever(), FixedRetriever(texts=SHIPPING)]))
+
+
+def vector_store():
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=32))
+    store.add_documents(documents(REFUNDS))
+    return store.as_retriever(search_kwargs={"k": 3})
+
+
+def fused():
+    return (
+        RunnableLambda(lambda q: [q, q + " fast"])
+        | TopicRetriever().map()
+        | RunnableLambda(lambda docs: docs[:1]).map()
+        | RunnableLambda(lambda lists: [doc for docs in lists for doc in docs])
+    )
+
+
+def merged_by_a_function():
+    found = RunnableParallel(a=FixedRetriever(), b=FixedRetriever(texts=SHIPPING))
+    return found | RunnableLambda(lambda found: [found["b"][0], found["a"][0]])
+
+
+def multi_query(source, queries):
+    return MultiQueryRetriever.from_llm(source, model(queries))
+
+
+def retrieval_qa(chain_type, *, with_sources):
+    return RetrievalQA.from_chain_type(
+        model(custom_get_token_ids=lambda text: [0] * len(text.split())),
+        chain_type=chain_type,
+        retriever=FixedRetriever(),
+        return_source_documents=with_sources,
+    )
+
+
+def conversational():
+    return ConversationalRetrievalChain.from_llm(
+        model(), FixedRetriever(), condense_question_llm=model("refund duration")
+    )
+
+
+def executor():
+    scratchpad = MessagesPlaceholder("agent_scratchpad")
+    prompt = ChatPromptTemplate.from_messages([("human", "{input}"), scratchpad])
+    tools = [create_retriever_tool(FixedRetriever(), "search", "Searches.")]
+    agent = create_tool_calling_agent(model(calling("search", query="r"), ANSWER), tools, prompt)
+    return AgentExecutor(agent=agent, tools=tools)
+
+
+# Agents
+
+
+@tool
+def clock(city: str) -> str:
+    """Tells the time."""
+    return f"It is noon in {city}."
+
+
+@tool
+def look_up(query: str) -> str:
+    """Asks a retriever without passing callbacks on."""
+    return joined(FixedRetriever().invoke(query))
+
+
+@tool
+def colleague(question: str) -> str:
+    """Answers."""
+    return f"{ANSWER}\n"
+
+
+@tool(return_direct=True)
+def direct(query: str) -> str:
+    """Looks things up."""
+    return "found"
+
+
+def kept(said):
+    @tool(response_format="content_and_artifact")
+    def kept(query: str):
+        """Looks things up."""
+        return said, documents(prefix="d")
+
+    return kept
+
+
+def searching(texts=REFUNDS, response_format="content"):
+    tool = create_retriever_tool(
+        FixedRetriever(texts=texts), "search", "Searches.", response_format=response_format
+    )
+    return using(tool, calls=[calling("search", query="refunds")])
+
+
+def using(*tools, calls, reply=ANSWER, **options):
+    return create_agent(model(*calls, reply), list(tools), **options)
+
+
+def said_by(user):
+    return {"messages": [user]}
+
+
+# Graphs
+
+
+class State(TypedDict, total=False):
+    question: str
+    documents: list[Document]
+    generation: str
+
+
+class Collected(State, total=False):
+    documents: Annotated[list[Document], operator.add]
+
+
+class Answer(TypedDict):
+    generation: str
+
+
+class Chat(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class Strict(BaseModel):
+    question: str
+    language: str = "en"
+    generation: str = ""
+
+
+@dataclasses.dataclass
+class Plain:
+    question: str
+    language: str = "en"
+    generation: str = ""
+
+
+def retrieve(state):
+    return {"documents": FixedRetriever().invoke(state["question"])}
+
+
+def search_web(state):
+    return {"documents": documents(SHIPPING)}
+
+
+def reject(state):
+    return {"documents": []}
+
+
+def generate(state):
+    inputs = {"context": joined(state["documents"]), "question": state["question"]}
+    return {"generation": (PROMPT | model()).invoke(inputs).text}
+
+
+def check(state):
+    """Asks a model about the answer that is already there."""
+    model("grounded: yes").invoke(str(state.get("generation")))
+    return {}
+
+
+def answer_of_fields(state):
+    return {"generation": rag_chain().invoke(state.question)}
+
+
+def use_tool(state):
+    call = {"name": "search", "args": {}, "id": "1", "type": "tool_call"}
+    said = [{"role": "tool", "content": text, "tool_call_id": "1"} for text in REFUNDS]
+    return {"messages": [{"role": "assistant", "content": "", "tool_calls": [call]}, *said]}
+
+
+def reply(state):
+    return {"messages": [model().invoke(state["messages"])]}
+
+
+def graph(*nodes, state=State, output=None, **options):
+    builder = StateGraph(state, output_schema=output or state)
+    builder.add_sequence(nodes)
+    builder.add_edge(START, nodes[0].__name__)
+    builder.add_edge(nodes[-1].__name__, END)
+    return builder.compile(**options)
+
+
+async def ask_inner_graph(state):
+    inner = await graph(retrieve, generate).ainvoke({"question": state["question"]})
+    return {"generation": inner["generation"]}
+
+
+HUMAN = HumanMessage([{"type": "text", "text": QUESTION}, {"type": "image", "url": "x.png"}])
+DICTIONARY = {"role": "user", "content": [{"type": "text", "text": QUESTION}]}
+IN_STATE = {"question": QUESTION}
+PIECES = [{"type": "text", "text": "How long "}, {"type": "text", "text": "do refunds take?"}]
+DURATION = json.dumps({"duration": "five days", "days": 5})
+
+SHAPES = {
+    # Questions
+    "an itemgetter of any key": Shape(lambda: asked_under("anything"), {"anything": QUESTION}),
+    "an itemgetter of a known key": Shape(lambda: asked_under("query"), {"query": QUESTION}),
+    "blocks": Shape(lambda: RunnableLambda(lambda message: message.text) | rag_chain(), HUMAN),
+    "blocks in a list": Shape(
+        lambda: RunnableLambda(lambda messages: messages[-1].text) | rag_chain(), [HUMAN]
+    ),
+    "blocks in a dictionary": Shape(searching, said_by({"role": "user", "content": PIECES})),
+    "one block in a dictionary": Shape(searching, said_by(DICTIONARY)),
+    "a message": Shape(searching, said_by(HumanMessage(QUESTION))),
+    "rewritten with history": Shape(
+        lambda: retrieval_chain(history_aware_retriever()),
+        {"input": QUESTION, "chat_history": HISTORY},
+    ),
+    "not rewritten without history": Shape(
+        lambda: retrieval_chain(history_aware_retriever()), {"input": QUESTION, "chat_history": []}
+    ),
+    "a Pydantic state": Shape(
+        lambda: graph(answer_of_fields, state=Strict), Strict(question=QUESTION)
+    ),
+    "a dataclass state": Shape(
+        lambda: graph(answer_of_fields, state=Plain), Plain(question=QUESTION)
+    ),
+    # Answers
+    "picked": Shape(picked, IN_STATE),
+    "a completion model": Shape(
+        lambda: SOURCES | PromptTemplate.from_template("{context}\n{question}") | Completing()
+    ),
+    "blocks without reasoning": Shape(lambda: replying(BLOCKS, RunnablePassthrough())),
+    "blocks of an agent": Shape(
+        lambda: using(look_up, calls=[calling("look_up", query="r")], reply=BLOCKS), ASK
+    ),
+    "an object": Shape(
+        lambda: replying(
+            Reply(text=ANSWER).model_dump_json(), PydanticOutputParser(pydantic_object=Reply)
+        )
+    ),
+    "structured output": Shape(
+        lambda: rag_chain(
+            llm=model(calling("Reply", text=ANSWER)).with_structured_output(Reply),
+            parser=RunnablePassthrough(),
+        )
+    ),
+    "a parsed dictionary": Shape(
+        lambda: replying(json.dumps({"sources": [1], "generation": ANSWER}), JsonOutputParser())
+    ),
+    "a parsed dictionary of its own": Shape(
+        lambda: replying(DURATION, JsonOutputParser()), answer=DURATION
+    ),
+    "a parsed list": Shape(
+        lambda: replying("five days, card", CommaSeparatedListOutputParser()),
+        answer="five days, card",
+    ),
+    "a text under an odd key": Shape(lambda: answering({("row", 1): ANSWER})),
+    "a list that is no JSON": Shape(lambda: answering([1, {(): 1}]), answer="[1, {(): 1}]"),
+    "an object that holds itself": Shape(lambda: answering(ITSELF), answer="five days."),
+    "pairs that are no conversation": Shape(
+        lambda: RunnablePassthrough.assign(answer=lambda _: ANSWER, messages=lambda _: [("user",)]),
+        IN_STATE,
+        [],
+    ),
+    "a check afterwards": Shape(lambda: graph(retrieve, generate, check), IN_STATE),
+    # Contexts
+    "texts beside the answer": Shape(
+        lambda: returning(question=QUESTION, contexts=REFUNDS, answer=ANSWER)
+    ),
+    "an empty list beside the documents": Shape(
+        lambda: returning(context=[], source_documents=documents(), answer=ANSWER)
+    ),
+    "a decorated function": Shape(lambda: decorated),
+    "a chain inside another": Shape(nested, {"q": QUESTION}),
+    "no retrieval": Shape(
+        lambda: ChatPromptTemplate.from_template("{question}") | model(), texts=[]
+    ),
+    "an empty retrieval": Shape(lambda: rag_chain(FixedRetriever(texts=[])), texts=[]),
+    "documents that are cut later": Shape(cutting),
+    "pieces that share an id": Shape(
+        lambda: rag_chain(RunnableLambda(shared_id)), texts=REFUNDS + SHIPPING
+    ),
+    "unusual names in the prompt": Shape(
+        lambda: (
+            {"knowledge": FixedRetriever(), "ask": lambda q: q}
+            | ChatPromptTemplate.from_template("Knowledge: {knowledge}\nAsk: {ask}")
+            | model()
+        )
+    ),
+    "found twice": Shape(two_that_overlap, texts=REFUNDS + SHIPPING),
+    "a vector store": Shape(
+        lambda: rag_chain(vector_store() | (lambda docs: sorted(docs, key=str))),
+        texts=REFUNDS[::-1],
+    ),
+    "queries that find different things": Shape(
+        lambda: rag_chain(multi_query(TopicRetriever(), "first\nsecond")),
+        texts=["About first", "Common to all.", "About second"],
+    ),
+    "an ensemble": Shape(
+        lambda: both(EnsembleRetriever),
+        texts=[REFUNDS[0], SHIPPING[0], REFUNDS[1], SHIPPING[1]],
+    ),
+    "merged": Shape(
+        lambda: both(MergerRetriever), texts=[REFUNDS[0], SHIPPING[0], REFUNDS[1], SHIPPING[1]]
+    ),
+    "a reranker for each list": Shape(
+        lambda: rag_chain(fused()), texts=[f"About {QUESTION}", f"About {QUESTION} fast"]
+    ),
+    "merged by a function": Shape(
+        lambda: rag_chain(merged_by_a_function()), texts=[SHIPPING[0], REFUNDS[0]]
+    ),
+    "a function that returns less than it found": Shape(
+        lambda: rag_chain(RunnableLambda(lambda q: FixedRetriever().invoke(q)[:1])),
+        texts=REFUNDS[:1],
+    ),
+    "a grader that rejects everything": Shape(
+        lambda: graph(retrieve, reject, generate), IN_STATE, []
+    ),
+    "rejected, returns the answer only": Shape(
+        lambda: graph(retrieve, reject, generate, output=Answer), IN_STATE, []
+    ),
+    "collected by a reducer": Shape(
+        lambda: graph(retrieve, search_web, generate, state=Collected, output=Answer),
+        IN_STATE,
+        REFUNDS + SHIPPING,
+    ),
+    "a tool loop by hand": Shape(lambda: graph(use_tool, reply, state=Chat), ASK),
+    "a tool that asks a retriever": Shape(
+        lambda: using(look_up, calls=[calling("look_up", query="r")]), ASK
+    ),
+    "documents that a tool keeps and tells": Shape(
+        lambda: using(kept(joined(documents())), calls=[calling("kept", query="r")]), ASK
+    ),
+    "documents that a tool keeps to itself": Shape(
+        lambda: using(kept("2 documents"), calls=[calling("kept", query="r")]),
+        ASK,
+        ["2 documents"],
+    ),
+    "a tool that gave the answer": Shape(
+        lambda: using(
+            colleague,
+            clock,
+            calls=[calling("colleague", question="r"), calling("clock", city="Ulm")],
+        ),
+        ASK,
+        ["It is noon in Ulm."],
+    ),
+    "a document that is the answer": Shape(lambda: searching([ANSWER]), ASK, [ANSWER]),
+    "what LangChain says of a structured answer": Shape(
+        lambda: using(calls=[calling("Refund", days=5)], response_format=ToolStrategy(Refund)),
+        ASK,
+        [],
+        '{"days": 5}',
+    ),
+    # Legacy chains
+    "RetrievalQA": Shape(lambda: retrieval_qa("stuff", with_sources=False), {"query": QUESTION}),
+    "RetrievalQA with sources": Shape(
+        lambda: retrieval_qa("stuff", with_sources=True), {"query": QUESTION}
+    ),
+    "RetrievalQA, map_reduce": Shape(
+        lambda: retrieval_qa("map_reduce", with_sources=False), {"query": QUESTION}
+    ),
+    "ConversationalRetrievalChain": Shape(
+        conversational, {"question": QUESTION, "chat_history": [("Hello", "Hi")]}
+    ),
+    "AgentExecutor": Shape(executor, {"input": QUESTION}),
+    # Without a case
+    "an empty question": Shape(rag_chain, "  ", why_not="no_question"),
+    "an empty answer": Shape(lambda: rag_chain(llm=model("")), why_not="no_answer"),
+    "only a prompt": Shape(lambda: SOURCES | PROMPT, why_not="no_answer"),
+    "only documents": Shape(
+        lambda: model("refund duration") | StrOutputParser() | FixedRetriever(),
+        why_not="no_answer",
+    ),
+    "only what was found for a model's queries": Shape(
+        lambda: (
+            multi_query(FixedRetriever(), "a\nb")
+            | RunnableLambda(lambda docs: {"found": len(docs)})
+        ),
+        why_not="no_answer",
+    ),
+    "a refusal without text": Shape(
+        lambda: replying(REFUSAL, RunnablePassthrough()), why_not="no_answer"
+    ),
+    "only pairs": Shape(
+        lambda: RunnableLambda(lambda _: [("user", "Hi"), ("user",), ()]), why_not="no_answer"
+    ),
+    "only a checked state": Shape(lambda: graph(retrieve, check), IN_STATE, why_not="no_answer"),
+    "a tool's answer, returned directly": Shape(
+        lambda: using(direct, calls=[calling("direct", query="r")]), ASK, why_not="no_answer"
+    ),
+    "a call of a tool": Shape(
+        lambda: ChatPromptTemplate.from_template("{question}") | model(calling("clock", city="x")),
+        why_not="no_answer",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_an_application_gives_this_case(watch, invoke, name):
+    shape = SHAPES[name]
+    invoke(shape.make(), shape.asked, watch.config)
+    if shape.why_not:
+        assert watch.incomplete == {shape.why_not: 1}
+    else:
+        assert watch.only == (QUESTION, shape.texts, shape.answer)
+
+
+def test_a_graph_inside_a_graph_is_one_run(watch):
+    asyncio.run(graph(ask_inner_graph).ainvoke(IN_STATE, watch.config))
+    assert watch.only == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("make", "asked", "answer"),
+    [
+        (lambda: rag_chain(llm=Completing()), QUESTION, f"{ANSWER} "),
+        (retrieval_chain, {"input": QUESTION}, ANSWER),
+        (
+            lambda: retrieval_chain(history_aware_retriever()),
+            {"input": QUESTION, "chat_history": HISTORY},
+            ANSWER,
+        ),
+        (lambda: graph(retrieve, generate), IN_STATE, ANSWER),
+    ],
+)
+def test_a_stream_gives_the_same(watch, stream, make, asked, answer):
+    stream(make(), asked, watch.config)
+    assert watch.only == (QUESTION, REFUNDS, answer)
+
+
+@pytest.mark.parametrize("stream_mode", ["values", "updates", "messages"])
+def test_an_agent_that_is_streamed_gives_the_same(watch, stream, stream_mode):
+    stream(searching(), ASK, watch.config, stream_mode=stream_mode)
+    assert watch.only == EXPECTED
+
+
+def test_what_was_found_keeps_its_ids_its_names_and_where_the_answer_was(watch, invoke):
+    reply = AIMessage(Reply(text=ANSWER).model_dump_json(), response_metadata={"id": "msg_1"})
+    parser = PydanticOutputParser(pydantic_object=Reply)
+    rag = rag_chain(FixedRetriever(prefix="doc-"), model(reply), parser=parser)
+    config = {**watch.config, "run_name": "support", "metadata": {"session_id": "s-1"}}
+    invoke(rag, QUESTION, config)
+    assert watch.only == EXPECTED
+    (result,) = watch.results
+    run, case = result.run, result.case
+    assert (run.pipeline, run.session_id, run.framework) == ("support", "s-1", "langchain")
+    assert (run.response_id, case.sources.answer) == ("msg_1", "output.text")
+    assert case.chunk_ids == ["doc-0", "doc-1"]
+
+
+def test_without_a_context_the_run_is_counted_so(new_watch, invoke):
+    watch = new_watch(evaluators=["faithfulness"], handler={"pipeline": "helpdesk"})
+    for name in ("no retrieval", "an empty retrieval"):
+        invoke(SHAPES[name].make().with_config(run_name="rag"), QUESTION, watch.config)
+    assert watch.stats.outcomes == {"no_context": 2}
+    assert {result.pipeline for result in watch.results} == {"helpdesk"}
+
+
+def test_an_application_that_adds_to_the_event_of_chats_hears_of_no_completions(watch, invoke):
+    chats = []
+
+    class Noting(RagaliqCallbackHandler):
+        def on_chat_model_start(self, serialized, messages, **kwargs):
+            chats.append(messages)
+            super().on_chat_model_start(serialized, messages, **kwargs)
+
+    handler = Noting(watch.monitor)
+    for llm in (Completing(), model()):
+        invoke(rag_chain(llm=llm), QUESTION, {"callbacks": [handler]})
+    assert watch.triples == [EXPECTED] * 2
+    assert (len(chats), handler.errors) == (1, 0)
+
+
+def test_message_history_kept_by_langchain(watch, invoke):
+    histories = {}
+    prompt = ChatPromptTemplate.from_messages(
+        [("system", "{context}"), MessagesPlaceholder("history"), ("human", "{question}")]
+    )
+    conversation = RunnableWithMessageHistory(
+        {
+            "context": itemgetter("question") | FixedRetriever(),
+            "history": itemgetter("history"),
+            "question": itemgetter("question"),
+        }
+        | prompt
+        | model("First answer.", ANSWER),
+        lambda session_id: histories.setdefault(session_id, InMemoryChatMessageHistory()),
+        input_messages_key="question",
+        history_messages_key="history",
+    )
+    config = {**watch.config, "configurable": {"session_id": "s-7"}}
+    for question in ("Hello?", QUESTION):
+        invoke(conversation, {"question": question}, config)
+    assert watch.triples == [("Hello?", REFUNDS, "First answer."), EXPECTED]
+    assert {result.run.session_id for result in watch.results} == {"s-7"}
+
+
+# Graphs that are called more than once, or in more than one way
+
+
+def test_events_that_arrive_twice_change_nothing(watch, invoke):
+    attach(watch.handler)
+    rag = graph(retrieve, generate, check, output=Answer)
+    invoke(rag.with_config(watch.config), IN_STATE, watch.config)
+    assert watch.only == EXPECTED
+
+
+def test_documents_of_an_earlier_turn_in_the_kept_state_are_not_this_turns(watch, invoke):
+    def maybe_retrieve(state):
+        return retrieve(state) if state["question"] == QUESTION else {}
+
+    def answer(state):
+        shown = joined(state["documents"]) if state["question"] == QUESTION else "You're welcome."
+        return {"generation": model(f"Answer to {state['question']}").invoke(shown).text}
+
+    rag = graph(maybe_retrieve, answer, checkpointer=InMemorySaver())
+    config = {**watch.config, "configurable": {"thread_id": "t-1"}}
+    for question in (QUESTION, "Thank you!"):
+        output = invoke(rag, {"question": question}, config)
+    assert [doc.page_content for doc in output["documents"]] == REFUNDS
+    assert watch.triples == [
+        (QUESTION, REFUNDS, f"Answer to {QUESTION}"),
+        ("Thank you!", [], "Answer to Thank you!"),
+    ]
+
+
+def test_callbacks_passed_on_by_hand_inside_a_node_do_not_make_a_second_run(watch, mode, invoke):
+    config = watch.config
+
+    def inputs(state):
+        return {"context": joined(state["documents"]), "question": state["question"]}
+
+    def retrieve_by_hand(state):
+        return {"documents": FixedRetriever().invoke(state["question"], config)}
+
+    def generate_by_hand(state):
+        return {"generation": (PROMPT | model()).invoke(inputs(state), config).text}
+
+    async def aretrieve_by_hand(state):
+        return {"documents": await FixedRetriever().ainvoke(state["question"], config)}
+
+    async def agenerate_by_hand(state):
+        return {"generation": (await (PROMPT | model()).ainvoke(inputs(state), config)).text}
+
+    nodes: Any = (retrieve_by_hand, generate_by_hand)
+    if mode == "async":
+        nodes = (aretrieve_by_hand, agenerate_by_hand)
+    invoke(graph(*nodes, output=Answer), IN_STATE, config)
+    assert watch.only == EXPECTED
+
+
+def test_a_conversation_that_is_kept_gives_each_turn_its_own_contexts(watch, invoke):
+    calls = [calling("look_up", query="refunds"), ANSWER, calling("clock", city="Ulm"), "Noon."]
+    agent = using(look_up, clock, calls=calls, reply="Bye.", checkpointer=InMemorySaver())
+    config = {**watch.config, "configurable": {"thread_id": "t-1"}}
+    for text in (QUESTION, "What time is it?", "Goodbye!"):
+        invoke(agent, {"messages": [("user", text)]}, config)
+    assert watch.triples == [
+        EXPECTED,
+        ("What time is it?", ["It is noon in Ulm."], "Noon."),
+        ("Goodbye!", [], "Bye."),
+    ]
+    assert {result.run.session_id for result in watch.results} == {"t-1"}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_interrupted_run_is_counted_and_its_resumption_is_evaluated(
+    watch, invoke, stream, streamed
+):
+    @tool
+    def approve(action: str) -> str:
+        """Asks a human."""
+        return f"The human said {interrupt('Allow it?')}."
+
+    asking = calling("approve", action="refund")
+    agent = using(approve, calls=[asking], checkpointer=InMemorySaver())
+    config = {**watch.config, "configurable": {"thread_id": "t-1"}}
+    run = stream if streamed else invoke
+    run(agent, ASK, config)
+    assert watch.incomplete == {"interrupted": 1}
+    run(agent, Command(resume="yes"), config)
+    assert watch.triples == [(QUESTION, ["The human said yes."], ANSWER)]
+    assert watch.stats.outcomes == {"incomplete_run": 1, "evaluated": 1}
