@@ -24,6 +24,7 @@ from ragaliq.errors import (
     NotEvaluated,
     RagaliqError,
     RateLimitedError,
+    RedactionError,
     SinkError,
     StoreError,
 )
@@ -184,6 +185,7 @@ __all__ = [
     "RagaliqSpanProcessor",
     "RateLimitedError",
     "RateLimits",
+    "RedactionError",
     "RelevanceEvaluator",
     "RunInfo",
     "SQLiteStore",

@@ -17,6 +17,7 @@
         ├── JudgeTimeoutError  no reply within the time limit
         │   └── RateLimitedError   our own rate limit left no turn within the time limit
         ├── JudgeRefusalError  the judge declined to answer
+        ├── RedactionError     `redact_for_judge` raised, so that nothing was sent
         └── JudgeResponseError the reply is malformed, cut off or carries an unknown verdict
 
 Messages say what was wrong, where and what to do. They never carry keys, nor the text of
@@ -51,6 +52,7 @@ __all__ = [
     "NotEvaluated",
     "RagaliqError",
     "RateLimitedError",
+    "RedactionError",
     "SinkError",
     "StoreError",
 ]
@@ -180,6 +182,10 @@ class RateLimitedError(JudgeTimeoutError):
 
 class JudgeRefusalError(JudgeError):
     """The judge declined to answer."""
+
+
+class RedactionError(JudgeError):
+    """`redact_for_judge` raised, so that nothing was sent to the judge."""
 
 
 class JudgeResponseError(JudgeError):

@@ -76,6 +76,7 @@ def evaluate(
     pipeline: str = "",
     capture_content: bool | None = None,
     redact: Redactor | None = None,
+    redact_for_judge: Redactor | None = None,
     telemetry: TelemetryOptions | None = None,
 ) -> EvaluationRun:
     """`evaluate_async` for scripts and notebooks; works inside a running event loop too."""
@@ -96,6 +97,7 @@ def evaluate(
             pipeline=pipeline,
             capture_content=capture_content,
             redact=redact,
+            redact_for_judge=redact_for_judge,
             telemetry=telemetry,
         )
     )
@@ -118,6 +120,7 @@ async def evaluate_async(
     pipeline: str = "",
     capture_content: bool | None = None,
     redact: Redactor | None = None,
+    redact_for_judge: Redactor | None = None,
     telemetry: TelemetryOptions | None = None,
 ) -> EvaluationRun:
     """Score many cases.
@@ -149,6 +152,8 @@ async def evaluate_async(
         capture_content: Whether the texts may enter sinks and telemetry; by default from the
             environment, else no.
         redact: Called with each text, and its kind, before it enters a sink or telemetry.
+        redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
+            `chunk`), before the judge sees it; results show what it returns.
         telemetry: The shape of what is emitted, and the providers; see `TelemetryOptions`.
 
     Raises:
@@ -173,6 +178,7 @@ async def evaluate_async(
         executor=None if processes else "thread",
         processes=max(1, processes),
         telemetry=telemetry,
+        redact_for_judge=redact_for_judge,
         content=ContentPolicy.resolve(capture_content=capture_content, redact=redact),
         sinks=sinks,
         sink_limits=SinkLimits(max_queue=room, max_characters=sys.maxsize),
@@ -203,8 +209,18 @@ async def evaluate_async(
                             logger.warning("on_progress raised %s", type(error).__name__)
         except BudgetExceeded:
             is_cut = True
-    places = {id(case): place for place, case in enumerate(todo)}
-    done.sort(key=lambda each: (places[id(each.case)], len(each.run.run_id), each.run.run_id))
+    # A redacted case is another object, known by its id; others may share one.
+    places: dict[object, int] = {}
+    for place, case in enumerate(todo):
+        places[id(case)] = place
+        places.setdefault(case.id, place)
+    done.sort(
+        key=lambda each: (
+            places.get(id(each.case), places[each.case.id]),
+            len(each.run.run_id),
+            each.run.run_id,
+        )
+    )
     return EvaluationRun(
         cases=tuple(done),
         metrics=summary.metrics,

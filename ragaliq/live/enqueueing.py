@@ -20,7 +20,8 @@ __all__ = ["Enqueueing", "executor_at", "leave_to_workers"]
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0
 _THE_WORKERS = (
     "judge calibration policy concurrency deadline niceness mode inline_timeout budget "
-    "judge_limits breaker on_result sinks capture_content redact"
+    "judge_limits breaker on_result sinks capture_content redact "
+    "redact_for_judge"
 ).split()
 
 

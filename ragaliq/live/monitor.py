@@ -116,6 +116,8 @@ class Monitor:
         capture_content: Whether the application's texts and the judge's words may enter telemetry
             and sinks; by default from the environment, else no.
         redact: Called with each text, and its kind, before it enters telemetry or a sink.
+        redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
+            `chunk`), before the judge sees it; results show what it returns.
         exit_timeout: Seconds to wait for queued runs when the process ends.
         enabled: False turns the monitor into a no-op; by default from `RAGALIQ_ENABLED`.
         telemetry: The shape of what is emitted, and the providers; see `TelemetryOptions`.
@@ -149,6 +151,7 @@ class Monitor:
         sinks: Iterable[SinkSpec] = (),
         capture_content: bool | None = None,
         redact: Redactor | None = None,
+        redact_for_judge: Redactor | None = None,
         exit_timeout: float = 10.0,
         enabled: bool | None = None,
         telemetry: TelemetryOptions | None = None,
@@ -180,6 +183,7 @@ class Monitor:
                     limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
                     executor=settings.executor if executor is None else str(executor),
                     niceness=niceness,
+                    redact_for_judge=redact_for_judge,
                     telemetry=emitter,
                     sinks=sinks,
                 )

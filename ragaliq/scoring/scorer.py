@@ -24,8 +24,14 @@ from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
 from ragaliq.core.run import RunInfo
-from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError, StoreError
+from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.errors import (
+    BudgetExceeded,
+    CircuitOpenError,
+    ConfigurationError,
+    RedactionError,
+    StoreError,
+)
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
@@ -37,7 +43,7 @@ from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget
 from ragaliq.scoring.limits.protection import Judging, Protection
 from ragaliq.scoring.limits.rate_limits import RateLimits
-from ragaliq.telemetry.content import ContentPolicy
+from ragaliq.telemetry.content import ContentKind, ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions
 from ragaliq.traces.cases import run_of
 
@@ -138,6 +144,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         processes: How many, where it happens in processes.
         niceness: How far such a process steps back for others, 0 (not at all) to 19.
         telemetry: The shape of what is emitted and the providers, or an emitter to share.
+        redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
+            `chunk`), before the judge sees it; results show what it returns, and None empties the
+            text. Where it raises, nothing is sent.
         content: Whether the application's texts may enter telemetry and sinks; by default from the
             environment, else no. An emitter brings its own.
         sinks: Where results are stored: `sqlite:///path`, or sink objects.
@@ -172,6 +181,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         processes: int = 1,
         niceness: int = 0,
         telemetry: TelemetryOptions | Emitter | None = None,
+        redact_for_judge: Redactor | None = None,
         content: ContentPolicy | None = None,
         sinks: Iterable[SinkSpec] = (),
         sink_limits: SinkLimits | None = None,
@@ -197,7 +207,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             limits=sink_limits,
             on_error=self.emitter.metrics.sink_failed,
         )
-        self._deadline, self._limits = deadline, limits
+        self._deadline, self._limits, self._redact = deadline, limits, redact_for_judge
         self._attempts, self._backoff = attempts, backoff
         self._waits_for_judge, self._waits_for_sinks = waits_for_judge, waits_for_sinks
         self._keeps_judge = keeps_judge
@@ -313,6 +323,12 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 raise CircuitOpenError(_NOT_ASKED)
             built = case.build() if isinstance(case, CaseDraft) else case
             with self.emitter.evaluation(run, lag=lag) as emission:
+                if self._redact is not None:
+                    built, error = _redacted(built, self._redact)
+                    if error is not None:
+                        results = {e.name: e.failure_result(error, self.judge) for e in evaluators}
+                        emission.record(results)
+                        return Evaluation(case=built, results=results, run=run, lag=lag)
                 freezes = self._watch.freezes
                 with self._watch.watching():
                     if self._processes:
@@ -483,6 +499,40 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     ) -> None:
         await asyncio.to_thread(self.sinks.close, _SINKS_WITHIN)
         await self.aclose()
+
+
+def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, RedactionError | None]:
+    """A case as the judge may see it: the same replacements in all its texts.
+
+    So evidence that was replaced in a chunk is still found there. Where `redact` raises, the case
+    has no texts, and the error says so.
+    """
+
+    def of(text: str, kind: ContentKind) -> str:
+        return redact(text, kind) or ""
+
+    try:
+        context: list[str | ContextChunk] = [
+            of(chunk, "chunk")
+            if isinstance(chunk, str)
+            else chunk.model_copy(update={"text": of(chunk.text, "chunk")})
+            for chunk in case.context
+        ]
+        texts = {
+            "name": of(case.name, "question"),
+            "query": of(case.query, "question"),
+            "context": context,
+            "response": of(case.response, "answer"),
+            "expected_answer": case.expected_answer and of(case.expected_answer, "answer"),
+            "expected_facts": [of(fact, "answer") for fact in case.expected_facts],
+        }
+    except Exception as error:  # noqa: BLE001 - it must never let text through
+        blank = {"name": "", "query": "", "context": [], "response": "", "expected_facts": []}
+        return (
+            case.model_copy(update=blank | {"expected_answer": None}),
+            RedactionError(f"redact_for_judge raised {type(error).__name__}: nothing was sent"),
+        )
+    return case.model_copy(update=texts), None
 
 
 class _Agreement(Protocol):

@@ -67,6 +67,7 @@ def score_batch(
     pipeline: str = "",
     capture_content: bool | None = None,
     redact: Redactor | None = None,
+    redact_for_judge: Redactor | None = None,
     telemetry: TelemetryOptions | None = None,
 ) -> T:
     """Score every row of a table, for engines that hand over a batch at a time.
@@ -101,6 +102,8 @@ def score_batch(
         capture_content: Whether the texts may enter sinks and telemetry; by default from the
             environment, else no.
         redact: Called with each text, and its kind, before it enters a sink or telemetry.
+        redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
+            `chunk`), before the judge sees it; results show what it returns.
         telemetry: The shape of what is emitted, and the providers; see `TelemetryOptions`.
 
     Raises:
@@ -138,6 +141,7 @@ def score_batch(
         policy=policy,
         deadline=deadline,
         telemetry=telemetry,
+        redact_for_judge=redact_for_judge,
         content=ContentPolicy.resolve(capture_content=capture_content, redact=redact),
         sinks=sinks,
         keeps_judge=True,

@@ -37,6 +37,8 @@ class WorkerSettings:
         sinks: Where results are stored besides telemetry.
         capture_content: Whether texts may enter telemetry and sinks.
         redact: Called with each text before it does.
+        redact_for_judge: Called with each text of a case before the judge sees it; results show
+            what it returns.
         telemetry: The shape of what is emitted.
         attempts: How often a job is judged whose judge failed altogether; the last failure stands.
         backoff: Seconds before the second attempt, doubled for each further one.
@@ -60,6 +62,7 @@ class WorkerSettings:
     sinks: Iterable[SinkSpec] = ()
     capture_content: bool | None = None
     redact: Redactor | None = None
+    redact_for_judge: Redactor | None = None
     telemetry: TelemetryOptions | None = None
     attempts: int = 3
     backoff: float = 2.0

@@ -60,6 +60,7 @@ class Worker:
                 breaker=settings.breaker,
             ),
             executor=None,
+            redact_for_judge=settings.redact_for_judge,
             telemetry=settings.telemetry,
             content=ContentPolicy.resolve(
                 capture_content=settings.capture_content, redact=settings.redact
