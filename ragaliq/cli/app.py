@@ -39,20 +39,15 @@ app.add_typer(traces, name="traces")
 app.add_typer(worker, name="worker")
 
 
-def _version(asked: bool) -> None:  # noqa: FBT001 - typer calls it so
-    if asked:
-        output.print(__version__)
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _main(
     *,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Score RAG answers claim by claim."""
+    if version:
+        output.print(__version__)
+        raise typer.Exit
 
 
 def run() -> int:

@@ -43,7 +43,7 @@ from ragaliq.cli.options import (
 )
 from ragaliq.cli.outputs import Outputs
 from ragaliq.cli.pending import evaluate_runs
-from ragaliq.cli.resume import Wanted, case_digest, input_digest
+from ragaliq.cli.resume import Wanted, case_digests
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
@@ -205,7 +205,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))
         wanted = Wanted(repeats, compares=resume)
         _read_through(reader, wanted, chosen, max_skipped=max_skipped)
-        total = wanted.total
+        total = len(wanted.evaluations)
         settings: dict[str, Any] = {
             "data": ", ".join(path.name for path in paths),
             "judge": decider.name,
@@ -260,11 +260,12 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             with closing(journal) if journal else nullcontext(), stopped_by_sigterm():
                 async with scorer, aclosing(work):
                     async for evaluation in work:
+                        digest, asked_digest = case_digests(evaluation.case)
                         record = evaluation_record(evaluation, content=content).model_copy(
                             update={
-                                "case_digest": case_digest(evaluation.case),
-                                "input_digest": input_digest(evaluation.case),
-                                "row": wanted.row_of(evaluation.run.run_id),
+                                "case_digest": digest,
+                                "input_digest": asked_digest,
+                                "row": wanted.evaluations[evaluation.run.run_id].row,
                             }
                         )
                         if journal is not None:
@@ -336,7 +337,7 @@ def _read_through(
         raise DatasetError(
             f"{reader.skipped:,} rows are skipped, more than --max-skipped {max_skipped:,}"
         )
-    if not wanted.total:
+    if not wanted.evaluations:
         raise DatasetError(f"{reader.path}: no row is left to judge")
     names = [each.name for each in metrics if not isinstance(each, RelevanceEvaluator)]
     if names and not has_context:  # their scores mean nothing then

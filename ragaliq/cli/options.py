@@ -39,7 +39,6 @@ __all__ = [
     "choose_judge",
     "evaluators_of",
     "judge_of",
-    "policy_of",
     "reader_of",
 ]
 
@@ -145,20 +144,14 @@ def evaluators_of(
                 f"--threshold {option!r}: {name} is not measured; --metrics has {', '.join(names)}"
             )
     evaluators: list[Evaluator] = []
+    scoring: ScoringPolicy = getattr(ScoringPolicy, policy.name)
     for name in names:
         kind, threshold = get_evaluator(name), scores.get(name)
-        scoring = policy_of(policy)
         if strategy is not None and issubclass(kind, ClaimEvaluator):
             evaluators.append(kind(threshold, policy=scoring, strategy=strategy.value))
         else:
             evaluators.append(kind(threshold, policy=scoring))
     return tuple(evaluators)
-
-
-def policy_of(name: PolicyName) -> ScoringPolicy:
-    """The policy of this name."""
-    policy: ScoringPolicy = getattr(ScoringPolicy, name.name)
-    return policy
 
 
 def reader_of(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ragaliq.cli.console import errors, plain
@@ -19,19 +20,18 @@ from ragaliq.records.record import run_id_of
 from ragaliq.records.results_file import ResultsFile, read_results_file
 from ragaliq.telemetry.content import sendable
 
-__all__ = ["Wanted", "case_digest", "input_digest"]
+__all__ = ["Wanted", "case_digests"]
 
 
-def case_digest(case: RAGTestCase) -> str:
-    """What an evaluation rests on, as 40 hex digits; labels and metadata are no part of it."""
+def case_digests(case: RAGTestCase) -> tuple[str, str]:
+    """What an evaluation rests on, and of that what was asked and shown, each as 40 hex digits.
+
+    Labels and metadata are no part of either.
+    """
     chunks = list(zip(case.chunk_ids, case.context_texts, strict=True))
     judged = [case.query, chunks, case.response, case.expected_answer, case.expected_facts]
-    return long_digest_of(json.dumps(judged))
-
-
-def input_digest(case: RAGTestCase) -> str:
-    """What was asked and what the model was shown, as 40 hex digits, whatever it answered."""
-    return long_digest_of(json.dumps([case.query, case.context_texts]))
+    asked = [case.query, case.context_texts]
+    return long_digest_of(json.dumps(judged)), long_digest_of(json.dumps(asked))
 
 
 class _Evaluation(NamedTuple):
@@ -40,37 +40,29 @@ class _Evaluation(NamedTuple):
     row: int
 
 
+@dataclass
 class Wanted:
-    """The evaluations that a file of cases asks for.
+    """The evaluations that files of cases ask for.
 
-    Args:
+    Attributes:
         repeats: How often each case is judged.
         compares: Whether earlier results are to be compared with them.
+        evaluations: What each is about, by its run id.
     """
 
-    def __init__(self, repeats: int, *, compares: bool) -> None:
-        self._repeats, self._compares = repeats, compares
-        self._evaluations: dict[str, _Evaluation] = {}
+    repeats: int
+    compares: bool
+    evaluations: dict[str, _Evaluation] = field(default_factory=dict)
 
     def add(self, case: RAGTestCase, row: int) -> None:
-        """Take in a case of the file, and the number of its row."""
-        digest = case_digest(case) if self._compares else ""
+        """Take in a case, and the number of its row."""
+        digest = case_digests(case)[0] if self.compares else ""
         evaluation = _Evaluation(sendable(case.id), digest, row)
-        for repeat in range(self._repeats):
-            self._evaluations[run_id_of(case.id, repeat)] = evaluation
-
-    @property
-    def total(self) -> int:
-        """How many there are."""
-        return len(self._evaluations)
-
-    def row_of(self, run_id: str) -> int | None:
-        """The number of the row that an evaluation is about."""
-        wanted = self._evaluations.get(run_id)
-        return wanted.row if wanted else None
+        for repeat in range(self.repeats):
+            self.evaluations[run_id_of(case.id, repeat)] = evaluation
 
     def __contains__(self, record: EvaluationRecord) -> bool:
-        return record.run.run_id in self._evaluations
+        return record.run.run_id in self.evaluations
 
     def sort_out(self, file: ResultsFile) -> None:
         """Keep in a results file what is still true of a case, under the id the case has now.
@@ -83,7 +75,7 @@ class Wanted:
         """
         stale, current = self._compare(read_results_file(file.path))
         moves = self._moves(stale, current)
-        replaced = {run_id for run_id in stale if run_id in self._evaluations} - moves.keys()
+        replaced = {run_id for run_id in stale if run_id in self.evaluations} - moves.keys()
 
         def now(record: EvaluationRecord) -> EvaluationRecord | None:
             run_id = record.run.run_id
@@ -91,9 +83,9 @@ class Wanted:
                 return None
             if run_id in moves:
                 run_id = moves[run_id]
-                case_id = self._evaluations[run_id].case_id
+                case_id = self.evaluations[run_id].case_id
                 record = record.renamed(run_id=run_id, case_id=case_id)
-            wanted = self._evaluations.get(run_id)
+            wanted = self.evaluations.get(run_id)
             if wanted is None or record.row == wanted.row:
                 return record
             return record.model_copy(update={"row": wanted.row})
@@ -110,7 +102,7 @@ class Wanted:
         current: set[str] = set()
         for record in records:
             run_id, held = record.run.run_id, record.case_digest
-            wanted = self._evaluations.get(run_id)
+            wanted = self.evaluations.get(run_id)
             if wanted is not None and held == wanted.digest:
                 current.add(run_id)
             else:
@@ -122,7 +114,7 @@ class Wanted:
         """Of which case a stale result is in truth: old run id to new, for the same content."""
         missing: defaultdict[str, list[str]] = defaultdict(list)
         known = set(stale.values())
-        for run_id, evaluation in self._evaluations.items():
+        for run_id, evaluation in self.evaluations.items():
             if evaluation.digest in known and run_id not in current:
                 missing[evaluation.digest].append(run_id)
         moves: dict[str, str] = {}
@@ -132,7 +124,7 @@ class Wanted:
         return moves
 
     def _cases(self, run_ids: Iterable[str]) -> int:
-        return len({self._evaluations[run_id].case_id for run_id in run_ids})
+        return len({self.evaluations[run_id].case_id for run_id in run_ids})
 
 
 def _say(count: int, what: str, became: str) -> None:

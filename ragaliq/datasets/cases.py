@@ -130,7 +130,7 @@ def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], 
     for path, name, value in _values(row.data):
         field = owned.get(path) or owned.get(name)
         if field is None:
-            field = recognised(name)
+            field = _FIELD_OF.get(plain_name(name))
             if field == "response" and path.startswith(_NESTED_AS_EXPECTED):
                 field = "expected_answer"
             if field in own_names:  # a user who says where a field is means that it is nowhere else
@@ -212,10 +212,8 @@ def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
     return chunks
 
 
-def _texts(value: Any, where: str, field: str) -> list[str]:
-    if value is None:
-        return []
-    items = enumerate(_items(value))
+def _texts(values: Mapping[str, Any], field: str, where: str) -> list[str]:
+    items = enumerate(_items(values[field]) if field in values else [])
     return [as_text(item, where=where, field=f"{field}[{place}]") for place, item in items]
 
 
@@ -279,17 +277,24 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
     Raises:
         RowError: A field is missing or wrong; the message names it and quotes no text.
     """
-    values, rest = _fields_of(row, own_names)
+    found, rest = _fields_of(row, own_names)
     where = row.where
-
-    def text(field: str, default: str = "") -> str:
-        value = values.get(field)
-        return default if value is None else as_text(value, where=where, field=field)
-
     for needed in ("query", "response"):
-        if needed not in values:
+        if needed not in found:
             raise fault(where, f"no {needed} was found", _advice(needed, row))
-    case_id = text("id", row.name)
+    values = {field: value for field, value in found.items() if value is not None}
+    facts = _texts(values, "expected_facts", where)
+    expected = values.get("expected_answer")
+    # A list of reference answers is a list of what the answer should hold.
+    if isinstance(expected, list) and len(expected) != 1:
+        facts += _texts(values, "expected_answer", where)
+        del values["expected_answer"]
+    texts = {
+        field: as_text(values[field], where=where, field=field)
+        for field in ("id", "name", "query", "response", "expected_answer")
+        if field in values
+    }
+    case_id = texts.get("id", f"row {row.number}")
     if len(case_id) > _MAX_ID:
         raise fault(where, f"its id is longer than {_MAX_ID} characters")
     metadata = values.get("metadata") or {}
@@ -297,22 +302,16 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
         metadata = _written(metadata, metadata)
     if not isinstance(metadata, Mapping):
         raise fault(where, f"field 'metadata' must be an object, not {_kind(metadata)}")
-    facts = _texts(values.get("expected_facts"), where, "expected_facts")
-    expected = values.get("expected_answer")
-    # A list of reference answers is a list of what the answer should hold.
-    if isinstance(expected, list) and len(expected) != 1:
-        facts += _texts(values.pop("expected_answer"), where, "expected_answer")
-    context = values.get("context")
     try:
         return RAGTestCase(
             id=case_id,
-            name=text("name"),
-            query=text("query"),
-            context=[] if context is None else as_chunks(context, where=where),
-            response=text("response"),
-            expected_answer=text("expected_answer") or None,
+            name=texts.get("name", ""),
+            query=texts.get("query", ""),
+            context=as_chunks(values["context"], where=where) if "context" in values else [],
+            response=texts.get("response", ""),
+            expected_answer=texts.get("expected_answer"),
             expected_facts=facts,
-            tags=_texts(values.get("tags"), where, "tags"),
+            tags=_texts(values, "tags", where),
             metadata=rest | {str(key): value for key, value in metadata.items()},
         )
     except ValidationError as error:

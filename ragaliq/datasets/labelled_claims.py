@@ -124,7 +124,12 @@ def _claim(row: Row) -> LabelledClaim:
             raise fault(where, f"no {needed} was found", f"name it one of {names_of}")
     texts = {
         field: as_text(values.get(field, default), where=where, field=field)
-        for field, default in (("claim", ""), ("id", row.name), ("question", ""), ("group", ""))
+        for field, default in (
+            ("claim", ""),
+            ("id", f"row {row.number}"),
+            ("question", ""),
+            ("group", ""),
+        )
     }
     if not texts["claim"].strip():
         raise fault(where, "field 'claim' is empty")

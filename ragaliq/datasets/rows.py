@@ -22,7 +22,7 @@ __all__ = ["Format", "Row", "RowError", "fault", "format_of", "is_place", "rows_
 
 
 class Row(NamedTuple):
-    """A row: where it is, as the end of "the mistake is in ...", and what it holds.
+    """A row: where it is, as the end of "the mistake is in ...", what it holds, and its number.
 
     Rows count from 1; the header and blank lines are none. Where the line has another number, the
     place names both: `row 7 (line 9)`.
@@ -30,16 +30,7 @@ class Row(NamedTuple):
 
     where: str
     data: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The row as a case without an id is called, such as `row 7`: lines move, rows do not."""
-        return self.where.partition(" (")[0]
-
-    @property
-    def number(self) -> int:
-        """The row's number, from 1."""
-        return int(self.name.removeprefix("row "))
+    number: int = 0
 
 
 class RowError(DatasetError):
@@ -192,7 +183,7 @@ def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
             for cells in table:
                 if any(cell.strip() for cell in cells):
                     number += 1
-                    yield _csv_row(header, cells, _place(number, table.line_num))
+                    yield _csv_row(header, cells, number, table.line_num)
         except csv.Error as error:
             raise DatasetError(
                 f"line {table.line_num}: it is not CSV: {error}; quote cells that hold line "
@@ -216,7 +207,8 @@ def _require_distinct(names: Sequence[str], where: str = "") -> None:
             raise DatasetError(f"{where}two columns are called {name[:40]!r}; rename one")
 
 
-def _csv_row(header: Sequence[str], cells: Sequence[str], where: str) -> Row | RowError:
+def _csv_row(header: Sequence[str], cells: Sequence[str], number: int, line: int) -> Row | RowError:
+    where = _place(number, line)
     if len(cells) != len(header):
         return fault(
             where,
@@ -239,7 +231,7 @@ def _csv_row(header: Sequence[str], cells: Sequence[str], where: str) -> Row | R
                 data[together] = [before] if before.strip() else []
             data[together].append(cell)
     data.pop("", None)
-    return Row(where, data)
+    return Row(where, data, number)
 
 
 # JSON: a list of objects, alone or as the one list in an object.
@@ -310,7 +302,7 @@ def rows_in(value: Any) -> Iterator[Row | RowError]:
     for number, item in enumerate(value, start=1):
         where = f"row {number}"
         if isinstance(item, dict):
-            yield Row(where, item)
+            yield Row(where, item, number)
         else:
             yield fault(where, f"it is a {type(item).__name__}, not an object")
 
@@ -347,7 +339,7 @@ def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
                 yield fault(where, str(error))
             else:
                 if isinstance(value, dict):
-                    yield Row(where, value)
+                    yield Row(where, value, number)
                 else:
                     yield fault(where, f"it holds a {type(value).__name__}, not an object")
 
@@ -378,7 +370,7 @@ def parquet_rows(path: Path, _: str | None) -> Iterator[Row | RowError]:
             for batch in table.iter_batches(batch_size=_BATCH_ROWS):
                 for data in batch.to_pylist():
                     number += 1
-                    yield Row(f"row {number}", data)
+                    yield Row(f"row {number}", data, number)
     except pa.ArrowException as error:
         raise DatasetError(
             f"it is no Parquet file that can be read ({type(error).__name__})"

@@ -216,15 +216,15 @@ def _cases_of(table: Table, places: Mapping[str, _Place]) -> Iterator[RAGTestCas
     columns = {field: table.values(place.column) for field, place in places.items()}
     for row in range(table.rows):
         try:
-            yield _case(f"row {row + 1}", {f: values[row] for f, values in columns.items()}, places)
+            yield _case(row + 1, {f: values[row] for f, values in columns.items()}, places)
         except RowError as error:
             yield UnscoredRow("bad_row", str(error).partition(": ")[2])
         except Exception as error:  # noqa: BLE001 - a cell may be any object: one row, not the batch
             yield UnscoredRow("bad_row", f"the row cannot be read ({type(error).__name__})")
 
 
-def _case(where: str, cells: Mapping[str, Any], places: Mapping[str, _Place]) -> RAGTestCase:
-    present = {}
+def _case(number: int, cells: Mapping[str, Any], places: Mapping[str, _Place]) -> RAGTestCase:
+    where, present = f"row {number}", {}
     for field, cell in cells.items():
         value = cell
         for name in places[field].path:
@@ -236,7 +236,7 @@ def _case(where: str, cells: Mapping[str, Any], places: Mapping[str, _Place]) ->
     for field in ("query", "response"):
         if field not in present:
             raise RowError(f"{where}: the {field} is empty (column {places[field].name!r})")
-    return case_of(Row(where, present), {})
+    return case_of(Row(where, present, number), {})
 
 
 # --- which column is which field --------------------------------------------------------------
