@@ -21,7 +21,7 @@ from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import OpenRun
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
-RUNS = 300
+RUNS = 60
 
 
 def left_in(handler):

@@ -30,15 +30,12 @@ class SpoiledError(Exception):
     """What a step raises in the middle of its work."""
 
 
-def test_an_error_of_the_retriever_reaches_the_application_and_is_counted(watch, invoke):
-    with pytest.raises(ConnectionError, match="the store is down"):
-        invoke(rag_chain(BrokenRetriever()), QUESTION, watch.config)
-    assert watch.incomplete == {"errored": 1}
-
-
-def test_an_error_of_the_model_reaches_the_application_and_is_counted(watch, invoke):
-    with pytest.raises(ConnectionError, match="the model is down"):
-        invoke(rag_chain(llm=model(DOWN)), QUESTION, watch.config)
+@pytest.mark.parametrize(
+    "parts", [{"retriever": BrokenRetriever()}, {"llm": model(DOWN)}], ids=["retriever", "model"]
+)
+def test_an_error_reaches_the_application_and_is_counted(watch, invoke, parts):
+    with pytest.raises(ConnectionError, match="is down"):
+        invoke(rag_chain(**parts), QUESTION, watch.config)
     assert watch.incomplete == {"errored": 1}
 
 
@@ -68,40 +65,33 @@ def test_an_exit_of_the_application_is_not_held_up_and_is_counted(watch, error):
     assert watch.incomplete == {"errored": 1}
 
 
-def test_a_model_that_falls_back_to_another(watch, invoke):
-    llm = model(DOWN).with_fallbacks([model()])
-    invoke(rag_chain(llm=llm), QUESTION, watch.config)
-    assert watch.only == EXPECTED
-
-
-def test_a_model_that_is_retried(watch, invoke):
-    llm = model(DOWN, DOWN, ANSWER).with_retry(wait_exponential_jitter=False)
-    invoke(rag_chain(llm=llm), QUESTION, watch.config)
-    assert watch.only == EXPECTED
-
-
-def test_a_whole_chain_that_is_retried_is_one_run_with_the_last_attempts_contexts(watch, invoke):
+def retried_whole():
     found = iter([SHIPPING, REFUNDS])
     retriever = RunnableLambda(lambda q: FixedRetriever(texts=next(found)).invoke(q))
-    chain = rag_chain(retriever, model(DOWN, ANSWER)).with_retry(wait_exponential_jitter=False)
-    invoke(chain, QUESTION, watch.config)
-    assert watch.only == EXPECTED
+    return rag_chain(retriever, model(DOWN, ANSWER)).with_retry(wait_exponential_jitter=False)
 
 
-def test_a_chain_that_falls_back_to_another_has_the_others_contexts(watch, invoke):
-    chain = rag_chain(FixedRetriever(texts=SHIPPING), model(DOWN)).with_fallbacks([rag_chain()])
-    invoke(chain, QUESTION, watch.config)
-    assert watch.only == EXPECTED
+MADE_UP_FOR = {
+    "another model": lambda: rag_chain(llm=model(DOWN).with_fallbacks([model()])),
+    "the same model": lambda: rag_chain(
+        llm=model(DOWN, DOWN, ANSWER).with_retry(wait_exponential_jitter=False)
+    ),
+    "another retriever": lambda: rag_chain(BrokenRetriever().with_fallbacks([FixedRetriever()])),
+    "the whole chain": retried_whole,
+    "another chain": lambda: rag_chain(FixedRetriever(texts=SHIPPING), model(DOWN)).with_fallbacks(
+        [rag_chain()]
+    ),
+}
 
 
-def test_a_retriever_that_falls_back_to_another(watch, invoke):
-    retriever = BrokenRetriever().with_fallbacks([FixedRetriever()])
-    invoke(rag_chain(retriever), QUESTION, watch.config)
+@pytest.mark.parametrize("name", MADE_UP_FOR)
+def test_what_made_up_for_a_failure_gives_context_and_answer(watch, invoke, name):
+    invoke(MADE_UP_FOR[name](), QUESTION, watch.config)
     assert watch.only == EXPECTED
 
 
 def test_fallbacks_in_a_stream(watch, stream):
-    stream(rag_chain(llm=model(DOWN).with_fallbacks([model()])), QUESTION, watch.config)
+    stream(MADE_UP_FOR["another model"](), QUESTION, watch.config)
     assert watch.only == EXPECTED
 
 
@@ -137,30 +127,21 @@ def test_a_cancelled_call_is_counted_and_nothing_of_it_remains(watch, where):
     assert watch.incomplete == {"cancelled": 1}
 
 
-def test_a_batch_is_one_run_per_input(watch, mode):
-    questions = [f"Question {n}?" for n in range(4)]
-    chain = rag_chain(llm=model(lambda messages: f"Answer to {messages[-1].text}"))
-    if mode == "sync":
-        chain.batch(questions, watch.config)
-    else:
-        asyncio.run(chain.abatch(questions, {**watch.config, "max_concurrency": 2}))
-    assert sorted(watch.triples) == [(q, REFUNDS, f"Answer to {q}") for q in questions]
-
-
-def test_a_batch_of_which_some_fail(watch, mode):
+def test_of_a_batch_every_input_is_a_run_whatever_becomes_of_the_others(watch, mode):
     def answer(messages):
         if "2" in messages[-1].text:
             raise DOWN
-        return ANSWER
+        return f"Answer to {messages[-1].text}"
 
     questions = [f"Question {n}?" for n in range(4)]
-    chain = rag_chain(llm=model(answer))
+    chain, config = rag_chain(llm=model(answer)), {**watch.config, "max_concurrency": 2}
     if mode == "sync":
-        outputs = chain.batch(questions, watch.config, return_exceptions=True)
+        outputs = chain.batch(questions, config, return_exceptions=True)
     else:
-        outputs = asyncio.run(chain.abatch(questions, watch.config, return_exceptions=True))
+        outputs = asyncio.run(chain.abatch(questions, config, return_exceptions=True))
     assert [isinstance(output, Exception) for output in outputs] == [False, False, True, False]
-    assert sorted(triple.question for triple in watch.triples) == questions[:2] + questions[3:]
+    answered = [(q, REFUNDS, f"Answer to {q}") for q in questions[:2] + questions[3:]]
+    assert sorted(watch.triples) == answered
     assert watch.stats.outcomes == {"evaluated": 3, "incomplete_run": 1}
     assert watch.stats.incomplete == {"errored": 1}
 

@@ -4,12 +4,8 @@ import asyncio
 import threading
 
 import pytest
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
-from rag_parts import ANSWER, QUESTION, REFUNDS, FixedRetriever, model, rag_chain
+from rag_parts import ANSWER, QUESTION, REFUNDS, rag_chain
 
-from langchain_ragaliq import attach
-from ragaliq import ClaimsResult, ClaimVerdict, JudgeResult, LLMJudge
 from ragaliq.testing import ScriptedJudge
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
@@ -82,67 +78,3 @@ def test_after_the_monitor_is_closed_the_chain_still_works(new_watch, invoke):
     watch.monitor.close(5)
     assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
     assert watch.stats.outcomes == {"shutdown": 1}
-
-
-def test_a_result_callback_that_raises(new_watch, invoke):
-    watch = new_watch()
-
-    def fail(_):
-        raise RuntimeError("boom")
-
-    watch.monitor._engine._reporter._on_result = fail
-    assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
-    assert watch.stats.callback_errors == 1
-    assert watch.stats.outcomes == {"evaluated": 1}
-
-
-class ChainJudge(LLMJudge):
-    """A judge made of LangChain chains, synchronous and asynchronous ones."""
-
-    name = "chains"
-
-    def __init__(self):
-        self.calls = 0
-        self._llm = ChatPromptTemplate.from_template("{question}") | model() | StrOutputParser()
-        self._rag = rag_chain(FixedRetriever(texts=["The judge's own."]))
-
-    async def extract_claims(self, response):
-        self.calls += 1
-        await self._llm.ainvoke({"question": response})
-        return ClaimsResult(claims=[response])
-
-    async def verify_claim(self, claim, context):
-        self._rag.invoke(claim)
-        await asyncio.to_thread(self._rag.invoke, claim)
-        self._rag.batch([claim, claim])
-        return ClaimVerdict(verdict="SUPPORTED")
-
-    async def evaluate_relevance(self, query, response):
-        chunks = [chunk async for chunk in self._rag.astream(query)]
-        return JudgeResult(score=1.0, reasoning="".join(chunks))
-
-
-def test_a_judge_made_of_langchain_is_never_taken_for_the_application(new_watch, invoke):
-    judge = ChainJudge()
-    watch = new_watch(judge=judge)
-    attach(watch.handler)
-    for _ in range(3):
-        invoke(rag_chain(), QUESTION)
-    assert watch.triples == [EXPECTED] * 3
-    assert watch.stats.started == 3
-    assert judge.calls == 3
-    assert watch.stats.evaluations["faithfulness"] == {"scored": 3}
-
-
-def test_a_chain_called_in_the_result_callback_is_not_captured(new_watch, invoke):
-    watch = new_watch()
-    seen = []
-
-    def call_chain(result):
-        seen.append(rag_chain().invoke(result.case.query))
-
-    watch.monitor._engine._reporter._on_result = call_chain
-    attach(watch.handler)
-    invoke(rag_chain(), QUESTION)
-    assert watch.stats.started == 1
-    assert seen == [ANSWER]

@@ -40,65 +40,66 @@ class Settle:
         await asyncio.sleep(0.05)
 
 
-def test_a_stream_of_text_that_is_consumed(watch, stream):
-    assert "".join(stream(rag_chain(), QUESTION, watch.config)) == ANSWER
-    assert watch.only == EXPECTED
+def assigned():
+    context = (lambda state: state["question"]) | FixedRetriever()
+    answer = PROMPT | model() | StrOutputParser()
+    return RunnablePassthrough.assign(context=context).assign(answer=answer)
 
 
-def test_a_stream_of_messages_that_is_consumed(watch, stream):
-    stream(rag_chain(parser=RunnablePassthrough()), QUESTION, watch.config)
-    assert watch.only == EXPECTED
+CONSUMED = {
+    "text": (rag_chain, QUESTION, REFUNDS),
+    "messages": (lambda: rag_chain(parser=RunnablePassthrough()), QUESTION, REFUNDS),
+    "parsed JSON": (
+        lambda: rag_chain(
+            llm=model(json.dumps({"answer": ANSWER, "sources": [1]})), parser=JsonOutputParser()
+        ),
+        QUESTION,
+        REFUNDS,
+    ),
+    "dictionaries": (assigned, {"question": QUESTION}, REFUNDS),
+    "reranked": (
+        lambda: rag_chain(FixedRetriever() | RunnableLambda(lambda docs: docs[:1])),
+        QUESTION,
+        REFUNDS[:1],
+    ),
+}
 
 
-def test_a_stream_of_parsed_json_is_its_last_state(watch, stream):
-    reply = json.dumps({"answer": ANSWER, "sources": [1]})
-    stream(rag_chain(llm=model(reply), parser=JsonOutputParser()), QUESTION, watch.config)
-    assert watch.only == EXPECTED
+@pytest.mark.parametrize("name", CONSUMED)
+def test_a_stream_that_is_consumed_gives_its_last_state(watch, stream, name):
+    make, asked, texts = CONSUMED[name]
+    assert stream(make(), asked, watch.config)
+    assert watch.only == (QUESTION, texts, ANSWER)
 
 
-def test_a_stream_of_dictionaries_that_is_consumed(watch, stream):
-    inputs = {"question": QUESTION}
-    chain = RunnablePassthrough.assign(
-        context=(lambda state: state["question"]) | FixedRetriever()
-    ).assign(answer=PROMPT | model() | StrOutputParser())
-    stream(chain, inputs, watch.config)
-    assert watch.only == EXPECTED
-
-
-def test_a_reranker_in_a_stream_still_replaces_what_it_was_given(watch, stream):
-    reranked = FixedRetriever() | RunnableLambda(lambda docs: docs[:1])
-    stream(rag_chain(reranked), QUESTION, watch.config)
-    assert watch.only == (QUESTION, REFUNDS[:1], ANSWER)
-
-
-@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize(
+    "stream",
+    [
+        lambda config: rag_chain().astream_events(QUESTION, config, version="v1"),
+        lambda config: rag_chain().astream_events(QUESTION, config, version="v2"),
+        lambda config: rag_chain().astream_log(QUESTION, config),
+    ],
+)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_stream_of_events_that_is_consumed(watch, version):
+def test_a_stream_of_events_that_is_consumed(watch, stream):
     async def consume():
-        events = rag_chain().astream_events(QUESTION, watch.config, version=version)
-        return [event["event"] async for event in events]
-
-    assert "on_chain_end" in asyncio.run(consume())
-    assert watch.only == EXPECTED
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_stream_log_that_is_consumed(watch):
-    async def consume():
-        return [patch async for patch in rag_chain().astream_log(QUESTION, watch.config)]
+        return [event async for event in stream(watch.config)]
 
     assert asyncio.run(consume())
     assert watch.only == EXPECTED
 
 
-@pytest.mark.parametrize("chunks", [1, 2, 4])
-def test_a_stream_that_is_closed_early_is_not_evaluated(watch, chunks):
-    stream = rag_chain().stream(QUESTION, watch.config)
+def cut_after(chunks, stream):
     for _ in range(chunks):
         next(stream)
     stream.close()
     del stream
     gc.collect()
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 4])
+def test_a_stream_that_is_closed_early_is_not_evaluated(watch, chunks):
+    cut_after(chunks, rag_chain().stream(QUESTION, watch.config))
     assert watch.incomplete == CUT
 
 
@@ -119,11 +120,7 @@ def test_a_stream_cut_after_the_model_has_finished_but_before_the_last_step_has(
     def spell(chunks):
         yield from "".join(chunks)
 
-    stream = (rag_chain() | RunnableGenerator(spell)).stream(QUESTION, watch.config)
-    assert [next(stream), next(stream)] == ["R", "e"]
-    stream.close()
-    del stream
-    gc.collect()
+    cut_after(2, (rag_chain() | RunnableGenerator(spell)).stream(QUESTION, watch.config))
     assert watch.incomplete == CUT
 
 
@@ -131,12 +128,7 @@ def test_a_stream_cut_after_the_model_has_finished_but_before_the_last_step_has(
 @pytest.mark.parametrize("retriever", [FixedRetriever, history_aware_retriever])
 def test_a_rewritten_question_is_not_taken_for_the_answer_of_a_cut_stream(watch, chunks, retriever):
     inputs = {"input": QUESTION, "chat_history": HISTORY}
-    stream = retrieval_chain(retriever()).stream(inputs, watch.config)
-    for _ in range(chunks):
-        next(stream)
-    stream.close()
-    del stream
-    gc.collect()
+    cut_after(chunks, retrieval_chain(retriever()).stream(inputs, watch.config))
     assert watch.triples == []
     assert watch.stats.outcomes == {"incomplete_run": 1}
 
