@@ -108,11 +108,15 @@ def shown(
     finding = _Finding(calls, candidates, question, answer)
     if not any(prompt.text.strip() for prompt in finding.prompts):
         return None
+    kinds = {candidate.kind for candidate in candidates}
+    has_tools = any(prompt.tools for prompt in finding.prompts)
     finding.take_whole()
     finding.take_parts()
-    finding.take_tool_messages()
-    finding.take_texts("text")
-    if not finding.found:
+    if has_tools:
+        finding.take_tool_messages()
+    if "text" in kinds:
+        finding.take_texts("text")
+    if not finding.found and "loose" in kinds:
         finding.take_texts("loose")
     if not finding.found:
         finding.take_rewritten()
@@ -120,7 +124,7 @@ def shown(
         # What begins at one place: the longer before what it holds.
         in_order = sorted(finding.found.items(), key=lambda each: (each[1][0], -len(each[0])))
         return FoundContext([passage for _, (_, passage) in in_order], "prompt")
-    if any(prompt.tools for prompt in finding.prompts):
+    if has_tools:
         return FoundContext((), "prompt", "only_replies")
     had_any = any(c.kind != "loose" and c.passage.text.strip() for c in candidates)
     return FoundContext((), "prompt", "not_in_prompt" if had_any else "nothing_retrieved")
@@ -138,14 +142,12 @@ class _Prompt:
         text: All that may be evidence.
         tools: What tools said in this turn: as words, and as they said it.
         said: What the assistant said in this turn.
-        asked: What the user said.
     """
 
     def __init__(self, call: Call, norm: Callable[[str], str]) -> None:
         self.call = call
         self.tools: list[tuple[str, str]] = []
         self.said: list[str] = []
-        self.asked = [norm(m.text) for m in call.messages if m.role == "user"]
         last = max((i for i, m in enumerate(call.messages) if m.role == "user"), default=-1)
         pieces: list[str] = []
         for position, message in enumerate(call.messages):
@@ -217,7 +219,6 @@ class _Finding:
         for reply, call in self._replies:
             if reply:
                 self._ended[reply] = min(call.ended, self._ended.get(reply, call.ended))
-        self._standing_replies = _Standing(self._ended)
         self.found: dict[str, tuple[_Place, Passage]] = {}
         used: dict[int, _Prompt] = {}
         todo = self._answering() if self._answer else []
@@ -225,8 +226,28 @@ class _Finding:
             call = todo.pop()
             if id(call) not in used:
                 used[id(call)] = prompt = _Prompt(call, norm)
-                todo += self._leading_to(prompt)
+                tools = {text for text, _ in prompt.tools}
+                # The earlier calls whose replies stand in this prompt.
+                todo += [
+                    earlier
+                    for reply, earlier in self._replies
+                    if reply
+                    and earlier is not call
+                    and earlier.ended <= call.began
+                    and (
+                        reply in tools
+                        or (
+                            len(reply) >= _TELLING
+                            and reply != self._question
+                            and (f" {reply} " in prompt.text or reply in prompt.said)
+                        )
+                    )
+                ]
         self.prompts = sorted(used.values(), key=lambda prompt: prompt.call.began)
+        # What stands in a prompt was there before it.
+        self._began = max((prompt.call.began for prompt in self.prompts), default=0)
+        before = [reply for reply, ended in self._ended.items() if ended < self._began]
+        self._earlier = _Standing(before) if before else None
 
     def _answering(self) -> list[Call]:
         """The calls whose replies are the answer, or make it up."""
@@ -258,31 +279,14 @@ class _Finding:
                 best, best_share = call, share
         return [best] if best is not None else []
 
-    def _leading_to(self, prompt: _Prompt) -> list[Call]:
-        """The earlier calls whose replies stand in a prompt."""
-        tools = {text for text, _ in prompt.tools}
-        return [
-            call
-            for reply, call in self._replies
-            if reply
-            and call is not prompt.call
-            and call.ended <= prompt.call.began
-            and (
-                reply in tools
-                or (
-                    len(reply) >= _TELLING
-                    and reply != self._question
-                    and (f" {reply} " in prompt.text or reply in prompt.said)
-                )
-            )
-        ]
-
     def _repeats_reply(self, text: str, before: int, share: float = 0.5) -> bool:
         """Whether a text is little more than what models had said before it turned up."""
+        if self._earlier is None:
+            return False
         if self._ended.get(text, before) < before:
             return True
         left = text
-        said = [r for r in self._standing_replies.inside(text) if len(r) >= _TELLING]
+        said = [reply for reply in self._earlier.inside(text) if len(reply) >= _TELLING]
         for reply in sorted(said, key=self._ended.__getitem__):
             if self._ended[reply] < before:
                 left = left.replace(reply, "")
@@ -307,12 +311,11 @@ class _Finding:
                 fullest[text] = has, candidate
             elif has >= before[0]:
                 fullest[text] = has, candidate._replace(at=before[1].at)
-        # What stands in a prompt was there before it.
-        began = max((prompt.call.began for prompt in self.prompts), default=0)
         for text, (_, candidate) in fullest.items():
             # A found document may well hold a query that a model wrote.
             share = 0.8 if candidate.kind == "document" else 0.5
-            if not self._repeats_reply(text, min(candidate.at, began), share):
+            at = min(candidate.at, self._began)
+            if self._earlier is None or not self._repeats_reply(text, at, share):
                 yield text, candidate
 
     def _place_of(self, text: str) -> _Place | None:
@@ -335,15 +338,19 @@ class _Finding:
             for text, candidate in self._of_kind("document", "tool", "block")
             if (place := self._place_of(text)) is not None
         ]
+        found.update({t: (place, c.passage) for t, c, place in placed if c.kind == "document"})
+        if len(placed) == 1 and found:
+            return
         standing = _Standing(text for text, _, _ in placed)
         for text, candidate, place in placed:
-            if candidate.kind == "document" or found.keys().isdisjoint(standing.inside(text)):
+            if candidate.kind != "document" and found.keys().isdisjoint(standing.inside(text)):
                 found[text] = place, candidate.passage
         # Passages that are shown only as a part of longer ones, as the children of a parent are.
-        standing, holders = _Standing(found), defaultdict[str, list[str]](list)
+        holders = defaultdict[str, list[str]](list)
         for other in found:
             for text in standing.inside(other):
-                holders[text].append(other)
+                if text in found:
+                    holders[text].append(other)
         for text, around in holders.items():
             times, *of_holders = (
                 # Neighbours share the space between them, so all are counted without it.
@@ -408,7 +415,8 @@ class _Finding:
 
     def take_texts(self, kind: str) -> None:
         """Strings without a document to them, say of a search that plain code made."""
-        asked = {text for prompt in self.prompts for text in prompt.asked}
+        messages = (message for prompt in self.prompts for message in prompt.call.messages)
+        asked = {self._norm(message.text) for message in messages if message.role == "user"}
         taken: dict[str, tuple[_Place, Passage]] = {}
         for text, candidate in self._of_kind(kind):
             is_too_little = kind == "loose" and (

@@ -119,14 +119,11 @@ def documents_among(inputs: Any) -> dict[Any, list[Passage]]:
 
     A conversation is not searched: what its tools kept has been seen when they ended.
     """
-    if not isinstance(inputs, dict):
-        passages = READER.document_list(inputs)
-        if passages is None and not _is_conversation(inputs):
-            passages = READER.passages(inputs)
-        return {None: passages} if passages else {}
     found: dict[Any, list[Passage]] = {}
-    for key, value in inputs.items():
-        if type(value) is str or value is None or _is_conversation(value):
+    for key, value in (inputs if isinstance(inputs, dict) else {None: inputs}).items():
+        if type(value) is str or value is None:
+            continue
+        if isinstance(value, list) and value and KINDS[type(value[0])] in MESSAGES:
             continue
         passages = READER.document_list(value)
         if not passages and value and key in CONTEXT_KEYS:
@@ -138,10 +135,6 @@ def documents_among(inputs: Any) -> dict[Any, list[Passage]]:
         elif isinstance(value, list) and not value:
             found[key] = []
     return found
-
-
-def _is_conversation(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and KINDS[type(value[0])] in MESSAGES
 
 
 def texts_in(value: Any, depth: int = 4) -> Iterator[str]:
