@@ -1,7 +1,8 @@
 """Whatever a text holds, the request stays well-formed and the text stays in its place.
 
 Requests are read with a reader of their own, which is as careless as a model may be: to it, a tag
-is one in any case, in full-width letters and with invisible characters in between.
+is one in any case, in full-width and other letters that look alike, with accents on them and with
+invisible characters in between.
 """
 
 from __future__ import annotations
@@ -35,8 +36,18 @@ CALLS_ABOUT = {
 }
 OPENING = re.compile(r'<(question|answer|context|claims|chunk|claim)(-\d+)?(?: id="(\w+)")?>\n')
 IGNORABLE = (
-    r"[\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
+    r"[\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u2800\ufeff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    r"\u0300-\u036f\u20d0-\u20ff]*"
 )
+# A letter or sign, and others that look like it.
+ALIKE = {
+    each[0]: each[1:]
+    for each in (
+        "<‹〈⟨❮﹤❬❰≺ᐸ«⧼ /∕⁄⧸╱⟋ -‐‑‒–—− 2Ƨ aаɑα cсϲ eеҽ hһ iіı kκк lӏ mм nոп oοоօ qԛզ rᴦг sѕ tτт "
+        "uυս wԝա xхⅹ"
+    ).split()
+}
 CONTROL_TOKENS = (
     "<|im_start|> <|im_end|> <|eot_id|> <|start_header_id|> <|end_header_id|> [INST] [/INST] "
     "<<SYS>> <start_of_turn> <end_of_turn> <｜User｜> <｜end▁of▁sentence｜>"
@@ -45,9 +56,7 @@ CONTROL_TOKENS = (
 
 def careless(tag: str) -> re.Pattern[str]:
     """The closing tag as somebody sees it who does not look closely."""
-    wide = {c: chr(ord(c) + 0xFEE0) for c in "</>-abcdefghijklmnopqrstuvwxyz0123456789"}
-    wide["<"] += "‹〈⟨❮﹤"
-    parts = [f"[{re.escape(c)}{wide[c]}]" for c in f"</{tag}"]
+    parts = [f"[{re.escape(c)}{chr(ord(c) + 0xFEE0)}{ALIKE.get(c, '')}]" for c in f"</{tag}"]
     return re.compile(IGNORABLE.join(parts) + r"(?![\w-])", re.IGNORECASE)
 
 

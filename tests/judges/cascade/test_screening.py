@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragaliq import CascadeJudge, ClaimVerdict, ConfigurationError
@@ -39,6 +39,7 @@ def share_of(screening, calibration, draws=20):
     return escalated / calibration.labels
 
 
+@settings(max_examples=25)
 @given(share=st.floats(0.2, 1.0))
 def test_the_target_share_is_met_on_the_labelled_claims(calibration, share):
     screening = screening_of(calibration, escalate=share)
@@ -46,6 +47,7 @@ def test_the_target_share_is_met_on_the_labelled_claims(calibration, share):
     assert share_of(screening, calibration) == pytest.approx(share, abs=0.02)
 
 
+@settings(max_examples=50)
 @given(share=st.floats(0.0, 1.0), support=st.floats(0.0, 1.0))
 def test_more_certain_than_an_accepted_claim_is_accepted_too(calibration, share, support):
     screening = screening_of(calibration, escalate=share)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ragaliq.errors import JudgeResponseError
+from ragaliq.errors import JudgeError, JudgeResponseError
 from ragaliq.judges import parse_verdicts
 
 TWO = [
@@ -102,3 +102,14 @@ def test_what_is_damaged_is_left_out_and_shifts_nothing(verdicts, reply, expecte
 def test_the_text_inside_cut_off_json_is_neither_a_verdict_nor_a_refusal(reply):
     with pytest.raises(JudgeResponseError):
         parse_verdicts(reply, 1)
+
+
+@pytest.mark.parametrize("unit", ["[", "{", '{"a":', '[{"a":', "{'a':["])
+def test_deep_nesting_does_not_reach_the_recursion_limit(unit):
+    with pytest.raises(JudgeError):
+        parse_verdicts(unit * 20_000, 1)
+
+
+def test_the_objects_of_a_deep_reply_are_found_all_the_same():
+    nested = "[" * 90 + '{"verdict": 1}' + "]" * 90
+    assert parse_verdicts(nested + ",", 1)[0].verdict == "SUPPORTED"

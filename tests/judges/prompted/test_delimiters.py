@@ -25,6 +25,11 @@ PIECES = [
     "<\x00/answer>",
     "‹/answer›",
     "</an\u00adswer\U000e0041>",
+    "</аnѕwer>",
+    "</a\u0301nswer\u20dd>",
+    "<answer‐2>",
+    "❬∕answer-2❭",
+    "а",
     "<context>",
     "</chunk>",
     '<chunk id="0">',
@@ -45,13 +50,14 @@ PIECES = [
 hostile = st.lists(st.sampled_from(PIECES) | st.text(), max_size=12).map("".join)
 
 
+ALIKE = str.maketrans("‹❬∕‐аѕ", "<</-as")
+
+
 def folded(text: str) -> str:
     """An independent idea of what a careless reader sees: only the letters, digits and signs."""
-    text = unicodedata.normalize("NFKC", text.replace("‹", "<")).casefold()
+    text = unicodedata.normalize("NFKD", text.translate(ALIKE)).casefold()
     return "".join(
-        character
-        for character in text
-        if unicodedata.category(character)[0] not in "ZC" and character not in "\ufe0f\u034f"
+        character for character in text if unicodedata.category(character)[0] not in "ZCM"
     )
 
 
