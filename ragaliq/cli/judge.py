@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack, aclosing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -317,6 +317,14 @@ def calibrate(
         float | None,
         typer.Option(help="Call a claim supported only where this share of such claims is."),
     ] = None,
+    min_support: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P|balanced",
+            help="Instead: from which probability on a claim counts as supported (default 0.5), or "
+            "the one at which most claims of each kind are told right.",
+        ),
+    ] = None,
     journal: JournalFile = None,
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
@@ -328,6 +336,7 @@ def calibrate(
         [("--journal", journal), ("--out", out)],
         read=[("the labels", labels), ("--model", model)],
     )
+    operating_point = _operating_point(min_support)
     asked = choose_judge(judge, model=model, base_url=base_url, is_calibrated=False)
     decider = asked.judge
     if not isinstance(decider, BatchingJudge):
@@ -352,11 +361,23 @@ def calibrate(
         [row.is_supported for row in rows],
         clusters=[row.cluster for row in rows],
         precision=precision,
+        min_support=operating_point,
         seed=seed,
     )
     calibration.save(out)
     _show(calibration, out)
     return ExitCode.OK
+
+
+def _operating_point(given: str | None) -> float | Literal["balanced"] | None:
+    if given is None or given == "balanced":
+        return "balanced" if given else None
+    try:
+        return float(given)
+    except ValueError:
+        raise ConfigurationError(
+            f"--min-support {given!r}: give a probability or 'balanced'"
+        ) from None
 
 
 def _show(calibration: Calibration, out: Path) -> None:
@@ -379,9 +400,7 @@ def _show(calibration: Calibration, out: Path) -> None:
             except ConfigurationError:
                 shown = "no threshold; these labels do not show that precision"
             output.print(f"{wanted:.0%} precise for {side}: {shown}")
-    output.print(
-        f"a claim counts as supported from a probability of {calibration.supported_from:g}"
-    )
+    output.print(f"a claim counts as supported from a probability of {calibration.min_support:g}")
 
 
 Labels = Annotated[

@@ -19,7 +19,7 @@ from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.resolve import assembled, cascade_names, resolve_judge
+from ragaliq.judges.resolve import assembled, cascade_names, resolve_judge, shown_name
 
 __all__ = [
     "BaseUrl",
@@ -335,8 +335,8 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
         return EntailmentJudge.named(name, path=model)
     if name not in _NAMES:
         raise ConfigurationError(
-            f"no judge {name!r}; use {', '.join(_NAMES)}, entailment:NAME, or a cascade such as "
-            "'local>claude'"
+            f"no judge {shown_name(name)}; use {', '.join(_NAMES)}, entailment:NAME, or a cascade "
+            "such as 'local>claude'"
         )
     if name != "openai":
         if base_url is not None:

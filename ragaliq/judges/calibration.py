@@ -53,7 +53,7 @@ class CalibratedJudge(BatchingJudge):
     """A judge, with its confidence replaced by what labels say it is worth.
 
     SUPPORTED comes with the probability that the claim is supported, the other verdicts with the
-    probability that it is not. A claim counts as supported from `calibration.supported_from` on,
+    probability that it is not. A claim counts as supported from `calibration.min_support` on,
     whatever the judge itself made of its score. A contradiction stays one: it is called on a
     positive sign and not for a low score. Without context nothing is supported, for certain.
 
@@ -145,7 +145,7 @@ class CalibratedJudge(BatchingJudge):
             return verdict.model_copy(update={"calibration": self.calibration})
         probability = round(self.curve.support(raw_support(verdict)), 4)
         decided, reason = verdict.verdict, verdict.reason
-        is_supported = probability >= self.curve.supported_from
+        is_supported = probability >= self.curve.min_support
         if decided != "CONTRADICTED" and is_supported != (decided == "SUPPORTED"):
             decided = "SUPPORTED" if is_supported else "NOT_ENOUGH_INFO"
             reason = f"{reason} By the calibration, support has a chance of {probability:.0%}."
@@ -233,8 +233,9 @@ class Calibration(BaseModel):
         supported: Those with the label supported.
         method: `platt` or `isotonic`.
         curve: The fitted curve over the judge's support.
-        supported_from: The probability from which on a claim counts as supported.
-        precision: The precision `supported_from` was chosen for; None for 0.5, the likelier side.
+        min_support: The probability from which on a claim counts as supported: 0.5, the likelier
+            side, or the operating point that was asked for.
+        precision: The precision `min_support` was chosen for, if it was.
         points: What share is supported from which probability on, rising in `at`.
         figures: How good it is.
     """
@@ -251,7 +252,7 @@ class Calibration(BaseModel):
     supported: int = Field(ge=1)
     method: Literal["platt", "isotonic"]
     curve: PlattCalibrator | IsotonicCalibrator
-    supported_from: float = Field(default=0.5, ge=0.0, le=1.0)
+    min_support: float = Field(default=0.5, ge=0.0, le=1.0)
     precision: float | None = Field(default=None, gt=0.0, lt=1.0)
     points: tuple[OperatingPoint, ...] = Field(min_length=1)
     figures: CalibrationFigures
@@ -418,6 +419,7 @@ _LEAST_FOR_ISOTONIC = 300
 """Below, steps of a few labels each are fitted to chance."""
 
 _FOLDS = 5
+_LIKELIER = 0.5
 _MOST_POINTS = 200
 
 Curve = PlattCalibrator | IsotonicCalibrator
@@ -431,6 +433,7 @@ def fit_calibration(
     *,
     clusters: Sequence[Hashable] | None = None,
     precision: float | None = None,
+    min_support: float | Literal["balanced"] | None = None,
     seed: int = 0,
 ) -> Calibration:
     """Fit the curve that predicts left-out labels best.
@@ -446,13 +449,20 @@ def fit_calibration(
             against.
         precision: Count a claim as supported only where at least this share of such claims is;
             by default from a probability of 0.5 on.
+        min_support: Instead: the probability from which on a claim counts as supported, 0 to 1, or
+            `balanced` for the one at which most claims of each kind are told right.
         seed: Of the parts.
 
     Raises:
         DatasetError: There are too few labels, or the judge's confidence does not tell supported
             claims from others.
-        ConfigurationError: No threshold reaches the precision.
+        ConfigurationError: No threshold reaches the precision, or two operating points are asked
+            for.
     """
+    if precision is not None and min_support is not None:
+        raise ConfigurationError("give precision= or min_support=, not both")
+    if isinstance(min_support, (int, float)) and not 0.0 <= min_support <= 1.0:
+        raise ConfigurationError(f"min_support must be within [0, 1], got {min_support}")
     supported = sum(labels)
     rarer = min(supported, len(labels) - supported)
     found = f"there are {len(labels)} labels, {supported} of them supported"
@@ -513,10 +523,20 @@ def fit_calibration(
     )
     points = _points([draft.support(raw) for raw in support], labels)
     calibration = draft.model_copy(update={"points": points})
-    if precision is None:
-        return calibration
-    threshold = calibration.threshold_for(precision)
-    return calibration.model_copy(update={"supported_from": threshold, "precision": precision})
+    if precision is not None:
+        min_support = calibration.threshold_for(precision)
+    elif min_support == "balanced":
+        # The mean of the shares told right among the supported and among the others. Of equal
+        # ones the likelier side's.
+        unsupported = len(truth) - supported
+        gains = [
+            (point.supported / supported - (point.claims - point.supported) / unsupported, point.at)
+            for point in points
+        ]
+        _, min_support = max(gains, key=lambda gain: (gain[0], -abs(gain[1] - _LIKELIER)))
+    elif min_support is None:
+        min_support = _LIKELIER
+    return calibration.model_copy(update={"min_support": min_support, "precision": precision})
 
 
 def _points(probabilities: Sequence[float], labels: Sequence[bool]) -> tuple[OperatingPoint, ...]:

@@ -44,7 +44,8 @@ class CascadeJudge(BatchingJudge):
 
     Without a calibration nothing is accepted: every claim goes on to the next judge. With one, the
     next judge gets the least certain claims of an answer, and an audit of the others, in one call.
-    Where both judged, the next judge's verdict stands. `decided_by` names the judge of each claim.
+    A language model as the screen may be taken at its own word: `escalate="unsure"`. Where both
+    judged, the next judge's verdict stands. `decided_by` names the judge of each claim.
 
     The next judge's failure is a failure, as it would be without the cascade: it raises what that
     judge raised, and a claim its reply leaves out has no verdict. Only the first judge's failure
@@ -56,7 +57,9 @@ class CascadeJudge(BatchingJudge):
         more: Judges after that; each decides what the one before leaves to it. A judge in the
             middle decides only where it is a `CalibratedJudge`.
         escalate: Share of claims the next judge is to decide, 0 to 1; 0.5 by default. It is met
-            on claims like those the calibration was made with.
+            on claims like those the calibration was made with. Or `unsure`: the claims on which the
+            first judge says so (`is_unsure`), which the embedded judge and entailment models may
+            only with a calibration.
         band: Instead of a share: escalate claims whose calibrated support is in `[low, high)`.
         audit: Share of the accepted claims the next judge is asked about too, 0 to 1.
         calibration: Of the first judge, or the file it is in; or give a `CalibratedJudge`.
@@ -81,7 +84,7 @@ class CascadeJudge(BatchingJudge):
         first: LLMJudge,
         second: LLMJudge,
         *more: LLMJudge,
-        escalate: float | None = None,
+        escalate: float | Literal["unsure"] | None = None,
         band: tuple[float, float] | None = None,
         audit: float = 0.02,
         calibration: Calibration | str | Path | None = None,
@@ -94,11 +97,11 @@ class CascadeJudge(BatchingJudge):
         if escalate is not None and band is not None:
             raise ConfigurationError("CascadeJudge: give escalate= or band=, not both")
         for setting, share in (
-            ("escalate", _HALF if escalate is None else escalate),
+            ("escalate", _HALF if escalate in (None, "unsure") else escalate),
             ("audit", audit),
             ("least_agreement", least_agreement),
         ):
-            if not 0.0 <= share <= 1.0:
+            if not isinstance(share, (int, float)) or not 0.0 <= share <= 1.0:
                 raise ConfigurationError(
                     f"CascadeJudge: {setting} must be within [0, 1], got {share!r}"
                 )
@@ -150,6 +153,8 @@ class CascadeJudge(BatchingJudge):
         settings = self._settings
         if not isinstance(stages[0], CalibratedJudge):
             settings = {**settings, "band": None}
+            if settings["escalate"] == "unsure" and _goes_by_wording(stages[0]):
+                settings["escalate"] = None
         return CascadeJudge(*stages, **settings)
 
     def agreement(self) -> tuple[StageAgreement, ...]:
@@ -202,9 +207,7 @@ class CascadeJudge(BatchingJudge):
             verdict = screened.verdicts.get(position)
             if verdict and without_context and verdict.verdict == "NOT_ENOUGH_INFO":
                 continue  # there is nothing to read: no guess, no audit
-            if verdict is None or not self.screening.accepts(
-                verdict, self._draw("tie", read, claim)
-            ):
+            if verdict is None or not self._accepts(verdict, read, claim):
                 escalated.add(position)
                 asked.append(position)
             elif self._draw("audit", read, claim) < self._audit:
@@ -281,6 +284,11 @@ class CascadeJudge(BatchingJudge):
         for judge in (self.first, self.second):
             await judge.aclose()
 
+    def _accepts(self, verdict: ClaimVerdict, context: str, claim: str) -> bool:
+        if self.screening.by_judge:
+            return not self.first.is_unsure(verdict)
+        return self.screening.accepts(verdict, self._draw("tie", context, claim))
+
     def _draw(self, purpose: str, context: str, claim: str) -> float:
         """A number in [0, 1) that depends on claim, context and seed alone."""
         return int(digest_of(purpose, str(self._seed), context, claim), 16) / _DRAWS
@@ -323,7 +331,7 @@ class _Labelled(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Screening:
-    """The rule by which verdicts of a calibrated judge are accepted; by default none is.
+    """The rule by which verdicts of the first judge are accepted; by default none is.
 
     A verdict's certainty is the calibrated probability that it is right: of support for SUPPORTED,
     of no support for the others.
@@ -333,7 +341,8 @@ class Screening:
         share_at: Share of the claims with exactly that certainty that are escalated too; an
             isotonic curve gives many claims the same one.
         band: Instead: claims whose calibrated support is in `[low, high)` are escalated.
-        escalated: Share of the labelled claims that would be escalated.
+        by_judge: Instead: claims on which the judge itself is unsure are escalated.
+        escalated: Share of the labelled claims that would be escalated; 1.0 without labels.
         accuracy: Share of the others that are right, with its 95 % interval; None where all are
             escalated.
     """
@@ -341,6 +350,7 @@ class Screening:
     below: float = 1.0
     share_at: float = 1.0
     band: tuple[float, float] | None = None
+    by_judge: bool = False
     escalated: float = 1.0
     accuracy: tuple[float, float, float] | None = None
 
@@ -387,10 +397,29 @@ class Screening:
         return replace(self, escalated=escalated, accuracy=(accuracy, low, high))
 
 
+def _goes_by_wording(judge: LLMJudge) -> bool:
+    """Whether an uncalibrated confidence does not say when the judge is right."""
+    from ragaliq.judges.entailment import EntailmentJudge
+    from ragaliq.judges.local import LocalJudge
+
+    return isinstance(judge, (LocalJudge, EntailmentJudge))
+
+
 def _screening(
-    first: LLMJudge, *, escalate: float | None, band: tuple[float, float] | None
+    first: LLMJudge,
+    *,
+    escalate: float | Literal["unsure"] | None,
+    band: tuple[float, float] | None,
 ) -> Screening:
     """Which of the first judge's verdicts are accepted."""
+    if escalate == "unsure":
+        if _goes_by_wording(first):
+            raise ConfigurationError(
+                f"CascadeJudge: escalate='unsure' takes the word of the first judge, and the score "
+                f"of {first.name!r} does not say when it is right; pass calibration= (made by "
+                "`ragaliq calibrate`), or a language model as the first judge"
+            )
+        return Screening(by_judge=True)
     if not isinstance(first, CalibratedJudge):
         if band is not None:
             raise ConfigurationError(
@@ -420,7 +449,7 @@ def _labelled(calibration: Calibration) -> Iterator[_Labelled]:
         claims = point.claims - (following.claims if following else 0)
         supported = point.supported - (following.supported if following else 0)
         support = round(point.at, _DIGITS)
-        if support >= calibration.supported_from:
+        if support >= calibration.min_support:
             yield _Labelled(support, support, claims, supported)
         else:
             yield _Labelled(support, round(1.0 - support, _DIGITS), claims, claims - supported)

@@ -19,6 +19,7 @@ __all__ = [
     "cascade_names",
     "named_judges",
     "resolve_judge",
+    "shown_name",
 ]
 
 JudgeSpec = LLMJudge | Literal["local", "claude", "cascade"]
@@ -90,10 +91,21 @@ def cascade_names(spec: str) -> list[str] | None:
         return None
     names = [name.strip() for name in spec.split(">")]
     if not all(names):
-        raise ConfigurationError(f"no judge {spec!r}; a cascade is written such as 'local>claude'")
+        raise ConfigurationError(
+            f"no judge {shown_name(spec)}; a cascade is written such as 'local>claude'"
+        )
     if len(set(names)) < len(names):
-        raise ConfigurationError(f"the cascade {spec!r} names a judge twice")
+        raise ConfigurationError(f"the cascade {shown_name(spec)} names a judge twice")
     return names
+
+
+_LONGEST_SHOWN = 40  # characters; keys are longer
+
+
+def shown_name(spec: str) -> str:
+    """What was given as a judge's name, for messages; a key in its place is not repeated."""
+    is_key = len(spec) > _LONGEST_SHOWN or spec.startswith("sk-")
+    return f"of {len(spec)} characters, which may be a key" if is_key else repr(spec)
 
 
 def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
@@ -113,7 +125,7 @@ def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
         return EntailmentJudge.named(judge)
     if isinstance(judge, LLMJudge):
         return judge
-    what = f"{judge!r}" if isinstance(judge, str) else type(judge).__name__
+    what = shown_name(judge) if isinstance(judge, str) else type(judge).__name__
     raise ConfigurationError(
         f"no judge {what}; use 'local', 'claude', 'entailment:NAME', 'local>claude', or in "
         "Python a "

@@ -24,6 +24,7 @@ from ragaliq.errors import (
 from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
+    ClaimVerdict,
     JudgeResult,
     LLMJudge,
     VerdictsResult,
@@ -290,6 +291,10 @@ class CostCounter(_Unsent):
             requests=1,
         )
         return said, self.priced(usage)
+
+    def is_unsure(self, verdict: ClaimVerdict) -> bool:  # noqa: ARG002
+        """Always: what the model would be sure of is not known, so a cascade escalates all."""
+        return True
 
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """Count an extraction."""

@@ -58,3 +58,11 @@ def test_a_monitor_takes_it_from_the_environment(monkeypatch):
 def test_what_names_no_cascade_is_refused(spec, says):
     with pytest.raises(ConfigurationError, match=says):
         resolve_judge(spec)
+
+
+@pytest.mark.parametrize("key", ["sk-ant-SECRET", "SECRET" * 8, "local>" + "SECRET" * 8])
+def test_a_key_in_the_wrong_variable_is_not_repeated(monkeypatch, key):
+    monkeypatch.setenv("RAGALIQ_JUDGE", key)
+    with pytest.raises(ConfigurationError, match=r"RAGALIQ_JUDGE: .*may be a key") as raised:
+        Monitor()
+    assert "SECRET" not in str(raised.value)

@@ -57,25 +57,25 @@ async def test_every_way_of_asking_gives_the_same_verdicts():
 async def test_the_probability_decides_and_not_the_judges_own_threshold():
     claim = "Entry is free on Sundays."
     assert (await LocalJudge().verify_claim(claim, CONTEXT)).verdict == "SUPPORTED"
-    strict = calibration_with(0.5).model_copy(update={"supported_from": 0.99})
+    strict = calibration_with(0.5).model_copy(update={"min_support": 0.99})
     verdict = await CalibratedJudge(LocalJudge(), strict).verify_claim(claim, CONTEXT)
     assert verdict.verdict == "NOT_ENOUGH_INFO"
     assert "By the calibration, support has a chance of" in verdict.reason
     unknown = "Visitors may bring dogs."
     assert (await LocalJudge().verify_claim(unknown, CONTEXT)).verdict == "NOT_ENOUGH_INFO"
-    lenient = calibration_with(0.5).model_copy(update={"supported_from": 0.001})
+    lenient = calibration_with(0.5).model_copy(update={"min_support": 0.001})
     verdict = await CalibratedJudge(LocalJudge(), lenient).verify_claim(unknown, CONTEXT)
     assert verdict.verdict == "SUPPORTED"
 
 
 async def test_a_contradiction_stays_one():
-    lenient = calibration_with(0.5).model_copy(update={"supported_from": 0.001})
+    lenient = calibration_with(0.5).model_copy(update={"min_support": 0.001})
     verdict = await CalibratedJudge(LocalJudge(), lenient).verify_claim(CLAIMS[2], CONTEXT)
     assert verdict.verdict == "CONTRADICTED"
 
 
 async def test_nothing_is_supported_without_context_whatever_the_curve_says():
-    lenient = calibration_with(0.5).model_copy(update={"supported_from": 0.001})
+    lenient = calibration_with(0.5).model_copy(update={"min_support": 0.001})
     verdict = await CalibratedJudge(LocalJudge(), lenient).verify_claim(CLAIMS[0], [" "])
     assert (verdict.verdict, verdict.confidence) == ("NOT_ENOUGH_INFO", 1.0)
 

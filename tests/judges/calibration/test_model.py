@@ -60,7 +60,7 @@ def test_a_file_that_was_changed_by_hand_is_refused(calibration, tmp_path):
         Calibration.load(path)
     calibration.save(path)
     told = json.loads(path.read_text())
-    told["supported_from"] = 0.1
+    told["min_support"] = 0.1
     path.write_text(json.dumps(told))
     with pytest.raises(ConfigurationError, match="changed after it was made"):
         Calibration.load(path)
@@ -155,6 +155,36 @@ def test_isotonic_is_taken_where_it_predicts_left_out_labels_better():
 
 def test_a_wanted_precision_moves_where_claims_begin_to_be_supported(calibration):
     wanted = fit_calibration(LocalJudge(), *labelled(400), precision=0.8)
-    assert wanted.supported_from == calibration.threshold_for(0.8) > 0.5
+    assert wanted.min_support == calibration.threshold_for(0.8) > 0.5
     assert wanted.precision == 0.8
     assert wanted.id != calibration.id
+
+
+def balanced_accuracy(calibration, support, labels):
+    called = [calibration.support(raw) >= calibration.min_support for raw in support]
+    right = [
+        sum(c == y for c, y in zip(called, labels, strict=True) if y == kind) for kind in (1, 0)
+    ]
+    return (right[0] / sum(labels) + right[1] / (len(labels) - sum(labels))) / 2
+
+
+def test_the_balanced_operating_point_tells_most_claims_of_each_kind_right():
+    # One claim in five is supported: from 0.5 on hardly any is called so.
+    labels = [(i * 0.6180339887) % 1.0 < 0.4 * (i / 1000) for i in range(1000)]
+    support = [i / 1000 for i in range(1000)]
+    likelier = fit_calibration(LocalJudge(), support, labels)
+    balanced = fit_calibration(LocalJudge(), support, labels, min_support="balanced")
+    assert likelier.min_support == 0.5
+    assert balanced.min_support < 0.4
+    assert balanced.id != likelier.id
+    gain = balanced_accuracy(balanced, support, labels) - balanced_accuracy(
+        likelier, support, labels
+    )
+    assert gain > 0.1
+
+
+def test_an_operating_point_can_be_given():
+    assert fit_calibration(LocalJudge(), *labelled(400), min_support=0.3).min_support == 0.3
+    for wrong in ({"min_support": 1.5}, {"min_support": 0.3, "precision": 0.8}):
+        with pytest.raises(ConfigurationError, match="min_support"):
+            fit_calibration(LocalJudge(), *labelled(400), **wrong)

@@ -102,6 +102,44 @@ async def test_a_band_escalates_what_lies_in_it(screen, better, claims, asked, c
         assert (claim in batch) == (0.4 <= support < 0.7)
 
 
+class Model(ScriptedJudge):
+    """A language model: its confidence is in the claim, and from 0.9 on it is seldom wrong."""
+
+    name = "model"
+    sure_from = 0.9
+
+    def __init__(self):
+        super().__init__(
+            verdicts=lambda claim, _: ClaimVerdict(
+                verdict="SUPPORTED", confidence=float(claim.split()[-1])
+            )
+        )
+
+
+async def test_a_language_model_is_taken_at_its_word_where_it_is_sure(better, asked):
+    judge = CascadeJudge(Model(), better, escalate="unsure", audit=0.0)
+    reply = await judge.verify_claims(["claim 0.95", "claim 0.89", "claim 0.9"], CONTEXT)
+    assert deciders(reply) == {0: "model", 1: "better", 2: "model"}
+    assert asked(better) == [["claim 0.89"]]
+    assert judge.screening.by_judge
+    assert judge.agreement()[0].escalated_share == pytest.approx(1 / 3)
+    assert not judge.is_unsure(reply.verdicts[0])
+    audited = CascadeJudge(Model(), better, escalate="unsure", audit=1.0)
+    reply = await audited.verify_claims(["claim 0.95"], CONTEXT)
+    assert deciders(reply) == {0: "better"}
+    assert audited.agreement()[0].accepted_rate == 0.0
+
+
+async def test_a_screen_by_wording_needs_a_calibration_to_be_taken_at_its_word(
+    better, screen, calibration
+):
+    with pytest.raises(ConfigurationError, match="does not say when it is right"):
+        CascadeJudge(LocalJudge(), better, escalate="unsure")
+    judge = CascadeJudge(screen, better, escalate="unsure", audit=0.0, calibration=calibration)
+    reply = await judge.verify_claims(["claim 0.99", "claim 0.6"], CONTEXT)
+    assert deciders(reply) == {0: "screen", 1: "better"}
+
+
 async def test_without_any_text_to_read_nobody_is_asked(better):
     judge = CascadeJudge(LocalJudge(), better)
     reply = await judge.verify_claims(["It weighs 3 kg."], [" "])
@@ -169,6 +207,7 @@ async def test_one_pass_is_extraction_and_verification(screen, better):
     [
         ({"escalate": 1.5}, "escalate"),
         ({"escalate": float("nan")}, "escalate"),
+        ({"escalate": "sure"}, "escalate"),
         ({"audit": -0.1}, "audit"),
         ({"escalate": 0.5, "band": (0.2, 0.8)}, "not both"),
         ({"band": (0.8, 0.2)}, "low < high"),

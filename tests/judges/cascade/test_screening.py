@@ -19,8 +19,8 @@ def screening_of(calibration, **settings):
     return CascadeJudge(screen, better, calibration=calibration, **settings).screening
 
 
-def verdict(support, supported_from=0.5):
-    if support >= supported_from:
+def verdict(support, min_support=0.5):
+    if support >= min_support:
         return ClaimVerdict(verdict="SUPPORTED", confidence=support)
     return ClaimVerdict(verdict="NOT_ENOUGH_INFO", confidence=1.0 - support)
 
@@ -32,7 +32,7 @@ def share_of(screening, calibration, draws=20):
     escalated = 0.0
     for point, rest in zip(points, after, strict=True):
         tried = [
-            screening.accepts(verdict(point.at, calibration.supported_from), (i + 0.5) / draws)
+            screening.accepts(verdict(point.at, calibration.min_support), (i + 0.5) / draws)
             for i in range(draws)
         ]
         escalated += (point.claims - rest) * tried.count(False) / draws
@@ -85,7 +85,7 @@ def test_what_may_be_a_guess_is_not_accepted():
 
 
 def test_with_a_threshold_for_precision_doubtful_rejections_are_the_least_certain(calibration):
-    strict = calibration.model_copy(update={"supported_from": 0.8, "precision": 0.9})
+    strict = calibration.model_copy(update={"min_support": 0.8, "precision": 0.9})
     screening = screening_of(strict, escalate=0.3)
     # 0.75 is not called supported, although it mostly is.
     assert not screening.accepts(verdict(0.75, 0.8), 0.5)
