@@ -118,8 +118,9 @@ class EvaluationRecord(BaseModel):
 
     def metric_id(self, metric: str) -> str:
         """The same whenever the same run is scored by the same metric and judge."""
-        result = self.results[metric]
-        return deterministic_id(["metric", *_run_key(self.run), metric, result.judge, result.model])
+        run, result = self.run, self.results[metric]
+        key = [run.run_id, repr(run.ended_at), metric, result.judge, result.model]
+        return deterministic_id(["metric", *key])
 
     def renamed(self, *, run_id: str, case_id: str) -> EvaluationRecord:
         """The same results as those of another run, whose case holds the same texts."""
@@ -141,28 +142,32 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
     Raises:
         ValueError: A number is one that JSON cannot hold.
     """
-    case, run, results = evaluation.case, evaluation.run, evaluation.results
+    case, run, results = evaluation.case, evaluation.run, evaluation.results.values()
+    texts = None
     stored = _stored_case(case, content) if content.on_sinks else None
-    places = _Places(case, stored)
-    scorers = [(each.evaluator_name, each.judge, each.model) for each in results.values()]
+    if stored is not None:
+        chunks = zip(case.chunk_ids, case.context_texts, stored.context_texts, strict=False)
+        texts = {chunk_id: (text, kept) for chunk_id, text, kept in chunks}
+        texts[None] = case.response, stored.response
+    names = {"run_id", "pipeline", "sampling_reason", "session_id", "response_id"}
     return EvaluationRecord(
-        evaluation_id=evaluation_id(run, scorers),
-        run=_stored_run(run),
-        case_id=_case_id(case),
+        evaluation_id=evaluation_id(run, [(r.evaluator_name, r.judge, r.model) for r in results]),
+        run=run.model_copy(
+            update={
+                name: _name(value) for name, value in run.model_dump(include=names).items() if value
+            }
+            | {"sampling_rules": tuple(map(_name, run.sampling_rules))}
+        ),
+        case_id=_name(case.id, MAX_ID),
         created_at=time.time(),
         # Offline nothing waits.
         lag=evaluation.lag or None,
         version=__version__,
-        results={
-            _name(result.evaluator_name): _stored_result(
-                result, places, content if stored is not None else None
-            )
-            for result in results.values()
-        },
+        results={_name(r.evaluator_name): _stored_result(r, texts, content) for r in results},
         claims_omitted={
-            _name(result.evaluator_name): omitted
-            for result in results.values()
-            if (omitted := len(result.claims) - MAX_CLAIMS) > 0
+            _name(r.evaluator_name): len(r.claims) - MAX_CLAIMS
+            for r in results
+            if len(r.claims) > MAX_CLAIMS
         },
         case=stored,
     )
@@ -170,7 +175,10 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
 
 def evaluation_id(run: RunInfo, scorers: Scorers) -> str:
     """The id of a run's record, which is known before anything is judged."""
-    return deterministic_id(["run", *_run_key(run), *(part for key in scorers for part in key)])
+    # With the time of its end, a run under an id that the application uses again is another run;
+    # a job that is delivered twice carries the same time.
+    key = [run.run_id, repr(run.ended_at), *(part for scorer in scorers for part in scorer)]
+    return deterministic_id(["run", *key])
 
 
 def run_id_of(case_id: str, repeat: int) -> str:
@@ -187,12 +195,6 @@ def observation_of(case_id: str, run_id: str) -> str:
     return case_id if number != run_id and number.isdecimal() else run_id
 
 
-def _run_key(run: RunInfo) -> list[str | None]:
-    # With the time of its end, a run under an id that the application uses again is another run;
-    # a job that is delivered twice carries the same time.
-    return [run.run_id, repr(run.ended_at)]
-
-
 def deterministic_id(parts: Iterable[str | None]) -> str:
     """32 hex digits that depend on nothing but the parts."""
     digest = blake2b(digest_size=16, person=b"ragaliq-record")
@@ -203,40 +205,32 @@ def deterministic_id(parts: Iterable[str | None]) -> str:
     return digest.hexdigest()
 
 
-def _stored_run(run: RunInfo) -> RunInfo:
-    texts = {"run_id", "pipeline", "sampling_reason", "session_id", "response_id"}
-    return run.model_copy(
-        update={
-            name: _name(value) if value else value
-            for name, value in run.model_dump(include=texts).items()
-        }
-        | {"sampling_rules": tuple(_name(rule) for rule in run.sampling_rules)}
-    )
+# By the id of a chunk, or None for the answer: the application's text and what is stored of it.
+_Texts = Mapping[ChunkId | None, tuple[str, str]]
 
 
 # Field by field: a field that is added to a result or a claim is not stored before somebody has
 # asked whether it holds text.
 def _stored_result(
-    result: EvaluationResult, places: _Places, content: ContentPolicy | None
+    result: EvaluationResult, texts: _Texts | None, content: ContentPolicy
 ) -> EvaluationResult:
     if not math.isfinite(result.threshold):
         raise ValueError("a threshold that is not a number cannot be stored")
     value = score(result)
-    reasoning = template_explanation(result) or ""
-    if content is not None:
-        reasoning = content.text(result.reasoning, "explanation", MAX_REASONING) or ""
+    reasoning = template_explanation(result)
+    if texts is not None:
+        reasoning = content.text(result.reasoning, "explanation", MAX_REASONING)
+    is_failed = bool(result.error_type) and result.status.is_failure
     return EvaluationResult(
         evaluator_name=_name(result.evaluator_name),
         score=value,
         passed=None if value is None else result.passed,
-        reasoning=reasoning,
+        reasoning=reasoning or "",
         tokens_used=result.tokens_used,
         status=result.status,
-        error_type=_name(result.error_type)
-        if result.error_type and result.status.is_failure
-        else None,
+        error_type=_name(result.error_type or "") if is_failed else None,
         usage=result.usage,
-        claims=tuple(_stored_claim(claim, places, content) for claim in result.claims[:MAX_CLAIMS]),
+        claims=tuple(_stored_claim(claim, texts, content) for claim in result.claims[:MAX_CLAIMS]),
         higher_is_better=result.higher_is_better,
         threshold=result.threshold,
         judge=_name(result.judge),
@@ -246,26 +240,35 @@ def _stored_result(
     )
 
 
-def _stored_claim(
-    claim: ClaimDetail, places: _Places, content: ContentPolicy | None
-) -> ClaimDetail:
-    texts = {"claim": "", "evidence": "", "reason": ""}
-    if content is not None:
-        texts = {
-            "claim": content.text(claim.claim, "claim", MAX_CLAIM_TEXT) or "",
-            "evidence": content.text(claim.evidence, "evidence", MAX_CLAIM_TEXT) or "",
-            "reason": content.text(claim.reason, "explanation", MAX_CLAIM_TEXT) or "",
-        }
+def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPolicy) -> ClaimDetail:
+    kept = dict.fromkeys(("claim", "evidence", "reason"), "")
+    if texts is not None:
+        kinds: dict[str, ContentKind] = {"claim": "claim", "evidence": "evidence"}
+        for name in kept:
+            kind = kinds.get(name, "explanation")
+            kept[name] = content.text(getattr(claim, name), kind, MAX_CLAIM_TEXT) or ""
+
+    def still_there(where: ChunkId | None, start: int, end: int) -> bool:
+        # Redaction and shortening move text. Without stored texts every range is kept, as it says
+        # where and not what.
+        if texts is None:
+            return True
+        original, stored = texts.get(where, ("", ""))
+        return start < end <= len(stored) and stored[:end] == sendable(original[:end])
+
+    span = claim.answer_span
     return ClaimDetail(
-        claim=texts["claim"],
-        evidence=texts["evidence"],
-        reason=texts["reason"],
+        **kept,
         verdict=claim.verdict,
         confidence=claim.confidence,
         is_unsure=claim.is_unsure,
         supporting_chunk_ids=tuple(map(_chunk_id, claim.supporting_chunk_ids[:MAX_CHUNKS])),
-        answer_span=places.in_answer(claim.answer_span),
-        evidence_spans=places.in_chunks(claim.evidence_spans),
+        answer_span=span if span is not None and still_there(None, *span) else None,
+        evidence_spans=tuple(
+            EvidenceSpan(_chunk_id(chunk_id), start, end)
+            for chunk_id, start, end in claim.evidence_spans
+            if still_there(chunk_id, start, end)
+        ),
         evidence_verified=claim.evidence_verified,
         decided_by=_name(claim.decided_by),
         calibration=_name(claim.calibration),
@@ -273,30 +276,29 @@ def _stored_claim(
 
 
 def _stored_case(case: RAGTestCase, content: ContentPolicy) -> RAGTestCase:
+    tags = [content.text(tag, "question", MAX_ID) for tag in case.tags[:MAX_TAGS]]
+    context: list[str | ContextChunk] = []
+    for chunk in case.context[:MAX_CHUNKS]:
+        if isinstance(chunk, str):
+            context.append(content.text(chunk, "chunk", MAX_CHUNK) or "")
+            continue
+        context.append(
+            ContextChunk(
+                text=content.text(chunk.text, "chunk", MAX_CHUNK) or "",
+                id=None if chunk.id is None else _chunk_id(chunk.id),
+                score=chunk.score,
+                metadata=_stored_metadata(chunk.metadata, "chunk", content),
+            )
+        )
     return RAGTestCase(
-        id=_case_id(case),
+        id=_name(case.id, MAX_ID),
         name=content.text(case.name, "question", MAX_ID) or "",
         query=content.text(case.query, "question", MAX_QUERY) or "",
         response=content.text(case.response, "answer", MAX_RESPONSE) or "",
-        context=[_stored_chunk(chunk, content) for chunk in case.context[:MAX_CHUNKS]],
-        tags=[
-            tag
-            for tag in (content.text(tag, "question", MAX_ID) for tag in case.tags[:MAX_TAGS])
-            if tag
-        ],
+        context=context,
+        tags=[tag for tag in tags if tag],
         metadata=_stored_metadata(case.metadata, "question", content),
         sources=case.sources,
-    )
-
-
-def _stored_chunk(chunk: str | ContextChunk, content: ContentPolicy) -> str | ContextChunk:
-    if isinstance(chunk, str):
-        return content.text(chunk, "chunk", MAX_CHUNK) or ""
-    return ContextChunk(
-        text=content.text(chunk.text, "chunk", MAX_CHUNK) or "",
-        id=None if chunk.id is None else _chunk_id(chunk.id),
-        score=chunk.score,
-        metadata=_stored_metadata(chunk.metadata, "chunk", content),
     )
 
 
@@ -313,58 +315,15 @@ def _stored_metadata(
     return kept
 
 
-class _Places:
-    """Which ranges of characters still hold in the texts that are stored.
-
-    Redaction and shortening move text: a range is kept where the stored text has the same
-    characters there. Without stored texts every range is kept, as it says where and not what.
-    """
-
-    def __init__(self, case: RAGTestCase, stored: RAGTestCase | None) -> None:
-        self._case, self._stored = case, stored
-        self._chunks, self._stored_chunks = (
-            dict(zip(each.chunk_ids, each.context_texts, strict=True)) if each else {}
-            for each in (case, stored)
-        )
-
-    def in_answer(self, span: tuple[int, int] | None) -> tuple[int, int] | None:
-        if span is None or self._stored is None:
-            return span
-        return span if _same(self._case.response, self._stored.response, *span) else None
-
-    def in_chunks(self, spans: Iterable[EvidenceSpan]) -> tuple[EvidenceSpan, ...]:
-        return tuple(
-            EvidenceSpan(_chunk_id(chunk_id), start, end)
-            for chunk_id, start, end in spans
-            if self._stored is None
-            or _same(
-                self._chunks.get(chunk_id, ""),
-                self._stored_chunks.get(_chunk_id(chunk_id), ""),
-                start,
-                end,
-            )
-        )
-
-
-def _same(original: str, stored: str, start: int, end: int) -> bool:
-    return start < end <= len(stored) and stored[:end] == sendable(original[:end])
-
-
-def _name(text: str) -> str:
-    return sendable(text[:MAX_NAME])
-
-
-def _case_id(case: RAGTestCase) -> str:
-    return sendable(case.id[:MAX_ID])
+def _name(text: str, longest: int = MAX_NAME) -> str:
+    return sendable(text[:longest])
 
 
 def _chunk_id(chunk_id: ChunkId) -> ChunkId:
     """The id as it is stored; two that differ only in what is cut off or replaced still differ."""
     if isinstance(chunk_id, int):
         return chunk_id
-    kept = sendable(chunk_id[:MAX_ID])
-    return (
-        chunk_id
-        if kept == chunk_id
-        else f"{kept[: MAX_ID - 17]}~{deterministic_id([chunk_id])[:16]}"
-    )
+    kept = _name(chunk_id, MAX_ID)
+    if kept == chunk_id:
+        return chunk_id
+    return f"{kept[: MAX_ID - 17]}~{deterministic_id([chunk_id])[:16]}"

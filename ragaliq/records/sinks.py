@@ -13,7 +13,7 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -43,6 +43,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _SETTLING = 0.25  # seconds for it at least
+_COUNTED = ("records", "written", "failed", "dropped")
 
 ErrorHook = Callable[[str, str], object]
 """Called with the sink's name and the kind of each failed attempt."""
@@ -137,11 +138,12 @@ class SinkStats:
     errors: Mapping[str, int] = field(default_factory=dict)
 
 
-# --- all sinks of a monitor or a run --------------------------------------------------------------
+SinkSpec = str | Sink
+"""What may be given as a sink."""
 
 
 class SinkSet:
-    """Hands records to sinks, each on a thread of its own that starts with the first record.
+    """Gives records to sinks, each on a thread of its own that starts with the first record.
 
     Args:
         sinks: Where records go.
@@ -150,7 +152,7 @@ class SinkSet:
         on_error: Called for each failed attempt with the sink's name and the kind of failure.
 
     Raises:
-        ConfigurationError: A spec names no sink.
+        ConfigurationError: A spec names no sink, or the same object is given twice.
     """
 
     def __init__(
@@ -164,14 +166,20 @@ class SinkSet:
         self._content = content or ContentPolicy()
         self._limits = limits or SinkLimits()
         self._on_error = on_error
-        self._sinks = tuple(_named(resolve_sinks(sinks)))
-        self._lanes = self._new_lanes()
+        self._sinks: dict[str, Sink] = {}
+        for sink in map(_resolve, [sinks] if isinstance(sinks, str) else sinks):
+            if any(sink is other for other in self._sinks.values()):
+                raise ConfigurationError(f"sinks: the sink {sink.name} is given twice")
+            same = sum(other.name == sink.name for other in self._sinks.values())
+            self._sinks[f"{sink.name}-{same + 1}" if same else sink.name] = sink
+        self.restart_after_fork()
 
-    def _new_lanes(self) -> tuple[SinkLane, ...]:
-        return tuple(
+    def restart_after_fork(self) -> None:
+        """In a forked child: start with empty queues; the parent stores what waits there."""
+        self._lanes = [
             SinkLane(sink, name=name, limits=self._limits, on_error=self._on_error)
-            for name, sink in self._sinks
-        )
+            for name, sink in self._sinks.items()
+        ]
 
     def record(self, evaluation: Evaluation) -> list[Future[str]]:
         """Have an evaluation stored; never blocks on a sink and never raises.
@@ -195,7 +203,7 @@ class SinkSet:
 
     async def holds(self, evaluation_id: str) -> bool:
         """Whether a sink that can tell says that it has the record already; never raises."""
-        for _, sink in self._sinks:
+        for sink in self._sinks.values():
             if isinstance(sink, Remembering):
                 try:
                     if await sink.holds(evaluation_id):
@@ -216,64 +224,25 @@ class SinkSet:
         """Counts by sink."""
         return {lane.name: lane.stats() for lane in self._lanes}
 
-    def restart_after_fork(self) -> None:
-        """In a forked child: start with empty queues; the parent stores what waits there."""
-        self._lanes = self._new_lanes()
 
-
-def in_turn(timeout: float, *steps: Callable[[float], bool], at_least: float = 0.0) -> bool:
-    """Give each step what the ones before it left of `timeout` seconds; whether all succeeded.
-
-    Args:
-        timeout: Seconds for all of them.
-        steps: Called with the seconds they may take.
-        at_least: Seconds that each step but the first gets in any case.
-    """
+def in_turn(timeout: float, *steps: Callable[[float], bool]) -> bool:
+    """Give each step what the ones before it left of `timeout` seconds; whether all succeeded."""
     deadline = time.monotonic() + timeout
-    done = [step(timeout) for step in steps[:1]]
     # Every one gets its chance, also after one that failed.
-    done += [step(max(at_least, deadline - time.monotonic())) for step in steps[1:]]
+    done = [step(max(0.0, deadline - time.monotonic())) for step in steps]
     return all(done)
 
 
-def _named(sinks: Iterable[Sink]) -> Iterator[tuple[str, Sink]]:
-    seen: Counter[str] = Counter()
-    for sink in sinks:
-        seen[sink.name] += 1
-        yield (f"{sink.name}-{seen[sink.name]}" if seen[sink.name] > 1 else sink.name), sink
-
-
-SinkSpec = str | Sink
-"""What may be given as a sink."""
-
-
-def resolve_sinks(specs: Iterable[SinkSpec]) -> tuple[Sink, ...]:
-    """The sinks in order; one address stands for itself alone.
-
-    Raises:
-        ConfigurationError: A spec names no sink, or the same object is given twice.
-    """
-    if isinstance(specs, str):
-        specs = [specs]
-    sinks: list[Sink] = []
-    for spec in specs:
-        sink = _resolve(spec)
-        if any(sink is other for other in sinks):
-            raise ConfigurationError(f"sinks: the sink {sink.name} is given twice")
-        sinks.append(sink)
-    return tuple(sinks)
-
-
 def _resolve(spec: object) -> Sink:
-    if isinstance(spec, str) and not spec.startswith("sqlite:"):
-        raise ConfigurationError(
-            "sinks: a sink that is named by a string has the form 'sqlite:///path'"
-        )
-    if isinstance(spec, str):
+    if isinstance(spec, str) and spec.startswith("sqlite:"):
         # Loaded for those who use it: sqlite3 is not needed by `import ragaliq`.
         from ragaliq.records.store import SQLiteStore
 
         return SQLiteStore(spec)
+    if isinstance(spec, str):
+        raise ConfigurationError(
+            "sinks: a sink that is named by a string has the form 'sqlite:///path'"
+        )
     if isinstance(spec, type) or not isinstance(spec, Sink):
         what = spec.__name__ if isinstance(spec, type) else type(spec).__name__
         raise ConfigurationError(
@@ -281,9 +250,6 @@ def _resolve(spec: object) -> Sink:
             "write(records) and aclose()"
         )
     return spec
-
-
-# --- the way to one sink --------------------------------------------------------------------------
 
 
 @dataclass(order=True, slots=True)
@@ -333,31 +299,23 @@ class SinkLane:
         Returns:
             Will be what it is counted as: `written`, `failed` or `dropped`.
         """
-        entry = _Entry(0.0, 0, record, record.size)
-        if not self._take(entry):
-            entry.conclude("dropped")
-        return entry.outcome
-
-    def _take(self, entry: _Entry) -> bool:
+        limits, size = self._limits, record.size
         with self._changed:
+            is_full = self._pending() >= limits.max_queue
+            is_full |= self._held + size > limits.max_characters
             self._counts["records"] += 1
-            if self._closed or self._is_full(entry):
-                self._counts["dropped"] += 1
-                return False
+            entry = _Entry(0.0, self._counts["records"], record, size)
             try:
-                self._thread.loop().call_soon_threadsafe(self._roused)
+                if not (self._closed or is_full):
+                    self._thread.loop().call_soon_threadsafe(self._roused)
+                    self._waiting.append(entry)
+                    self._held += size
+                    return entry.outcome
             except RuntimeError:  # no thread can be started: the interpreter ends
-                self._counts["dropped"] += 1
-                return False
-            entry.number = self._counts["records"]
-            self._waiting.append(entry)
-            self._held += entry.size
-        return True
-
-    def _is_full(self, entry: _Entry) -> bool:
-        # The entry itself is pending already.
-        too_many = self._pending() > self._limits.max_queue
-        return too_many or self._held + entry.size > self._limits.max_characters
+                pass
+            self._counts["dropped"] += 1
+        entry.conclude("dropped")
+        return entry.outcome
 
     def refuse(self, kind: str) -> None:
         """Count a result of which no record could be made."""
@@ -369,28 +327,18 @@ class SinkLane:
     def flush(self, timeout: float) -> bool:
         """Wait until nothing is pending; False if `timeout` seconds were not enough."""
         deadline = time.monotonic() + timeout
-        finished = self._wait(timeout)
-        if finished:
-            # Servers end by a signal after the last flush: no close may ever follow.
-            self._let_settle(max(_SETTLING, deadline - time.monotonic()))
-        return finished
-
-    def _wait(self, timeout: float) -> bool:
-        if threading.get_ident() == self._thread.ident:
+        if not self._wait(timeout):
             return False
         with self._changed:
-            return self._changed.wait_for(lambda: self._pending() == 0, timeout)
-
-    def _let_settle(self, timeout: float) -> None:
-        with self._changed:
             unsettled, self._unsettled = self._unsettled, 0
-        if not unsettled or not isinstance(self.sink, Settling):
-            return
-        try:
-            loop = self._thread.loop()
-            asyncio.run_coroutine_threadsafe(self.sink.settle(), loop).result(timeout)
-        except Exception as error:  # noqa: BLE001 - everything is stored, only not in its last place
-            logger.debug("sink %s could not be settled: %s", self.name, type(error).__name__)
+        # Servers end by a signal after the last flush: no close may ever follow.
+        if unsettled and isinstance(self.sink, Settling):
+            try:
+                settling = asyncio.run_coroutine_threadsafe(self.sink.settle(), self._thread.loop())
+                settling.result(max(_SETTLING, deadline - time.monotonic()))
+            except Exception as error:  # noqa: BLE001 - it is stored, only not in its last place
+                logger.debug("sink %s did not settle: %s", self.name, type(error).__name__)
+        return True
 
     def close(self, timeout: float) -> bool:
         """Refuse further records, wait, then drop what is left and let go of the sink."""
@@ -413,14 +361,14 @@ class SinkLane:
     def stats(self) -> SinkStats:
         """The counts now."""
         with self._changed:
-            return SinkStats(
-                records=self._counts["records"],
-                written=self._counts["written"],
-                failed=self._counts["failed"],
-                dropped=self._counts["dropped"],
-                pending=self._pending(),
-                errors=dict(self._errors),
-            )
+            counts = {name: self._counts[name] for name in _COUNTED}
+            return SinkStats(**counts, pending=self._pending(), errors=dict(self._errors))
+
+    def _wait(self, timeout: float) -> bool:
+        if threading.get_ident() == self._thread.ident:
+            return False
+        with self._changed:
+            return self._changed.wait_for(lambda: self._pending() == 0, timeout)
 
     def _pending(self) -> int:
         counts = self._counts
@@ -431,7 +379,7 @@ class SinkLane:
     def _roused(self) -> None:
         if self._wake is None:
             self._wake = asyncio.Event()
-            self._lane = asyncio.ensure_future(self._drain())
+            self._lane = asyncio.ensure_future(self._drain(self._wake))
         self._wake.set()
 
     async def _end(self) -> None:
@@ -440,32 +388,30 @@ class SinkLane:
             await asyncio.gather(self._lane, return_exceptions=True)
         await self.sink.aclose()
 
-    async def _drain(self) -> None:
-        assert self._wake is not None  # noqa: S101 - set by the one caller
+    async def _drain(self, wake: asyncio.Event) -> None:
         # What the application has instrumented must not take this for a part of itself.
         attach(set_value(suppress_instrumentation_key(), value=True))
         with suppress():
             while True:
-                self._wake.clear()
+                wake.clear()
                 batch, idle = self._next_batch()
                 if batch:
                     await self._write(batch)
-                else:
-                    await _wait(self._wake, idle)
+                    continue
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(idle):
+                        await wake.wait()
 
     def _next_batch(self) -> tuple[list[_Entry], float | None]:
         """What is due, or for how long nothing will be."""
         with self._changed:
-            now = time.monotonic()
+            now, most = time.monotonic(), self._limits.max_batch
             batch: list[_Entry] = []
-            while self._delayed and self._delayed[0].due <= now and self._has_room(batch):
+            while self._delayed and self._delayed[0].due <= now and len(batch) < most:
                 batch.append(heapq.heappop(self._delayed))
-            while self._waiting and self._has_room(batch):
+            while self._waiting and len(batch) < most:
                 batch.append(self._waiting.popleft())
             return batch, self._delayed[0].due - now if self._delayed else None
-
-    def _has_room(self, batch: Sequence[_Entry]) -> bool:
-        return len(batch) < self._limits.max_batch
 
     async def _write(self, batch: Sequence[_Entry]) -> None:
         try:
@@ -484,16 +430,19 @@ class SinkLane:
 
     async def _failed(self, batch: Sequence[_Entry], how: SinkError) -> None:
         self._tell(how)
-        left = batch
+        limits, left = self._limits, list(batch)
         if how.undelivered is not None:
             ids = {record.evaluation_id for record in how.undelivered}
             left = [entry for entry in batch if entry.record.evaluation_id in ids]
             self._settle([entry for entry in batch if entry not in left], "written")
-        again = [entry for entry in left if self._deserves_another(entry, how)]
+        for entry in left:
+            entry.attempts += 1
+        again = [] if how.permanent else [e for e in left if e.attempts < limits.attempts]
         self._settle([entry for entry in left if entry not in again], "failed")
         if not again:
             return
-        delay = self._delay(again[0].attempts, how.retry_after)
+        doubled = limits.backoff * 2.0 ** (again[0].attempts - 1)
+        delay = min(max(spread(doubled), how.retry_after or 0.0), limits.max_backoff)
         with self._changed:
             for entry in again:
                 entry.due = time.monotonic() + delay
@@ -501,14 +450,6 @@ class SinkLane:
         if len(left) == len(batch):
             # Nothing arrived: the receiver is in trouble, and further records can wait as well.
             await asyncio.sleep(delay)
-
-    def _deserves_another(self, entry: _Entry, how: SinkError) -> bool:
-        entry.attempts += 1
-        return not how.permanent and entry.attempts < self._limits.attempts
-
-    def _delay(self, attempts: int, asked: float | None) -> float:
-        doubled = self._limits.backoff * 2.0 ** (attempts - 1)
-        return min(max(spread(doubled), asked or 0.0), self._limits.max_backoff)
 
     def _settle(self, entries: Sequence[_Entry], outcome: str) -> None:
         with self._changed:
@@ -522,9 +463,9 @@ class SinkLane:
 
     def _tell(self, error: SinkError) -> None:
         with self._changed:
-            first = error.kind not in self._errors
             self._errors[error.kind] += 1
-        if first:
+            is_first = self._errors[error.kind] == 1
+        if is_first:
             logger.warning(
                 "sink %s: %s (%s); further ones are counted, not logged",
                 self.name,
@@ -536,11 +477,3 @@ class SinkLane:
                 self._on_error(self.name, error.kind)
             except Exception as problem:  # noqa: BLE001 - counting must not end the lane
                 logger.debug("counting a sink's error raised %s", type(problem).__name__)
-
-
-async def _wait(wake: asyncio.Event, timeout: float | None) -> None:  # noqa: ASYNC109 - as wait_for
-    try:
-        async with asyncio.timeout(timeout):
-            await wake.wait()
-    except TimeoutError:
-        return

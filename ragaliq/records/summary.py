@@ -10,9 +10,8 @@ import math
 import statistics
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import NamedTuple, Self
 
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage, Status
@@ -99,7 +98,7 @@ class SeriesKey(NamedTuple):
         return cls(metric, result.judge, result.model)
 
 
-class _Entry(NamedTuple):
+class _Place(NamedTuple):
     """What a result is an observation of, when and with which weight; numbers as in `Series`."""
 
     case: int
@@ -117,29 +116,24 @@ class Series:
         key: Which.
         threshold: The score from which on the latest case passes, in [0, 1].
         higher_is_better: False for metrics where a low score is good.
+        measured: Number of measured scores.
         errors: Failed evaluations by the class of the error.
         passing: The statuses without a measured score that pass.
         spread: How far a case's score spreads over its repeats; None where each case has one.
         unscored_repeats: Evaluations without a score, by status, of cases that have one.
-        times: Unix time of each measured score.
-        scores: The measured scores.
-        weights: How many runs of all traffic each stands for; 0 for none.
-        pipelines: The number of each score's pipeline.
     """
 
     def __init__(self, key: SeriesKey) -> None:
         self.key = key
-        self.threshold = 0.0
-        self.higher_is_better = True
+        self.threshold, self.higher_is_better = 0.0, True
+        self.measured = 0
         self.errors: Counter[str] = Counter()
         self.passing: set[str] = set()
         self.spread: float | None = None
         self.unscored_repeats: Counter[str] = Counter()
-        self.times, self.scores, self.weights = array("d"), array("d"), array("d")
-        self.pipelines, self._cases, self._kinds = array("H"), array("q"), array("B")
-        # The same three of the results without a score.
-        self._other_pipelines, self._other_cases = array("H"), array("q")
-        self._other_kinds = array("B")
+        # A row for each result; the score is NaN where none was measured.
+        self._cases, self._kinds, self._pipelines = array("q"), array("B"), array("H")
+        self._times, self._scores, self._weights = array("d"), array("d"), array("d")
         self._statuses: Counter[tuple[int, str]] = Counter()
         self._passed: Counter[int] = Counter()
 
@@ -158,7 +152,7 @@ class Series:
             result: What was measured.
             case: A number for what it is an observation of.
             time: Unix time of the evaluation.
-            weight: How many runs of all traffic it stands for.
+            weight: How many runs of all traffic it stands for; 0 for none.
             pipeline: The number of its pipeline.
         """
         threshold, status = result.threshold, result.status.value
@@ -166,37 +160,30 @@ class Series:
         self.higher_is_better = result.higher_is_better
         if result.status.is_failure and result.error_type:
             self.errors[result.error_type] += 1
+        passed, score = bool(result.passed), math.nan
         if result.is_measured and result.score is not None:
-            entry = _Entry(case, time, weight, pipeline)
-            self._add_score(result.score, entry, status, passed=bool(result.passed))
-            return
-        if result.passed:
+            score = result.score
+        elif passed:
             self.passing.add(status)
-        self._add_unmeasured(case, pipeline, status)
+        self._add_row(status, score, _Place(case, time, weight, pipeline), passed=passed)
 
-    def _add_score(self, score: float, entry: _Entry, status: str, *, passed: bool) -> None:
-        self.times.append(entry.time)
-        self.scores.append(score)
-        self.weights.append(entry.weight)
-        self.pipelines.append(entry.pipeline)
-        self._cases.append(entry.case)
+    def _add_row(self, status: str, score: float, at: _Place, *, passed: bool) -> None:
+        self._cases.append(at.case)
         self._kinds.append(_KINDS.index(status))
-        self._statuses[entry.pipeline, status] += 1
-        self._passed[entry.pipeline] += passed
-
-    def _add_unmeasured(self, case: int, pipeline: int, status: str) -> None:
-        self._other_cases.append(case)
-        self._other_pipelines.append(pipeline)
-        self._other_kinds.append(_KINDS.index(status))
-        self._statuses[pipeline, status] += 1
-
-    # --- what it says -------------------------------------------------------------------------
+        self._pipelines.append(at.pipeline)
+        self._times.append(at.time)
+        self._scores.append(score)
+        self._weights.append(at.weight)
+        self._statuses[at.pipeline, status] += 1
+        if not math.isnan(score):
+            self.measured += 1
+            self._passed[at.pipeline] += passed
 
     def statuses(self, pipeline: int | None = None) -> dict[str, int]:
         """Results by status, of one pipeline or of all."""
         counts: Counter[str] = Counter()
         for (owner, status), count in self._statuses.items():
-            if pipeline is None or owner == pipeline:
+            if pipeline in (None, owner):
                 counts[status] += count
         return dict(counts)
 
@@ -204,19 +191,23 @@ class Series:
         """Measured scores that reach the threshold, of one pipeline or of all."""
         return self._passed.total() if pipeline is None else self._passed[pipeline]
 
+    def _rows(self, pipeline: int | None) -> Iterator[tuple[float, float, float]]:
+        """Time, score and weight of each measured score."""
+        rows = zip(self._times, self._scores, self._weights, self._pipelines, strict=True)
+        for time, score, weight, owner in rows:
+            if pipeline in (None, owner) and not math.isnan(score):
+                yield time, score, weight
+
     def estimate(self, pipeline: int | None = None) -> Estimate | None:
         """The mean score of all traffic with its 95 % interval; None where nothing was measured.
 
         Scores of runs that stand for no traffic (weight 0) do not count. Where runs had unequal
         chances of being chosen, each counts for those it stands for.
         """
-        chosen = [
-            weight > 0 and (pipeline is None or owner == pipeline)
-            for weight, owner in zip(self.weights, self.pipelines, strict=True)
-        ]
-        scores, weights = list(compress(self.scores, chosen)), list(compress(self.weights, chosen))
-        if not scores:
+        rows = [(score, weight) for _, score, weight in self._rows(pipeline) if weight > 0]
+        if not rows:
             return None
+        scores, weights = zip(*rows, strict=True)
         if min(weights) < max(weights):
             return hajek_mean(scores, [1.0 / weight for weight in weights], target="process")
         if pipeline is None:
@@ -224,16 +215,15 @@ class Series:
             return mean_estimate(sorted(scores))
         # Resampling every pipeline too would take longer than reading the file.
         sums = WeightedSums()
-        for score, weight in zip(scores, weights, strict=True):
+        for score, weight in rows:
             sums.add(score, 1.0 / weight)
         return sums.estimate(target="process")
 
     def trend(self, width: float, pipeline: int | None = None) -> list[tuple[float, Estimate]]:
         """Start and mean of each bucket of `width` seconds with scores, in the order of time."""
         buckets: dict[float, WeightedSums] = {}
-        rows = zip(self.times, self.scores, self.weights, self.pipelines, strict=True)
-        for time, score, weight, owner in rows:
-            if weight > 0 and (pipeline is None or owner == pipeline):
+        for time, score, weight in self._rows(pipeline):
+            if weight > 0:
                 buckets.setdefault(time // width, WeightedSums()).add(score, 1.0 / weight)
         return [
             (number * width, sums.estimate(target="process"))
@@ -243,10 +233,9 @@ class Series:
     def histogram(self, pipeline: int | None = None, *, bins: int = 20) -> list[int]:
         """Scores in `bins` equal parts of [0, 1]; the last one holds 1.0 as well."""
         counts = [0] * bins
-        for score, owner in zip(self.scores, self.pipelines, strict=True):
-            if pipeline is None or owner == pipeline:
-                # 0.15 * 20 is a little below 3 in floating point, and 0.15 belongs above.
-                counts[min(bins - 1, int(score * bins + 1e-9))] += 1
+        for _, score, _ in self._rows(pipeline):
+            # 0.15 * 20 is a little below 3 in floating point, and 0.15 belongs above.
+            counts[min(bins - 1, int(score * bins + 1e-9))] += 1
         return counts
 
     def summary(self) -> MetricSummary:
@@ -256,7 +245,7 @@ class Series:
             mean=found.value if found else None,
             interval=found.interval if found else None,
             interval_method=found.method if found else None,
-            measured=len(self.scores),
+            measured=self.measured,
             statuses=self.statuses(),
             passed=self.passed(),
             passing=frozenset(self.passing),
@@ -267,12 +256,6 @@ class Series:
             unscored_repeats=dict(self.unscored_repeats),
         )
 
-    def _reaches(self, score: float) -> bool:
-        margin = score - self.threshold if self.higher_is_better else self.threshold - score
-        return margin >= -TOLERANCE
-
-    # --- repeats and processes ----------------------------------------------------------------
-
     def joined(self) -> Series:
         """The series with one row a case: the mean score, at the time of the first evaluation.
 
@@ -282,31 +265,25 @@ class Series:
         made = Series(self.key)
         made.threshold, made.higher_is_better = self.threshold, self.higher_is_better
         made.errors, made.passing = Counter(self.errors), set(self.passing)
-        rows: dict[int, list[int]] = {}
+        cases: dict[int, list[int]] = {}
         for row, case in enumerate(self._cases):
-            rows.setdefault(case, []).append(row)
+            cases.setdefault(case, []).append(row)
         spreads = []
-        for case, evaluations in rows.items():
-            scores = [self.scores[row] for row in evaluations]
-            first, score = evaluations[0], joint_score(scores)
+        for case, rows in cases.items():
+            measured = [row for row in rows if not math.isnan(self._scores[row])]
+            scores = [self._scores[row] for row in measured]
+            if measured:
+                made.unscored_repeats.update(
+                    _KINDS[self._kinds[row]] for row in rows if row not in measured
+                )
             if len(scores) > 1:
                 spreads.append(statistics.stdev(scores))
-            made._add_score(
-                score,
-                _Entry(case, self.times[first], self.weights[first], self.pipelines[first]),
-                joint_status(_KINDS[self._kinds[row]] for row in evaluations),
-                passed=self._reaches(score),
-            )
+            first, score = (measured or rows)[0], joint_score(scores) if scores else math.nan
+            at = _Place(case, self._times[first], self._weights[first], self._pipelines[first])
+            status = joint_status(_KINDS[self._kinds[row]] for row in measured or rows)
+            margin = score - self.threshold if self.higher_is_better else self.threshold - score
+            made._add_row(status, score, at, passed=margin >= -TOLERANCE)
         made.spread = statistics.fmean(spreads) if spreads else None
-        ended: dict[tuple[int, int], Counter[str]] = {}
-        others = zip(self._other_cases, self._other_pipelines, self._other_kinds, strict=True)
-        for case, pipeline, kind in others:
-            if case in rows:
-                made.unscored_repeats[_KINDS[kind]] += 1
-            else:
-                ended.setdefault((case, pipeline), Counter())[_KINDS[kind]] += 1
-        for (case, pipeline), statuses in ended.items():
-            made._add_unmeasured(case, pipeline, joint_status(statuses))
         return made
 
 
@@ -340,12 +317,10 @@ class PipelineCosts:
         self.evaluations += 1
         self.tokens += usage.total_tokens
         self.requests += usage.requests
-        cost = usage.cost_usd
-        if cost is not None and not math.isfinite(cost):
-            cost = None
-        self.cost += cost or 0.0
+        is_known = usage.cost_usd is not None and math.isfinite(usage.cost_usd)
+        self.cost += usage.cost_usd if is_known else 0.0
         self.saved += usage.saved_usd if math.isfinite(usage.saved_usd) else 0.0
-        self.unknown_costs += cost is None
+        self.unknown_costs += not is_known
 
 
 class Summary:
@@ -495,12 +470,10 @@ def joint_status(statuses: Mapping[str, int] | Iterable[str]) -> str:
     A failure says nothing about the answer, so it only counts where there is nothing else.
     """
     counts = Counter(statuses)
-    return min(counts, key=lambda status: (_rank(Status(status)), -counts[status]))
 
+    def rank(name: str) -> tuple[bool, bool, bool, int]:
+        status = Status(name)
+        is_scored = status is Status.SCORED
+        return status.is_failure, not status.is_measured, not is_scored, -counts[name]
 
-def _rank(status: Status) -> int:
-    if status is Status.SCORED:
-        return 0
-    if status.is_measured:
-        return 1
-    return 3 if status.is_failure else 2
+    return min(counts, key=rank)

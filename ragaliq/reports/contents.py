@@ -192,7 +192,7 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
                 "mean": chart["charts"]["all"]["mean"],
                 "spread": series.spread,
                 "passed": series.passed(),
-                "measured": len(series.scores),
+                "measured": series.measured,
                 "statuses": series.statuses(),
                 "pipelines": [
                     chart["charts"].get(str(number), chart["charts"]["all"])["mean"]
