@@ -143,7 +143,7 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
         ValueError: A number is one that JSON cannot hold.
     """
     case, run, results = evaluation.case, evaluation.run, evaluation.results.values()
-    texts = None
+    texts: dict[ChunkId | None, tuple[str, str]] | None = None
     stored = _stored_case(case, content) if content.on_sinks else None
     if stored is not None:
         chunks = zip(case.chunk_ids, case.context_texts, stored.context_texts, strict=False)

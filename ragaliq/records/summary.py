@@ -317,10 +317,12 @@ class PipelineCosts:
         self.evaluations += 1
         self.tokens += usage.total_tokens
         self.requests += usage.requests
-        is_known = usage.cost_usd is not None and math.isfinite(usage.cost_usd)
-        self.cost += usage.cost_usd if is_known else 0.0
+        cost = usage.cost_usd
+        if cost is not None and not math.isfinite(cost):
+            cost = None
+        self.cost += cost or 0.0
         self.saved += usage.saved_usd if math.isfinite(usage.saved_usd) else 0.0
-        self.unknown_costs += not is_known
+        self.unknown_costs += cost is None
 
 
 class Summary:

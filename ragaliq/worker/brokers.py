@@ -241,14 +241,18 @@ class _Rabbit(Broker):
         from faststream import AckPolicy
         from faststream.rabbit import Channel
 
-        manual = AckPolicy.MANUAL
-        self.native.subscriber(self._queue(self.queue), ack_policy=manual)(fresh)
-        one = Channel(prefetch_count=1)
+        # The queue of those that come back first: new messages may be moved there at once.
+        manual, one = AckPolicy.MANUAL, Channel(prefetch_count=1)
         self.native.subscriber(self._queue(self.retry), channel=one, ack_policy=manual)(again)
+        self.native.subscriber(self._queue(self.queue), ack_policy=manual)(fresh)
 
     async def connect(self) -> None:
         await self.native.connect()
-        for name in (self.queue, self.retry, self.dead):
+        # faststream consumes a queue on the channel that declared it first. Those with subscribers
+        # are left to them: declared here, they would all be on the default channel, with its
+        # prefetch count, and jobs that come back would be judged several at once.
+        names = [self.dead] if self.native.subscribers else [self.queue, self.retry, self.dead]
+        for name in names:
             await self.native.declare_queue(self._queue(name))
 
     async def publish(self, body: bytes, to: str) -> None:

@@ -72,8 +72,6 @@ def test_a_job_that_is_published_twice_is_judged_and_paid_for_once(fleet):
 
 
 def test_a_job_that_kills_its_workers_becomes_a_dead_letter_and_the_others_are_done(fleet):
-    if fleet.server.url().startswith("amqp"):
-        pytest.xfail("on RabbitMQ the others are not all judged within a minute; cause unknown")
     fleet.publish(*(message(f"case-{number}") for number in range(5)))
     fleet.publish(message("case-9", text="poison"))
     deaths = 0
