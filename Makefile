@@ -116,6 +116,10 @@ test-backends: $(READY) $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(B
 test-entailment: $(ENTAILMENT)/.ready ## Try the entailment judge on tiny models of its own (installs torch once: gigabytes)
 	@$(ENTAILMENT)/bin/python -m pytest tests/entailment -m entailment $(ARGS)
 
+.PHONY: bench-entailment
+bench-entailment: $(ENTAILMENT)/.ready ## Measure claims a second and memory of small judges of the published sizes (minutes, 4 GiB)
+	@$(ENTAILMENT)/bin/python tests/entailment/speed.py
+
 .PHONY: test-backfill
 test-backfill: $(BACKFILL)/.ready ## Try score_batch on real Ray and Spark (installs them once: a minute, a gigabyte)
 	@command -v java >/dev/null || { \
@@ -150,6 +154,11 @@ soak: $(READY) ## Run under overload for MINUTES (20) and watch the memory
 .PHONY: soak-fleet
 soak-fleet: $(READY) brokers ## Hold four processes to one limit for five minutes, then without Redis (ten minutes)
 	@$(PY) -m pytest tests/fleet/test_fleet_limits.py -m soak --timeout=0 --log-cli-level=WARNING $(ARGS)
+
+.PHONY: guard-figures
+guard-figures: $(READY) ## Count what a guard lets through and blocks on labelled answers: make guard-figures DATA=folder
+	@test -n "$(DATA)" || { echo "ragaliq: name the folder with the labelled sets: make guard-figures DATA=..." >&2; exit 1; }
+	@$(PY) tests/guards/figures.py "$(DATA)" $(ARGS)
 
 .PHONY: train-local-judge
 train-local-judge: $(READY) ## Train the embedded judge on DATA and write its card, e.g. DATA=../shared/data

@@ -59,7 +59,7 @@ _GRACE = 5.0  # seconds beyond a case's deadline
 _NO_DEADLINE = 600.0  # seconds without a sign of life, where a case has no deadline
 _STARTS_TRIED = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_START_WITHIN = 30.0
+_START_WITHIN = 120.0
 _EXIT_WITHIN = 0.2
 _REAP_EVERY = 0.01
 _LENGTH = struct.Struct(">I")
@@ -517,12 +517,16 @@ class Channel:
 def obstacle(judge: LLMJudge, evaluators: Sequence[Evaluator]) -> str | None:
     """What of judge and evaluators cannot be written as plain data, in words; None for nothing."""
     from ragaliq.judges.calibration import CalibratedJudge
+    from ragaliq.judges.entailment import EntailmentJudge
     from ragaliq.judges.local import LocalJudge
 
     screen = judge.judge if type(judge) is CalibratedJudge else judge
-    if type(screen) is not LocalJudge:
+    if type(screen) is EntailmentJudge:
+        if screen.plan is None:
+            return "the small judge is a function, or asks a server"
+    elif type(screen) is not LocalJudge:
         return f"the judge is a {type(screen).__name__}, not the embedded judge"
-    if screen.embed:
+    elif screen.embed:
         return "the embedded judge was given an embedding function"
     for evaluator in evaluators:
         kind = type(evaluator)
@@ -540,9 +544,15 @@ def _settings(kind: type[Evaluator]) -> list[str]:
 
 
 def write_plan(evaluators: Sequence[Evaluator], judge: LLMJudge) -> Message:
-    """The embedded judge and these evaluators as plain data; `obstacle` must have found none."""
+    """The judge and these evaluators as plain data; `obstacle` must have found none."""
     from ragaliq.judges.calibration import CalibratedJudge
+    from ragaliq.judges.entailment import EntailmentJudge
 
+    screen = judge.judge if isinstance(judge, CalibratedJudge) else judge
+    small = None
+    if isinstance(screen, EntailmentJudge):
+        small = screen.plan
+        screen.unload()  # one process has the model in its memory, not two
     rows = []
     for evaluator in evaluators:
         settings = {name: getattr(evaluator, name) for name in _settings(type(evaluator))}
@@ -552,7 +562,7 @@ def write_plan(evaluators: Sequence[Evaluator], judge: LLMJudge) -> Message:
         rows.append({"name": evaluator.name, "settings": settings})
     calibration = judge.curve if isinstance(judge, CalibratedJudge) else None
     return {
-        "judge": "local",
+        "judge": small or "local",
         "calibration": calibration and calibration.model_dump(mode="json"),
         "evaluators": rows,
     }
@@ -568,7 +578,12 @@ def read_plan(plan: Message) -> tuple[LLMJudge, dict[str, Evaluator]]:
     for row in plan["evaluators"]:
         settings = row["settings"] | {"policy": _read_policy(row["settings"]["policy"])}
         evaluators[row["name"]] = get_evaluator(row["name"])(**settings)
-    return resolve_judge(plan["judge"], calibration=calibration), evaluators
+    judge = plan["judge"]
+    if isinstance(judge, dict):
+        from ragaliq.judges.entailment import EntailmentJudge
+
+        judge = EntailmentJudge(**judge)
+    return resolve_judge(judge, calibration=calibration), evaluators
 
 
 @cache

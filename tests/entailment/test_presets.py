@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ragaliq import ConfigurationError, EntailmentJudge
+from ragaliq import ConfigurationError, EntailmentJudge, Monitor, RAGTestCase, evaluate
 
 pytestmark = pytest.mark.entailment
 
@@ -433,3 +433,18 @@ async def test_an_onnx_file_of_another_kind_is_refused(token_onnx):
         EntailmentJudge("factcg", path=token_onnx)
     with pytest.raises(ConfigurationError, match="not read from an ONNX file"):
         EntailmentJudge("minicheck-flan-t5", path=token_onnx / "model.onnx")
+
+
+def test_a_monitor_judges_in_a_process_of_its_own(make):
+    folder, _, _ = make("deberta")
+    judge = EntailmentJudge("factcg", path=folder, threshold=0.4)
+    case = RAGTestCase(query="Where?", context=CONTEXT, response=CLAIM)
+    expected = evaluate([case], judge=judge)[0].results["faithfulness"]
+    fingerprint = judge.fingerprint()
+    with Monitor(judge=judge, evaluators=["faithfulness"]) as monitor:
+        found = monitor.evaluate(case, timeout=100).results["faithfulness"]
+        assert monitor.stats().executor == "process"
+    assert (found.score, found.claims) == (expected.score, expected.claims)
+    # The model's memory was given back here; the judge is the same, and loads it where it is used.
+    assert judge.fingerprint() == fingerprint
+    assert evaluate([case], judge=judge)[0].results["faithfulness"].score == expected.score

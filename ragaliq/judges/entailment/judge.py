@@ -111,61 +111,54 @@ class EntailmentJudge(BatchingJudge):
             raise ConfigurationError(
                 f"EntailmentJudge: threshold must be between 0 and 1, got {threshold!r}"
             )
-        preset = PRESETS.get(model) if isinstance(model, str) else None
-        if preset is None and (path is not None or base_url is not None):
-            raise ConfigurationError(
-                f"EntailmentJudge: path and base_url go with a preset: {', '.join(PRESETS)}"
-            )
-        self._scorer: Scorer
-        if callable(model):
-            if labels is not None or device is not None:
-                raise ConfigurationError(
-                    "EntailmentJudge: labels and device are for models, not for a function"
-                )
-            self._scorer = FunctionScorer(model, max_tokens=max_tokens)
-        elif not isinstance(model, str | Path) or not str(model).strip():
-            raise ConfigurationError(
-                "EntailmentJudge takes a preset, a folder, an .onnx file, a repository or a "
-                f"function, got {type(model).__name__}"
-            )
-        elif preset is not None and preset.request is not None:
-            from ragaliq.judges.entailment.served import ServedScorer
-
-            if base_url is None:
-                raise ConfigurationError(
-                    f"{preset.name} is asked on a server: start one with {preset.hub} and pass "
-                    "base_url='http://localhost:8000/v1'"
-                )
-            self._scorer = ServedScorer(
-                preset,
-                preset.request,
-                base_url=base_url,
-                model=served_as,
-                api_key=api_key,
-                max_tokens=max_tokens,
-            )
-        else:
-            loaded, preset = load_model(
-                model if preset is None else _folder_of(preset, path),
-                preset,
-                labels=labels,
-                device=device,
-                dtype=dtype,
-                threads=threads,
-                max_tokens=max_tokens,
-                download=download,
-            )
-            kind = TokenScorer if preset.head == "tokens" else ModelScorer
-            self._scorer = kind(loaded, preset, batch_size=batch_size)
-        if preset is not None and not preset.is_commercial:
-            _LOG.warning("%s: %s", preset.name, preset.licence)
-        self._preset = preset
+        self._given = _Given(
+            model=model if callable(model) else str(model) if isinstance(model, Path) else model,
+            path=None if path is None else str(path),
+            base_url=base_url,
+            served_as=served_as,
+            api_key=api_key,
+            labels=labels,
+            device=device,
+            dtype=dtype,
+            threads=threads,
+            batch_size=batch_size,
+            max_tokens=max_tokens,
+            download=download,
+        )
+        self._held: Scorer | None
+        self._preset, self._held = self._given.build()
+        if self._preset is not None and not self._preset.is_commercial:
+            _LOG.warning("%s: %s", self._preset.name, self._preset.licence)
         self.model = self._scorer.name
-        self.threshold = threshold or (preset.threshold if preset else 0.5)
+        self.threshold = threshold or (self._preset.threshold if self._preset else 0.5)
+        self._fingerprint = ""
         self._wording = LocalJudge()
         # Tokenizers and sessions are not made for two threads at once; a server is.
-        is_served = preset is not None and preset.head == "served"
+        is_served = self._preset is not None and self._preset.head == "served"
         self._lock: Any = nullcontext() if is_served else threading.Lock()
+
+    @property
+    def _scorer(self) -> Scorer:
+        if self._held is None:
+            self._preset, self._held = self._given.build()
+        return self._held
+
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """How another process makes the same judge, as plain data.
+
+        None for a function, which is no data, and for a server, which needs no process.
+        """
+        if callable(self._given.model) or self._given.base_url is not None:
+            return None
+        labels = None if self._given.labels is None else list(self._given.labels)
+        return {**self._given._asdict(), "labels": labels, "threshold": self.threshold}
+
+    def unload(self) -> None:
+        """Give the model's memory back; it is loaded again where this process needs it."""
+        if self.plan is not None:
+            self.fingerprint()
+            self._held = None
 
     @classmethod
     def named(cls, spec: str, *, path: str | Path | None = None) -> Self:
@@ -190,9 +183,11 @@ class EntailmentJudge(BatchingJudge):
 
     def fingerprint(self) -> str:
         """Changes with the model's parameters, how it is asked, and the threshold."""
-        return digest_of(
-            self.name, self.model or "", self._scorer.fingerprint(), f"{self.threshold}"
-        )
+        if not self._fingerprint:
+            self._fingerprint = digest_of(
+                self.name, self.model or "", self._scorer.fingerprint(), f"{self.threshold}"
+            )
+        return self._fingerprint
 
     async def extract_claims(self, response: str) -> ClaimsResult:
         """List the sentences, list items and table rows of an answer that can be checked."""
@@ -272,6 +267,75 @@ class EntailmentJudge(BatchingJudge):
 
 
 _FREE = JudgeUsage()
+
+
+class _Given(NamedTuple):
+    """The arguments of a judge that say which model it has, and how that is run."""
+
+    model: Any
+    path: str | None
+    base_url: str | None
+    served_as: str | None
+    api_key: str | None
+    labels: Sequence[str] | None
+    device: str | None
+    dtype: str | None
+    threads: int | None
+    batch_size: int
+    max_tokens: int | None
+    download: bool
+
+    def build(self) -> tuple[Preset | None, Scorer]:
+        """The preset, where there is one, and the model, loaded.
+
+        Raises:
+            ConfigurationError: As `EntailmentJudge`.
+        """
+        model = self.model
+        preset = PRESETS.get(model) if isinstance(model, str) else None
+        if preset is None and (self.path is not None or self.base_url is not None):
+            raise ConfigurationError(
+                f"EntailmentJudge: path and base_url go with a preset: {', '.join(PRESETS)}"
+            )
+        if callable(model):
+            if self.labels is not None or self.device is not None:
+                raise ConfigurationError(
+                    "EntailmentJudge: labels and device are for models, not for a function"
+                )
+            return None, FunctionScorer(model, max_tokens=self.max_tokens)
+        if not isinstance(model, str) or not model.strip():
+            raise ConfigurationError(
+                "EntailmentJudge takes a preset, a folder, an .onnx file, a repository or a "
+                f"function, got {type(model).__name__}"
+            )
+        if preset is not None and preset.request is not None:
+            from ragaliq.judges.entailment.served import ServedScorer
+
+            if self.base_url is None:
+                raise ConfigurationError(
+                    f"{preset.name} is asked on a server: start one with {preset.hub} and pass "
+                    "base_url='http://localhost:8000/v1'"
+                )
+            return preset, ServedScorer(
+                preset,
+                preset.request,
+                base_url=self.base_url,
+                model=self.served_as,
+                api_key=self.api_key,
+                max_tokens=self.max_tokens,
+            )
+        loaded, preset = load_model(
+            model if preset is None else _folder_of(preset, self.path),
+            preset,
+            labels=self.labels,
+            device=self.device,
+            dtype=self.dtype,
+            threads=self.threads,
+            max_tokens=self.max_tokens,
+            download=self.download,
+        )
+        kind = TokenScorer if preset.head == "tokens" else ModelScorer
+        return preset, kind(loaded, preset, batch_size=self.batch_size)
 
 
 def _folder_of(preset: Preset, path: str | Path | None) -> str | Path:

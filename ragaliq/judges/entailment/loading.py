@@ -103,7 +103,9 @@ class _Source(NamedTuple):
             if given is None:
                 stored = self.config.get("id2label") or {}
                 named = {int(i): str(each) for i, each in stored.items()}
-                if not named:  # transformers does not write what it calls them by default
+                if (
+                    self.config and not named
+                ):  # transformers does not write what it calls them by default
                     named = {i: f"LABEL_{i}" for i in range(outputs or 0)}
                 given = labels_from_config(named, model=self.name)
             return labels_from_user(given, outputs=outputs, model=self.name)
