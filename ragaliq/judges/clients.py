@@ -123,13 +123,8 @@ def request_error(
 ) -> JudgeError:
     """The error for a request that brought no reply, after the SDK's own retries.
 
-    Args:
-        error: What the SDK raised.
-        sdk: The module `anthropic` or `openai`: both name their errors alike.
-        service: What was asked, such as `the Claude API`.
-        model: The model's name.
-        timeout: Seconds, where it is a number.
-        advice: What to do, by HTTP status.
+    `sdk` is the module `anthropic` or `openai`, which name their errors alike; `advice` says what
+    to do, by HTTP status; `timeout` is in seconds, where it is a number.
     """
     if isinstance(error, sdk.APITimeoutError):
         limit = f" within {timeout:g} s" if isinstance(timeout, (int, float)) else ""
@@ -153,12 +148,8 @@ def request_error(
 
 
 def check_address(url: object, *, where: str) -> None:
-    """Fail now if requests cannot be sent to an address.
-
-    Raises:
-        ConfigurationError: It is not an http(s) URL, names no host, or holds credentials. The
-            message does not repeat it: it may hold a password.
-    """
+    """Refuse an address that is not an http(s) URL with a host, or holds credentials."""
+    # Not repeated: it may hold a password.
     try:
         address = urlsplit(url) if isinstance(url, str) else urlsplit("")
         usable = address.scheme in {"http", "https"} and address.hostname
@@ -174,11 +165,7 @@ def check_address(url: object, *, where: str) -> None:
 
 
 def check_key(key: str, *, whose: str, where: str) -> None:
-    """Fail now if a key cannot be sent in a header.
-
-    Raises:
-        ConfigurationError: It has white space in it or characters outside ASCII.
-    """
+    """Refuse a key that cannot be sent in a header."""
     if not all("!" <= character <= "~" for character in key):
         raise ConfigurationError(
             f"the API key for {whose} holds white space or characters outside ASCII; check {where}"
@@ -186,11 +173,7 @@ def check_key(key: str, *, whose: str, where: str) -> None:
 
 
 def check_model(model: str, max_tokens: int | None, *, whose: str) -> None:
-    """Fail now if a judge names no model, or a reply may have no token.
-
-    Raises:
-        ConfigurationError: One is so.
-    """
+    """Refuse a model without a name, or with a key for one, and replies without tokens."""
     if not model or not isinstance(model, str):
         raise ConfigurationError(f"{whose}: model must name a model")
     if model.startswith("sk-"):  # not repeated: errors and telemetry name the model

@@ -270,20 +270,13 @@ _INVALID_REQUEST = (400, 422)
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How to word a request.
+    """How to word a request."""
 
-    Attributes:
-        reply_format: How the reply is held to JSON: OpenAI's `json_schema`, llama.cpp's
-            `json_object` with a schema, a bare `json_object`, or not at all.
-        system_role: Whether the system prompt is a message of its own; some chat templates know
-            no such role, and it then opens the user's message.
-        temperature: Whether a temperature is sent; reasoning models take none.
-        limit: The name of the limit on the reply's tokens; None to send none.
-    """
-
+    # OpenAI's schema, llama.cpp's object with a schema, a bare object, or no form at all.
     reply_format: ReplyFormat = "json_schema"
+    # Some chat templates know no such role: the system prompt then opens the user's message.
     system_role: bool = True
-    temperature: bool = True
+    temperature: bool = True  # reasoning models take none
     limit: Literal["max_tokens", "max_completion_tokens"] | None = None
 
 
@@ -309,11 +302,7 @@ _CONCESSIONS: tuple[tuple[re.Pattern[str], Callable[[Dialect], Dialect]], ...] =
 
 
 class _Dialects:
-    """What is known about one server. Several requests may find out at once.
-
-    Attributes:
-        current: What to ask in.
-    """
+    """What is known about one server. Several requests may find out at once."""
 
     def __init__(self, first: Dialect) -> None:
         self.current = first
@@ -329,14 +318,10 @@ class _Dialects:
     def concede(
         self, began: Dialect, dialect: Dialect, status: int, complaint: str
     ) -> Dialect | None:
-        """Another dialect to try after a refusal; None where there is none.
+        """Another dialect to try after one was refused; None where there is none.
 
-        Args:
-            began: What the request was asked in first.
-            dialect: What was refused.
-            status: HTTP status.
-            complaint: What the server said, in lower case. It may quote the request, so that it is
-                only searched for words and never kept.
+        `began` is what the request was asked in first. The complaint, in lower case, may quote the
+        request: it is only searched for words and never kept.
         """
         if dialect != began:
             self._useless.add(dialect)

@@ -18,17 +18,10 @@ _unpriced: set[str] = set()
 
 
 def cost_usd(model: str, usage: JudgeUsage, *, provider: str | None = None) -> float | None:
-    """The list price of one request, in US dollars.
+    """The list price of one request, in US dollars; None when it is not known.
 
-    Ask for each request by itself: some models cost more per token in long requests.
-
-    Args:
-        model: The model's name as the provider knows it.
-        usage: The request's tokens.
-        provider: Who serves the model, such as `anthropic`; found by the model's name when None.
-
-    Returns:
-        The price, or None when it is not known.
+    Some models cost more per token in long requests, so requests must not be added up first.
+    `provider` serves the model, such as `anthropic`; when None it is found by the model's name.
     """
     if usage.unsplit_tokens:
         return None

@@ -52,21 +52,13 @@ def resolve_judge(
 
 
 def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LLMJudge]:
-    """The judges that `judge` names: those of a cascade, else one.
-
-    Raises:
-        ConfigurationError: One does not exist or cannot be built.
-    """
+    """The judges that `judge` names: those of a cascade, else one."""
     names = cascade_names(judge) if isinstance(judge, str) else None
     return [_named(judge, model)] if names is None else [_named(name, model) for name in names]
 
 
 def assembled(judges: Sequence[LLMJudge], calibration: CalibrationSpec | None) -> LLMJudge:
-    """One judge: the only one, or a cascade; with a calibration of the first.
-
-    Raises:
-        ConfigurationError: The calibration cannot be read, or was made for another judge.
-    """
+    """One judge: the only one, or a cascade; with a calibration of the first."""
     if len(judges) > 1:
         from ragaliq.judges.cascade import CascadeJudge
 
@@ -80,11 +72,7 @@ def assembled(judges: Sequence[LLMJudge], calibration: CalibrationSpec | None) -
 
 
 def cascade_names(spec: str) -> list[str] | None:
-    """The judges that a cascade such as `local>claude` names; None for anything else.
-
-    Raises:
-        ConfigurationError: One is missing or named twice.
-    """
+    """The judges that a cascade such as `local>claude` names; None for anything else."""
     if spec == "cascade":
         spec = _CASCADE
     if ">" not in spec:

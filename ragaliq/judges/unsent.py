@@ -85,15 +85,11 @@ class RequestWriter(_Unsent):
     What the judge would have said is not known. So every claim counts as not covered, and nothing
     that depends on a reply is asked.
 
-    Args:
-        judge: Whose requests they are.
-        path: The file; what it held is replaced.
-
     Attributes:
         count: Requests that were written; equal ones are written once.
 
     Raises:
-        DatasetError: The file cannot be written.
+        DatasetError: The file cannot be written; what it held is replaced.
     """
 
     def __init__(self, judge: PromptedJudge, path: Path) -> None:
@@ -145,15 +141,7 @@ class RequestWriter(_Unsent):
 
 
 class _ReplyLine(BaseModel):
-    """One line of a file of replies.
-
-    Attributes:
-        id: Of the request.
-        text: What the model said.
-        usage: Its tokens, where they are known.
-        refused: Whether the model declined.
-        cut_off: Whether the reply ended at a limit on its length.
-    """
+    """One line of a file of replies; see `reads_replies`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -255,12 +243,10 @@ def _read_replies(path: Path) -> dict[str, _ReplyLine]:
 
 
 class CostCounter(_Unsent):
-    """Adds up what a judge's requests, and replies of a stand-in to them, would cost.
+    """Adds up what a judge's requests, and replies to them, would cost.
 
-    Args:
-        judge: Whose requests they are.
-        stand_in: Decides what the replies say, so that their number and length are about what a
-            real judge's would be.
+    A stand-in decides what the replies say, so that their number and length are about what a real
+    judge's would be.
     """
 
     def __init__(self, judge: PromptedJudge, stand_in: BatchingJudge) -> None:

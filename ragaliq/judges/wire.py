@@ -101,11 +101,8 @@ def verdict_of(
 ) -> ClaimVerdict:
     """The verdict that a reply holds.
 
-    Args:
-        reply: One verdict.
-        chunks: How many chunks there were; ids of others are dropped.
-        claims: How many claims were asked about; an id that is none of theirs gives no index.
-        index: Position of a statement that the judge found itself.
+    It is on one of `claims` that were asked about, by its id, or on a statement that the judge
+    found itself, at `index`. Ids of other chunks than there are, are dropped.
     """
     statement = ""
     if isinstance(reply, StatementReply):

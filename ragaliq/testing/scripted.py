@@ -97,12 +97,7 @@ FailureScript = BaseException | Sequence[BaseException | None]
 
 @dataclass(frozen=True, slots=True)
 class JudgeCall:
-    """One call of a scripted judge.
-
-    Attributes:
-        method: The method's name.
-        arguments: What it was given, by name.
-    """
+    """One call of a scripted judge: the method's name, and what it was given by name."""
 
     method: str
     arguments: Mapping[str, Any]
@@ -182,29 +177,23 @@ class PlainScriptedJudge(LLMJudge):
             raise failure
 
     def _claims_of(self, query: str, response: str) -> list[str]:
-        if callable(self._claims):
-            return list(self._claims(query, response))
-        return sentences(response) if self._claims is None else list(self._claims)
+        script = sentences(response) if self._claims is None else self._claims
+        return list(script(query, response) if callable(script) else script)
 
     def _decision(self, claim: str, context: Sequence[str]) -> dict[str, Any]:
-        scripted = self._scripted(claim, context)
-        if isinstance(scripted, str):
-            scripted = ClaimVerdict(verdict=scripted)
-        verdict = scripted or verdict_by_wording(claim, context)
-        return verdict.model_dump(exclude={"index", "statement", "tokens_used", "usage"})
-
-    def _scripted(self, claim: str, context: Sequence[str]) -> VerdictScript | None:
         script = self._verdicts
         if isinstance(script, Mapping):
-            return script.get(claim)
-        if script is None or isinstance(script, (str, ClaimVerdict)):
-            return script
-        return script(claim, context)
+            script = script.get(claim)
+        elif callable(script):
+            script = script(claim, context)
+        if isinstance(script, str):
+            script = ClaimVerdict(verdict=script)
+        verdict = script or verdict_by_wording(claim, context)
+        return verdict.model_dump(exclude={"index", "statement", "tokens_used", "usage"})
 
     def _score(self, query: str, response: str) -> float:
-        if callable(self._relevance):
-            return self._relevance(query, response)
-        return shared_words(query, response) if self._relevance is None else self._relevance
+        script = shared_words if self._relevance is None else self._relevance
+        return script(query, response) if callable(script) else script
 
 
 class ScriptedJudge(PlainScriptedJudge, BatchingJudge):

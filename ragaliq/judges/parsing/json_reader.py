@@ -24,34 +24,25 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | JsonObject 
 
 
 class JsonObject(dict[str, "JsonValue"]):
-    """A JSON object that remembers what was wrong with it; the last value of a key counts.
-
-    Attributes:
-        complete: False when the object was cut off, or a part of it could not be read.
-        disputed: Keys that were given twice, with different values.
-    """
+    """A JSON object that remembers what was wrong with it; the last value of a key counts."""
 
     __slots__ = ("complete", "disputed")
 
     def __init__(self, pairs: Iterable[tuple[str, JsonValue]] = ()) -> None:
         super().__init__()
-        self.complete = True
-        self.disputed: frozenset[str] = frozenset()
+        self.complete = True  # False when it was cut off, or a part of it could not be read
+        self.disputed: frozenset[str] = frozenset()  # keys given twice, with different values
         for key, value in pairs:
             self.put(key, value)
 
     def put(self, key: str, value: JsonValue) -> None:
         """Set a key, noting when it had another value before."""
-        if key in self and not _same(self[key], value):
-            self.disputed |= {key}
+        if key in self:
+            # Nested values may be deeper than a comparison can go; they count as different.
+            is_nested = isinstance(value, (list, dict)) or isinstance(self[key], (list, dict))
+            if is_nested or self[key] != value:
+                self.disputed |= {key}
         self[key] = value
-
-
-def _same(one: JsonValue, other: JsonValue) -> bool:
-    # Nested values may be deeper than a comparison can go; they count as different.
-    return (
-        not isinstance(one, (list, dict)) and not isinstance(other, (list, dict)) and one == other
-    )
 
 
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`"}
@@ -86,13 +77,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Token(NamedTuple):
-    """A value and where it ends.
-
-    Attributes:
-        value: What was read.
-        end: The position after it.
-        intact: False when the end had to be guessed.
-    """
+    """A value and the position after it; not intact where the end had to be guessed."""
 
     value: JsonValue
     end: int
@@ -106,11 +91,6 @@ def _read_string(text: str, start: int, *, in_list: bool) -> Token | None:
     where something follows that can follow a value. A mark around a key instead shows that the
     string's own end is lost, or that the text quotes JSON: the string is then not intact.
     Nor is one that holds both such marks and a line break: it may reach into the next row.
-
-    Args:
-        text: The reply.
-        start: Where the opening mark stands.
-        in_list: Whether the string is an item of a list, not the value of a key.
     """
     closing = _QUOTES[text[start]]
     ends = _ENDS_LIST_ITEM if in_list else _ENDS_KEYED_VALUE
@@ -196,21 +176,13 @@ Container = list[JsonValue] | JsonObject
 
 
 class Reading(NamedTuple):
-    """One value found in a text.
-
-    Attributes:
-        value: A list or object.
-        start: Where it begins.
-        end: Where reading stopped.
-        closed: Whether the value came to its end.
-        damaged: Whether a part of it could not be read.
-    """
+    """One list or object found in a text, from `start` to where reading stopped."""
 
     value: JsonValue
     start: int
     end: int
-    closed: bool = True
-    damaged: bool = False
+    closed: bool = True  # whether the value came to its end
+    damaged: bool = False  # whether a part of it could not be read
 
 
 def read_value(text: str, start: int) -> Reading:

@@ -146,14 +146,9 @@ def json_groups(
 ) -> list[Group]:
     """The verdicts in the JSON of a reply.
 
-    Objects one after another are one group, unless there are more of them than statements.
-
-    Args:
-        text: The reply.
-        readings: What was found in it.
-        expected: How many statements there are; 0 where that is not known.
-        alone: Whether nothing but JSON was. Only then is `[1, 0]` a list of verdicts; in prose it
-            may be a citation.
+    Objects one after another are one group, unless there are more of them than statements (0:
+    that is not known). Only where JSON stands `alone` is `[1, 0]` a list of verdicts; in prose it
+    may be a citation.
     """
     groups: list[Group] = []
     singles: list[Row] = []

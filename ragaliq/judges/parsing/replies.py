@@ -106,7 +106,7 @@ def _text_groups(text: str, expected: int) -> Iterator[list[Group]]:
     if not len(labelled) == expected > 1 >= max(map(decided, numbered), default=0):
         yield numbered
     yield [labelled]
-    if not _is_unwilling(text):
+    if not _UNWILLING.match(plain(text)):  # "No, I will not help with that"
         yield [line_group(text, expected)]
 
 
@@ -321,22 +321,25 @@ def _spoken(text: str) -> str:
 
 def _mended(text: str) -> str:
     text = plain_text(text)
-    return _ESCAPE.sub(_unless_lone, text) if _LONE_ESCAPE.search(text) else text
-
-
-def _unless_lone(escape: re.Match[str]) -> str:
-    return "\\ufffd" if _LONE_ESCAPE.fullmatch(escape.group()) else escape.group()
+    if _LONE_ESCAPE.search(text) is None:
+        return text
+    return _ESCAPE.sub(
+        lambda escape: "\\ufffd" if _LONE_ESCAPE.fullmatch(escape[0]) else escape[0], text
+    )
 
 
 def _find_json(text: str) -> list[Reading]:
     """The lists and objects in a text, in order; those inside others are not listed."""
     readings, attempts, at = [], _STRICT_ATTEMPTS, 0
     while (opening := _OPENS.search(text, at)) is not None:
-        reading = None
+        start, reading = opening.start(), None
         if attempts:
-            reading = _strict(text, opening.start())
-            attempts -= reading is None
-        reading = reading or read_value(text, opening.start())
+            try:
+                value, end = _DECODER.raw_decode(text, start)
+                reading = Reading(value, start, end)
+            except (ValueError, RecursionError):
+                attempts -= 1
+        reading = reading or read_value(text, start)
         readings.append(reading)
         at = max(reading.end, opening.end())
     return readings
@@ -349,14 +352,6 @@ def _prose(text: str, readings: list[Reading]) -> str:
         parts.append(text[at : reading.start])
         at = reading.end
     return _FENCE.sub("", "\n".join([*parts, text[at:]]))
-
-
-def _strict(text: str, start: int) -> Reading | None:
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    return Reading(value, start, end)
 
 
 # --- Refusals ------------------------------------------------------------------------------------
@@ -396,21 +391,9 @@ _UNWILLING = re.compile(
 
 
 def _declines_to_judge(text: str) -> bool:
-    """Whether a reply without verdicts declines, in any of the languages of `phrases`.
-
-    Args:
-        text: The reply; markup pages, such as the error of a proxy, decline nothing.
-    """
+    """Whether a reply without verdicts declines; pages of markup, as proxies send, do not."""
     if _PAGE.match(text):
         return False
     sentences = _SENTENCE.findall(text[:_LONGEST_REFUSAL])[:_MOST_SENTENCES]
-    return any(map(_declines_in, map(plain, sentences)))
-
-
-def _is_unwilling(text: str) -> bool:
-    """Whether a reply that begins with "no" means "No, I will not help with that"."""
-    return _UNWILLING.match(plain(text)) is not None
-
-
-def _declines_in(said: str) -> bool:
-    return _JUDGES.search(said) is not None or any(pattern.search(said) for pattern in REFUSALS)
+    patterns = (_JUDGES, *REFUSALS)
+    return any(pattern.search(said) for said in map(plain, sentences) for pattern in patterns)

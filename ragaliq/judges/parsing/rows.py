@@ -18,22 +18,11 @@ _COUNTED_ELSEWHERE = JudgeUsage()
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What a reply says about one statement.
-
-    Attributes:
-        verdict: The verdict; None where the row settles nothing.
-        number: The number or id the row carries itself.
-        whole: False where a part of the row could not be read.
-        statement: The statement's text where the row repeats it.
-        reason: Why.
-        evidence: A quote.
-        confidence: 0 to 1.
-        chunk_ids: 0-based positions of chunks.
-    """
+    """What a reply says about one statement; a verdict of None settles nothing."""
 
     verdict: Verdict | None
-    number: int | None = None
-    whole: bool = True
+    number: int | None = None  # as the row itself numbers its statement
+    whole: bool = True  # False where a part of the row could not be read
     statement: str = ""
     reason: str = ""
     evidence: str = ""
@@ -50,10 +39,6 @@ def settle(groups: Sequence[Group], expected: int) -> list[ClaimVerdict]:
 
     A later group that is as good replaces an earlier one: models draft before they decide. Groups
     that only together are as many as the statements are parts of one answer.
-
-    Args:
-        groups: Everything in the reply that could be the answer.
-        expected: How many statements there are.
     """
     together = [row for group in groups for row in group]
     full = [group for group in groups if _is_full(group, expected) and decided(group)]
@@ -73,10 +58,6 @@ def settle_values(groups: Sequence[Group], expected: int) -> list[ClaimVerdict]:
 
     A judge that quotes what it judges may repeat an answer that somebody forged: where several
     complete answers differ, none counts. Parts whose rows name their statements are one answer.
-
-    Args:
-        groups: Everything in the reply that could be the answer.
-        expected: How many statements there are.
 
     Raises:
         JudgeResponseError: The reply holds different answers.

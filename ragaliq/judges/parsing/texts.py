@@ -81,12 +81,7 @@ _UNSETTLED = (
 
 
 class Said(NamedTuple):
-    """A verdict found at the beginning of a text.
-
-    Attributes:
-        verdict: The verdict; None where words were said that settle nothing.
-        end: The position after the words.
-    """
+    """A verdict at the beginning of a text (None for words that settle nothing), and its end."""
 
     verdict: Verdict | None
     end: int
@@ -221,12 +216,7 @@ _LINE_LABEL = re.compile(
 
 
 class Label(NamedTuple):
-    """A label and the verdict behind it.
-
-    Attributes:
-        start: Where the label begins.
-        said: The verdict.
-    """
+    """Where a label begins, and the verdict behind it."""
 
     start: int
     said: Said
@@ -244,14 +234,10 @@ def labelled_group(text: str) -> Group:
 
 
 def label_in(body: str, *, own_line: bool) -> Label | None:
-    """The last labelled verdict of an item.
+    """The last labelled verdict of an item; with `own_line` only labels that begin a line count.
 
     It settles nothing where an earlier one differs, unless it is called final: the item may have
     run into the next one.
-
-    Args:
-        body: What an item of a list says.
-        own_line: Whether only labels at the beginning of a line count.
     """
     pattern = _LINE_LABEL if own_line else _LABEL
     found = [(match, leading_verdict(body, match.end())) for match in pattern.finditer(body)]
@@ -434,12 +420,8 @@ def _items(text: str) -> Iterator[_Item]:
 
 
 def _row(body: str, *, labelled: bool = False) -> Row:
-    """The verdict of one item: where it is labelled, at its beginning, or after the statement.
-
-    Args:
-        body: What the item says.
-        labelled: Whether all items have a label; what one begins with is then its statement.
-    """
+    """The verdict of one item: where it is labelled, at its beginning, or after the statement."""
+    # Where all items have a label, what one begins with is its statement.
     first = None if labelled else leading_verdict(body)
     # Within the reason for a verdict "the answer: ..." is no label; on a line of its own it is.
     label = label_in(body, own_line=labelled or first is not None)
