@@ -30,6 +30,7 @@ from ragaliq.cli.options import (
     Encoding,
     Fields,
     Judge,
+    MappingFile,
     Metrics,
     Model,
     Policy,
@@ -116,6 +117,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     strategy: Strategy = None,
     field: Fields = None,
     encoding: Encoding = None,
+    mapping: MappingFile = None,
     skip_bad_rows: SkipBadRows = False,
     max_skipped: Annotated[
         int | None, typer.Option(min=0, help="End with code 3 when more rows are skipped.")
@@ -200,7 +202,9 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         if Path("-") in paths:
             place = paths.index(Path("-"))
             paths[place] = standard_input(stack.enter_context(TemporaryDirectory()))
-        reader = reader_of(paths, field, skip_bad_rows=skip_bad_rows, encoding=encoding)
+        reader = reader_of(
+            paths, field, skip_bad_rows=skip_bad_rows, encoding=encoding, mapping=mapping
+        )
         if render is not None:
             return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))
         wanted = Wanted(repeats, compares=resume)

@@ -106,6 +106,14 @@ Fields = Annotated[
     list[str] | None,
     typer.Option("--field", help="FIELD=NAME: what a field is called in this file; repeatable."),
 ]
+MappingFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--mapping",
+        help="A TOML file that says what an application's own spans are; for traces.",
+        metavar="FILE",
+    ),
+]
 Encoding = Annotated[
     str | None, typer.Option(help="How the file is written; by default UTF-8, or what it says.")
 ]
@@ -160,6 +168,7 @@ def reader_of(
     *,
     skip_bad_rows: bool,
     encoding: str | None = None,
+    mapping: Path | None = None,
 ) -> CaseReader:
     """The cases of files.
 
@@ -179,7 +188,7 @@ def reader_of(
             )
         named[field.strip()] = name.strip()
     on_error: OnError = "skip" if skip_bad_rows else "raise"
-    return read_cases(*paths, fields=named, on_error=on_error, encoding=encoding)
+    return read_cases(*paths, fields=named, on_error=on_error, encoding=encoding, mapping=mapping)
 
 
 _NAMES = ("local", "claude", "openai", "entailment")

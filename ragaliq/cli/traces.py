@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ragaliq.cli.console import ExitCode, output, plain
+from ragaliq.cli.options import MappingFile
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import ConfigurationError
 from ragaliq.traces import TracedCase
@@ -49,10 +50,11 @@ def explain(
         list[str] | None,
         typer.Option("--field", help="query=ATTRIBUTE, response=..., context=..., as in evaluate."),
     ] = None,
+    mapping: MappingFile = None,
 ) -> int:
     """Say what each span was taken for, what was looked for, and what was found where."""
     fields = dict(each.partition("=")[::2] for each in field or ())
-    reader = read_cases(path, file_format="traces", fields=fields, on_error="skip")
+    reader = read_cases(path, file_format="traces", fields=fields, on_error="skip", mapping=mapping)
     assert isinstance(reader, TraceReader)  # noqa: S101 - asked for by its format
     found = False
     reasons: Counter[str] = Counter()

@@ -14,6 +14,7 @@ from ragaliq.datasets.cases import CaseReader, OnError, SkippedRow, require_know
 from ragaliq.datasets.rows import Format, RowError, format_of, is_place
 from ragaliq.datasets.trace_reader import TraceReader
 from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.traces import read_mapping
 from ragaliq.traces.files import holds_traces
 
 __all__ = ["CaseFormat", "read_cases", "standard_input"]
@@ -28,6 +29,7 @@ def read_cases(
     fields: Mapping[str, str] | None = None,
     on_error: OnError = "raise",
     encoding: str | None = None,
+    mapping: str | Path | None = None,
 ) -> CaseReader:
     """Read cases from a JSON, JSONL, CSV, TSV, YAML or Parquet file, or from a file of traces.
 
@@ -48,6 +50,7 @@ def read_cases(
             span that holds it.
         on_error: `raise` stops at the first bad row; `skip` skips and counts it.
         encoding: Of a file that is text; by default UTF-8, or what a byte order mark says.
+        mapping: A TOML file that says what an application's own spans are; for traces only.
 
     Returns:
         An iterable of cases. JSONL, CSV and Parquet are read as they are iterated, in bounded
@@ -55,7 +58,7 @@ def read_cases(
         whole.
 
     Raises:
-        ConfigurationError: `fields` or `on_error` is wrong.
+        ConfigurationError: `fields`, `on_error` or `mapping` is wrong.
         DatasetError: The file is missing or of no known format; while iterating also for a bad
             row, with file, place and field, never its text, and at the end for a name in `fields`
             that no row has.
@@ -64,6 +67,7 @@ def read_cases(
     require_known(fields)
     if on_error not in ("raise", "skip"):
         raise ConfigurationError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+    rules = read_mapping(Path(mapping)) if mapping is not None else ()
     readers: list[CaseReader] = []
     for each in map(Path, (path, *more)):
         if not each.exists():
@@ -71,8 +75,11 @@ def read_cases(
         if each.is_dir():
             raise DatasetError(f"{each} is a folder; name a file in it")
         if file_format == "traces" or (file_format is None and holds_traces(each)):
-            readers.append(TraceReader(each, fields=fields, on_error=on_error))
+            reader = TraceReader(each, fields=fields, on_error=on_error, mapping=rules)
+            readers.append(reader)
             continue
+        if rules:
+            raise ConfigurationError(f"{each}: a mapping is for traces; there are no spans in it")
         known = file_format or format_of(each)
         readers.append(
             CaseReader(each, file_format=known, fields=fields, on_error=on_error, encoding=encoding)

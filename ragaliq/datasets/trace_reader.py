@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError
 from ragaliq.datasets.rows import fault
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.traces import AttributeNames, TracedCase, TraceSpan, cases_of_trace
+from ragaliq.traces import AttributeNames, SpanRule, TracedCase, TraceSpan, cases_of_trace
 from ragaliq.traces.cases import REASONS, case_of
 from ragaliq.traces.files import SpanProblem, TraceGroups, spans_in
 
@@ -31,7 +31,14 @@ class TraceReader(CaseReader):
         late_spans: Spans that came when their trace had been given out to keep memory bounded.
     """
 
-    def __init__(self, path: Path, *, fields: Mapping[str, str], on_error: OnError) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        fields: Mapping[str, str],
+        on_error: OnError,
+        mapping: Sequence[SpanRule] = (),
+    ) -> None:
         super().__init__(path, file_format=None, fields=fields, on_error=on_error)
         if unknown := sorted(set(fields) - set(_NAMED)):
             raise ConfigurationError(
@@ -39,6 +46,7 @@ class TraceReader(CaseReader):
                 f"{', '.join(_NAMED)}"
             )
         self._names = AttributeNames(**{_NAMED[field]: name for field, name in fields.items()})
+        self._mapping = mapping
         self.traces = 0
         self.skipped_runs: Counter[str] = Counter()
         self.late_spans = 0
@@ -52,7 +60,7 @@ class TraceReader(CaseReader):
             if unseen:
                 unseen.difference_update(*(span.attributes for span in spans))
             self.traces += 1
-            for traced in cases_of_trace(spans, attribute_names=self._names):
+            for traced in self._runs_of(spans):
                 case = self._built(traced)
                 if case is not None:
                     found = True
@@ -69,7 +77,10 @@ class TraceReader(CaseReader):
     def runs(self) -> Iterator[TracedCase]:
         """Every run of the file, those without a case as well."""
         for spans in self._traces():
-            yield from cases_of_trace(spans, attribute_names=self._names)
+            yield from self._runs_of(spans)
+
+    def _runs_of(self, spans: list[TraceSpan]) -> list[TracedCase]:
+        return cases_of_trace(spans, attribute_names=self._names, mapping=self._mapping)
 
     def _traces(self) -> Iterator[list[TraceSpan]]:
         groups = TraceGroups()

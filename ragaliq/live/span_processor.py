@@ -34,12 +34,13 @@ from ragaliq.traces.conventions import (
     LLAMA_INDEX_SCOPE,
     MARKS,
     OWN_SCOPE,
+    RULE_KINDS,
     SESSIONS,
     Kind,
     Step,
     kind_of,
-    step_of,
 )
+from ragaliq.traces.mapping import SpanRule, rule_for
 from ragaliq.traces.tree import is_plumbing
 
 __all__ = ["RagaliqSpanProcessor"]
@@ -73,6 +74,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         roots: Names of the application's own spans that are each a run.
         pipeline: Name for every run; by default the name of its first span.
         attribute_names: Where the application itself keeps what the conventions do not say.
+        mapping: What the application's own spans are; `ragaliq.traces.read_mapping` reads a file.
         grace: Seconds to wait for late spans after the end of a run.
         max_traces: Runs followed at the same time; beyond it the oldest is given up (`evicted`).
         max_spans: Spans of one run; one with more is given up (`evicted`).
@@ -93,6 +95,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         roots: Collection[str] = (),
         pipeline: str = "",
         attribute_names: AttributeNames = _NO_NAMES,
+        mapping: Sequence[SpanRule] = (),
         grace: float = 1.0,
         max_traces: int = 1000,
         max_spans: int = 5000,
@@ -126,9 +129,12 @@ class RagaliqSpanProcessor(SpanProcessor):
         self._grace = grace
         self._max_spans = max_spans
         self._max_bytes = max_bytes
-        self._recognition = _Recognition(roots)
-        own = (attribute_names.question, attribute_names.answer, attribute_names.contexts)
-        self._wanted = [name for name in (*SESSIONS, *own) if name]
+        self._mapping = tuple(mapping)
+        self._recognition = _Recognition(roots, self._mapping)
+        named = [attribute_names.question, attribute_names.answer, attribute_names.contexts]
+        for rule in self._mapping:
+            named += [rule.attribute, rule.question, rule.answer, rule.documents]
+        self._wanted = [name for name in (*SESSIONS, *named) if name]
         self._runs: RunRegistry[_Unit] = RunRegistry(
             max_runs=max_traces,
             max_age=max_age,
@@ -396,11 +402,11 @@ class RagaliqSpanProcessor(SpanProcessor):
             return
         try:
             spans = [_trace_span(copy) for copy in unit.spans]
-            found = cases_of_trace(spans, attribute_names=self._names)
+            found = cases_of_trace(spans, attribute_names=self._names, mapping=self._mapping)
             for case, its_ticket in self._tickets(found, ticket, unit):
                 if case.draft is None:
                     its_ticket.discard(case.reason)
-                elif unit.open and not _was_said(case.draft.response, spans):
+                elif unit.open and not _was_said(case):
                     # The run is over and a step of it is not: the answer is only its beginning.
                     its_ticket.discard("truncated")
                 else:
@@ -469,9 +475,10 @@ def _is_local(parent: SpanContext | None) -> bool:
     return parent is not None and not parent.is_remote
 
 
-def _was_said(answer: str, spans: Sequence[TraceSpan]) -> bool:
+def _was_said(case: TracedCase) -> bool:
     """Whether a model that came to its end gave the answer, while another was given up."""
-    return any(step.kind is Kind.LLM and step.reply == answer for step in map(step_of, spans))
+    answer = case.draft.response if case.draft is not None else ""
+    return any(step.kind is Kind.LLM and step.reply == answer for step in case.steps)
 
 
 class _Unit:
@@ -582,10 +589,12 @@ class _Recognition:
 
     Args:
         roots: Names of spans that are a run's first, whatever else is known of them.
+        mapping: What the application itself says of its spans.
     """
 
-    def __init__(self, roots: Collection[str]) -> None:
+    def __init__(self, roots: Collection[str], mapping: Sequence[SpanRule]) -> None:
         self.roots = frozenset(roots)
+        self._mapping = mapping
         self._scopes: dict[str, bool] = {}
         # Spans that said only at their end what they are, known from the second one on.
         self._learned: set[tuple[str, str]] = set()
@@ -598,6 +607,10 @@ class _Recognition:
         if scope == OWN_SCOPE:
             return _Part.EVALUATION
         attributes = span.attributes
+        if self._mapping:
+            kind = self._mapped(span.name, attributes or {})
+            if kind is not None:
+                return _PARTS.get(kind, _Part.NONE)
         if attributes and not MARKS.isdisjoint(attributes):
             return _PARTS.get(kind_of(attributes), _Part.NONE)
         known = self._scopes.get(scope)
@@ -607,6 +620,10 @@ class _Recognition:
                 self._scopes[scope] = known
         is_known = known or (scope, span.name) in self._learned
         return _Part.UNKNOWN if is_known else _Part.NONE
+
+    def _mapped(self, name: str, attributes: Mapping[str, object]) -> Kind | None:
+        rule = rule_for(self._mapping, name, attributes)
+        return None if rule is None else RULE_KINDS.get(rule.kind)
 
     def learn(self, span: ReadableSpan) -> None:
         """Look at a span that has ended and was not recognised."""
@@ -621,6 +638,8 @@ class _Recognition:
         if copy.name in self.roots:
             return True
         attributes = copy.attributes
+        if self._mapping and (kind := self._mapped(copy.name, attributes)) is not None:
+            return _PARTS.get(kind) is _Part.RUN
         if MARKS.isdisjoint(attributes) or _PARTS.get(kind_of(attributes)) is not _Part.RUN:
             return False
         is_llama_index = copy.scope == LLAMA_INDEX_SCOPE

@@ -1,13 +1,16 @@
 """Cases from traces that exist already, whoever recorded them and in whatever language."""
 
 from ragaliq.traces.cases import AttributeNames, TracedCase, cases_of_trace
+from ragaliq.traces.mapping import SpanRule, read_mapping
 from ragaliq.traces.span import SpanEvent, SpanLink, TraceSpan
 
 __all__ = [
     "AttributeNames",
     "SpanEvent",
     "SpanLink",
+    "SpanRule",
     "TraceSpan",
     "TracedCase",
     "cases_of_trace",
+    "read_mapping",
 ]

@@ -25,6 +25,7 @@ from ragaliq.traces.conventions import (
     Kind,
     Step,
 )
+from ragaliq.traces.mapping import SpanRule
 from ragaliq.traces.messages import READER, decoded
 from ragaliq.traces.span import TraceSpan
 from ragaliq.traces.tree import forest_of, walk
@@ -102,7 +103,10 @@ _NO_NAMES = AttributeNames()
 
 
 def cases_of_trace(
-    spans: Iterable[TraceSpan], *, attribute_names: AttributeNames = _NO_NAMES
+    spans: Iterable[TraceSpan],
+    *,
+    attribute_names: AttributeNames = _NO_NAMES,
+    mapping: Sequence[SpanRule] = (),
 ) -> list[TracedCase]:
     """The runs of one trace, in the order they ended.
 
@@ -113,11 +117,12 @@ def cases_of_trace(
     Args:
         spans: All spans of the trace, in any order.
         attribute_names: Where the application itself keeps what the conventions do not say.
+        mapping: What the application's own spans are.
     """
     listed = list(spans)
     found: list[TracedCase] = []
     try:
-        forest = forest_of(listed)
+        forest = forest_of(listed, mapping)
     except Exception as error:  # noqa: BLE001 - spans are anybody's
         return [_unreadable([Step(span=listed[0], kind=Kind.NONE)], error)]
     for is_loose, runs in ((False, forest.runs), (True, forest.loose)):

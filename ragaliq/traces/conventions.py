@@ -16,6 +16,7 @@ from typing import Any
 
 from ragaliq.capture.texts import Message
 from ragaliq.core.draft import Passage
+from ragaliq.traces.mapping import SpanRule, rule_for
 from ragaliq.traces.messages import READER, arguments_of, decoded, hit, results_of
 from ragaliq.traces.span import TraceSpan
 
@@ -112,10 +113,55 @@ class Step:
         return next((m.text for m in reversed(self.messages) if m.role == "user" and m.text), None)
 
 
-def step_of(span: TraceSpan) -> Step:
-    """Read a span; one that follows no known convention is of the kind `NONE`."""
+def step_of(span: TraceSpan, mapping: Sequence[SpanRule] = ()) -> Step:
+    """Read a span; one that follows no known convention is of the kind `NONE`.
+
+    Args:
+        span: The span.
+        mapping: What the application itself says of its spans; it goes before every convention.
+    """
     if span.scope == OWN_SCOPE or span.scope.startswith(OWN_SCOPE + "."):
         return Step(span=span, kind=Kind.EVALUATOR)
+    rule = rule_for(mapping, span.name, span.attributes) if mapping else None
+    return _step_by_convention(span) if rule is None else _step_by_rule(span, rule)
+
+
+RULE_KINDS = {
+    "chain": Kind.CHAIN,
+    "agent": Kind.AGENT,
+    "retriever": Kind.RETRIEVER,
+    "reranker": Kind.RERANKER,
+    "tool": Kind.TOOL,
+    "model": Kind.LLM,
+}
+
+
+def _step_by_rule(span: TraceSpan, rule: SpanRule) -> Step:
+    step = _step_by_convention(span)
+    step.kind = RULE_KINDS.get(rule.kind, step.kind)
+    step.convention = step.convention or "mapping"
+    asked, said, found = (
+        decoded(span.attributes.get(name)) for name in (rule.question, rule.answer, rule.documents)
+    )
+    if step.kind is Kind.LLM:
+        if rule.question or rule.answer:
+            _set_model(step, asked, said)
+        return step
+    step.inputs = step.inputs if asked is None else asked
+    step.outputs = step.outputs if said is None else said
+    passages = None if found is None else results_of(found)
+    if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
+        step.passages = step.passages if passages is None else passages
+        step.is_hidden = step.passages is None
+    elif step.kind is Kind.TOOL:
+        step.outputs = step.outputs if found is None else found
+    elif passages is not None:
+        contexts = [passage._asdict() for passage in passages]
+        step.outputs = {"answer": said, "contexts": contexts}
+    return step
+
+
+def _step_by_convention(span: TraceSpan) -> Step:
     for mark, read in _READERS.items():
         if mark in span.attributes:
             return read(span)
@@ -360,7 +406,10 @@ def _openinference_documents(step: Step, prefix: str, outputs: Any) -> list[Pass
 def _openinference_message(item: Mapping[str, object]) -> dict[str, object]:
     text = item.get("message.content", item.get("content"))
     if not text:
-        blocks = (v for k, v in item.items() if k.endswith(".message_content.text"))
+        blocks = [v for k, v in item.items() if k.endswith(".message_content.text")]
+        # AutoGen's results of tools, each an object with its text.
+        results = (decoded(v) for k, v in item.items() if k.startswith("function."))
+        blocks += [result.get("content") for result in results if isinstance(result, Mapping)]
         text = "".join(block for block in blocks if isinstance(block, str))
     calls = [v for name, v in item.items() if name.endswith("tool_call.function.arguments")]
     return {
@@ -487,10 +536,10 @@ def _traceloop(span: TraceSpan) -> Step:
         step.follows = any(isinstance(t, str) and t.startswith(_SEQUENCE_STEP) for t in tags)
     if isinstance(extra, Mapping) and extra.get("run_type") == "prompt":
         step.kind = Kind.PROMPT
-    step.inputs, step.outputs = (
-        _unrecorded(step.inputs, "inputs"),
-        _unrecorded(step.outputs, "outputs"),
-    )
+    elif span.scope == "opentelemetry.instrumentation.llamaindex" and "Retriever." in span.name:
+        step.kind = Kind.RETRIEVER  # which it writes as a task
+    step.inputs = _unrecorded(step.inputs, "inputs")
+    step.outputs = _unrecorded(step.outputs, "outputs")
     if step.kind is Kind.RETRIEVER:
         held = step.outputs.get("documents") if isinstance(step.outputs, Mapping) else step.outputs
         step.passages = READER.listed(held)
@@ -499,12 +548,19 @@ def _traceloop(span: TraceSpan) -> Step:
 
 def _unrecorded(value: Any, name: str) -> Any:
     """What a call was given or returned, out of the record that Traceloop makes of it."""
+    if isinstance(value, list):
+        return [decoded(item) for item in value]  # LlamaIndex's nodes are JSON inside JSON
     if not isinstance(value, Mapping):
         return value
-    if name in value:
-        return value[name]
-    given, named = value.get("args"), value.get("kwargs")
-    if isinstance(given, list) and isinstance(named, Mapping):  # a decorated function
+    return value[name] if name in value else _given(value)
+
+
+def _given(value: Any) -> Any:
+    """What a decorated function was given, out of its `args` and `kwargs`."""
+    if not isinstance(value, Mapping) or set(value) != {"args", "kwargs"}:
+        return value
+    given, named = value["args"], value["kwargs"]
+    if isinstance(given, list) and isinstance(named, Mapping):
         return named or (given[0] if len(given) == 1 else given)
     return value
 
@@ -577,6 +633,7 @@ def _langfuse(span: TraceSpan) -> Step:
 def _plain(span: TraceSpan, convention: str, given: str, said: str) -> Step:
     """A span with what it was given and returned in two attributes, as JSON."""
     step = _step(span, convention, span.attributes.get(given), span.attributes.get(said))
+    step.inputs = _given(step.inputs)
     if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
         step.passages = None if step.outputs is None else results_of(step.outputs)
     elif step.kind is Kind.LLM:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE, Kind, Step, step_of
+from ragaliq.traces.mapping import SpanRule
 from ragaliq.traces.span import TraceSpan
 
 __all__ = ["ENGINES", "WORKFLOW", "Forest", "forest_of", "is_plumbing", "method_of", "walk"]
@@ -77,7 +78,7 @@ class _Place:
     kinds: set[Kind] = field(default_factory=set)
 
 
-def forest_of(spans: Iterable[TraceSpan]) -> Forest:
+def forest_of(spans: Iterable[TraceSpan], mapping: Sequence[SpanRule] = ()) -> Forest:
     """Find the runs of a trace. Its spans may come in any order, twice, or not at all."""
     kept: dict[str, TraceSpan] = {}
     for span in spans:
@@ -85,7 +86,7 @@ def forest_of(spans: Iterable[TraceSpan]) -> Forest:
         had = kept.get(span.span_id)
         if had is None or (span.end_ns, len(span.attributes)) > (had.end_ns, len(had.attributes)):
             kept[span.span_id] = span
-    steps = {key: step_of(span) for key, span in kept.items()}
+    steps = {key: step_of(span, mapping) for key, span in kept.items()}
     tops: list[Step] = []
     for number, step in enumerate(sorted(steps.values(), key=lambda each: each.span.start_ns)):
         step.index = number  # until the step has a place in a run
@@ -109,7 +110,7 @@ def forest_of(spans: Iterable[TraceSpan]) -> Forest:
         todo.append((top, missing[key]))
     while todo:
         step, place = todo.pop()
-        if _is_evaluation(step):
+        if _is_evaluation(step) or step.kind is Kind.EMBEDDING:
             continue
         if step.kind in {Kind.CHAIN, Kind.AGENT} and not is_plumbing(step):
             run, strays = _in_order(step)

@@ -1,0 +1,87 @@
+"""What an application's own spans are, in the application's own words."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from ragaliq.errors import ConfigurationError
+
+__all__ = ["SpanRule", "read_mapping", "rule_for"]
+
+
+class SpanRule(BaseModel):
+    """What spans of a name, or with an attribute, are, and where they keep what they hold.
+
+    Attributes:
+        name: Their name; `*` stands for anything.
+        attribute: An attribute that they have.
+        equals: Its value; by default any.
+        kind: What they are; by default what a convention says.
+        question: The attribute with what was asked; of a model, its prompt or its messages.
+        answer: The attribute with what was answered.
+        documents: The attribute with what was found: texts, or objects with a text, as JSON or not.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = ""
+    attribute: str = ""
+    equals: str | None = None
+    kind: Literal["", "chain", "agent", "retriever", "reranker", "tool", "model"] = ""
+    question: str = ""
+    answer: str = ""
+    documents: str = ""
+
+    @model_validator(mode="after")
+    def _says_which(self) -> SpanRule:
+        if not self.name and not self.attribute:
+            raise ValueError("it needs a name or an attribute")
+        return self
+
+    def covers(self, name: str, attributes: Mapping[str, object]) -> bool:
+        """Whether it speaks of such a span."""
+        if self.name and not fnmatchcase(name, self.name):
+            return False
+        held = attributes.get(self.attribute) if self.attribute else ""
+        return held is not None and self.equals in (None, str(held))
+
+
+def rule_for(
+    mapping: Sequence[SpanRule], name: str, attributes: Mapping[str, object]
+) -> SpanRule | None:
+    """The first rule that speaks of a span."""
+    return next((rule for rule in mapping if rule.covers(name, attributes)), None)
+
+
+def read_mapping(path: Path) -> tuple[SpanRule, ...]:
+    """The rules of a TOML file, one `[[span]]` each, in order.
+
+    Raises:
+        ConfigurationError: It is missing, or not as it should be.
+    """
+    try:
+        held = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: it is not TOML ({error})") from None
+    listed = held.pop("span", None)
+    if held or not isinstance(listed, list) or not listed:
+        raise ConfigurationError(f"{path}: write each rule as [[span]], and nothing else")
+    rules = []
+    for number, each in enumerate(listed, start=1):
+        try:
+            rules.append(SpanRule.model_validate(each))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise ConfigurationError(
+                f"{path}, span {number}{f', {place}' if place else ''}: {first['msg']}"
+            ) from None
+    return tuple(rules)

@@ -1,0 +1,173 @@
+"""Run every application of `applications.py` and `node/`, and print the table of docs/pages/traces.md.
+
+    python run.py FOLDER [NAME ...]
+
+Each is installed into an environment of its own in FOLDER, once, and asked twice by `record.py`.
+Needs the package registries, and minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from applications import APPLICATIONS
+from scripted_models import ANSWER, QUESTION, TEXTS, body_of, scripted_models
+
+from ragaliq import DatasetError
+from ragaliq.datasets import read_cases
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SECONDS = 180
+OTEL = ("@opentelemetry/api", "@opentelemetry/sdk-trace-node", "zod")
+OTLP = "@opentelemetry/exporter-trace-otlp-http"
+NODE = {
+    "vercel": ("AI SDK (Node)", "its own", ("ai", "@ai-sdk/openai-compatible", "@ai-sdk/otel")),
+    "langchain": (
+        "LangChain.js (Node)",
+        "OpenInference",
+        (
+            *("langchain", "@langchain/openai", "@langchain/core"),
+            "@arizeai/openinference-instrumentation-langchain",
+        ),
+    ),
+}
+
+
+def installed(folder, packages):
+    """The Python of an environment with these packages and ragaliq."""
+    python = folder / "bin" / "python"
+    if not (folder / ".ready").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        uv = shutil.which("uv")
+        make = [uv, "venv", "-q"] if uv else [sys.executable, "-m", "venv"]
+        subprocess.run([*make, folder], check=True)
+        install = [uv, "pip", "install", "-q", "--python", python] if uv else [python, "-m", "pip", "install", "-q"]
+        subprocess.run([*install, *packages, "-e", f"{ROOT}[otlp]"], check=True)
+        (folder / ".ready").touch()
+    return python
+
+
+def asked(name, folder):
+    app = APPLICATIONS[name]
+    python = installed(folder / name, app.packages)
+    command = [python, HERE / "record.py", name, folder]
+    subprocess.run(command, check=True, timeout=SECONDS, capture_output=True, cwd=HERE)
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+@contextmanager
+def collector(path):
+    """An OTLP receiver whose requests end up in a file, one a line."""
+
+    class Collector(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            line = json.dumps(body_of(self))
+            with path.open("a") as file:
+                file.write(line + "\n")
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    path.unlink(missing_ok=True)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1/traces"
+        server.shutdown()
+
+
+def asked_in_node(name, folder):
+    packages = (*NODE[name][2], *OTEL, OTLP)
+    home, path = folder / f"node-{name}", folder / f"node-{name}.jsonl"
+    if not (home / ".ready").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "init", "-y"], check=True, cwd=home, capture_output=True)
+        subprocess.run(["npm", "install", "--silent", *packages], check=True, cwd=home)
+        (home / ".ready").touch()
+    for script in (HERE / "node").glob("*.mjs"):
+        shutil.copy(script, home)
+    with scripted_models() as url, collector(path) as otlp:
+        given = {"MODEL_URL": url, "OTLP_URL": otlp, "QUESTION": QUESTION}
+        env = os.environ | given | {"TEXTS": json.dumps(TEXTS)}
+        command = ["node", f"{name}.mjs"]
+        subprocess.run(command, check=True, timeout=SECONDS, capture_output=True, cwd=home, env=env)
+    reader = read_cases(path, file_format="traces")
+    try:
+        found = [[c.query, c.context_texts, c.response, c.sources.context] for c in reader]
+    except DatasetError:
+        found = []
+    versions = []
+    for package in NODE[name][2]:
+        manifest = json.loads((home / "node_modules" / package / "package.json").read_text())
+        versions.append(f"{package} {manifest['version']}")
+    return {"versions": versions, "file": found, "file_reasons": dict(reader.skipped_runs)}
+
+
+def outcome(cases, reasons):
+    """`right`, or what it is instead."""
+    right = [
+        case
+        for case in cases
+        if (case[0], case[2]) == (QUESTION, ANSWER)
+        and any(TEXTS[0] in text for text in case[1])
+        and not any(ANSWER in text for text in case[1])
+    ]
+    if len(right) == len(cases) == 2:
+        return "right"
+    if cases:
+        return f"**wrong**: {len(right)} of {len(cases)} right"
+    return ", ".join(f"`{reason}`" for reason in reasons) or "nothing recognised"
+
+
+def main(folder, *names):
+    folder = Path(folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    lines, failed = [], 0
+    for name, app in APPLICATIONS.items():
+        if names and name not in names:
+            continue
+        try:
+            row = asked(name, folder)
+        except (subprocess.SubprocessError, OSError) as error:
+            print(f"{name}: {error}\n{(getattr(error, 'stderr', b'') or b'').decode()[-2000:]}", file=sys.stderr)
+            cells = ["not installed or not run", "", ""]
+            failed += 1
+        else:
+            live = outcome(row["live"], row["live_reasons"])
+            cells = [", ".join(row["versions"]), live, outcome(row["file"], row["file_reasons"])]
+        lines.append([app.framework, app.instrumentation, *cells])
+    for name, (framework, instrumentation, _) in NODE.items():
+        if names and name not in names:
+            continue
+        try:
+            row = asked_in_node(name, folder)
+        except (subprocess.SubprocessError, OSError) as error:
+            print(f"{name}: {error}\n{(getattr(error, 'stderr', b'') or b'').decode()[-2000:]}", file=sys.stderr)
+            cells = ["not installed or not run", "", ""]
+            failed += 1
+        else:
+            cells = [", ".join(row["versions"]), "", outcome(row["file"], row["file_reasons"])]
+        lines.append([framework, instrumentation, *cells])
+    print("| framework | instrumentation | versions | live | from the file |")
+    print("| --- | --- | --- | --- | --- |")
+    for line in lines:
+        print(f"| {' | '.join(line)} |")
+    wrong = sum("wrong" in cell for line in lines for cell in line)
+    print(f"\n{len(lines)} run, {wrong} wrong, {failed} not run")
+    return 1 if wrong or failed else 0
+
+
+sys.exit(main(*sys.argv[1:]))

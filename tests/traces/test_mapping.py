@@ -1,0 +1,112 @@
+"""An application that has its own names for spans and attributes says so in a mapping."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hand_written import ANSWER, QUESTION, TEXTS, model, span, triple
+from opentelemetry.sdk.trace import TracerProvider
+
+from ragaliq import ConfigurationError, Monitor, RagaliqSpanProcessor
+from ragaliq.datasets import read_cases
+from ragaliq.testing import ScriptedJudge
+from ragaliq.traces import cases_of_trace, read_mapping
+
+MAPPING = """
+[[span]]
+name = "shop.ask"
+kind = "chain"
+question = "shop.question"
+answer = "shop.answer"
+
+[[span]]
+attribute = "shop.step"
+equals = "search"
+kind = "retriever"
+question = "shop.query"
+documents = "shop.hits"
+
+[[span]]
+name = "llm.*"
+kind = "model"
+question = "shop.prompt"
+answer = "shop.reply"
+"""
+HITS = json.dumps([{"id": f"d{n}", "text": text} for n, text in enumerate(TEXTS)])
+PROMPT = f"Answer from: {' '.join(TEXTS)} {QUESTION}"
+STEPS = {
+    "find": {"shop.step": "search", "shop.query": QUESTION, "shop.hits": HITS},
+    "llm.call": {"shop.prompt": PROMPT, "shop.reply": ANSWER},
+}
+ASKED = {"shop.question": QUESTION, "shop.answer": ANSWER}
+
+
+@pytest.fixture
+def rules(written):
+    return lambda text=MAPPING: read_mapping(written("mapping.toml", text))
+
+
+def test_the_application_s_own_names(rules):
+    root = span(name="shop.ask", attributes=ASKED)
+    spans = [
+        span(name=name, parent=root, at=(10 * n, 10 * n + 5), attributes=held)
+        for n, (name, held) in enumerate(STEPS.items(), start=1)
+    ]
+    (found,) = cases_of_trace([root, *spans], mapping=rules())
+    assert triple(found) == (QUESTION, TEXTS, ANSWER)
+    assert [passage.id for passage in found.draft.passages] == ["d0", "d1"]
+    assert found.draft.sources.context == "prompt"
+
+
+def test_all_of_it_on_one_span(rules):
+    held = {**ASKED, "shop.hits": HITS}
+    mapping = rules(MAPPING.split("\n\n", maxsplit=1)[0] + '\ndocuments = "shop.hits"\n')
+    (found,) = cases_of_trace([span(name="shop.ask", attributes=held)], mapping=mapping)
+    assert triple(found) == (QUESTION, TEXTS, ANSWER)
+
+
+def test_it_goes_before_what_a_convention_says(rules):
+    root = span(name="shop.ask", attributes=ASKED)
+    told = rules(
+        '[[span]]\nname = "step"\nkind = "tool"\nanswer = "llm.output_messages.0.message.content"'
+    )
+    (found,) = cases_of_trace([root, model(root)], mapping=[*told, *rules()])
+    assert [step.kind.value for step in found.steps] == ["CHAIN", "TOOL"]
+
+
+def test_live_likewise(rules):
+    seen, provider = [], TracerProvider()
+    monitor = Monitor(judge=ScriptedJudge(), on_result=seen.append)
+    provider.add_span_processor(RagaliqSpanProcessor(monitor, mapping=rules()))
+    tracer = provider.get_tracer("shop")
+    with tracer.start_as_current_span("shop.ask") as root:
+        for name, held in STEPS.items():
+            with tracer.start_as_current_span(name) as step:
+                step.set_attributes(held)
+        root.set_attributes(ASKED)
+    assert provider.force_flush()
+    monitor.close(5)
+    (case,) = [result.case for result in seen]
+    assert (case.query, case.context_texts, case.response) == (QUESTION, TEXTS, ANSWER)
+
+
+def test_a_mapping_is_for_traces(written):
+    rows = written("rows.jsonl", json.dumps({"query": "q", "response": "a", "context": []}))
+    with pytest.raises(ConfigurationError, match="a mapping is for traces"):
+        read_cases(rows, mapping=written("mapping.toml", MAPPING))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[[span]", "it is not TOML"),
+        ("name = 1", "write each rule as"),
+        ("[[span]]\nkind = 'chain'", "span 1: Value error, it needs a name or an attribute"),
+        ("[[span]]\nname = 'a'\nkind = 'llm'", "span 1, kind: Input should be"),
+        ("[[span]]\nname = 'a'\nquery = 'b'", "span 1, query: Extra inputs"),
+    ],
+)
+def test_a_wrong_mapping_is_refused_with_its_place(text, problem, rules):
+    with pytest.raises(ConfigurationError, match=problem):
+        rules(text)
