@@ -36,6 +36,7 @@ ENTAILMENT := .venv-entailment
 BACKFILL := .venv-backfill
 # Only for `make test-langgraph-server`: LangGraph's development server, always its newest release.
 LANGGRAPH := .venv-langgraph
+FRAMEWORKS := .venv-frameworks
 PROJECTS := . integrations/langchain integrations/llama-index
 
 # Nothing of the caller's own environment may stand in for what is installed in .venv.
@@ -125,6 +126,10 @@ test-backfill: $(BACKFILL)/.ready ## Try score_batch on real Ray and Spark (inst
 	@command -v java >/dev/null || { \
 		echo "ragaliq: Spark needs Java 17 or later (Debian's package openjdk-17-jre-headless)" >&2; exit 1; }
 	@$(BACKFILL)/bin/python -m pytest tests/backfill -m backfill $(ARGS)
+
+.PHONY: test-frameworks
+test-frameworks: $(READY) ## Trace a RAG in each of some 25 frameworks, Node's too, and print docs/pages/traces.md's table (installs them once: minutes, gigabytes)
+	@$(PY) tests/frameworks/run.py $(FRAMEWORKS) $(ARGS)
 
 .PHONY: test-langgraph-server
 test-langgraph-server: $(LANGGRAPH)/.ready ## Score graphs in LangGraph's development server, which forbids blocking calls (installs it once)

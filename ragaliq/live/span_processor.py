@@ -29,6 +29,7 @@ from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import Framework, OpenRun
 from ragaliq.telemetry.emit import target_context
 from ragaliq.traces import AttributeNames, SpanEvent, TracedCase, TraceSpan, cases_of_trace
+from ragaliq.traces.cases import pipeline_of
 from ragaliq.traces.conventions import (
     LANGCHAIN_SCOPES,
     LLAMA_INDEX_SCOPE,
@@ -241,7 +242,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         try:
             return self._monitor.begin(
                 f"{context.trace_id:032x}-{context.span_id:016x}",
-                pipeline=self._pipeline or span.name,
+                pipeline=self._pipeline or pipeline_of(span.name),
                 framework=framework,
             )
         finally:
@@ -550,6 +551,7 @@ _SCOPES = (
     "opentelemetry.instrumentation.langchain",
     "opentelemetry.instrumentation.llamaindex",
     "traceloop.",
+    "langfuse-sdk",
     # OpenLLMetry's of vector stores, whose spans have nothing else to tell them from a database's.
     "opentelemetry.instrumentation.chromadb",
     "opentelemetry.instrumentation.lancedb",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -550,7 +551,7 @@ def _traced(
         target=SpanTarget(trace_id=span.trace_id, span_id=span.span_id, source=source),
         draft=draft,
         reason=reason,
-        pipeline=span.name,
+        pipeline=pipeline_of(span.name),
         framework=framework,
         session_id=str(session) if isinstance(session, str | int) else None,
         response_id=(model.span.text(RESPONSE_ID) or None) if model is not None else None,
@@ -558,6 +559,17 @@ def _traced(
         ended_at=span.end_ns / 1e9 if abs(span.end_ns) < 1 << 64 else 0.0,
         steps=steps,
     )
+
+
+_UUID = re.compile(r"[_\-.:/ ]?[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+
+
+def pipeline_of(name: str) -> str:
+    """A run's name without what is new in each run: `Crew_<uuid>.kickoff` is `Crew.kickoff`.
+
+    Names become attributes of metrics, where each new one is a time series of its own.
+    """
+    return _UUID.sub("", name) or name
 
 
 def _id(span: TraceSpan) -> str:

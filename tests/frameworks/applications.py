@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -110,7 +109,12 @@ def openai_openinference(provider, url):
     return lambda question: openai_tool_loop(openai_client(url), provider, question)
 
 
-@application("OpenAI SDK", "OpenTelemetry", "openai", "opentelemetry-instrumentation-openai-v2")
+@application(
+    "OpenAI SDK",
+    "OpenTelemetry",
+    # The newest asks for a helper library that its own release does not have.
+    *("openai", "httpx", "opentelemetry-instrumentation-openai-v2<2.4b0", "wrapt<2"),
+)
 def openai_opentelemetry(provider, url):
     from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor
 
@@ -171,7 +175,7 @@ def anthropic_openllmetry(provider, url):
     return lambda question: anthropic_tool_loop(client, provider, question)
 
 
-@application("LiteLLM", "OpenInference", "litellm", "openinference-instrumentation-litellm")
+@application("LiteLLM", "OpenInference", "litellm", "mcp", "openinference-instrumentation-litellm")
 def litellm_openinference(provider, url):
     import litellm
     from openinference.instrumentation.litellm import LiteLLMInstrumentor
@@ -368,9 +372,7 @@ def strands(provider, url):
     from strands.models.openai import OpenAIModel
 
     def ask(question):
-        model = OpenAIModel(
-            client_args={"base_url": f"{url}/v1", "api_key": KEY}, model_id=MODEL
-        )
+        model = OpenAIModel(client_args={"base_url": f"{url}/v1", "api_key": KEY}, model_id=MODEL)
         agent = Agent(model, tools=[tool(search)], system_prompt=SYSTEM, callback_handler=None)
         return agent(question)
 
@@ -470,7 +472,11 @@ def semantic_kernel(provider, url):
     return lambda question: asyncio.run(answer(question))
 
 
-@application("Google ADK", "OpenInference", "google-adk", "litellm", "openinference-instrumentation-google-adk")  # noqa: E501
+@application(
+    "Google ADK",
+    "OpenInference",
+    *("google-adk", "litellm", "mcp", "openinference-instrumentation-google-adk"),
+)
 def google_adk(provider, url):
     from openinference.instrumentation.google_adk import GoogleADKInstrumentor
 
@@ -493,7 +499,7 @@ def google_adk(provider, url):
     return lambda question: asyncio.run(answer(question))
 
 
-@application("CrewAI", "OpenInference", "crewai[litellm]", "openinference-instrumentation-crewai")
+@application("CrewAI", "OpenInference", "crewai", "openinference-instrumentation-crewai")
 def crewai(provider, url):
     from crewai import LLM, Agent, Crew, Task
     from crewai.tools import tool
@@ -519,7 +525,8 @@ def by_hand(client, observe):
     """Plain functions, each marked as a span of a kind."""
 
     def retrieve(query):
-        return [{"page_content": text, "metadata": {}, "id": f"d{n}"} for n, text in enumerate(TEXTS)]
+        hits = enumerate(TEXTS)
+        return [{"page_content": text, "metadata": {}, "id": f"d{n}"} for n, text in hits]
 
     def generate(messages):
         made = client.chat.completions.create(model=MODEL, messages=messages)
@@ -539,16 +546,5 @@ def by_hand(client, observe):
 def langfuse(provider, url):
     from langfuse import Langfuse, observe
 
-    Langfuse(public_key="pk", secret_key="sk", base_url=url, tracer_provider=provider)  # noqa: S106
+    Langfuse(public_key="pk", secret_key="sk", base_url=url, tracer_provider=provider)
     return by_hand(openai_client(url), lambda function, kind: observe(as_type=kind)(function))
-
-
-@application("MLflow's decorators", "MLflow", "mlflow-skinny", "openai")
-def mlflow(provider, url):
-    import mlflow
-
-    kinds = {"retriever": "RETRIEVER", "generation": "CHAT_MODEL", "chain": "CHAIN"}
-    mlflow.set_tracking_uri(tempfile.mkdtemp())
-    return by_hand(
-        openai_client(url), lambda function, kind: mlflow.trace(function, span_type=kinds[kind])
-    )

@@ -9,34 +9,34 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 os.environ |= {
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "span_only",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
     "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
     "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE": "true",
     "HAYSTACK_CONTENT_TRACING_ENABLED": "true",
     "CREWAI_DISABLE_TELEMETRY": "true",
     "CREWAI_TRACING_ENABLED": "false",
-    "MLFLOW_USE_DEFAULT_TRACER_PROVIDER": "false",
     "OPENAI_API_KEY": "none",
     "LITELLM_LOCAL_MODEL_COST_MAP": "true",
     "OPENAI_AGENTS_DISABLE_TRACING": "0",
 }
 
-from applications import APPLICATIONS  # noqa: E402
-from opentelemetry import trace  # noqa: E402
-from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans  # noqa: E402
-from opentelemetry.sdk.trace import TracerProvider  # noqa: E402
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: E402
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: E402
-from scripted_models import QUESTION, scripted_models  # noqa: E402
+from applications import APPLICATIONS
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from scripted_models import QUESTION, scripted_models
 
-from ragaliq import DatasetError, Monitor, RagaliqSpanProcessor  # noqa: E402
-from ragaliq.datasets import read_cases  # noqa: E402
-from ragaliq.testing import ScriptedJudge  # noqa: E402
+from ragaliq import DatasetError, Monitor, RagaliqSpanProcessor
+from ragaliq.datasets import read_cases
+from ragaliq.testing import ScriptedJudge
 
 
 def said(case):
@@ -44,7 +44,7 @@ def said(case):
 
 
 def installed(packages):
-    for name in (each.partition("[")[0] for each in packages):
+    for name in (re.split(r"[\[<]", each)[0] for each in packages):
         try:
             yield f"{name} {version(name)}"
         except PackageNotFoundError:
@@ -72,13 +72,13 @@ def main(name, folder):
     except DatasetError:
         in_file = []
     stats = monitor.stats()
+    not_rag = {name: count for name, count in stats.outcomes.items() if name == "not_rag"}
     row = {
         "versions": list(installed(app.packages)),
         "live": [said(result.case) for result in live],
-        "live_reasons": {**stats.incomplete, **{k: v for k, v in stats.outcomes.items() if k == "not_rag"}},
+        "live_reasons": {**stats.incomplete, **not_rag},
         "file": in_file,
         "file_reasons": dict(reader.skipped_runs),
-        "spans": len(exporter.get_finished_spans()),
     }
     (Path(folder) / f"{name}.json").write_text(json.dumps(row, indent=1))
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Run every application of `applications.py` and `node/`, and print the table of docs/pages/traces.md.
+"""Run every application here, and print the table of docs/pages/traces.md.
 
     python run.py FOLDER [NAME ...]
 
@@ -50,8 +50,8 @@ def installed(folder, packages):
         uv = shutil.which("uv")
         make = [uv, "venv", "-q"] if uv else [sys.executable, "-m", "venv"]
         subprocess.run([*make, folder], check=True)
-        install = [uv, "pip", "install", "-q", "--python", python] if uv else [python, "-m", "pip", "install", "-q"]
-        subprocess.run([*install, *packages, "-e", f"{ROOT}[otlp]"], check=True)
+        pip = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
+        subprocess.run([*pip, "-q", *packages, "-e", f"{ROOT}[otlp]"], check=True)
         (folder / ".ready").touch()
     return python
 
@@ -132,42 +132,31 @@ def outcome(cases, reasons):
     return ", ".join(f"`{reason}`" for reason in reasons) or "nothing recognised"
 
 
+def rows(folder, names):
+    """Framework, instrumentation, versions and what became of it; empty where it did not run."""
+    chosen = [name for name in (*APPLICATIONS, *NODE) if not names or name in names]
+    for name in chosen:
+        is_python = name in APPLICATIONS
+        framework, instrumentation = (APPLICATIONS if is_python else NODE)[name][:2]
+        try:
+            row = asked(name, folder) if is_python else asked_in_node(name, folder)
+        except (subprocess.SubprocessError, OSError) as error:
+            said = getattr(error, "stderr", None) or b""
+            sys.stderr.write(f"{name}: {error}\n{said.decode()[-2000:]}\n")
+            yield framework, instrumentation, "", "did not run", ""
+            continue
+        live = outcome(row["live"], row["live_reasons"]) if is_python else "only Python"
+        read = outcome(row["file"], row["file_reasons"])
+        yield framework, instrumentation, ", ".join(row["versions"]), live, read
+
+
 def main(folder, *names):
     folder = Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    lines, failed = [], 0
-    for name, app in APPLICATIONS.items():
-        if names and name not in names:
-            continue
-        try:
-            row = asked(name, folder)
-        except (subprocess.SubprocessError, OSError) as error:
-            print(f"{name}: {error}\n{(getattr(error, 'stderr', b'') or b'').decode()[-2000:]}", file=sys.stderr)
-            cells = ["not installed or not run", "", ""]
-            failed += 1
-        else:
-            live = outcome(row["live"], row["live_reasons"])
-            cells = [", ".join(row["versions"]), live, outcome(row["file"], row["file_reasons"])]
-        lines.append([app.framework, app.instrumentation, *cells])
-    for name, (framework, instrumentation, _) in NODE.items():
-        if names and name not in names:
-            continue
-        try:
-            row = asked_in_node(name, folder)
-        except (subprocess.SubprocessError, OSError) as error:
-            print(f"{name}: {error}\n{(getattr(error, 'stderr', b'') or b'').decode()[-2000:]}", file=sys.stderr)
-            cells = ["not installed or not run", "", ""]
-            failed += 1
-        else:
-            cells = [", ".join(row["versions"]), "", outcome(row["file"], row["file_reasons"])]
-        lines.append([framework, instrumentation, *cells])
-    print("| framework | instrumentation | versions | live | from the file |")
-    print("| --- | --- | --- | --- | --- |")
-    for line in lines:
-        print(f"| {' | '.join(line)} |")
-    wrong = sum("wrong" in cell for line in lines for cell in line)
-    print(f"\n{len(lines)} run, {wrong} wrong, {failed} not run")
-    return 1 if wrong or failed else 0
+    head = ("framework", "instrumentation", "versions", "live", "from the file")
+    lines = [head, ("---",) * len(head), *rows(folder, names)]
+    sys.stdout.write("".join(f"| {' | '.join(line)} |\n" for line in lines))
+    return int(any("wrong" in cell or "not run" in cell for line in lines for cell in line))
 
 
 sys.exit(main(*sys.argv[1:]))

@@ -17,7 +17,7 @@ from ragaliq.errors import DatasetError
 
 LINE = json.dumps(request(*SPANS))
 PRINTED = [json.dumps(each, indent=4) for each in PHOENIX]
-DEEP = '{"resourceSpans": ' + "[" * 5_000 + "]" * 5_000 + "}"
+DEEP = '{"resourceSpans": ' + "[" * 100_000 + "]" * 100_000 + "}"
 
 BROKEN = {
     "the first line is cut": (f"{LINE[300:]}\n{LINE}\n", "line 1: it is not JSON"),

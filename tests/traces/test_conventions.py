@@ -12,6 +12,7 @@ from ragaliq.traces import SpanEvent
 REPLY = "Refunds take five days. They come in cash."
 PROMPT = f"Answer from this: {' '.join(TEXTS)}"
 CHAT = [{"role": "system", "content": PROMPT}, {"role": "user", "content": QUESTION}]
+DOCUMENTS = [{"document.content": text, "document.id": f"d{n}"} for n, text in enumerate(TEXTS)]
 FOUND = [{"page_content": text, "metadata": {}, "id": f"d{n}"} for n, text in enumerate(TEXTS)]
 
 
@@ -95,6 +96,89 @@ def openllmetry_with_numbered_prompts():
     return [root, store, model]
 
 
+def openllmetry_for_llama_index():
+    """Retrievers are tasks by their names, whose nodes are JSON inside JSON."""
+    scope = "opentelemetry.instrumentation.llamaindex"
+    nodes = [
+        json.dumps({"node": {"id_": f"d{n}", "text": text}, "score": 0.5})
+        for n, text in enumerate(TEXTS)
+    ]
+    root = step(
+        traceloop__span__kind="workflow",
+        traceloop__entity__input={"str_or_query_bundle": QUESTION},
+        traceloop__entity__output={"response": REPLY, "metadata": {"d0": {}}},
+        scope=scope,
+    )
+    found = span(
+        name="VectorIndexRetriever.task",
+        parent=root,
+        at=(10, 20),
+        attributes={"traceloop.span.kind": "task", "traceloop.entity.output": json.dumps(nodes)},
+        scope=scope,
+    )
+    embedding = step(found, gen_ai__operation__name="embeddings", traceloop__span__kind="task")
+    return [root, found, embedding, chat(root, PROMPT, QUESTION, REPLY)]
+
+
+def autogen():
+    root = step(openinference__span__kind="AGENT")
+    said = {"name": "search", "content": "\n".join(TEXTS), "is_error": False}
+    prompt = {
+        "llm__input_messages__0__message__role": "user",
+        "llm__input_messages__0__message__content": QUESTION,
+        "llm__input_messages__1__message__role": "function",
+        "llm__input_messages__1__function__0": said,
+        "llm__output_messages__0__message__role": "assistant",
+        "llm__output_messages__0__message__content": REPLY,
+    }
+    found = step(
+        root, at=(10, 20), openinference__span__kind="RETRIEVER", retrieval__documents=DOCUMENTS
+    )
+    return [root, found, step(root, at=(30, 40), openinference__span__kind="LLM", **prompt)]
+
+
+def langfuse_s_decorators():
+    kind, given, said = (f"langfuse__observation__{n}" for n in ("type", "input", "output"))
+    root = step(**{kind: "chain", given: {"args": [QUESTION], "kwargs": {}}, said: REPLY})
+    asked = {"args": [CHAT], "kwargs": {}}
+    return [
+        root,
+        step(root, at=(10, 20), **{kind: "retriever", said: FOUND}),
+        step(root, at=(30, 40), **{kind: "generation", given: asked, said: REPLY}),
+    ]
+
+
+def spring_ai():
+    """A chat client with its advisor, which searches; the model's prompt is in an event."""
+    root = step(spring__ai__kind="chat_client", gen_ai__operation__name="framework")
+    advisor = step(root, at=(5, 90), spring__ai__kind="advisor")
+    search = step(
+        advisor,
+        at=(10, 20),
+        spring__ai__kind="vector_store",
+        db__operation__name="query",
+        db__vector__query__content=QUESTION,
+        db__vector__query__response__documents=TEXTS,
+    )
+    asked = event("gen_ai.content.prompt", **{"gen_ai.prompt": f"{PROMPT}\n{QUESTION}"})
+    said = event("gen_ai.content.completion", **{"gen_ai.completion": REPLY})
+    model = step(advisor, at=(30, 40), gen_ai__operation__name="chat", events=(asked, said))
+    return [root, advisor, search, model]
+
+
+def quarkus_langchain4j():
+    """The AI service's own span says nothing; a model's texts are two attributes."""
+    request = span(name="langchain4j.aiservices.Shop.answer")
+    found = step(
+        request,
+        at=(10, 20),
+        gen_ai__operation__name="retrieval",
+        gen_ai__retrieval__documents=FOUND,
+    )
+    texts = {"gen_ai__content__prompt": f"{PROMPT}\n{QUESTION}", "gen_ai__completion": REPLY}
+    return [request, found, step(request, at=(30, 40), gen_ai__operation__name="chat", **texts)]
+
+
 def strands():
     """One event a message; contents are Amazon's blocks, as JSON."""
     asked = event("gen_ai.user.message", content=json.dumps([{"text": QUESTION}]))
@@ -176,6 +260,9 @@ WAYS = [
     mlflow,
     langfuse,
     openllmetry_with_numbered_prompts,
+    openllmetry_for_llama_index,
+    autogen,
+    langfuse_s_decorators,
     strands,
     google_s_contents,
     documents_given_to_an_inner_step,
@@ -189,6 +276,13 @@ def test_the_same_case(way):
     found = only(way())
     assert triple(found) == (QUESTION, TEXTS, REPLY)
     assert found.draft.sources.context == "prompt"
+
+
+@pytest.mark.parametrize("way", [spring_ai, quarkus_langchain4j])
+def test_java_s_frameworks_whose_prompts_are_one_text(way):
+    found = only(way())
+    assert triple(found)[1:] == (TEXTS, REPLY)
+    assert QUESTION in triple(found)[0]
 
 
 def test_a_search_of_a_vector_store_alone_is_not_a_run():

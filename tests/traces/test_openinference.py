@@ -221,6 +221,20 @@ def test_session_and_pipeline():
     assert (found.pipeline, found.session_id) == ("support", "s1")
 
 
+@pytest.mark.parametrize(
+    ("name", "pipeline"),
+    [
+        ("Crew_0f3c1a52-7f0e-4a5b-9c57-0a1b2c3d4e5f.kickoff", "Crew.kickoff"),
+        ("run 0F3C1A527F0E4A5B9C570A1B2C3D4E5F", "run"),
+        ("0f3c1a52-7f0e-4a5b-9c57-0a1b2c3d4e5f", "0f3c1a52-7f0e-4a5b-9c57-0a1b2c3d4e5f"),
+        ("support-2024", "support-2024"),
+    ],
+)
+def test_a_pipeline_s_name_is_the_same_in_each_run(name, pipeline):
+    root = chain(name=name)
+    assert only([root, retriever(root)]).pipeline == pipeline
+
+
 def test_clocks_that_differ_by_a_tenth_of_a_millisecond():
     root = chain(None)
     spans = [root, retriever(root), model(root, at=(30, 125_000))]
