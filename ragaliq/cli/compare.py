@@ -41,6 +41,7 @@ class _Results:
         cases: In the order of their places.
         scores: Of each metric by the case's id: the mean where a case is judged several times,
             which is one observation.
+        epochs: Of each metric, what made its scores: a judge in words by the fingerprint.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,12 +49,17 @@ class _Results:
         cases: dict[str, _Case] = {}
         scores: dict[str, dict[str, list[float]]] = {}
         self.low_is_good: set[str] = set()
+        self.epochs: dict[str, dict[str, str]] = {}
         for record in read_results_file(path):
             case = record.observation
             question = record.case.query if record.case else None
             cases.setdefault(case, _Case(case, question, record.input_digest))
             for name, result in record.results.items():
                 found = scores.setdefault(name, {})
+                if result.fingerprint:
+                    judge = f"{result.judge} ({result.model})" if result.model else result.judge
+                    epochs = self.epochs.setdefault(name, {})
+                    epochs[result.fingerprint] = f"{judge}, epoch {result.fingerprint[:6]}"
                 if not result.higher_is_better:
                     self.low_is_good.add(name)
                 if result.is_measured and result.score is not None:
@@ -102,9 +108,18 @@ def compare(
     second: Annotated[Path, typer.Argument(help="Results over the same cases.")],
     *,
     show: Annotated[int, typer.Option(min=0, help="Changed cases to list for each metric.")] = 10,
+    across_judges: Annotated[
+        bool,
+        typer.Option(
+            "--across-judges",
+            help="Compare although judge, model, prompts, thresholds or policy differ.",
+        ),
+    ] = False,
 ) -> int:
     """Compare two runs over the same cases: by their ids, else by question and context."""
     before, after = _Results(first), _Results(second)
+    if not across_judges:
+        _require_one_epoch(before, after)
     pairs = _paired(before, after)
     metrics = list(_scored(before, after, pairs))
     if not any(metric.pairs for metric in metrics):
@@ -136,6 +151,22 @@ def compare(
         if alone := scores - 2 * len(metric.pairs):
             errors.print(f"{metric.name}: {alone:,} scores have no partner in the other file")
     return ExitCode.OK
+
+
+def _require_one_epoch(before: _Results, after: _Results) -> None:
+    """Refuse scores that different judges made: their difference may be the judges'.
+
+    Raises:
+        DatasetError: A metric's scores were made in different ways; the message names them.
+    """
+    for name in before.epochs.keys() & after.epochs.keys():
+        made = before.epochs[name] | after.epochs[name]
+        if len(made) > 1:
+            first, second, *_ = made.values()
+            raise DatasetError(
+                f"{name} was scored in two ways, by {first} and by {second}: a difference may be "
+                "the judge's. Add --across-judges to compare all the same"
+            )
 
 
 def _paired(before: _Results, after: _Results) -> list[_Pair]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragaliq.core.policy import UNSCORED, Fallback, OnFailure, ScoringPolicy
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["EvaluationResult", "Evaluator", "JudgeIdentity", "identity_of"]
 
 
+# The threshold is looked at by itself, and whose idea the policy was changes nothing.
+_NOT_SETTINGS = ("threshold", "has_own_policy")
+
+
 class Evaluator(ABC):
     """Base of every metric. Subclasses implement `measure`.
 
@@ -45,6 +50,7 @@ class Evaluator(ABC):
     policy: ScoringPolicy = ScoringPolicy.RAGALIQ
     has_own_policy: bool = False
     checks_claims: bool = False
+    _fingerprint: tuple[tuple[object, ...], str] | None = None
 
     def __init__(
         self, threshold: float | None = None, *, policy: ScoringPolicy | None = None
@@ -165,7 +171,7 @@ class Evaluator(ABC):
                 score = 1.0 - score
         else:
             passed = None if score is None else self.is_passing(score)
-        name, model, calibration = identity_of(judge)
+        name, model, calibration, kind = identity_of(judge)
         return EvaluationResult(
             evaluator_name=self.name,
             score=score,
@@ -178,8 +184,37 @@ class Evaluator(ABC):
             judge=name,
             model=model,
             calibration=calibration if self.checks_claims else UNCALIBRATED,
+            judge_kind=kind,
+            fingerprint=self.fingerprint(judge),
             **fields,
         )
+
+    def fingerprint(self, judge: LLMJudge) -> str:
+        """Of what makes a score, as 16 hex digits, the same in every process.
+
+        Changes with the judge, its model, prompts, parameters and calibration, and with the metric,
+        its threshold, policy and other settings.
+        """
+        made_with = (judge, self.policy, self.threshold)
+        if self._fingerprint is None or self._fingerprint[0] != made_with:
+            own = judge.fingerprint()
+            settings = {
+                name: value
+                for name, value in vars(self).items()
+                if isinstance(value, str | int | float) and name not in _NOT_SETTINGS
+            }
+            parts = [
+                type(self).__qualname__,
+                self.name,
+                *identity_of(judge),
+                own if isinstance(own, str) else None,
+                repr(self.threshold),
+                self.policy.model_dump_json(),
+                repr(sorted(settings.items())),
+            ]
+            digest = blake2b(repr(parts).encode(), digest_size=8, person=b"ragaliq-epoch")
+            self._fingerprint = made_with, digest.hexdigest()
+        return self._fingerprint[1]
 
 
 class JudgeIdentity(NamedTuple):
@@ -189,18 +224,21 @@ class JudgeIdentity(NamedTuple):
         name: Its name; its class where it has no proper one.
         model: Its model, where it has one.
         calibration: Id of the calibration behind its confidence; `uncalibrated` without one.
+        kind: `llm`, `nli` or `code`; empty where it does not say.
     """
 
     name: str
     model: str | None
     calibration: str
+    kind: str
 
 
 def identity_of(judge: LLMJudge) -> JudgeIdentity:
-    """Name, model and calibration of a judge."""
+    """Name, model, calibration and kind of a judge."""
     # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
-    name, model, calibration = (
+    name, model, calibration, kind = (
         value if isinstance(value := getattr(judge, attribute, None), str) else None
-        for attribute in ("name", "model", "calibration")
+        for attribute in ("name", "model", "calibration", "kind")
     )
-    return JudgeIdentity(name or type(judge).__name__, model, calibration or UNCALIBRATED)
+    name = name or type(judge).__name__
+    return JudgeIdentity(name, model, calibration or UNCALIBRATED, kind or "")

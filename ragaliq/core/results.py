@@ -183,6 +183,9 @@ class EvaluationResult(BaseModel):
         calibration: Id of the calibration behind its claims' confidence; `uncalibrated` where that
             is no probability, or there are no claims to the metric.
         duration: Seconds the evaluation took; None when it was not timed.
+        judge_kind: What the judge is: `llm`, `nli` or `code`; empty where that is not known.
+        fingerprint: Of what made the score, see `Evaluator.fingerprint`; empty where that is not
+            known. Scores with different fingerprints do not belong into one mean.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -204,6 +207,8 @@ class EvaluationResult(BaseModel):
     model: str | None = None
     calibration: str = UNCALIBRATED
     duration: float | None = None
+    judge_kind: str = ""
+    fingerprint: str = ""
 
     @model_validator(mode="after")
     def _score_is_a_share(self) -> EvaluationResult:

@@ -130,6 +130,7 @@ class LLMJudge(ABC):
             answer is taken in parts. None for no limit.
         calibration: Id of the calibration that makes the judge's confidence a probability;
             `uncalibrated` where it is none.
+        kind: What it is: `llm`, `nli` (an entailment model) or `code`.
         sure_from: Confidence, 0 to 1, from which on the judge's verdicts are seldom wrong; a claim
             below is worth a second look (`ClaimDetail.is_unsure`).
     """
@@ -137,6 +138,7 @@ class LLMJudge(ABC):
     name: str = "judge"
     model: str | None = None
     calibration: str = UNCALIBRATED
+    kind: str = "llm"
     sure_from: float = 0.8
     max_context_chars: int | None = None
     max_answer_chars: int | None = None

@@ -92,7 +92,7 @@ class CalibratedJudge(BatchingJudge):
                 "`ragaliq calibrate`"
             )
         self.judge, self.curve = judge, calibration
-        self.name, self.model = judge.name, judge.model
+        self.name, self.model, self.kind = judge.name, judge.model, judge.kind
         self.calibration = calibration.id
         self.max_context_chars = judge.max_context_chars
         self.max_answer_chars = judge.max_answer_chars

@@ -137,6 +137,7 @@ class CascadeJudge(BatchingJudge):
         self._relevance = self.first if relevance_with == "first" else last
         self.name = ">".join(self._names)
         self.model = last.model if isinstance(last.model, str) else None
+        self.kind = last.kind
         self.calibration = identity_of(self.first).calibration
         limits = (_limit_of(each.max_context_chars) for each in (self.first, self.second))
         self.max_context_chars = min((limit for limit in limits if limit), default=None)

@@ -84,7 +84,8 @@ class PromptedJudge(BatchingJudge):
 
     def fingerprint(self) -> str:
         """Changes with the model and with any of the prompts."""
-        prompts = (f"{name}={version}" for name, version in sorted(self.prompt_versions.items()))
+        # By their texts: who edits a prompt may leave its version as it is.
+        prompts = (f"{name}={text}" for name, text in sorted(self.prompts.texts.items()))
         return digest_of(type(self).__qualname__, self.name, self.model or "", *prompts)
 
     def price(self, usage: JudgeUsage) -> float | None:

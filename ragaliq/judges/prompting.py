@@ -103,6 +103,11 @@ class PromptSet:
         """The version of each prompt in use."""
         return {name: prompt.version for name, prompt in self._prompts.items()}
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of each prompt in use, without its front matter."""
+        return {name: prompt.text for name, prompt in self._prompts.items()}
+
     def render(self, name: str, **blocks: str) -> RenderedPrompt:
         """The prompt `name` with its placeholders filled with delimited text."""
         # In one pass: what the blocks hold is never looked at again.

@@ -227,6 +227,7 @@ def metric_facts(record: EvaluationRecord, metric: str) -> dict[str, str | float
         "ragaliq.judge": result.judge,
         "ragaliq.model": result.model,
         "ragaliq.judge.calibration": result.calibration,
+        "ragaliq.evaluator.fingerprint": result.fingerprint,
         "ragaliq.version": record.version,
         "ragaliq.error_type": result.error_type,
         "ragaliq.run_id": record.run.run_id,

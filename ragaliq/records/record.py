@@ -237,6 +237,8 @@ def _stored_result(
         model=_name(result.model) if result.model else None,
         calibration=_name(result.calibration),
         duration=result.duration,
+        judge_kind=_name(result.judge_kind),
+        fingerprint=_name(result.fingerprint),
     )
 
 

@@ -91,11 +91,12 @@ class SeriesKey(NamedTuple):
     metric: str
     judge: str = ""
     model: str | None = None
+    fingerprint: str = ""
 
     @classmethod
     def by_judge(cls, metric: str, result: EvaluationResult) -> Self:
         """The series of a result where judges are kept apart."""
-        return cls(metric, result.judge, result.model)
+        return cls(metric, result.judge, result.model, result.fingerprint)
 
 
 class _Place(NamedTuple):

@@ -143,12 +143,14 @@ def _series(series: Series, decider: str, width: float | None, pipelines: int) -
 
 def _decider(key: SeriesKey, keys: Iterable[SeriesKey]) -> str:
     """What tells a series from others of its metric: two judges may ask the same model."""
-    if key.model is None:
-        return key.judge
-    asked = [
-        other.judge for other in keys if (other.metric, other.model) == (key.metric, key.model)
-    ]
-    return f"{key.judge}, {key.model}" if len(asked) > 1 else key.model
+    rivals = [other for other in keys if (other.metric, other.model) == (key.metric, key.model)]
+    name = key.model or key.judge
+    if key.model is not None and len({other.judge for other in rivals}) > 1:
+        name = f"{key.judge}, {key.model}"
+    # The same judge under other prompts, parameters, thresholds or another policy.
+    if sum(other.judge == key.judge for other in rivals) > 1:
+        name = f"{name}, epoch {key.fingerprint[:6] or 'unknown'}"
+    return name
 
 
 def _mean(estimate: Estimate | None) -> dict[str, Any] | None:

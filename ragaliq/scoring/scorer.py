@@ -388,7 +388,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     def record_id(self, run: RunInfo, metrics: Collection[str] = ()) -> str:
         """The id that the record of a run will have; see `EvaluationRecord`."""
-        name, model, _ = identity_of(self.judge)
+        name, model, *_ = identity_of(self.judge)
         return evaluation_id(run, [(each.name, name, model) for each in self.chosen(metrics)])
 
     # --- many cases ---------------------------------------------------------------------------

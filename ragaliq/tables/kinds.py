@@ -198,7 +198,7 @@ def schema_of(evaluators: Iterable[Evaluator], *, claims: bool, prefix: str) -> 
 def columns_of(rows: Iterable[Sequence[Any]], judge: LLMJudge, schema: Any) -> Any:
     """The added columns as a `pyarrow.Table`, of what `cells_of` made of each outcome."""
     pa = _load_arrow()
-    name, model, _ = identity_of(judge)
+    name, model, *_ = identity_of(judge)
     columns: list[list[Any]] = [[] for _ in schema]
     for row in rows:
         for column, cell in zip(columns, (*row[:-2], name, model, *row[-2:]), strict=True):

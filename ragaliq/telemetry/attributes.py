@@ -102,7 +102,7 @@ def result_attributes(
         names.OPERATION_NAME: "evaluation",
         names.EVALUATION_NAME: identifier(result.evaluator_name),
         names.STATUS: result.status.value,
-        names.EVALUATOR_TYPE: "llm" if result.model else "code",
+        names.EVALUATOR_TYPE: identifier(result.judge_kind) or ("llm" if result.model else "code"),
         names.EVALUATOR_ID: identifier(result.judge),
         names.EVALUATOR_VERSION: __version__,
         names.JUDGE_CALIBRATION: identifier(result.calibration),
@@ -123,6 +123,8 @@ def result_attributes(
         reason = template_explanation(result) or unmeasured
     if reason is not None:
         attributes[names.EVALUATION_EXPLANATION] = reason
+    if result.fingerprint:
+        attributes[names.EVALUATOR_FINGERPRINT] = identifier(result.fingerprint)
     if result.model:
         attributes[names.JUDGE_MODEL] = identifier(result.model)
     if result.error_type and result.status.is_failure:
@@ -155,7 +157,8 @@ def summary_attributes(metrics: Iterable[Mapping[str, AttributeValue]]) -> Attri
             "score": metric.get(names.EVALUATION_SCORE),
             "label": metric.get(names.EVALUATION_LABEL, metric[names.STATUS]),
             "explanation": metric.get(names.EVALUATION_EXPLANATION),
-            "annotator_kind": str(metric[names.EVALUATOR_TYPE]).upper(),
+            # OpenInference knows LLM, CODE and HUMAN: an entailment model is code that runs here.
+            "annotator_kind": "LLM" if metric[names.EVALUATOR_TYPE] == "llm" else "CODE",
             "identifier": metric[names.EVALUATOR_ID],
         }
         for field, value in fields.items():

@@ -87,6 +87,13 @@ ROOT_SPAN = (
     _RESPONSE_ID,
 )
 
+_FINGERPRINT = Attribute(
+    names.EVALUATOR_FINGERPRINT,
+    "string",
+    "of judge, model, prompts, parameters, policy and metric: scores of two "
+    "[epochs](concepts.md#judge-epochs) do not belong into one mean",
+)
+
 _RESULT = (
     _OPERATION,
     Attribute(names.EVALUATION_NAME, "string", "the metric"),
@@ -99,9 +106,10 @@ _RESULT = (
     ),
     Attribute(names.JUDGE_MODEL, "string", "the judge's model, when it has one"),
     Attribute(names.STATUS, "string", "the [status](concepts.md#statuses)"),
-    Attribute(names.EVALUATOR_TYPE, "string", "`llm`, or `code` for a judge without a model"),
+    Attribute(names.EVALUATOR_TYPE, "string", "what the judge is: `llm`, `nli` or `code`"),
     Attribute(names.EVALUATOR_ID, "string", "the judge"),
     Attribute(names.EVALUATOR_VERSION, "string", "ragaliq's version"),
+    _FINGERPRINT,
     _CALIBRATION,
     Attribute(names.THRESHOLD, "double", "the score from which on the answer passes"),
     Attribute(names.PASSED, "boolean", "whether it does; absent where there is no score"),
@@ -141,6 +149,8 @@ METRIC_SPAN = (
 EVENT = (
     *_RESULT,
     _PIPELINE,
+    Attribute(names.EVALUATION_TARGET, "string", "the same, for backends that group by it"),
+    Attribute(names.CONVERSATION_ID, "string", "the conversation, when known"),
     Attribute(names.EVALUATION_TRACE_ID, "string", "the evaluation's own trace, if recorded"),
     Attribute(names.EVALUATION_SPAN_ID, "string", "the metric's span, if recorded"),
     _RESPONSE_ID,
@@ -184,7 +194,7 @@ METRICS = (
         "histogram",
         "1",
         "Scores of evaluations that were measured.",
-        _WHAT,
+        (*_WHAT, names.EVALUATOR_FINGERPRINT),
         tuple(step / 20 for step in range(21)),
     ),
     Metric(
@@ -192,7 +202,7 @@ METRICS = (
         "counter",
         "{evaluation}",
         "Evaluations by status and label.",
-        (*_WHAT, names.STATUS, names.EVALUATION_LABEL),
+        (*_WHAT, names.EVALUATOR_FINGERPRINT, names.STATUS, names.EVALUATION_LABEL),
     ),
     Metric(names.METRIC_DURATION, "histogram", "s", "Time an evaluation took.", _WHAT, _SECONDS),
     Metric(

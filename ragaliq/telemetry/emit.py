@@ -278,7 +278,8 @@ class Emission:
                 f"{names.SPAN_EVALUATION} {identifier(run.pipeline)}".strip(),
                 context=self._target if is_child else Context(),
                 attributes=root_attributes(run, lag),
-                links=[Link(target)] if run.target and not is_child else [],
+                # A child has its link too: OpenInference asks for exactly one.
+                links=[Link(target)] if run.target else [],
             )
             self.context = trace.set_span_in_context(self.root, Context())
 
@@ -366,10 +367,13 @@ class Emission:
             attributes[names.EVALUATION_TRACE_ID] = trace.format_trace_id(own.trace_id)
             attributes[names.EVALUATION_SPAN_ID] = trace.format_span_id(own.span_id)
         attributes[names.SAMPLING_PROBABILITY] = chance
-        if run.pipeline:
-            attributes[names.PIPELINE_NAME] = identifier(run.pipeline)
-        if run.response_id:
-            attributes[names.RESPONSE_ID] = identifier(run.response_id)
+        optional = {
+            names.PIPELINE_NAME: run.pipeline,
+            names.EVALUATION_TARGET: run.pipeline,
+            names.CONVERSATION_ID: run.session_id,
+            names.RESPONSE_ID: run.response_id,
+        }
+        attributes.update({name: identifier(value) for name, value in optional.items() if value})
         provider = emitter.options.logger_provider or _logs.get_logger_provider()
         # The API's own providers (proxy, no-op) swallow everything.
         if type(provider).__module__.startswith("opentelemetry._logs"):

@@ -193,14 +193,15 @@ class MetricsRecorder:
             names.EVALUATOR_ID: result.judge,
             names.PIPELINE_NAME: pipeline,
         }
-        how = {names.STATUS: result.status.value}
+        epoch = {names.EVALUATOR_FINGERPRINT: result.fingerprint}
+        how = epoch | {names.STATUS: result.status.value}
         measured = score(result)
         if measured is not None:
             how[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
         self._write(names.METRIC_EVALUATIONS, 1, what | how, target)
         # What a policy says about an answer without claims is not a measurement.
         if measured is not None and result.is_measured:
-            self._write(names.METRIC_SCORE, measured, what, target)
+            self._write(names.METRIC_SCORE, measured, what | epoch, target)
         if result.duration is not None:
             self._write(names.METRIC_DURATION, result.duration, what, target)
 

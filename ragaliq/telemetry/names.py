@@ -28,6 +28,8 @@ EVALUATION_EXPLANATION = "gen_ai.evaluation.explanation"
 RESPONSE_ID = "gen_ai.response.id"
 ERROR_TYPE = "error.type"
 SESSION_ID = "session.id"
+EVALUATION_TARGET = "gen_ai.evaluation.target"
+CONVERSATION_ID = "gen_ai.conversation.id"
 TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 - a name
 
 # --- OpenInference --------------------------------------------------------------------------
@@ -54,6 +56,7 @@ STATUS = "ragaliq.status"
 EVALUATOR_TYPE = "ragaliq.evaluator.type"
 EVALUATOR_ID = "ragaliq.evaluator.id"
 EVALUATOR_VERSION = "ragaliq.evaluator.version"
+EVALUATOR_FINGERPRINT = "ragaliq.evaluator.fingerprint"
 JUDGE_MODEL = "ragaliq.judge.model"
 JUDGE_CALIBRATION = "ragaliq.judge.calibration"
 BUDGET_LIMIT = "ragaliq.budget.limit"

@@ -49,6 +49,20 @@ def test_it_says_which_cases_changed_and_what_was_asked(compare):
     assert "case-0" not in done.stdout
 
 
+def test_scores_of_different_epochs_are_not_averaged_unless_asked(compare, ragaliq):
+    compare(named(GOOD), named(BAD))
+    other = ("--metrics", "faithfulness", "--threshold", "faithfulness=0.9")
+    ragaliq("evaluate", "second-rows.jsonl", "--out", "other.jsonl", *other)
+
+    refused = ragaliq("compare", "first.jsonl", "other.jsonl")
+    done = ragaliq("compare", "first.jsonl", "other.jsonl", "--across-judges")
+
+    assert refused.returncode == 3
+    assert "faithfulness was scored in two ways, by local, epoch " in refused.stderr
+    assert done.returncode == 0, done.stderr
+    assert "-0.5" in done.stdout
+
+
 def test_it_says_what_has_no_partner(compare, ragaliq):
     compare(named(GOOD, GOOD), named(GOOD))
     ragaliq("evaluate", "first-rows.jsonl", "--out", "both.jsonl")

@@ -97,7 +97,8 @@ def claim(verdict="SUPPORTED", **fields):
 @pytest.fixture
 def results():
     claims = (claim(), claim("CONTRADICTED"), claim(None))
-    shared = {"claims": claims, "judge": "claude", "model": "claude-x", "duration": 0.5}
+    made_by = {"judge": "claude", "model": "claude-x", "judge_kind": "llm", "fingerprint": "0a1b"}
+    shared = {"claims": claims, "duration": 0.5, **made_by}
     return {
         "faithfulness": EvaluationResult(
             evaluator_name="faithfulness",
@@ -124,9 +125,8 @@ def results():
             status=Status.JUDGE_TIMEOUT,
             error=f"no answer about {SECRET}",
             error_type="JudgeTimeoutError",
-            judge="claude",
-            model="claude-x",
             threshold=0.7,
+            **made_by,
         ),
     }
 

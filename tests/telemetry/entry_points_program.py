@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 from opentelemetry import _logs, metrics, trace
@@ -16,9 +19,20 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ragaliq import Monitor, RAGTestCase, evaluate, score_batch
+from ragaliq import (
+    Monitor,
+    RAGTestCase,
+    RunInfo,
+    SQLiteStore,
+    WorkerSettings,
+    evaluate,
+    score_batch,
+)
 from ragaliq.cli.app import run as command_line
 from ragaliq.pytest_plugin import assert_rag
+from ragaliq.worker.brokers import Broker, BrokerOptions
+from ragaliq.worker.message import Job, JobMessage
+from ragaliq.worker.worker import Worker
 
 CASE = {
     "query": "When are refunds paid?",
@@ -49,6 +63,42 @@ def asserted() -> None:
     assert_rag(RAGTestCase(**CASE), faithfulness=0.5, relevance=0.0)
 
 
+class InMemory(Broker):
+    """A broker that brings one message and takes nothing."""
+
+    def _native(self, url, **options):
+        return None
+
+    def subscribe(self, fresh, again):
+        pass
+
+    async def publish(self, body, to):
+        raise AssertionError(body)
+
+    async def deliveries(self, message):
+        return 1
+
+    async def done(self, message):
+        pass
+
+    @asynccontextmanager
+    async def dead_messages(self):
+        yield []
+
+
+def worker() -> None:
+    job = Job(case=RAGTestCase(**CASE), run=RunInfo(run_id="job", ended_at=1.0))
+    message = SimpleNamespace(body=JobMessage.of(job, METRICS).encoded())
+
+    async def work() -> None:
+        settings = WorkerSettings(judge="local", evaluators=METRICS, sinks=[SQLiteStore("kept.db")])
+        working = Worker(settings, InMemory("memory://", BrokerOptions()))
+        await working.fresh(message)
+        await working.aclose()
+
+    asyncio.run(work())
+
+
 def file() -> None:
     Path("cases.jsonl").write_text(json.dumps({"id": "a"} | CASE) + "\n", encoding="utf-8")
     argv, stdout = sys.argv, sys.stdout
@@ -73,7 +123,7 @@ def main() -> None:
     metrics.set_meter_provider(MeterProvider([reader]))
     emitted = {}
     counted: dict[str, int] = {}
-    for entry in (monitor, evaluated, table, asserted, file):
+    for entry in (monitor, evaluated, table, asserted, file, worker):
         entry()
         before, counted = counted, _counts(reader)
         emitted[entry.__name__] = {

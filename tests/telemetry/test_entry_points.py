@@ -27,7 +27,7 @@ def emitted(tmp_path_factory):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("entry", ["monitor", "evaluated", "table", "asserted", "file"])
+@pytest.mark.parametrize("entry", ["monitor", "evaluated", "table", "asserted", "file", "worker"])
 def test_every_entry_point_emits_spans_events_and_metrics(emitted, entry):
     found = emitted[entry]
     assert found["evaluations"] == {"faithfulness": 1, "relevance": 1}

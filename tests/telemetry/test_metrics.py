@@ -51,20 +51,21 @@ def key(**attributes):
 
 
 SHARED = {"EVALUATOR_ID": "claude", "PIPELINE_NAME": "support"}
+EPOCH = {**SHARED, "EVALUATOR_FINGERPRINT": "0a1b"}
 
 
 def test_scores_are_recorded_where_there_are_any(emit):
     assert points(emit()["ragaliq.evaluation.score"]) == {
-        key(EVALUATION_NAME="faithfulness", **SHARED): (1, 0.5),
-        key(EVALUATION_NAME="hallucination", **SHARED): (1, 0.5),
+        key(EVALUATION_NAME="faithfulness", **EPOCH): (1, 0.5),
+        key(EVALUATION_NAME="hallucination", **EPOCH): (1, 0.5),
     }
 
 
 def test_evaluations_are_counted_by_status_and_label(emit):
     assert points(emit()["ragaliq.evaluation.count"]) == {
-        key(EVALUATION_NAME=name, STATUS="partial", EVALUATION_LABEL="fail", **SHARED): 1
+        key(EVALUATION_NAME=name, STATUS="partial", EVALUATION_LABEL="fail", **EPOCH): 1
         for name in ("faithfulness", "hallucination")
-    } | {key(EVALUATION_NAME="relevance", STATUS="judge_timeout", **SHARED): 1}
+    } | {key(EVALUATION_NAME="relevance", STATUS="judge_timeout", **EPOCH): 1}
 
 
 def test_claims_that_metrics_share_are_counted_once(emit):

@@ -50,11 +50,12 @@ def test_a_choice_that_does_not_exist_is_refused(monkeypatch, field):
         Monitor(judge=ScriptedJudge())
 
 
-def test_as_a_child_the_evaluation_is_in_the_targets_trace_without_a_link(emit, target):
+def test_as_a_child_the_evaluation_is_in_the_targets_trace_and_has_its_link_too(emit, target):
     (root,) = named(emit(relation="child"), "evaluation support")
     assert format_trace_id(root.context.trace_id) == target.trace_id
     assert format_span_id(root.parent.span_id) == target.span_id
-    assert not root.links
+    (link,) = root.links
+    assert format_span_id(link.context.span_id) == target.span_id
 
 
 def test_as_a_child_without_a_target_it_is_a_root(emit, run):

@@ -82,6 +82,7 @@ class EntailmentJudge(BatchingJudge):
     """
 
     name = "entailment"
+    kind = "nli"
 
     def __init__(
         self,

@@ -64,6 +64,7 @@ class LocalJudge(BatchingJudge):
     """
 
     name = "local"
+    kind = "code"
     model = None
 
     def __init__(self, *, embed: Embed | None = None) -> None:
