@@ -95,8 +95,9 @@ class Monitor:
         deadline: Seconds each metric of a run may take.
         executor: Where judging happens: `thread`, or `process` for a child process, which leaves
             the application its interpreter. By default from `RAGALIQ_EXECUTOR`, else `process` for
-            the embedded judge with ragaliq's own evaluators where it is possible, else `thread`.
-            With a broker's address (`redis://`, `amqp://`, `nats://`, `kafka://`) runs are judged
+            the embedded judge or a small one with ragaliq's own evaluators where it is possible,
+            else `thread`. With a broker's address (`redis://`, `amqp://`, `nats://`, `kafka://`)
+            runs are judged
             by `ragaliq worker` processes, with `sqlite:///runs.db` later by
             `ragaliq evaluate --pending`; judge, limits, breaker, sinks and content are then
             theirs to choose and must not be given here.

@@ -23,15 +23,22 @@ __all__ = [
 Bounds = tuple[float, float]
 """The lowest and the highest value a score can take."""
 
+_PLAIN = {float, int, bool}
+
 
 def numbers_of(
     values: Iterable[float], *, name: str, bounds: Bounds = (-math.inf, math.inf)
 ) -> list[float]:
     """The values as finite floats within the bounds; at least one."""
+    given = list(values)
+    if given and set(map(type, given)) <= _PLAIN:
+        # Resampling asks for each number of each resample: the usual case goes without a loop.
+        usual = list(map(float, given))
+        if all(map(math.isfinite, usual)) and bounds[0] <= min(usual) <= max(usual) <= bounds[1]:
+            return usual
     numbers: list[float] = []
-    for position, value in enumerate(values):
-        # The abstract class is slow to ask, and resampling asks for each number of each resample.
-        if not isinstance(value, float | int) and not isinstance(value, Real):
+    for position, value in enumerate(given):
+        if not isinstance(value, Real):
             kind = type(value).__name__
             raise DatasetError(f"{name}[{position}] is no number but of type {kind}")
         number = float(value)
@@ -65,10 +72,10 @@ def probabilities_of(values: Iterable[float], *, name: str = "probabilities") ->
 def labels_of(values: Iterable[float], *, name: str = "labels") -> list[bool]:
     """Binary labels: 0, 1, False or True each."""
     numbers = numbers_of(values, name=name)
-    for position, number in enumerate(numbers):
-        if number not in (0.0, 1.0):
-            raise DatasetError(f"{name}[{position}] is {number:g}; labels are 0 or 1")
-    return [number == 1.0 for number in numbers]
+    if not set(numbers) <= {0.0, 1.0}:
+        position = next(i for i, number in enumerate(numbers) if number not in (0.0, 1.0))
+        raise DatasetError(f"{name}[{position}] is {numbers[position]:g}; labels are 0 or 1")
+    return list(map(bool, numbers))
 
 
 def require_same_length(**columns: Sized) -> None:
