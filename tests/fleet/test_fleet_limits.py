@@ -54,18 +54,22 @@ def test_without_the_storage_each_keeps_its_share(redis_server, tmp_path):
     hold_their_shares(processes, {**SHORT, "minutes": 3})
 
 
-def test_a_storage_that_goes_and_comes_back_opens_no_limit_twice(redis_server, tmp_path):
+@pytest.mark.parametrize("minutes", [0.05, 1.0])
+def test_a_storage_that_goes_and_comes_back_empty_opens_no_limit_twice(
+    redis_server, tmp_path, minutes
+):
     def trouble():
         time.sleep(2 * SHORT["minute"])
         redis_server.kill()
-        time.sleep(SHORT["minute"])
+        time.sleep(minutes * SHORT["minute"])
         redis_server.start()
 
     processes = run_fleet(tmp_path, url=redis_server.url(), during=trouble, **SHORT)
     assert all(set(process["states"].values()) == {"shared"} for process in processes)
-    # In the moment the storage goes each process has its last reply only: on a busy machine it was
-    # 5 % too much once in a few runs. A limit that is opened a second time is 20 % and more.
-    hold_together(processes, SHORT, tolerance=1.1)
+    # In the moment the storage goes each process has its last reply only, and reckons with what the
+    # others have used since. On a busy machine minutes of 1.2 s are not kept to the call: 5 %. A
+    # limit that is opened a second time is 20 % and more.
+    hold_together(processes, SHORT, tolerance=1.05)
 
 
 @pytest.mark.soak

@@ -101,15 +101,35 @@ async def test_of_two_limits_both_are_taken_or_none(redis_server):
     await turns.aclose()
 
 
-async def test_a_server_that_forgot_everything_counts_anew(redis_server):
-    turns = turns_of(redis_server.url(), requests_per_minute=2)
-    assert await granted(turns, 2) == 2
+async def test_a_server_that_lost_its_data_is_told_again_what_each_process_used(redis_server):
+    fleet = [turns_of(redis_server.url(), requests_per_minute=20) for _ in range(4)]
+    assert [await granted(turns, 4) for turns in fleet] == [4] * 4
     with Redis.from_url(redis_server.url()) as client:
         client.flushall()
         client.script_flush()
-    assert await granted(turns, 2) == 2
-    assert turns.storage == "shared"
-    await turns.aclose()
+    # Until each has asked again the server knows of some of them only.
+    assert [await granted(turns, 1) for turns in fleet] == [1] * 4
+    assert sum([await granted(turns, 1) for turns in fleet]) == 0
+    assert {turns.storage for turns in fleet} == {"shared"}
+    for turns in fleet:
+        await turns.aclose()
+
+
+async def test_what_is_told_again_is_counted_once_however_many_calls_notice_it(redis_server):
+    limits = Budget(tokens_per_hour=10_000, storage=redis_server.url())
+    budget = SharedBudget(limits)
+    for _ in range(3):
+        budget.settle(await budget.reserve(), tokens(100))
+    redis_server.kill()
+    redis_server.start()
+    for reserved in await asyncio.gather(*(budget.reserve() for _ in range(8))):
+        budget.settle(reserved, tokens(100))
+    await state_becomes(budget, "shared")
+    await asyncio.sleep(0.2)
+    budget.settle(await budget.reserve(), tokens(0))
+    line = budget.lines()["tokens_per_hour"]
+    assert (line.spent, line.reserved, line.scope) == (1100, 0, "fleet")
+    await budget.aclose()
 
 
 async def test_what_was_spent_while_the_storage_was_away_is_added(redis_server):

@@ -15,12 +15,12 @@ import os
 import re
 import time
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from json import dumps
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
 from ragaliq.errors import ConfigurationError, RagaliqError
@@ -43,6 +43,7 @@ _ANSWERS_WITHIN = 1.0
 thing that holds all of them up."""
 _PAUSE = 1.0
 _TOLD_EVERY = 0.1
+_RATE_OVER = 1.0  # seconds over which the use of others is measured
 
 _SCRIPT = """
 local SLOTS, DAY = 60, 86400000
@@ -67,6 +68,10 @@ local function count(i, slot, amount)
     redis.call('PEXPIRE', key, 2 * length)
   end
 end
+
+-- A server that lost its data is told again what this process used, before anything is counted.
+if request.is_known and redis.call('EXISTS', KEYS[1]) == 0 then return { -1, now, {}, {} } end
+redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) or 0, 'PX', 2 * DAY)
 
 -- What a process used beyond what it took, and gives back; once, however often it arrives.
 if request.number > (tonumber(redis.call('GET', KEYS[1])) or 0) then
@@ -139,6 +144,22 @@ class Taken:
 
     wait: float
     slots: tuple[int, ...]
+
+
+class _View(NamedTuple):
+    """What is known of the shared windows.
+
+    Attributes:
+        at: When, by the local clock.
+        server_now: The same moment by the server's clock, in milliseconds.
+        figures: For each window what is used, and the end of each slot with what is used in it.
+        others: For each window what other processes have used.
+    """
+
+    at: float
+    server_now: int
+    figures: list[Any]
+    others: list[int]
 
 
 def require_shared(owner: str, *, storage: str, local_share: float, name: str) -> None:
@@ -230,6 +251,8 @@ class SharedWindows:
             on_error,
         )
         self._local = {name: window for name, (_, window) in windows.items()}
+        # What this process used itself, whatever becomes of the storage.
+        self._used_here = [Window(window.limit, window.length) for _, window in windows.values()]
         self._limits = [limit for limit, _ in windows.values()]
         self._lengths = [round(window.length * 1000) for _, window in windows.values()]
         prefix = f"ragaliq:{{{key}}}"
@@ -239,7 +262,8 @@ class SharedWindows:
         self._batch: Counter[tuple[int, int, float]] | None = None  # perhaps delivered
         self._is_delivering = False
         self._number = 0
-        self._latest: tuple[float, int, list[Any]] | None = None
+        self._is_known, self._generation = False, 0  # to the storage, and how often it lost us
+        self._views: deque[_View] = deque()
         self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._connection: Any = None
         self._script: Any = None
@@ -290,6 +314,8 @@ class SharedWindows:
         if not amount:
             return
         local = list(self._local.values())[window]
+        self._used_here[window].forget(time.monotonic())
+        self._used_here[window].spend(amount, at)
         # All of a slot is told as one, with the time of its end: late rather than too early.
         self._changes[window + 1, slot, local.slot(at)] += amount
         if len(self._changes) > 500:
@@ -298,12 +324,12 @@ class SharedWindows:
 
     def used(self, window: int) -> int | None:
         """What is used in one window by all, as far as known; None where nothing is. Any thread."""
-        latest = self._latest
+        latest = self._views[-1] if self._views else None
         if self.is_unavailable or latest is None:
             return None
         changes = [*list(self._changes.items()), *list((self._batch or {}).items())]
         untold = sum(amount for (number, _, _), amount in changes if number == window + 1)
-        return int(latest[2][window][0]) + untold
+        return int(latest.figures[window][0]) + untold
 
     def deliver_soon(self) -> None:
         """Have the changes delivered in the background."""
@@ -350,9 +376,10 @@ class SharedWindows:
             self._batch, self._changes = self._changes, Counter()
             self._number += 1
         # Sent again it is the same batch under the same number, which counts once.
-        batch = self._batch if mine else None
+        batch, generation = self._batch if mine else None, self._generation
         now = time.monotonic()
         request = {
+            "is_known": self._is_known,
             "number": self._number if batch else 0,
             "changes": [
                 (i, slot, max(0, round((now - at) * 1000)), amount)
@@ -366,7 +393,7 @@ class SharedWindows:
         self._is_delivering |= batch is not None
         try:
             async with asyncio.timeout(_ANSWERS_WITHIN):
-                reply = await self._own()(keys=self._keys, args=[dumps(request)])
+                reply = await self._script_here()(keys=self._keys, args=[dumps(request)])
         # Not all that the client raises has a class of its own in common. Whatever it is, it must
         # not cost a run.
         except Exception as error:  # noqa: BLE001
@@ -375,13 +402,51 @@ class SharedWindows:
         finally:
             if batch is not None:
                 self._is_delivering = False
+        wait, server_now, figures, slots = reply
+        if wait < 0:
+            if generation == self._generation:  # else another call has noticed it
+                self._tell_again(now)
+            return await self._run(needs, amounts)
+        self._is_known = True
         if batch is not None:
             self._batch = None
-        wait, server_now, figures, slots = reply
-        self._latest = time.monotonic(), server_now, figures
+        if slots:
+            for own, amount in zip(self._used_here, amounts, strict=True):
+                own.spend(amount, time.monotonic())
+        self._note(server_now, figures)
         return wait / 1000, tuple(slots)
 
-    def _own(self) -> Any:
+    def _tell_again(self, now: float) -> None:
+        """Have all that this process used delivered to a storage that lost it."""
+        self._is_known = False
+        self._generation += 1
+        self._batch, self._changes = None, Counter()
+        for number, own in enumerate(self._used_here, 1):
+            own.forget(now)
+            for ends, amount in own.slots():
+                # Late rather than too early, and not in the future.
+                self._changes[number, 0, min(ends, now)] += amount
+
+    def _note(self, server_now: int, figures: list[Any]) -> None:
+        """Keep what is known now, and what was known about a second ago."""
+        now, others = time.monotonic(), []
+        for own, (total, _) in zip(self._used_here, figures, strict=True):
+            own.forget(now)
+            others.append(max(0, total - own.spent))
+        self._views.append(_View(now, server_now, figures, others))
+        while self._views[0].at < now - _RATE_OVER and len(self._views) > 1:
+            self._views.popleft()
+
+    def _unseen(self, number: int, window: Window) -> float:
+        """What others have used since this process last heard of them, as they did before."""
+        first, last = self._views[0], self._views[-1]
+        rate = (1 - self._share) * self._limits[number] / window.length
+        if last.at - first.at > _RATE_OVER / 10:
+            seen = (last.others[number] - first.others[number]) / (last.at - first.at)
+            rate = max(rate, seen)
+        return rate * (time.monotonic() - last.at)
+
+    def _script_here(self) -> Any:
         # Connections of the process this one was forked from, or of a loop that is gone, are left
         # to whoever they belong to.
         owner = os.getpid(), asyncio.get_running_loop()
@@ -417,10 +482,11 @@ class SharedWindows:
 
         So what all processes use from then on is no more than what was left for them.
         """
-        if self._latest is None:
+        if not self._views:
             return  # all that is known is what was used here, which the local windows have
-        at, server_now, figures = self._latest
-        for (name, window), (_, counted) in zip(self._local.items(), figures, strict=True):
+        at, server_now, figures, _ = self._views[-1]
+        for number, (name, window) in enumerate(self._local.items()):
+            counted = figures[number][1]
             window.clear()
             own = self._own_reserved(name)
             due = counted_so_far = 0.0
@@ -432,6 +498,8 @@ class SharedWindows:
                 counted_so_far += whole
                 # By the end of its slot, so that it leaves late rather than too early.
                 window.spend(whole, at - max(0.0, (server_now - ends) / 1000))
+            unseen = self._unseen(number, window) * self._share
+            window.spend(min(round(unseen), max(0, window.limit - window.spent)), time.monotonic())
         windows = list(self._local.values())
         for untold in (self._batch or Counter(), self._changes):
             for (number, _, moment), amount in untold.items():
@@ -458,6 +526,7 @@ def _after_fork() -> None:
         shared._is_delivering = False
         shared._keys[0] = f"{shared._keys[0].rpartition(':')[0]}:{uuid4().hex}"
         shared._number = 0
+        shared._is_known = False
 
 
 if hasattr(os, "register_at_fork"):

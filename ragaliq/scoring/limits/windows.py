@@ -29,6 +29,10 @@ class Window:
         step = self.length / SLOTS
         return (at // step + 1) * step
 
+    def slots(self) -> list[tuple[float, int]]:
+        """When each slot ends, and what was spent in it."""
+        return list(self._slots.items())
+
     def clear(self) -> None:
         """Leave out everything."""
         self.spent = 0
