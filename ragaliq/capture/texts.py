@@ -7,6 +7,7 @@ a translator overrides: what is a message, what is a document, what has fields.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -74,6 +75,7 @@ _NO_QUESTIONS = frozenset(
     "feedback".split()
 )
 _DEPTH = 5
+_MOST_VALUES = 100
 _EMPTY_RESPONSE = "Empty Response"
 _LABEL = re.compile(r"Response \d+: ")
 _DASHES = re.compile(r"\n-{5,}\n")
@@ -345,10 +347,21 @@ class Reader:
             if message.role != "tool":
                 return []
             kept = self.passages(message.artifact)
-            return kept or [Passage(text) for text in message.texts if text.strip()]
-        if isinstance(value, str):
-            return [Passage(value)] if value.strip() else []
-        return self.passages(value)
+            return kept or [hit for text in message.texts for hit in self._hits(text)]
+        return self._hits(value) if isinstance(value, str) else self.passages(value)
+
+    def _hits(self, text: str) -> list[Passage]:
+        """The hits in the text of a tool that lists them as JSON; of other texts, all of it."""
+        todo = []
+        if text.lstrip()[:1] in {"{", "["}:
+            with contextlib.suppress(ValueError, RecursionError):
+                todo = [json.loads(text)]
+        for value in todo:  # which grows by what is inside
+            found = self.listed(value)
+            if found:
+                return found
+            todo += value.values() if isinstance(value, dict) and len(todo) < _MOST_VALUES else ()
+        return [Passage(text)] if text.strip() else []
 
     def passages(self, value: Any, depth: int = _DEPTH) -> list[Passage]:
         """Every document inside a value: in lists, mappings, pairs with a score, tool messages."""

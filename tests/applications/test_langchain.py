@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import operator
 import sys
 from collections.abc import Callable
@@ -578,3 +579,64 @@ def test_a_hand_off_is_no_evidence(watch):
     call = AIMessage("", tool_calls=[ToolCall(name="transfer", args={}, id="1")])
     agent.invoke({"messages": [HumanMessage(QUESTION), call, handed]}, watch.config)
     assert watch.only.context_texts == []
+
+
+# Results of tools in JSON
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"query": "x", "results": [{"url": "a", "content": REFUNDS}, {"content": HOURS}]},
+        {"results": {"documents": [{"page_content": REFUNDS}, {"text": HOURS}]}},
+        [REFUNDS, HOURS],
+    ],
+)
+def test_the_hits_in_a_tools_json_are_the_context(watch, said):
+    @tool
+    def search(query: str) -> Any:
+        """Searches."""
+        return json.dumps(said)
+
+    agent = create_agent(in_turn(calling("search", query="refunds"), ANSWER), [search])
+    agent.invoke({"messages": [("user", QUESTION)]}, watch.config)
+    assert watch.only.context_texts == [REFUNDS, HOURS]
+
+
+def test_json_that_lists_nothing_is_the_context_as_it_is(watch):
+    @tool
+    def rows(query: str) -> str:
+        """Looks up."""
+        return '{"days": 5, "rows": [[1, 2]]}'
+
+    agent = create_agent(in_turn(calling("rows", query="refunds"), ANSWER), [rows])
+    agent.invoke({"messages": [("user", QUESTION)]}, watch.config)
+    assert watch.only.context_texts == ['{"days": 5, "rows": [[1, 2]]}']
+
+
+# A chat model as the judge
+
+
+def judging(prompt):
+    """Answers ragaliq's prompts about the only claim."""
+    usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+    verdict = {"index": 0, "verdict": "CONTRADICTED", "evidence": REFUNDS, "reason": "It is five."}
+    reply = {"statements": [ANSWER], "verdicts": [verdict], "score": 0.9, "reasoning": "Good."}
+    return AIMessage(json.dumps(reply), usage_metadata=usage)
+
+
+def test_a_chat_model_is_the_judge_of_handlers_and_guards(watch):
+    results = []
+    judge = Model(reply=judging)
+    handler = RagaliqCallbackHandler(
+        judge=judge, evaluators=["faithfulness"], on_result=results.append
+    )
+    rag(Finding()).invoke(QUESTION, {"callbacks": [handler]})
+    assert handler.monitor.close(30)
+    (result,) = results
+    found = result.results["faithfulness"]
+    assert (found.claims[0].verdict, found.usage.input_tokens) == ("CONTRADICTED", 14)
+    guard = RagaliqGuard(rag(Finding()), judge=judge, fallback="I do not know.")
+    assert guard.invoke(QUESTION).text == "I do not know."
+    guard.guard.monitor.close(5)
+    assert watch.monitor.stats().started == 0

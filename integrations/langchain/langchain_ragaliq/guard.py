@@ -15,6 +15,7 @@ from langchain_core.runnables.config import patch_config
 
 from langchain_ragaliq._private import has_checkpointer
 from langchain_ragaliq.handler import RagaliqCallbackHandler
+from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.replacing import annotated, answer_of, replaced, throughout, with_feedback
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult, Passage
@@ -65,7 +66,7 @@ class RagaliqGuard(Runnable[Any, Any]):
             and a text has it appended.
         handler_options: How question, context and answer are found; arguments of
             `RagaliqCallbackHandler`.
-        **options: Arguments of `ragaliq.Guard`.
+        **options: Arguments of `ragaliq.Guard`; `judge` may also be a chat model of LangChain's.
 
     Raises:
         ragaliq.ConfigurationError: A setting is wrong, there is nothing to retry, or a retry would
@@ -84,7 +85,7 @@ class RagaliqGuard(Runnable[Any, Any]):
     ) -> None:
         if guard is not None and options:
             raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
-        self.guard = guard if guard is not None else Guard(**options)
+        self.guard = guard if guard is not None else Guard(**with_judge(options))
         if chain is None and self.guard.action == "retry":
             raise ConfigurationError(
                 "RagaliqGuard at the end of a chain cannot retry it; wrap it: RagaliqGuard(chain)"

@@ -22,6 +22,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
+from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.overrides import Extract, Facts, Overrides
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import Run, is_interrupt, is_stopped
@@ -224,7 +225,8 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             in asynchronous chains as soon as any handler is inline (a LangChain defect).
         max_runs: Runs followed at the same time; beyond it the oldest is given up.
         max_age: Seconds after which a run that never ended is given up.
-        **monitor_options: Arguments of `ragaliq.Monitor`, such as `judge` and `sample_rate`.
+        **monitor_options: Arguments of `ragaliq.Monitor`, such as `sample_rate` and `judge`, which
+            may also be one of LangChain's chat models.
 
     Attributes:
         monitor: Gets the answers.
@@ -272,7 +274,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         is_said = extract is not None or any(key is not None for key in said.values())
         overrides = Overrides(extract=extract, **said) if is_said else None
         self.run_inline = run_inline
-        self.monitor = monitor if monitor is not None else Monitor(**monitor_options)
+        self.monitor = monitor if monitor is not None else Monitor(**with_judge(monitor_options))
         self._tracker = _Tracker(
             self.monitor,
             pipeline=pipeline,

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langchain_ragaliq.guard import note_guarded
+from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import FEEDBACK, READER
 from langchain_ragaliq.replacing import annotated, answer_of, feedback_message, replaced
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult
@@ -40,7 +41,7 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
     Args:
         guard: Decides; built from `options` when not given.
         pipeline: The application's name for the agent.
-        **options: Arguments of `ragaliq.Guard`.
+        **options: Arguments of `ragaliq.Guard`; `judge` may also be a chat model of LangChain's.
 
     Raises:
         ragaliq.ConfigurationError: A setting is wrong.
@@ -50,7 +51,7 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         if guard is not None and options:
             raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
         super().__init__()
-        self.guard = guard if guard is not None else Guard(**options)
+        self.guard = guard if guard is not None else Guard(**with_judge(options))
         self.tools = ()
         self._pipeline = pipeline
 
