@@ -27,6 +27,8 @@ from ragaliq.capture.texts import (
     score_in,
     text_blocks,
 )
+from ragaliq.core.checks import require_known
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.draft import ContextFinder, FoundContext
 from ragaliq.core.test_case import CaseSources
 
@@ -37,6 +39,7 @@ __all__ = [
     "Call",
     "Candidate",
     "CaseSources",
+    "Complaints",
     "ContextFinder",
     "Explanation",
     "Explanations",
@@ -48,6 +51,7 @@ __all__ = [
     "RunLog",
     "RunRegistry",
     "models_words",
+    "require_known",
     "score_in",
     "shown",
     "text_blocks",

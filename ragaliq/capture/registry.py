@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
+from ragaliq.core.checks import require_positive
+
 __all__ = ["FollowedRun", "RunRegistry"]
 
 _SWEEP_SECONDS = 5.0
@@ -80,6 +82,7 @@ class RunRegistry(Generic[R]):
         sweep_later: Callable[[float, RunRegistry[R]], bool] = lambda *_: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        require_positive("a handler", max_runs=max_runs, max_age=max_age, max_bytes=max_bytes)
         self._max_runs = max_runs
         self._max_age = max_age
         self._max_bytes = max_bytes

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import difflib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from ragaliq.errors import ConfigurationError
 
-__all__ = ["naming", "require_choice", "require_kind", "require_limits", "require_positive"]
+__all__ = [
+    "naming",
+    "require_choice",
+    "require_kind",
+    "require_known",
+    "require_limits",
+    "require_positive",
+]
 
 # Larger amounts, of calls, tokens or millionths of a dollar, are not counted exactly everywhere.
 _MOST, _MOST_USD = 1e15, 1e9
@@ -19,6 +28,25 @@ def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not value > 0:  # type: ignore[operator]  # neither is NaN
             raise ConfigurationError(f"{owner}: {name} must be a positive number, got {value!r}")
+
+
+def require_known(
+    owner: str, options: Mapping[str, object], *takers: Callable[..., object]
+) -> None:
+    """Refuse options that none of the functions behind takes, in the name of what was called.
+
+    Raises:
+        TypeError: As Python itself would; the message says what may have been meant.
+    """
+    if not options:
+        return
+    signatures = [inspect.signature(taker).parameters for taker in takers]
+    known = [n for each in signatures for n, p in each.items() if p.kind is not p.VAR_KEYWORD]
+    for name in options:
+        if name not in known:
+            meant = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {meant[0]!r}?" if meant else ""
+            raise TypeError(f"{owner} got an unexpected argument {name!r}{hint}")
 
 
 def require_limits(owner: str, limits: Mapping[str, float]) -> None:

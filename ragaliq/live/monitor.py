@@ -11,6 +11,7 @@ from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack
 from uuid import UUID, uuid4
 
 from ragaliq.core.checks import require_choice, require_positive
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation
@@ -19,6 +20,7 @@ from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, NotEvaluated, RagaliqError
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
+from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import CalibrationSpec, JudgeSpec
 from ragaliq.live.engine import Engine, ResultCallback, living_engine
 from ragaliq.live.enqueueing import Enqueueing, executor_at, leave_to_workers
@@ -43,6 +45,8 @@ from ragaliq.worker.executor import JobExecutor
 __all__ = ["Monitor", "RunDetails"]
 
 logger = logging.getLogger(__name__)
+
+_COMPLAINTS = Complaints(logger)
 
 _DEFAULT_TIMEOUT = 30.0
 _REQUESTED = Choice(reason="requested")
@@ -188,6 +192,9 @@ class Monitor:
                     telemetry=emitter,
                     sinks=sinks,
                 )
+                rate = settings.sample_rate if sample_rate is None else sample_rate
+                if budget is None and sampling is None and rate == 1.0:
+                    _say_what_it_costs(scorer.judge)
             engine = Engine(
                 scorer,
                 measured,
@@ -499,6 +506,16 @@ class Monitor:
         raise TypeError(
             f"a {kind} has a thread and a queue and cannot be pickled or sent to another process; "
             f"build one there, for instance in the worker's initializer"
+        )
+
+
+def _say_what_it_costs(judge: LLMJudge) -> None:
+    if any(paid in judge.name for paid in ("claude", "chat-model")):
+        name = f"{judge.name} ({judge.model})" if judge.model else judge.name
+        _COMPLAINTS.once(
+            name,
+            f"every run is judged by {name}, which is paid by the call, and no budget is set: "
+            "give sample_rate= or budget=Budget(usd_per_day=...)",
         )
 
 

@@ -67,8 +67,13 @@ class ContentPolicy:
         stay inside.
 
         Raises:
-            ConfigurationError: A variable holds a value that is neither on nor off.
+            ConfigurationError: A variable holds a value that is neither on nor off, or `redact` is
+                not a function.
         """
+        if redact is not None and not callable(redact):
+            raise ConfigurationError(
+                f"redact must be a function of a text and its kind, got {type(redact).__name__}"
+            )
         said = {
             k: v.strip().lower() for k, v in (os.environ if environ is None else environ).items()
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
@@ -640,3 +641,45 @@ def test_a_chat_model_is_the_judge_of_handlers_and_guards(watch):
     assert guard.invoke(QUESTION).text == "I do not know."
     guard.guard.monitor.close(5)
     assert watch.monitor.stats().started == 0
+
+
+# Mistakes are named where they were made
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"sample_rat": 0.1}, TypeError, "Handler got .*'sample_rat'; did you mean 'sample_rate'"),
+        ({"redact": 1}, ConfigurationError, "redact must be a function"),
+        ({"max_runs": 0}, ConfigurationError, "max_runs must be a positive number, got 0"),
+        ({"max_age": -1}, ConfigurationError, "max_age must be a positive number, got -1"),
+    ],
+)
+def test_a_wrong_option_is_refused_in_the_name_of_what_was_called(options, error, message):
+    with pytest.raises(error, match=message):
+        RagaliqCallbackHandler(judge=ScriptedJudge(), **options)
+
+
+def test_a_guard_s_wrong_option_is_refused_in_its_name():
+    with pytest.raises(TypeError, match=r"RagaliqGuard got .*; did you mean 'thresholds'"):
+        RagaliqGuard(rag(Finding()), judge=ScriptedJudge(), treshold=0.5)
+
+
+def test_an_error_in_extract_is_logged_with_its_file_and_line(watch, caplog):
+    handler = RagaliqCallbackHandler(watch.monitor, extract=lambda inputs, outputs: outputs["x"])
+    for _ in range(2):
+        rag(Finding()).invoke(QUESTION, {"callbacks": [handler]})
+    (record,) = caplog.records
+    assert re.search(r"extract failed: \w+ \(test_langchain.py, line \d+\)", record.getMessage())
+
+
+def test_a_paid_judge_of_every_run_without_a_budget_says_so_once(caplog):
+    class Paid(Model):
+        """A model that no other test has as a judge."""
+
+    judge = Paid(reply=judging)
+    for options in ({"sample_rate": 0.5}, {}, {"deadline": 9.0}):
+        handler = RagaliqCallbackHandler(judge=judge, **options)
+        handler.monitor.close(5)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("every run is judged by chat-model (Paid)")

@@ -18,8 +18,8 @@ from langchain_ragaliq.handler import RagaliqCallbackHandler
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.replacing import annotated, answer_of, replaced, throughout, with_feedback
-from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult, Passage
-from ragaliq.capture import CaseSources, Found
+from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult, Monitor, Passage
+from ragaliq.capture import CaseSources, Found, require_known
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from langchain_core.runnables.base import RunnableLike
 
-    from ragaliq import Monitor, SpanTarget
+    from ragaliq import SpanTarget
 
 __all__ = ["RagaliqGuard", "note_guarded"]
 
@@ -85,6 +85,7 @@ class RagaliqGuard(Runnable[Any, Any]):
     ) -> None:
         if guard is not None and options:
             raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
+        require_known("RagaliqGuard", options, RagaliqGuard, Guard, Monitor)
         self.guard = guard if guard is not None else Guard(**with_judge(options))
         if chain is None and self.guard.action == "retry":
             raise ConfigurationError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_ragaliq.reading import READER
 from ragaliq import CaseDraft, ConfigurationError, Passage
-from ragaliq.capture import Found
+from ragaliq.capture import Complaints, Found
 
 __all__ = ["Extract", "Facts", "Overrides"]
 
@@ -86,7 +86,7 @@ class Overrides:
             if key is not None and (not isinstance(key, str) or not key):
                 raise ConfigurationError(f"{name}_key must be the name of a key, got {key!r}")
         self.extract = extract
-        self._failed = False
+        self._complaints = Complaints(logger)
 
     def question(self, inputs: Any) -> Found | None:
         """The question under the key the application named."""
@@ -107,12 +107,7 @@ class Overrides:
         try:
             facts = self._extracted(inputs, outputs)
         except Exception as error:  # noqa: BLE001 - the application's own code may do anything
-            if not self._failed:  # its message may quote the application's text
-                self._failed = True
-                logger.warning(
-                    "extract failed (%s); such runs are counted `extract_failed`",
-                    type(error).__name__,
-                )
+            self._complaints.add("extract failed", error, in_application=True)
             return None
         keyed = READER.answer_text(self._under("answer", outputs))
         facts.question = facts.question or named.question
