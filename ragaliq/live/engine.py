@@ -38,7 +38,7 @@ from ragaliq.live.run import InlineMode, OpenRun
 from ragaliq.live.sampler import Sampler
 from ragaliq.live.sampling import Choice
 from ragaliq.live.stats import MonitorStats, Outcome, Tally
-from ragaliq.records.sinks import SinkSet, in_turn
+from ragaliq.records.sinks import SinkSet
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.telemetry.emit import Emitter
 from ragaliq.worker.executor import JobRefusedError
@@ -283,8 +283,11 @@ class Engine:
             False where that was not enough, on the engine's own threads, and at once for a monitor
             that was closed with runs left behind.
         """
-        self._hand_over_ended()
-        return in_turn(timeout, lambda left: self._wait(left, tally), self.sinks.flush)
+        deadline = time.monotonic() + timeout
+        for each in list(self._holding):
+            each.hand_over_ended()  # somebody waits for these runs' scores
+        finished = self._wait(timeout, tally)
+        return self.sinks.flush(max(0.0, deadline - time.monotonic())) and finished
 
     def close(self, timeout: float, tally: Tally | None = None) -> bool:
         """Refuse further runs, wait up to `timeout` seconds, then drop and count what is left.
@@ -297,19 +300,20 @@ class Engine:
             tally: Whose runs; by default every monitor's. With the last monitor the threads end.
         """
         deadline = time.monotonic() + timeout
-        self._hand_over_ended()
+        for each in list(self._holding):
+            each.hand_over_ended()
         closing = {tally} if tally is not None else self._tallies()
         with self._lock:
-            for each in closing:
-                each.is_closed = True
+            for books in closing:
+                books.is_closed = True
         if self.is_own_thread:
             return False
         finished = self._wait(timeout, tally)
         with self._lock:
             left = self._queue.clear(tally)
-            is_first = not all(each.is_given_up for each in closing)
-            for each in closing:
-                each.is_given_up = True
+            is_first = not all(books.is_given_up for books in closing)
+            for books in closing:
+                books.is_given_up = True
         self._drop(left, "shutdown")
         if not finished and is_first and self._loop is not None:
             with contextlib.suppress(RuntimeError):  # closed already
@@ -387,13 +391,6 @@ class Engine:
 
     def _tallies(self) -> set[Tally]:
         return {run.tally for run in self._undone(None)} | {each.tally for each in self.monitors}
-
-    def _hand_over_ended(self) -> None:
-        """Have every run that has ended submitted now: somebody waits for its score."""
-        with self._lock:
-            holding = list(self._holding)
-        for each in holding:
-            each.hand_over_ended()
 
     def _undone(self, tally: Tally | None) -> Iterator[OpenRun]:
         with self._lock:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -41,9 +42,48 @@ class ResultsFile:
         self.path = Path(path)
         self._settings = dict(settings)
         try:
-            self._file = self._open()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Neither "w" nor "a": nothing may be changed before the lock is held.
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            self._file: BinaryIO = os.fdopen(os.open(self.path, flags, 0o666), "r+b", buffering=0)
+            try:
+                self._begin()
+            except BaseException:
+                self._file.close()
+                raise
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+
+    def _begin(self) -> None:
+        """Hold the file, where the system knows locks, and look at what is in it."""
+        file = self._file
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DatasetError(
+                    f"{self.path}: another run is writing to it; wait for its end, or write to "
+                    "another file"
+                ) from None
+        if not os.fstat(file.fileno()).st_size:
+            header = {_HEADER: _VERSION, "settings": self._settings}
+            _write(file, json.dumps(header, ensure_ascii=True).encode() + b"\n")
+            return
+        found, wanted = read_settings(self.path), self._settings
+        if found != wanted:
+            details = "; ".join(
+                f"{name} was {found.get(name)!r} and is now {wanted.get(name)!r}"
+                for name in {**found, **wanted}
+                if found.get(name) != wanted.get(name)
+            )
+            raise DatasetError(
+                f"{self.path}: its results were made under other settings ({details}); write to "
+                "another file"
+            )
+        file.truncate(_end_of_last_line(file))
+        file.seek(0, os.SEEK_END)
 
     def __enter__(self) -> Self:
         return self
@@ -117,30 +157,6 @@ class ResultsFile:
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
-    def _open(self) -> BinaryIO:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Neither "w" nor "a": nothing may be changed before the lock is held.
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-        file: BinaryIO = os.fdopen(descriptor, "r+b", buffering=0)
-        try:
-            _lock(file, self.path)
-            self._begin(file)
-        except BaseException:
-            file.close()
-            raise
-        return file
-
-    def _begin(self, file: BinaryIO) -> None:
-        if not os.fstat(file.fileno()).st_size:
-            header = {_HEADER: _VERSION, "settings": self._settings}
-            _write(file, json.dumps(header, ensure_ascii=True).encode() + b"\n")
-            return
-        found = read_settings(self.path)
-        if found != self._settings:
-            raise DatasetError(f"{self.path}: {_difference(found, self._settings)}")
-        file.truncate(_end_of_last_line(file))
-        file.seek(0, os.SEEK_END)
-
 
 def _write(file: BinaryIO, data: bytes) -> None:
     """Write all of it, or take back the part that was written.
@@ -179,8 +195,16 @@ def read_results_file(path: str | Path) -> Iterator[EvaluationRecord]:
         with path.open("rb") as file:
             _settings_of(file.readline(), path)
             for number, line in enumerate(file, start=2):
-                if line.endswith(b"\n"):
-                    yield _record(line, path, number)
+                if not line.endswith(b"\n"):
+                    continue
+                try:
+                    record = EvaluationRecord.model_validate_json(line)
+                except ValidationError as error:
+                    place = ".".join(str(part) for part in error.errors()[0]["loc"]) or "it"
+                    raise DatasetError(
+                        f"{path}, line {number}: {place} is not as ragaliq writes it"
+                    ) from None
+                yield record
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror or error}") from None
 
@@ -200,14 +224,6 @@ def _settings_of(line: bytes, path: Path) -> dict[str, Any]:
     return settings
 
 
-def _record(line: bytes, path: Path, number: int) -> EvaluationRecord:
-    try:
-        return EvaluationRecord.model_validate_json(line)
-    except ValidationError as error:
-        place = ".".join(str(part) for part in error.errors()[0]["loc"]) or "it"
-        raise DatasetError(f"{path}, line {number}: {place} is not as ragaliq writes it") from None
-
-
 def _end_of_last_line(file: BinaryIO) -> int:
     end = file.seek(0, os.SEEK_END)
     while end > 0:
@@ -218,37 +234,3 @@ def _end_of_last_line(file: BinaryIO) -> int:
             return start + position + 1
         end = start
     return 0
-
-
-def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    changed = [name for name in {**found, **wanted} if found.get(name) != wanted.get(name)]
-    details = "; ".join(
-        f"{name} was {found.get(name)!r} and is now {wanted.get(name)!r}" for name in changed
-    )
-    return f"its results were made under other settings ({details}); write to another file"
-
-
-def _lock(file: BinaryIO, path: Path) -> None:
-    """Hold the file as long as it is open.
-
-    Where the system or the file system knows no locks, nothing is held.
-
-    Args:
-        file: Open for writing.
-        path: Its name, for the error.
-
-    Raises:
-        DatasetError: Another process holds it.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise DatasetError(
-            f"{path}: another run is writing to it; wait for its end, or write to another file"
-        ) from None
-    except OSError:
-        return

@@ -37,7 +37,6 @@ __all__ = [
     "SinkSet",
     "SinkSpec",
     "SinkStats",
-    "in_turn",
 ]
 
 logger = logging.getLogger(__name__)
@@ -214,23 +213,19 @@ class SinkSet:
 
     def flush(self, timeout: float) -> bool:
         """Wait until everything is stored; False if `timeout` seconds were not enough."""
-        return in_turn(timeout, *(lane.flush for lane in self._lanes))
+        deadline = time.monotonic() + timeout
+        done = [lane.flush(max(0.0, deadline - time.monotonic())) for lane in self._lanes]
+        return all(done)  # every one got its chance, also after one that failed
 
     def close(self, timeout: float) -> bool:
         """Store what is pending within `timeout` seconds, then drop and count what is left."""
-        return in_turn(timeout, *(lane.close for lane in self._lanes))
+        deadline = time.monotonic() + timeout
+        done = [lane.close(max(0.0, deadline - time.monotonic())) for lane in self._lanes]
+        return all(done)
 
     def stats(self) -> dict[str, SinkStats]:
         """Counts by sink."""
         return {lane.name: lane.stats() for lane in self._lanes}
-
-
-def in_turn(timeout: float, *steps: Callable[[float], bool]) -> bool:
-    """Give each step what the ones before it left of `timeout` seconds; whether all succeeded."""
-    deadline = time.monotonic() + timeout
-    # Every one gets its chance, also after one that failed.
-    done = [step(max(0.0, deadline - time.monotonic())) for step in steps]
-    return all(done)
 
 
 def _resolve(spec: object) -> Sink:

@@ -79,11 +79,6 @@ class MetricSummary:
         """How many cases there are, of whatever status."""
         return sum(self.statuses.values())
 
-    @property
-    def is_failed_throughout(self) -> bool:
-        """Whether the judge failed on every case: an outage, which says nothing of the answers."""
-        return all(Status(status).is_failure for status in self.statuses)
-
 
 class SeriesKey(NamedTuple):
     """What is averaged: a metric, or a metric as one judge decides it."""
@@ -312,19 +307,6 @@ class PipelineCosts:
     saved: float = 0.0
     unknown_costs: int = 0
 
-    def add(self, usage: JudgeUsage) -> None:
-        """Take in one evaluation."""
-        self.answers += 1
-        self.evaluations += 1
-        self.tokens += usage.total_tokens
-        self.requests += usage.requests
-        cost = usage.cost_usd
-        if cost is not None and not math.isfinite(cost):
-            cost = None
-        self.cost += cost or 0.0
-        self.saved += usage.saved_usd if math.isfinite(usage.saved_usd) else 0.0
-        self.unknown_costs += cost is None
-
 
 class Summary:
     """Adds results up, record by record, in little memory.
@@ -393,7 +375,15 @@ class Summary:
         pipeline = self._numbers.setdefault(name, len(self._pipelines))
         if pipeline == len(self._pipelines):
             self._pipelines.append(PipelineCosts(name))
-        self._pipelines[pipeline].add(evaluated.usage)
+        costs, usage = self._pipelines[pipeline], evaluated.usage
+        costs.answers += 1
+        costs.evaluations += 1
+        costs.tokens += usage.total_tokens
+        costs.requests += usage.requests
+        is_known = usage.cost_usd is not None and math.isfinite(usage.cost_usd)
+        costs.cost += (usage.cost_usd or 0.0) if is_known else 0.0
+        costs.saved += usage.saved_usd if math.isfinite(usage.saved_usd) else 0.0
+        costs.unknown_costs += not is_known
         self._cases.append(case)
         self._owners.append(pipeline)
         results = evaluated.results.values()
@@ -457,8 +447,12 @@ class Summary:
 
     @property
     def failed_throughout(self) -> list[str]:
-        """Metrics that the judge failed on for every case."""
-        return [name for name, metric in self.metrics.items() if metric.is_failed_throughout]
+        """Metrics that the judge failed on for every case: an outage, not bad answers."""
+        return [
+            name
+            for name, metric in self.metrics.items()
+            if all(Status(status).is_failure for status in metric.statuses)
+        ]
 
 
 def joint_score(scores: Sequence[float]) -> float:
