@@ -104,6 +104,7 @@ if TYPE_CHECKING:
         Summary,
     )
     from ragaliq.records.langfuse import LangfuseSink
+    from ragaliq.records.langsmith import LangSmithSink
     from ragaliq.records.mlflow import MLflowSink
     from ragaliq.records.phoenix import PhoenixSink
     from ragaliq.records.store import SQLiteStore, read_records
@@ -164,6 +165,7 @@ __all__ = [
     "JudgeTimeoutError",
     "JudgeUsage",
     "LLMJudge",
+    "LangSmithSink",
     "LangfuseSink",
     "LocalJudge",
     "MLflowSink",
@@ -260,6 +262,7 @@ _NAMES = {
     "ragaliq.runner": "EvaluationRun evaluate evaluate_async",
     "ragaliq.records": "EvaluationRecord MetricSummary Sink SinkLimits SinkStats Summary",
     "ragaliq.records.langfuse": "LangfuseSink",
+    "ragaliq.records.langsmith": "LangSmithSink",
     "ragaliq.records.mlflow": "MLflowSink",
     "ragaliq.records.phoenix": "PhoenixSink",
     "ragaliq.records.store": "SQLiteStore read_records",

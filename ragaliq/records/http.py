@@ -16,8 +16,12 @@ from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.judges.clients import LoopClients
 from ragaliq.records.record import EvaluationRecord
 
-__all__ = ["SinkClient", "deliver_each", "endpoint_of", "entry_id", "metric_facts"]
+__all__ = ["NO_SPAN", "SinkClient", "deliver_each", "endpoint_of", "entry_id", "metric_facts"]
 
+NO_SPAN = (
+    "the run's span is not known, so its results have no place there; run the application inside a "
+    "span of OpenTelemetry's tracer"
+)
 _UNAUTHORIZED = (401, 403)
 # Of the refusals by a client's fault, those that may pass: time-out, too early, too many requests.
 _PASSING = (408, 425, 429)

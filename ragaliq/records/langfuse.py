@@ -9,7 +9,14 @@ from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import ConfigurationError, SinkError
-from ragaliq.records.http import SinkClient, deliver_each, endpoint_of, entry_id, metric_facts
+from ragaliq.records.http import (
+    NO_SPAN,
+    SinkClient,
+    deliver_each,
+    endpoint_of,
+    entry_id,
+    metric_facts,
+)
 from ragaliq.records.record import EvaluationRecord
 
 __all__ = ["LangfuseSink"]
@@ -22,7 +29,7 @@ class LangfuseSink:
     """Scores the evaluated observations in Langfuse.
 
     A metric without a score becomes a categorical score named `<metric>_status`, as a name holds
-    one type of value there. Runs whose span is not known are skipped. Langfuse keeps one score
+    one type of value there. Runs whose span is not known are passed over. Langfuse keeps one score
     for each id, so that a retry changes nothing.
 
     Args:
@@ -73,6 +80,10 @@ class LangfuseSink:
             if error.kind not in ("http_400", "http_413", "rejected"):
                 raise
             await deliver_each(records, self._send_one)
+
+    def passes_over(self, record: EvaluationRecord) -> str:
+        """Why a record has no place here: its run's span is not known."""
+        return "" if record.run.target else NO_SPAN
 
     async def aclose(self) -> None:
         """Close the connections."""

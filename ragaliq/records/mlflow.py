@@ -8,13 +8,24 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
-from ragaliq.records.http import SinkClient, deliver_each, endpoint_of, entry_id, metric_facts
+from ragaliq.records.http import (
+    NO_SPAN,
+    SinkClient,
+    deliver_each,
+    endpoint_of,
+    entry_id,
+    metric_facts,
+)
 from ragaliq.records.record import EvaluationRecord
 
 __all__ = ["MLflowSink"]
 
 _TRACES = "/api/3.0/mlflow/traces"
 _VARIABLES = {"MLFLOW_TRACKING_URI": ""}
+_AUTOLOG = (
+    "; MLflow's autolog keeps its spans apart from OpenTelemetry's unless "
+    "MLFLOW_USE_DEFAULT_TRACER_PROVIDER=false is set"
+)
 _MARK = "ragaliq.entry_id"
 
 
@@ -22,7 +33,7 @@ class MLflowSink:
     """Leaves feedback on the evaluated traces in MLflow.
 
     A failed evaluation becomes feedback with an error and no value; a metric that simply has no
-    score has its status as value. Runs whose span is not known are skipped. MLflow gives
+    score has its status as value. Runs whose span is not known are passed over. MLflow gives
     feedback its own ids, so the sink asks first what is there already and adds what is missing: a
     retry changes nothing. A trace that MLflow does not know yet is tried again.
 
@@ -66,6 +77,10 @@ class MLflowSink:
             SinkError: Some or all were not accepted.
         """
         await deliver_each(records, self._send)
+
+    def passes_over(self, record: EvaluationRecord) -> str:
+        """Why a record has no place here: its run's span is not known."""
+        return "" if record.run.target else NO_SPAN + _AUTOLOG
 
     async def aclose(self) -> None:
         """Close the connections."""

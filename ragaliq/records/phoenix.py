@@ -8,7 +8,14 @@ from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import SinkError
-from ragaliq.records.http import SinkClient, deliver_each, endpoint_of, entry_id, metric_facts
+from ragaliq.records.http import (
+    NO_SPAN,
+    SinkClient,
+    deliver_each,
+    endpoint_of,
+    entry_id,
+    metric_facts,
+)
 from ragaliq.records.record import EvaluationRecord
 
 __all__ = ["PhoenixSink"]
@@ -24,7 +31,7 @@ class PhoenixSink:
     """Annotates the evaluated spans in Phoenix.
 
     A metric without a score becomes an annotation whose label is its status. Runs whose span is
-    not known have nothing to annotate and are skipped. Phoenix keeps one annotation for each
+    not known have nothing to annotate and are passed over. Phoenix keeps one annotation for each
     span, name and identifier, so that a retry changes nothing; it holds annotations of spans that
     have not arrived yet and tries them again by itself.
 
@@ -63,6 +70,10 @@ class PhoenixSink:
             if error.kind not in ("http_400", "http_422") or len(records) == 1:
                 raise
             await deliver_each(records, self._send_one)
+
+    def passes_over(self, record: EvaluationRecord) -> str:
+        """Why a record has no place here: its run's span is not known."""
+        return "" if record.run.target else NO_SPAN
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -42,7 +42,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _SETTLING = 0.25  # seconds for it at least
-_COUNTED = ("records", "written", "failed", "dropped")
+_ENDED = ("written", "passed_over", "failed", "dropped")
 
 ErrorHook = Callable[[str, str], object]
 """Called with the sink's name and the kind of each failed attempt."""
@@ -85,6 +85,15 @@ class Remembering(Protocol):
 
 
 @runtime_checkable
+class Choosing(Protocol):
+    """A sink that has no place for some records, such as those of runs without a span."""
+
+    def passes_over(self, record: EvaluationRecord) -> str:
+        """Why a record has no place here, and what would give it one; empty where it has."""
+        ...
+
+
+@runtime_checkable
 class Settling(Protocol):
     """A sink with something to do when nothing is left to be written: the process may end now."""
 
@@ -118,11 +127,14 @@ class SinkLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class SinkStats:
-    """Counts of one sink: `records == written + failed + dropped + pending` always holds.
+    """Counts of one sink.
+
+    `records == written + passed_over + failed + dropped + pending` always holds.
 
     Attributes:
         records: Records meant for the sink.
         written: Records it stored.
+        passed_over: Records that have no place there, such as those of runs without a span.
         failed: Records given up after the last attempt, or refused for good.
         dropped: Records that found the queue full, or were left over at the end.
         pending: Records that wait or are being written.
@@ -131,6 +143,7 @@ class SinkStats:
 
     records: int = 0
     written: int = 0
+    passed_over: int = 0
     failed: int = 0
     dropped: int = 0
     pending: int = 0
@@ -184,7 +197,7 @@ class SinkSet:
         """Have an evaluation stored; never blocks on a sink and never raises.
 
         Returns:
-            One for each sink, to wait for: will be `written`, `failed` or `dropped`.
+            One for each sink, to wait for: will be `written`, `passed_over`, `failed` or `dropped`.
         """
         if not self._lanes:
             return []
@@ -277,6 +290,7 @@ class SinkLane:
     ) -> None:
         self.sink, self.name = sink, name
         self._limits, self._on_error = limits, on_error
+        self._choosing = sink if isinstance(sink, Choosing) else None
         self._thread = LoopThread(f"ragaliq-sink-{name}")
         self._changed = threading.Condition()
         self._waiting: deque[_Entry] = deque()
@@ -292,8 +306,13 @@ class SinkLane:
         """Queue a record; never blocks, never raises. What cannot be taken is counted.
 
         Returns:
-            Will be what it is counted as: `written`, `failed` or `dropped`.
+            Will be what it is counted as: `written`, `passed_over`, `failed` or `dropped`.
         """
+        if self._choosing is not None and (why := self._choosing.passes_over(record)):
+            self._refuse("passed_over", SinkError(why, kind="passed_over"))
+            passed_over: Future[str] = Future()
+            passed_over.set_result("passed_over")
+            return passed_over
         limits, size = self._limits, record.size
         with self._changed:
             is_full = self._pending() >= limits.max_queue
@@ -314,10 +333,13 @@ class SinkLane:
 
     def refuse(self, kind: str) -> None:
         """Count a result of which no record could be made."""
+        self._refuse("failed", SinkError("a result could not be recorded", kind=kind))
+
+    def _refuse(self, outcome: str, why: SinkError) -> None:
         with self._changed:
             self._counts["records"] += 1
-            self._counts["failed"] += 1
-        self._tell(SinkError("a result could not be recorded", kind=kind))
+            self._counts[outcome] += 1
+        self._tell(why)
 
     def flush(self, timeout: float) -> bool:
         """Wait until nothing is pending; False if `timeout` seconds were not enough."""
@@ -356,7 +378,7 @@ class SinkLane:
     def stats(self) -> SinkStats:
         """The counts now."""
         with self._changed:
-            counts = {name: self._counts[name] for name in _COUNTED}
+            counts = {name: self._counts[name] for name in ("records", *_ENDED)}
             return SinkStats(**counts, pending=self._pending(), errors=dict(self._errors))
 
     def _wait(self, timeout: float) -> bool:
@@ -366,8 +388,7 @@ class SinkLane:
             return self._changed.wait_for(lambda: self._pending() == 0, timeout)
 
     def _pending(self) -> int:
-        counts = self._counts
-        return counts["records"] - counts["written"] - counts["failed"] - counts["dropped"]
+        return self._counts["records"] - sum(self._counts[name] for name in _ENDED)
 
     # --- on the sink's own thread -------------------------------------------------------------
 

@@ -73,8 +73,8 @@ def result_of_fixture():
 
 def run_of(number=0, **fields):
     return RunInfo(
-        run_id=f"run-{number}",
         **{
+            "run_id": f"run-{number}",
             "pipeline": "zoo",
             "ended_at": 1_700_000_000.0 + number,
             "target": SpanTarget(trace_id=f"{number + 1:032x}", span_id=f"{number + 1:016x}"),

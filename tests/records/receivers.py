@@ -7,7 +7,9 @@ import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-__all__ = ["Fault", "LangfuseReceiver", "MLflowReceiver", "PhoenixReceiver"]
+from langsmith.schemas import FeedbackCreate
+
+__all__ = ["Fault", "LangSmithReceiver", "LangfuseReceiver", "MLflowReceiver", "PhoenixReceiver"]
 
 
 class Fault:
@@ -105,6 +107,23 @@ class LangfuseReceiver(Receiver):
             errors = [{"message": "no"}] * rejected
             return 207, {"accepted": len(good), "rejected": rejected, "errors": errors}
         return 202, {"message": "Accepted"}
+
+
+class LangSmithReceiver(Receiver):
+    """Keeps feedback by its id, once, in the form that LangSmith's own client gives it."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = {}
+
+    def reply(self, method, path, body):
+        if (method, path) != ("POST", "/feedback"):
+            return 404, {}
+        FeedbackCreate(**{"trace_id": None, **body})
+        if body["id"] in self.kept:
+            return 409, {}
+        self.kept[body["id"]] = body
+        return 200, body
 
 
 class MLflowReceiver(Receiver):

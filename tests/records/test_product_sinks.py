@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
+from uuid import UUID
 
 import pytest
 
@@ -13,12 +14,13 @@ from ragaliq.core.results import Status
 from ragaliq.errors import SinkError
 from ragaliq.records import SinkLimits
 from ragaliq.records.langfuse import LangfuseSink
+from ragaliq.records.langsmith import LangSmithSink
 from ragaliq.records.mlflow import MLflowSink
 from ragaliq.records.phoenix import PhoenixSink
 from ragaliq.records.sinks import SinkLane
 
 KEY = "sk-very-secret"
-PRODUCTS = ["Phoenix", "Langfuse", "MLflow"]
+PRODUCTS = ["Phoenix", "Langfuse", "MLflow", "LangSmith"]
 
 
 def sink_for(product, url):
@@ -26,7 +28,20 @@ def sink_for(product, url):
         return PhoenixSink(url, api_key=KEY)
     if product == "Langfuse":
         return LangfuseSink(url, public_key="pk", secret_key=KEY)
+    if product == "LangSmith":
+        return LangSmithSink(url, api_key=KEY)
     return MLflowSink(url, token=KEY)
+
+
+@pytest.fixture
+def record_of(record_of):
+    """Records of runs with ids as LangChain's."""
+
+    def build(number=0, *arguments, **fields):
+        run_id = str(UUID(int=number + 1))
+        return record_of(number, *arguments, **{"run_id": run_id, **fields})
+
+    return build
 
 
 def send(sink, *records):
@@ -99,19 +114,44 @@ def test_no_text_is_sent_without_content_capture(product, receiver, record_of, c
     assert "One zebra claim is wrong." in str(receiver.requests)
 
 
-def test_a_run_without_a_span_is_passed_over(product, receiver, record_of):
-    send(sink_for(product, receiver.url), record_of(target=None))
-    assert receiver.requests == []
+def test_a_run_that_has_no_place_there_is_passed_over_counted_and_warned_of_once(
+    product, receiver, record_of, caplog
+):
+    if product == "LangSmith":
+        homeless = [record_of(number, run_id=f"not a uuid {number}") for number in range(2)]
+    else:
+        homeless = [record_of(number, target=None) for number in range(2)]
+    failures = []
+    lane = SinkLane(
+        sink_for(product, receiver.url),
+        name="product",
+        limits=SinkLimits(),
+        on_error=lambda *how: failures.append(how),
+    )
+    outcomes = [lane.put(record).result(5.0) for record in homeless]
+    assert lane.put(record_of(3)).result(30.0) == "written"
+    assert outcomes == ["passed_over"] * 2
+    stats = lane.stats()
+    assert (stats.records, stats.written, stats.passed_over, stats.pending) == (3, 1, 2, 0)
+    assert failures == [("product", "passed_over")] * 2
+    (warning,) = caplog.messages
+    assert ("uuid" if product == "LangSmith" else "span") in warning.lower()
+    assert ("MLFLOW_USE_DEFAULT_TRACER_PROVIDER" in warning) == (product == "MLflow")
+    send(sink_for(product, receiver.url), *homeless)
+    assert len(kept(receiver)) == 1
+    assert lane.close(5.0)
 
 
 def test_the_key_is_sent_and_shown_nowhere(product, receiver, record_of):
     sink = sink_for(product, receiver.url)
     send(sink, record_of())
     (_, _, headers, _), *_ = receiver.requests
-    expected = f"Bearer {KEY}"
+    header, expected = "authorization", f"Bearer {KEY}"
+    if product == "LangSmith":
+        header, expected = "x-api-key", KEY
     if product == "Langfuse":
         expected = f"Basic {base64.b64encode(f'pk:{KEY}'.encode()).decode()}"
-    assert headers["authorization"] == expected
+    assert headers[header] == expected
     assert KEY not in repr(sink)
     receiver.faults = [receiver.Fault(401)]
     with pytest.raises(SinkError) as caught:
@@ -205,7 +245,7 @@ def test_langfuse_gets_a_score_on_the_observation(receiver_of, record_of):
     record = record_of()
     send(LangfuseSink(receiver.url, public_key="pk", secret_key=KEY), record)
     (score,) = kept(receiver)
-    assert score.pop("metadata")["ragaliq.run_id"] == "run-0"
+    assert score.pop("metadata")["ragaliq.run_id"] == str(UUID(int=1))
     assert score == {
         "id": record.metric_id("faithfulness"),
         "traceId": record.run.target.trace_id,
@@ -278,6 +318,8 @@ def test_addresses_and_keys_come_from_each_products_own_variables(monkeypatch):
         LangfuseSink()
     with pytest.raises(ConfigurationError, match="MLFLOW_TRACKING_URI"):
         MLflowSink()
+    with pytest.raises(ConfigurationError, match="LANGSMITH_API_KEY"):
+        LangSmithSink()
     assert repr(PhoenixSink()) == "PhoenixSink('http://localhost:6006')"
     for name, value in {
         "PHOENIX_COLLECTOR_ENDPOINT": "http://phoenix:6006/",
@@ -285,8 +327,26 @@ def test_addresses_and_keys_come_from_each_products_own_variables(monkeypatch):
         "LANGFUSE_PUBLIC_KEY": "pk",
         "LANGFUSE_SECRET_KEY": KEY,
         "MLFLOW_TRACKING_URI": "http://mlflow:5000",
+        "LANGSMITH_API_KEY": KEY,
     }.items():
         monkeypatch.setenv(name, value)
     assert repr(PhoenixSink()) == "PhoenixSink('http://phoenix:6006')"
     assert repr(LangfuseSink()) == "LangfuseSink('https://langfuse.example')"
     assert repr(MLflowSink()) == "MLflowSink('http://mlflow:5000')"
+    assert repr(LangSmithSink()) == "LangSmithSink('https://api.smith.langchain.com')"
+
+
+def test_langsmith_gets_feedback_on_the_run_of_its_own_tracer(receiver_of, record_of, result_of):
+    receiver = receiver_of("LangSmith")
+    sink = LangSmithSink(receiver.url, api_key=KEY, workspace_id="w", project_id=str(UUID(int=7)))
+    record = record_of(
+        results=[result_of(), failed(result_of).model_copy(update={"evaluator_name": "f"})]
+    )
+    send(sink, record)
+    good, bad = kept(receiver)
+    assert (good["run_id"], good["key"], good["score"]) == (record.run.run_id, "faithfulness", 0.5)
+    assert good["comment"] == "1 of 2 claims supported"
+    assert good["feedback_source"]["metadata"]["ragaliq.claims.contradicted"] == 1
+    assert good["session_id"] == str(UUID(int=7))
+    assert (bad["score"], bad["value"]) == (None, "judge_timeout")
+    assert receiver.requests[0][2]["x-tenant-id"] == "w"
