@@ -322,7 +322,7 @@ def calibrate(
         typer.Option(
             metavar="P|balanced",
             help="Instead: from which probability on a claim counts as supported (default 0.5), or "
-            "the one at which most claims of each kind are told right.",
+            "the one of the best balanced accuracy.",
         ),
     ] = None,
     journal: JournalFile = None,

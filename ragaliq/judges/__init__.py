@@ -1,4 +1,4 @@
-"""Who decides: Claude, the embedded judge, a model on a server of yours, or a judge of your own.
+"""Who decides: Claude, the embedded judge, a model on your server, or your own judge.
 
 Judges that need an SDK are loaded on first access, so that importing this package stays cheap.
 """

@@ -192,7 +192,7 @@ class OperatingPoint(NamedTuple):
 
 
 class CalibrationFigures(BaseModel):
-    """How good the calibration is, on labels that were left out when the curve was fitted.
+    """How good the calibration is, on labels that were not used when the curve was fitted.
 
     Attributes:
         brier: Brier score of the calibrated probabilities (cross-validated).
@@ -281,8 +281,8 @@ class Calibration(BaseModel):
     @property
     def id(self) -> str:
         """Names the calibration: a hash of all it says, but for the day."""
-        told = json.dumps(self.model_dump(mode="json", exclude={"created"}), sort_keys=True)
-        digest = blake2b(told.encode(), digest_size=8, person=b"ragaliq-calibrat").hexdigest()
+        said = json.dumps(self.model_dump(mode="json", exclude={"created"}), sort_keys=True)
+        digest = blake2b(said.encode(), digest_size=8, person=b"ragaliq-calibrat").hexdigest()
         return f"{self.judge}-{digest}"
 
     def support(self, raw: float) -> float:
@@ -368,9 +368,9 @@ class Calibration(BaseModel):
         Raises:
             ConfigurationError: The file cannot be written.
         """
-        told = {"id": self.id, **self.model_dump(mode="json")}
+        said = {"id": self.id, **self.model_dump(mode="json")}
         try:
-            Path(path).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+            Path(path).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
             raise ConfigurationError(f"{path}: {error.strerror or error}") from None
 
@@ -383,24 +383,24 @@ class Calibration(BaseModel):
                 changed after it was made.
         """
         try:
-            told = json.loads(Path(path).read_text("utf-8"))
+            said = json.loads(Path(path).read_text("utf-8"))
         except OSError as error:
             raise ConfigurationError(f"{path}: {error.strerror or error}") from None
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
-            raise ConfigurationError(f"{path} is no calibration: it is not a JSON object")
-        name = told.pop("id", None)
-        version = told.get("schema_version")
+            said = None
+        if not isinstance(said, dict):
+            raise ConfigurationError(f"{path} is not a calibration: it is not a JSON object")
+        name = said.pop("id", None)
+        version = said.get("schema_version")
         if isinstance(version, int) and version > CALIBRATION_VERSION:
             raise ConfigurationError(f"{path} was made by a later ragaliq; update ragaliq")
         try:
-            calibration = cls.model_validate(told)
+            calibration = cls.model_validate(said)
         except ValidationError as error:
             problem = error.errors()[0]
             place = ".".join(str(part) for part in problem["loc"]) or "calibration"
             raise ConfigurationError(
-                f"{path} is no calibration: {place}: {problem['msg']}; make one with "
+                f"{path} is not a calibration: {place}: {problem['msg']}; make one with "
                 "`ragaliq calibrate`"
             ) from None
         if calibration.id != name:
@@ -450,7 +450,7 @@ def fit_calibration(
         precision: Count a claim as supported only where at least this share of such claims is;
             by default from a probability of 0.5 on.
         min_support: Instead: the probability from which on a claim counts as supported, 0 to 1, or
-            `balanced` for the one at which most claims of each kind are told right.
+            `balanced` for the one of the best balanced accuracy.
         seed: Of the parts.
 
     Raises:
@@ -526,8 +526,7 @@ def fit_calibration(
     if precision is not None:
         min_support = calibration.threshold_for(precision)
     elif min_support == "balanced":
-        # The mean of the shares told right among the supported and among the others. Of equal
-        # ones the likelier side's.
+        # Balanced accuracy, but for a constant. Of equal ones the likelier side's.
         unsupported = len(truth) - supported
         gains = [
             (point.supported / supported - (point.claims - point.supported) / unsupported, point.at)

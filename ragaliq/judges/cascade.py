@@ -48,8 +48,8 @@ class CascadeJudge(BatchingJudge):
     judged, the next judge's verdict stands. `decided_by` names the judge of each claim.
 
     The next judge's failure is a failure, as it would be without the cascade: it raises what that
-    judge raised, and a claim its reply leaves out has no verdict. Only the first judge's failure
-    does no harm: the next one decides then.
+    judge raised, and a claim that its reply does not decide has no verdict. Only the first judge's
+    failure does no harm: the next one decides then.
 
     Args:
         first: The judge that screens, such as `LocalJudge()`.
@@ -299,7 +299,7 @@ def _stage_names(first: LLMJudge, second: LLMJudge) -> tuple[str, str]:
     """What two judges are called in `decided_by`; with their models where the names are the same.
 
     Raises:
-        ConfigurationError: They cannot be told apart.
+        ConfigurationError: They have one name and one model.
     """
     names = identity_of(first).name, identity_of(second).name
     if names[0] != names[1]:

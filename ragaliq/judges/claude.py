@@ -45,7 +45,7 @@ class ClaudeJudge(PromptedJudge):
         api_key: The API key; when None, whatever the SDK finds (ANTHROPIC_API_KEY,
             ANTHROPIC_AUTH_TOKEN, a profile, a workload identity).
         base_url: Where the API is; when None, ANTHROPIC_BASE_URL or Anthropic's own.
-        client: An asynchronous client of yours, used as it is and never closed here. Keep it to
+        client: Your own asynchronous client, used as it is and never closed here. Keep it to
             the event loop it was first used on.
         timeout: Seconds to wait for the reply to one request.
         max_tokens: The most a reply may have, in tokens; the model's thinking counts.
@@ -97,7 +97,7 @@ class ClaudeJudge(PromptedJudge):
             if any(setting is not None for setting in (api_key, base_url, max_retries)):
                 raise ConfigurationError(
                     "ClaudeJudge: api_key, base_url and max_retries belong to the client; "
-                    "set them there or leave out client="
+                    "set them there, or do not pass client="
                 )
             _check_client(client)
             return
@@ -175,7 +175,7 @@ class ClaudeJudge(PromptedJudge):
         else:
             if is_complete(message):
                 return message
-            failure = JudgeResponseError("the Claude API's reply is no message; check base_url=")
+            failure = JudgeResponseError("the Claude API's reply is not a message; check base_url=")
         # Raised outside the handlers: the SDK's error holds request and reply.
         raise failure
 

@@ -141,7 +141,7 @@ class OpenAICompatibleJudge(PromptedJudge):
             JudgeTimeoutError: No reply within the time limit.
             JudgeAPIError: The server refused the request or could not be reached.
             JudgeRefusalError: The model declined, or a content filter withheld its reply.
-            JudgeResponseError: The reply is cut off, or it is no chat completion.
+            JudgeResponseError: The reply is cut off, or it is not a chat completion.
         """
         text = self.worded(prompt, reply)
         began = dialect = self._dialects.current
@@ -183,8 +183,8 @@ class OpenAICompatibleJudge(PromptedJudge):
         choices = getattr(body, "choices", None)
         if not isinstance(choices, list) or not choices or not hasattr(choices[0], "message"):
             problem = (
-                "the server's reply is no chat completion; check base_url=, which ends in /v1 with "
-                "most servers"
+                "the server's reply is not a chat completion; check base_url=, which ends in /v1 "
+                "with most servers"
             )
             return None, JudgeResponseError(problem), None
         return body, None, None

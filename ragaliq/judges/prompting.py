@@ -160,7 +160,7 @@ def _parse(name: str, raw: str, source: str) -> _Prompt:
     """A prompt, checked; its version is the front matter's, else taken from the text's hash."""
     if name not in PLACEHOLDERS:
         raise ConfigurationError(
-            f"there is no prompt named {name!r} ({source}); there are {', '.join(PLACEHOLDERS)}"
+            f"no prompt is named {name!r} ({source}); the names are {', '.join(PLACEHOLDERS)}"
         )
     raw = raw.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT_MATTER.match(raw)
@@ -299,7 +299,7 @@ def _encodable(text: str) -> str:
 
 _JOINER = "\u2060"  # WORD JOINER: no width, no space, no line break
 _OPENING = re.compile(
-    # ChatML, Llama 3 and later, Phi, GLM, Command, gpt-oss; Gemma 4 leaves out one of the bars
+    # ChatML, Llama 3 and later, Phi, GLM, Command, gpt-oss; Gemma 4 has only one of the bars
     r"<(?=\|[^\s<>|]{1,64}\|?>|[^\s<>|]{1,64}\|>"
     # DeepSeek
     r"|｜[^\s<>｜]{1,64}｜>"

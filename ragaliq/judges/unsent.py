@@ -197,7 +197,7 @@ def reads_replies(judge: LLMJudge, path: Path) -> LLMJudge:
 
     Raises:
         ConfigurationError: The judge makes no requests of its own.
-        DatasetError: The file cannot be read, or a line is no reply.
+        DatasetError: The file cannot be read, or a line is not a reply.
     """
     stand_in = _ReplyReader(_prompted(judge), path)
     return (
@@ -232,7 +232,7 @@ def _read_replies(path: Path) -> dict[str, _ReplyLine]:
             reply = _ReplyLine.model_validate_json(line)
         except ValidationError:
             raise DatasetError(
-                f"{path}, line {number} is no reply: it needs an id and a text"
+                f"{path}, line {number} is not a reply: it needs an id and a text"
             ) from None
         if replies.setdefault(reply.id, reply) != reply:
             raise DatasetError(f"{path}, line {number}: a second, other reply to one request")

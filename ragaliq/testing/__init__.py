@@ -1,8 +1,8 @@
 """What is needed to test an application with ragaliq in it, without a key and without a network.
 
-`ScriptedJudge` decides as it is told and counts its calls. `MessagesServer` speaks the Messages API
-on the loopback interface and `ChatCompletionsServer` the protocol of OpenAI-compatible servers, so
-that `ClaudeJudge` and `OpenAICompatibleJudge` can be tried with the real SDKs, also against every
+`ScriptedJudge` decides as the test says and counts its calls. `MessagesServer` speaks the Messages
+API on the loopback interface and `ChatCompletionsServer` the protocol of OpenAI-compatible servers,
+so that `ClaudeJudge` and `OpenAICompatibleJudge` can be tried with the real SDKs, and against every
 fault in `ragaliq.testing.faults`.
 """
 

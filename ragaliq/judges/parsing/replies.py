@@ -60,7 +60,7 @@ def parse_verdicts(reply: str, expected: int) -> list[ClaimVerdict]:
     asks whether a statement "can be directly inferred" from the context, and 0 says no more than
     that it cannot. Words that say more, such as "contradicted" or "refuted", are kept.
 
-    A verdict that is missing, unreadable, given twice differently or only begun is left out; the
+    A verdict that is missing, unreadable, given twice differently or only begun is omitted; the
     others keep the position of their statement. Rows with an id or number go by it.
 
     Args:

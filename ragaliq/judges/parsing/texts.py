@@ -154,7 +154,7 @@ def leading_verdict(text: str, start: int = 0) -> Said | None:
     match = _match(text, start)
     if match is None:
         return None
-    if match.lastgroup in ("tick", "cross"):  # a word beside it says more
+    if match.lastgroup in ("tick", "cross"):  # a word next to it says more
         match = _match(text, match.end()) or match
     kind, end = match.lastgroup or "", match.end()
     verdict = _MEANINGS[kind]

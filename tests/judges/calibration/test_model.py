@@ -56,12 +56,12 @@ def test_a_file_that_was_changed_by_hand_is_refused(calibration, tmp_path):
     path = tmp_path / "cal.json"
     calibration.save(path)
     path.write_text(path.read_text().replace('"labels": 400', '"labels": 400, "x": 1'))
-    with pytest.raises(ConfigurationError, match="no calibration: x"):
+    with pytest.raises(ConfigurationError, match="not a calibration: x"):
         Calibration.load(path)
     calibration.save(path)
-    told = json.loads(path.read_text())
-    told["min_support"] = 0.1
-    path.write_text(json.dumps(told))
+    saved = json.loads(path.read_text())
+    saved["min_support"] = 0.1
+    path.write_text(json.dumps(saved))
     with pytest.raises(ConfigurationError, match="changed after it was made"):
         Calibration.load(path)
 
@@ -71,7 +71,7 @@ def test_a_file_that_was_changed_by_hand_is_refused(calibration, tmp_path):
     [
         ("", "not a JSON object"),
         ("[]", "not a JSON object"),
-        ("{}", "no calibration"),
+        ("{}", "not a calibration"),
         ('{"schema_version": 2}', "later ragaliq"),
     ],
 )

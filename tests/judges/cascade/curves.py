@@ -116,7 +116,7 @@ class CurvePoint:
     """A cascade on one set.
 
     Attributes:
-        target: Share of claims it was told to escalate.
+        target: Share of claims it was to escalate.
         calls: Share it did escalate.
         accuracy: Expected share of right decisions.
         balanced: Expected mean of the shares right among supported and among other claims.

@@ -46,7 +46,7 @@ class ReplyJudge(BatchingJudge):
 
 @pytest.fixture
 def verdicts():
-    """`"0S 2N"` for a reply that supports the first statement and leaves out the second."""
+    """`"0S 2N"` for a reply that supports the first statement and omits the second."""
 
     def read(reply: str, expected: int) -> str:
         found = parse_verdicts(reply, expected)

@@ -1,4 +1,4 @@
-"""Refusals, told apart from verdicts and from failures that contain such words."""
+"""Refusals, distinguished from verdicts and from failures that contain such words."""
 
 from __future__ import annotations
 

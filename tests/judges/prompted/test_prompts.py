@@ -75,7 +75,7 @@ def test_the_system_prompt_takes_no_placeholders():
 
 
 def test_an_unknown_prompt_is_told_with_those_there_are():
-    with pytest.raises(ConfigurationError, match=r"'relevancy'.*there are.*relevance"):
+    with pytest.raises(ConfigurationError, match=r"'relevancy'.*names are.*relevance"):
         PromptSet({"relevancy": GOOD})
 
 

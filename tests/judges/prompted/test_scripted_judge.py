@@ -1,4 +1,4 @@
-"""The scripted judges do as they are told and count."""
+"""The scripted judges decide as the test says and count."""
 
 from __future__ import annotations
 
