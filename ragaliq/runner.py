@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, JudgeUsage
@@ -18,11 +20,18 @@ from ragaliq.errors import BudgetExceeded, ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec
+from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.records.sinks import SinkLimits, SinkSpec, SinkStats
 from ragaliq.records.summary import MetricSummary, Summary
+from ragaliq.reports import write_report
+from ragaliq.reports.views import failures_of, html_of, row_of
+from ragaliq.reports.wording import WorstAnswers, figures_of, markdown_of
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emit import TelemetryOptions
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
 
@@ -57,6 +66,52 @@ class EvaluationRun(Sequence[Evaluation]):
 
     def __iter__(self) -> Iterator[Evaluation]:
         return iter(self.cases)
+
+    def _repr_html_(self) -> str:
+        return html_of(self.cases, self.metrics)
+
+    @property
+    def failures(self) -> list[Evaluation]:
+        """The evaluations of which a metric does not pass, the lowest score first."""
+        return failures_of(self.cases)
+
+    def summary(self) -> str:
+        """The figures and the lowest answers, as Markdown."""
+        summary, worst = Summary(self.metrics), WorstAnswers()
+        for record in self._records():
+            summary.add(record)
+            worst.add(record)
+        return markdown_of(figures_of(summary), worst)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row a result: texts, `METRIC.score`, `.passed`, `.status`, `.reason`, metadata.
+
+        Raises:
+            ConfigurationError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ConfigurationError("to_pandas needs pandas: pip install pandas") from None
+        return pandas.DataFrame(
+            [row_of(each.run.run_id, each.case, each.results) for each in self.cases]
+        )
+
+    def write_report(self, path: str | PathLike[str], *, title: str = "RAG answer quality") -> Path:
+        """Write one HTML page that holds everything it shows and loads nothing; see the CLI's.
+
+        Returns:
+            Where it is.
+
+        Raises:
+            ConfigurationError: jinja2 is not installed.
+            DatasetError: There are no results, or the page cannot be written.
+        """
+        return write_report(self._records(), path, title=title, source_name="evaluate()").path
+
+    def _records(self) -> Iterator[EvaluationRecord]:
+        everything = ContentPolicy(on_spans=True, on_events=True)
+        return (evaluation_record(each, content=everything) for each in self.cases)
 
 
 def evaluate(

@@ -137,7 +137,11 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         ),
     ] = None,
     sink: Annotated[
-        list[str] | None, typer.Option(help="Where results go too: sqlite:///path; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Where results go too: sqlite:///path, phoenix://localhost:6006, langfuse, mlflow "
+            "(scores on the spans of traces); repeatable."
+        ),
     ] = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0.0, help="US dollars after which no case is begun.")

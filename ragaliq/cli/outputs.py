@@ -17,6 +17,7 @@ from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import ResultsFile, read_results_file, read_settings
+from ragaliq.reports.views import row_of
 from ragaliq.reports.wording import why
 
 __all__ = ["Named", "Outputs", "is_same_file", "require_writable"]
@@ -173,44 +174,31 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 def _write_csv(results: Results, path: Path) -> None:
     """A row a result in the order of the input: texts, scores, reasons, and all input columns."""
-    found: list[tuple[int, dict[str, str]]] = []
-    columns = dict.fromkeys(["row", "id", "query", "response"])
+    found: list[dict[str, Any]] = []
+    columns: dict[str, None] = {"row": None, "id": None}
     for record in results.records:
-        case = record.case
-        cells = {
-            "row": "" if record.row is None else str(record.row),
-            "id": record.run.run_id,
-            "query": case.query if case else "",
-            "response": case.response if case else "",
-        }
-        not_supported: list[str] = []
-        for name, result in record.results.items():
-            cells[f"{name}.score"] = "" if result.score is None else f"{result.score:.6g}"
-            cells[f"{name}.passed"] = "" if result.passed is None else str(result.passed).lower()
-            cells[f"{name}.status"] = result.status.value
-            cells[f"{name}.reason"] = result.reasoning
-            not_supported = not_supported or [
-                f"{claim.verdict}: {claim.claim}"
-                for claim in result.claims
-                if claim.claim and claim.verdict != "SUPPORTED"
-            ]
-        cells["not_supported"] = " | ".join(not_supported)
-        if case:
-            cells["context"] = json.dumps(case.context_texts, ensure_ascii=False)
-            for name, value in case.metadata.items():
-                # A column of the input never hides one of ours.
-                cells[f"input.{name}" if name in cells else name] = str(value)
+        cells = {"row": record.row, **row_of(record.run.run_id, record.case, record.results)}
         columns |= dict.fromkeys(cells)
-        found.append((record.row or 0, cells))
-    found.sort(key=lambda each: each[0])
+        found.append(cells)
+    found.sort(key=lambda cells: cells["row"] or 0)
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         table = csv.writer(file)
         table.writerow(columns)
-        for _, cells in found:
-            texts = (cells.get(column, "") for column in columns)
-            table.writerow(
-                f"'{text}" if text.startswith(_FORMULA_STARTS) else text for text in texts
-            )
+        for cells in found:
+            table.writerow([_cell(cells.get(column)) for column in columns])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    text = str(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA_STARTS) else text
 
 
 # What XML 1.0 cannot hold, not even escaped.

@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Protocol, runtime_checkable
 
 from opentelemetry.context import attach, set_value
@@ -241,6 +242,14 @@ class SinkSet:
         return {lane.name: lane.stats() for lane in self._lanes}
 
 
+# Loaded for those who use them.
+_SERVERS = {
+    "phoenix": ("ragaliq.records.phoenix", "PhoenixSink"),
+    "langfuse": ("ragaliq.records.langfuse", "LangfuseSink"),
+    "mlflow": ("ragaliq.records.mlflow", "MLflowSink"),
+}
+
+
 def _resolve(spec: object) -> Sink:
     if isinstance(spec, str) and spec.startswith("sqlite:"):
         # Loaded for those who use it: sqlite3 is not needed by `import ragaliq`.
@@ -248,9 +257,19 @@ def _resolve(spec: object) -> Sink:
 
         return SQLiteStore(spec)
     if isinstance(spec, str):
-        raise ConfigurationError(
-            "sinks: a sink that is named by a string has the form 'sqlite:///path'"
+        address, separator, place = spec.partition("://")
+        product, _, scheme = address.partition("+")
+        if product not in _SERVERS:
+            raise ConfigurationError(
+                "sinks: a sink that is named by a string has the form 'sqlite:///path', or is one "
+                f"of {', '.join(_SERVERS)}, perhaps with an address: 'phoenix://localhost:6006', "
+                "'phoenix+https://host'"
+            )
+        module, kind = _SERVERS[product]
+        made: Sink = getattr(import_module(module), kind)(
+            f"{scheme or 'http'}://{place}" if separator else None
         )
+        return made
     if isinstance(spec, type) or not isinstance(spec, Sink):
         what = spec.__name__ if isinstance(spec, type) else type(spec).__name__
         raise ConfigurationError(

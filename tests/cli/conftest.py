@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -61,3 +63,21 @@ def records(tmp_path):
         return [json.loads(line) for line in lines]
 
     return read
+
+
+@pytest.fixture
+def receiver_of():
+    """Starts loopback servers of the products that sinks write to, and stops them at the end."""
+    path = Path(__file__).parents[1] / "records/receivers.py"
+    spec = importlib.util.spec_from_file_location("sink_receivers", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    started = []
+
+    def start(name):
+        started.append(getattr(module, f"{name.capitalize()}Receiver")())
+        return started[-1]
+
+    yield start
+    for receiver in started:
+        receiver.stop()

@@ -121,3 +121,26 @@ def test_explain_one_trace(ragaliq, traces):
     done = ragaliq("traces", "explain", path, "--trace", "b")
     assert done.returncode == 2
     assert "no span of a trace whose id begins with b" in done.stderr
+
+
+def test_scores_go_onto_the_spans_of_the_traces(ragaliq, traces, receiver_of):
+    phoenix = receiver_of("phoenix")
+    address = phoenix.url.replace("http:", "phoenix:")
+
+    done = ragaliq(
+        "evaluate", traces(*run(1), *run(2)), "--metrics", "faithfulness", "--sink", address
+    )
+
+    assert done.returncode == 0, done.stderr
+    kept = phoenix.kept.values()
+    assert sorted((note["span_id"], note["result"]["score"]) for note in kept) == [
+        ("1" * 16, 1.0),
+        ("2" * 16, 1.0),
+    ]
+
+
+def test_a_sink_that_is_not_known_is_refused(ragaliq, traces):
+    done = ragaliq("evaluate", traces(*run(1)), "--sink", "arize://localhost")
+
+    assert done.returncode == 2
+    assert "is one of phoenix, langfuse, mlflow" in done.stderr

@@ -1,0 +1,114 @@
+"""A run as tables: for a notebook, for pandas, for a spreadsheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, passing_scores
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.records.summary import MetricSummary
+from ragaliq.reports.contents import cut
+from ragaliq.reports.gathering import badness
+from ragaliq.reports.wording import interval_words, why
+
+__all__ = ["failures_of", "html_of", "row_of"]
+
+_MOST_ANSWERS = 20
+_COLOURS = {"SUPPORTED": "#c8ecd0", "CONTRADICTED": "#f9c9c6", "NOT_ENOUGH_INFO": "#fbe6b3"}
+_WORST_VERDICT_FIRST = ("CONTRADICTED", "NOT_ENOUGH_INFO", None, "SUPPORTED")
+
+
+def row_of(
+    run_id: str, case: RAGTestCase | None, results: Mapping[str, EvaluationResult]
+) -> dict[str, Any]:
+    """A result as a row of a table, by column.
+
+    Args:
+        run_id: Names the evaluation: the case's id, or `id#2` for its second.
+        case: Its texts, where they are known; columns of the input are in its metadata.
+        results: Metric name to result.
+    """
+    row: dict[str, Any] = {
+        "id": run_id,
+        "query": case.query if case else "",
+        "response": case.response if case else "",
+    }
+    not_supported: list[str] = []
+    for name, result in results.items():
+        row[f"{name}.score"] = result.score
+        row[f"{name}.passed"] = result.passed
+        row[f"{name}.status"] = result.status.value
+        row[f"{name}.reason"] = result.reasoning
+        not_supported = not_supported or [
+            f"{claim.verdict}: {claim.claim}"
+            for claim in result.claims
+            if claim.claim and claim.verdict != "SUPPORTED"
+        ]
+    row["not_supported"] = " | ".join(not_supported)
+    if case:
+        row["context"] = case.context_texts
+        for name, value in case.metadata.items():
+            # A column of the input never hides one of ours.
+            row[f"input.{name}" if name in row else name] = value
+    return row
+
+
+def failures_of(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
+    """Those of which a metric does not pass, the lowest score first."""
+    failed = [
+        (badness(*each.results.values()) or (0.0, 0, 0), each)
+        for each in evaluations
+        if any(result.passed is False for result in each.results.values())
+    ]
+    return [each for _, each in sorted(failed, key=lambda pair: pair[0], reverse=True)]
+
+
+def html_of(evaluations: Sequence[Evaluation], metrics: Mapping[str, MetricSummary]) -> str:
+    """The figures, and the lowest answers with their claims marked; every text is escaped."""
+    lines = ["<div><table><tr>"]
+    lines += [f"<th>{name}</th>" for name in ("metric", "mean", "scored", "passed", "threshold")]
+    lines.append("</tr>")
+    for name, metric in metrics.items():
+        mean = "none" if metric.mean is None else f"{metric.mean:.3f} {interval_words(metric)}"
+        cells = (
+            escape(name),
+            mean,
+            f"{metric.measured:,} of {metric.cases:,}",
+            f"{metric.passed:,}",
+            passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
+        )
+        lines += ["<tr>", *(f"<td>{cell}</td>" for cell in cells), "</tr>"]
+    lines.append("</table>")
+    failures = failures_of(evaluations)
+    lines += [_answer(each) for each in failures[:_MOST_ANSWERS]]
+    more = len(failures) - _MOST_ANSWERS
+    if more > 0:
+        lines.append(f"<p>and {more:,} more that do not pass: see <code>failures</code></p>")
+    return "".join([*lines, "</div>"])
+
+
+def _answer(evaluation: Evaluation) -> str:
+    results = evaluation.results.values()
+    claims = next((result.claims for result in results if result.claims), ())
+    spans = [(*claim.answer_span, n) for n, claim in enumerate(claims) if claim.answer_span]
+    marked = "".join(
+        _marked(text, [claims[n] for n in numbers])
+        for text, numbers in cut(evaluation.case.response, spans)
+    )
+    reasons = "".join(f"<li>{escape(why(r))}</li>" for r in results if r.passed is False)
+    return (
+        f"<p><b>{escape(evaluation.case.query)}</b> <code>{escape(evaluation.run.run_id)}</code>"
+        f"<br>{marked}</p><ul>{reasons}</ul>"
+    )
+
+
+def _marked(text: str, claims: Sequence[ClaimDetail]) -> str:
+    if not claims:
+        return escape(text)
+    verdict = min((claim.verdict for claim in claims), key=_WORST_VERDICT_FIRST.index)
+    colour = _COLOURS.get(verdict or "", "#dddddd")
+    title = escape((verdict or "UNVERIFIED").replace("_", " ").lower())
+    # Black on these colours is legible in dark notebooks too.
+    return f'<mark title="{title}" style="background:{colour};color:#000">{escape(text)}</mark>'

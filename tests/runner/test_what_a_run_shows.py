@@ -1,0 +1,83 @@
+"""A run in a notebook, as a table, as Markdown and as a page."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from ragaliq import ConfigurationError, RAGTestCase, evaluate
+
+ANSWERS = {
+    "good": "The shop opens at 9.",
+    "half": "The shop opens at 9. Parrots juggle <b>lanterns</b>.",
+    "wrong": "The shop opens at 10.",
+}
+
+
+@pytest.fixture(scope="module")
+def run():
+    cases = [
+        RAGTestCase(
+            id=name,
+            query="When <i>exactly</i>?",
+            context=["The shop opens at 9."],
+            response=answer,
+            metadata={"region": name, "query": "mine"},
+        )
+        for name, answer in ANSWERS.items()
+    ]
+    return evaluate(cases, evaluators=["faithfulness"])
+
+
+def test_failures_are_what_does_not_pass_the_lowest_first(run):
+    assert [each.case.id for each in run.failures] == ["wrong", "half"]
+
+
+def test_a_notebook_shows_figures_and_marked_claims_and_no_mark_up_of_the_application(run):
+    page = run._repr_html_()
+
+    assert "<td>faithfulness</td><td>0.500 ± " in page
+    marked = re.findall(r'<mark title="([\w ]+)"[^>]*>([^<]*)</mark>', page)
+    assert ("contradicted", "The shop opens at 10.") in marked
+    assert ("supported", "The shop opens at 9.") in marked
+    assert ("not enough info", "Parrots juggle &lt;b&gt;lanterns&lt;/b&gt;.") in marked
+    assert page.index("opens at 10") < page.index("Parrots")
+    assert "<i>" not in page
+    assert "good" not in re.sub("<[^>]*>", "", page)
+
+
+def test_a_table_has_a_row_a_case_with_scores_reasons_and_metadata(run):
+    table = run.to_pandas()
+
+    assert list(table["id"]) == list(ANSWERS)
+    assert list(table["faithfulness.score"]) == [1.0, 0.5, 0.0]
+    assert list(table["faithfulness.passed"]) == [True, False, False]
+    assert list(table["region"]) == list(ANSWERS)
+    assert set(table["query"]) == {"When <i>exactly</i>?"}
+    assert set(table["input.query"]) == {"mine"}
+    assert table["context"][0] == ["The shop opens at 9."]
+    assert table["not_supported"][2] == "CONTRADICTED: The shop opens at 10."
+
+
+def test_without_pandas_it_says_what_to_install(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ConfigurationError, match="pip install pandas"):
+        run.to_pandas()
+
+
+def test_the_summary_is_markdown_with_the_lowest_answers(run):
+    text = run.summary()
+
+    assert text.startswith("**1 of 3 answers pass every metric.**")
+    assert "| faithfulness | 0.500 |" in text
+    assert "- wrong: faithfulness 0.00 &lt; 0.70" in text
+
+
+def test_a_report_is_written(run, tmp_path):
+    path = run.write_report(tmp_path / "report.html", title="Ours")
+
+    assert path == tmp_path / "report.html"
+    assert "Ours" in path.read_text()
+    assert "Parrots juggle" in path.read_text()
