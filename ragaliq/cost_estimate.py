@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import JudgeUsage
-from ragaliq.core.sync import run_sync
+from ragaliq.core.sync import synchronous
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
@@ -37,17 +37,6 @@ class CostEstimate:
 
     cases: int
     usage: JudgeUsage
-
-
-def estimate(
-    cases: Iterable[RAGTestCase],
-    *,
-    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
-    judge: JudgeSpec | str = "local",
-    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
-) -> CostEstimate:
-    """`estimate_async` for scripts and notebooks."""
-    return run_sync(estimate_async(cases, evaluators=evaluators, judge=judge, policy=policy))
 
 
 async def estimate_async(
@@ -86,6 +75,10 @@ async def estimate_async(
         telemetry=TelemetryOptions.silent(),
     )
     return CostEstimate(cases=len(todo), usage=run.usage)
+
+
+estimate = synchronous(estimate_async)
+"""`estimate_async` for scripts and notebooks."""
 
 
 def _counting(judge: LLMJudge) -> LLMJudge:

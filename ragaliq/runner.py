@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, JudgeUsage
-from ragaliq.core.sync import run_sync
+from ragaliq.core.sync import synchronous
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, ConfigurationError
 from ragaliq.evaluators.registry import EvaluatorSpec
@@ -112,50 +112,6 @@ class EvaluationRun(Sequence[Evaluation]):
     def _records(self) -> Iterator[EvaluationRecord]:
         everything = ContentPolicy(on_spans=True, on_events=True)
         return (evaluation_record(each, content=everything) for each in self.cases)
-
-
-def evaluate(
-    cases: Iterable[RAGTestCase],
-    *,
-    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
-    judge: JudgeSpec | str = "local",
-    concurrency: int = 8,
-    processes: int = 0,
-    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
-    deadline: float | None = None,
-    repeats: int = 1,
-    skip: Set[str] = frozenset(),
-    max_cost: float | None = None,
-    on_progress: Progress | None = None,
-    sinks: Iterable[SinkSpec] = (),
-    pipeline: str = "",
-    capture_content: bool | None = None,
-    redact: Redactor | None = None,
-    redact_for_judge: Redactor | None = None,
-    telemetry: TelemetryOptions | None = None,
-) -> EvaluationRun:
-    """`evaluate_async` for scripts and notebooks; works inside a running event loop too."""
-    return run_sync(
-        evaluate_async(
-            cases,
-            evaluators=evaluators,
-            judge=judge,
-            concurrency=concurrency,
-            processes=processes,
-            policy=policy,
-            deadline=deadline,
-            repeats=repeats,
-            skip=skip,
-            max_cost=max_cost,
-            on_progress=on_progress,
-            sinks=sinks,
-            pipeline=pipeline,
-            capture_content=capture_content,
-            redact=redact,
-            redact_for_judge=redact_for_judge,
-            telemetry=telemetry,
-        )
-    )
 
 
 async def evaluate_async(
@@ -283,6 +239,10 @@ async def evaluate_async(
         sinks=scorer.sinks.stats(),
         is_cut=is_cut,
     )
+
+
+evaluate = synchronous(evaluate_async)
+"""`evaluate_async` for scripts and notebooks; works inside a running event loop too."""
 
 
 def _cases(cases: Iterable[RAGTestCase]) -> list[RAGTestCase]:

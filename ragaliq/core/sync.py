@@ -15,12 +15,13 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
+from functools import wraps
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 from ragaliq._private import patched_by
 
-__all__ = ["LoopThread", "WorkThread", "run_sync"]
+__all__ = ["LoopThread", "WorkThread", "run_sync", "synchronous"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -254,3 +255,14 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     except BaseException:
         future.cancel()
         raise
+
+
+def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """A coroutine function as one that is called without `await`; see `run_sync`."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(function(*args, **kwargs))
+
+    call.__name__ = call.__qualname__ = function.__name__.removesuffix("_async")
+    return call
