@@ -39,6 +39,7 @@ class ClaimCheck:
     Attributes:
         status: `scored`, `partial`, or why there is nothing to score.
         claims: In the answer's order; a claim without a verdict stayed undecided.
+        decided: Those that have a verdict; the denominator of every claim-based score.
         chunk_ids: The ids of the case's chunks, in rank order.
         usage: What the check cost.
         context_parts: In how many parts the context was judged, because it was too long for one.
@@ -47,15 +48,11 @@ class ClaimCheck:
 
     status: Status
     claims: tuple[ClaimDetail, ...] = ()
+    decided: tuple[ClaimDetail, ...] = ()
     chunk_ids: tuple[ChunkId, ...] = ()
     usage: JudgeUsage = JudgeUsage()
     context_parts: int = 1
     coverage: float = 1.0
-
-    @property
-    def decided(self) -> tuple[ClaimDetail, ...]:
-        """The claims that have a verdict; the denominator of every claim-based score."""
-        return tuple(claim for claim in self.claims if claim.verdict is not None)
 
 
 def has_context(case: RAGTestCase, policy: ScoringPolicy) -> bool:
@@ -137,6 +134,7 @@ async def check_claims(
     return ClaimCheck(
         status=Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL,
         claims=details,
+        decided=tuple(claim for claim in details if claim.verdict is not None),
         chunk_ids=ids,
         usage=spent.usage,
         context_parts=len(verifier.parts),

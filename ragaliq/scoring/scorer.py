@@ -268,7 +268,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         if run is None:
             built = case.build() if isinstance(case, CaseDraft) else case
             case, run = built, run_of(built, run_id=built.id, pipeline="")
-        evaluators = self.chosen(metrics or run.metric_probabilities)
+        names = metrics or run.metric_probabilities
+        evaluators = self.chosen(names) if names else self.evaluators
         attempt = waits = 1
         freezes = 0
         until = time.monotonic() + self._waits_for_judge

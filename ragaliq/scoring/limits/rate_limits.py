@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ragaliq.core.checks import require_limits
@@ -126,10 +126,28 @@ class Turns:
         async with self._line:
             expected = max(0, guess if self._mean is None else round(self._mean))
             while True:
-                wait, turn = await self._try(expected)
-                if turn is not None:
-                    return turn
+                costs, taken = _costs(expected, self._limits), None
+                if self._shared is not None:
+                    amounts = list(costs.values())
+                    taken = await self._shared.take(amounts, amounts)
+                now = time.monotonic()
+                if taken is None:  # this process by itself, for now at least
+                    limits = {name: window.limit for name, window in self._windows.items()}
+                    costs = _costs(expected, limits)
+                    wait = max(window.wait(costs[n], now) for n, window in self._windows.items())
+                else:
+                    wait = taken.wait
+                if not wait:
+                    break
                 await asyncio.sleep(min(max(wait, _LOOK_AGAIN[0]), _LOOK_AGAIN[1]))
+            for number, (name, window) in enumerate(self._windows.items()):
+                window.forget(now)
+                window.spend(costs[name], now)
+                if self._shared is not None and taken is None:
+                    self._shared.change(number, costs[name], at=now)
+            # Tokens come last, where they are limited.
+            slot = taken.slots[-1] if taken else 0
+            return Turn(tokens=costs.get("tokens", 0), at=now, slot=slot)
 
     def used(self, turn: Turn, usage: JudgeUsage) -> None:
         """Note what a call really used."""
@@ -137,58 +155,30 @@ class Turns:
         if usage.requests:
             self._mean = tokens if self._mean is None else self._mean
             self._mean += _RECENT * (tokens - self._mean)
-        if "tokens" in self._windows and tokens != turn.tokens:
-            self._correct(turn, tokens - turn.tokens)
-
-    async def aclose(self) -> None:
-        """Tell the storage what is left to tell, and close the connections."""
-        if self._shared is not None:
-            await self._shared.aclose()
-
-    async def _try(self, expected: int) -> tuple[float, Turn | None]:
-        """A turn; or None, and the seconds until there may be room."""
-        if self._shared is not None:
-            costs = self._costs(expected, self._limits)
-            amounts = list(costs.values())
-            taken = await self._shared.take(amounts, amounts)
-            if taken is not None:
-                if taken.wait:
-                    return taken.wait, None
-                return 0.0, self._taken(costs, slots=dict(zip(costs, taken.slots, strict=True)))
-        now = time.monotonic()
-        costs = self._costs(expected, {n: window.limit for n, window in self._windows.items()})
-        wait = max(self._windows[name].wait(cost, now) for name, cost in costs.items())
-        return wait, None if wait else self._taken(costs)
-
-    @staticmethod
-    def _costs(expected: int, limits: dict[str, int]) -> dict[str, int]:
-        # Nothing larger than the limit would ever pass; the rest is counted when the call is over.
-        return {
-            name: 1 if name == "requests" else min(expected, limit)
-            for name, limit in limits.items()
-        }
-
-    def _taken(self, costs: dict[str, int], slots: dict[str, int] | None = None) -> Turn:
-        now = time.monotonic()
-        for number, (name, cost) in enumerate(costs.items()):
-            self._windows[name].forget(now)
-            self._windows[name].spend(cost, now)
-            if self._shared is not None and slots is None:
-                self._shared.change(number, cost, at=now)
-        slot = (slots or {}).get("tokens", 0)
-        return Turn(tokens=costs.get("tokens", 0), at=now, slot=slot)
-
-    def _correct(self, turn: Turn, tokens: int) -> None:
+        beyond = tokens - turn.tokens
+        if "tokens" not in self._windows or not beyond:
+            return
         # Given back where it was taken, so that it does not make room twice; what came on top is
         # counted now, so that it counts for a whole minute.
         now = time.monotonic()
-        at, slot = (turn.at, turn.slot) if tokens < 0 else (now, 0)
+        at, slot = (turn.at, turn.slot) if beyond < 0 else (now, 0)
         self._windows["tokens"].forget(now)
-        self._windows["tokens"].spend(tokens, at)
+        self._windows["tokens"].spend(beyond, at)
         if self._shared is not None:
-            number = list(self._windows).index("tokens")
-            self._shared.change(number, tokens, at=at, slot=slot)
+            self._shared.change(len(self._windows) - 1, beyond, at=at, slot=slot)
             self._shared.deliver_soon()
+
+    async def aclose(self) -> None:
+        """Deliver what the storage does not know, and close the connections."""
+        if self._shared is not None:
+            await self._shared.aclose()
+
+
+def _costs(expected: int, limits: Mapping[str, int]) -> dict[str, int]:
+    # Nothing larger than the limit would ever pass; the rest is counted when the call is over.
+    return {
+        name: 1 if name == "requests" else min(expected, limit) for name, limit in limits.items()
+    }
 
 
 class RunPace:
