@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragaliq.errors import JudgeError, JudgeRefusalError, JudgeResponseError
-from ragaliq.judges import parse_json_reply
+from ragaliq.judges import parse_json_reply, parse_verdicts
 from ragaliq.judges.wire import ClaimsReply, ScoreReply, VerdictsReply
 
 ROW = (
@@ -110,11 +110,15 @@ def test_a_refusal_is_told_from_an_error(reply):
 
 
 @pytest.mark.parametrize(
-    "reply", ['{"SECRET": 1}', "SECRET", '{"claims": "SECRET"}', "I cannot SECRET"]
+    "read", [lambda reply: parse_json_reply(reply, ClaimsReply), lambda x: parse_verdicts(x, 2)]
 )
-def test_errors_do_not_quote_the_reply(reply):
+@pytest.mark.parametrize(
+    "reply",
+    ['{"SECRET": 1}', '{"SECRET": 1', "SECRET text", '{"claims": "SECRET"}', "I cannot say SECRET"],
+)
+def test_errors_do_not_quote_the_reply(read, reply):
     with pytest.raises(JudgeError) as caught:
-        parse_json_reply(reply, ClaimsReply)
+        read(reply)
     assert "SECRET" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None

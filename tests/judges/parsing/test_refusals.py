@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq.errors import JudgeError, JudgeRefusalError, JudgeResponseError
+from ragaliq.errors import JudgeRefusalError, JudgeResponseError
 from ragaliq.judges import parse_verdicts
 
 
@@ -69,14 +69,3 @@ def test_a_reply_without_verdicts_that_declines_is_a_refusal(reply):
 def test_failures_are_no_refusals(reply):
     with pytest.raises(JudgeResponseError):
         parse_verdicts(reply, 1)
-
-
-@pytest.mark.parametrize(
-    "reply", ["SECRET text about nothing", '{"SECRET": 1', "I cannot say SECRET"]
-)
-def test_errors_do_not_quote_the_reply(reply):
-    with pytest.raises(JudgeError) as caught:
-        parse_verdicts(reply, 2)
-    assert "SECRET" not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None

@@ -61,51 +61,34 @@ async def test_a_server_that_calls_its_ignorance_its_own_error_is_understood(jud
         assert await asked(server, judge) == ["json_schema", *["json_object+schema"] * 2]
 
 
-@openai_only
-async def test_a_model_without_a_temperature_is_asked_without(judge_at):
-    def respond(request):
-        if "temperature" in request.body:
-            return chat_error(400, "Unsupported value: 'temperature' does not support 0.0")
-        return Reply()
-
-    with ChatCompletionsServer(respond=respond) as server:
-        await asked(server, judge_at(server))
-        assert ["temperature" in request.body for request in server.requests] == [
-            True,
-            False,
-            False,
-        ]
-        assert {kind(request) for request in server.requests} == {"json_schema"}
-
-
-@openai_only
-async def test_the_newer_name_of_the_limit_is_used_where_the_older_is_refused(judge_at):
-    def respond(request):
-        if "max_tokens" in request.body:
-            return chat_error(400, "Use 'max_completion_tokens' instead of 'max_tokens'.")
-        return Reply()
-
-    with ChatCompletionsServer(respond=respond) as server:
-        await asked(server, judge_at(server, max_tokens=500))
-        assert server.requests[-1].body["max_completion_tokens"] == 500
-        assert len(server.requests) == 3
-
-
 @pytest.mark.parametrize(
-    "complaint", ["System role not supported", "roles must alternate user/assistant"]
+    ("refuses", "complaint"),
+    [
+        ("temperature", "Unsupported value: 'temperature' does not support 0.0"),
+        ("max_tokens", "Use 'max_completion_tokens' instead of 'max_tokens'."),
+        ("system", "System role not supported"),
+        ("system", "roles must alternate user/assistant"),
+    ],
 )
 @openai_only
-async def test_a_chat_template_without_a_system_role_gets_one_message(judge_at, complaint):
+async def test_what_a_server_refuses_by_name_is_asked_without_from_then_on(
+    judge_at, refuses, complaint
+):
     def respond(request):
-        return chat_error(400, complaint) if request.system else Reply()
+        is_refused = request.system if refuses == "system" else refuses in request.body
+        return chat_error(400, complaint) if is_refused else Reply()
 
     with ChatCompletionsServer(respond=respond) as server:
-        await asked(server, judge_at(server))
-        assert len(server.requests) == 3
-        ((role, text),) = server.requests[-1].messages
-    assert role == "user"
-    assert text.startswith("You assess answers")
-    assert "<question>\nsame words\n</question>" in text
+        assert await asked(server, judge_at(server, max_tokens=500)) == ["json_schema"] * 3
+        last = server.requests[-1]
+    assert last.body.get("temperature") == (None if refuses == "temperature" else 0.0)
+    limit = "max_completion_tokens" if refuses == "max_tokens" else "max_tokens"
+    assert last.body[limit] == 500
+    if refuses == "system":
+        ((role, text),) = last.messages
+        assert role == "user"
+        assert text.startswith("You assess answers")
+        assert "<question>\nsame words\n</question>" in text
 
 
 @openai_only

@@ -54,29 +54,37 @@ def test_the_front_matter_does_not_reach_the_judge():
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text", "message"),
     [
-        ("{{question}} {{anwser}}", r"unknown placeholder \{\{anwser\}\}.*missing.*\{\{answer\}\}"),
-        ("{{question}}", r"missing placeholder \{\{answer\}\}; it takes \{\{answer\}\}, \{\{que"),
-        ("{question} {answer}", r"missing placeholder \{\{answer\}\}, \{\{question\}\}"),
-        ("{{question}} {{answer}} {{context}}", r"unknown placeholder \{\{context\}\}"),
-        ("", "is empty"),
-        ("---\nversion: 2\n---\n  ", "is empty"),
+        (
+            "relevance",
+            "{{question}} {{anwser}}",
+            r"unknown placeholder \{\{anwser\}\}.*missing.*\{\{answer\}\}",
+        ),
+        (
+            "relevance",
+            "{{question}}",
+            r"missing placeholder \{\{answer\}\}; it takes \{\{answer\}\}, \{\{que",
+        ),
+        (
+            "relevance",
+            "{question} {answer}",
+            r"missing placeholder \{\{answer\}\}, \{\{question\}\}",
+        ),
+        (
+            "relevance",
+            "{{question}} {{answer}} {{context}}",
+            r"unknown placeholder \{\{context\}\}",
+        ),
+        ("relevance", "", "is empty"),
+        ("relevance", "---\nversion: 2\n---\n  ", "is empty"),
+        ("system", "Judge {{answer}}.", "it takes no placeholders"),
+        ("relevancy", GOOD, "names are.*relevance"),
     ],
 )
-def test_a_wrong_placeholder_is_told_with_the_prompts_name(text, message):
-    with pytest.raises(ConfigurationError, match=rf"(?s)'relevance' \(given as text\).*{message}"):
-        PromptSet({"relevance": text})
-
-
-def test_the_system_prompt_takes_no_placeholders():
-    with pytest.raises(ConfigurationError, match="it takes no placeholders"):
-        PromptSet({"system": "Judge {{answer}}."})
-
-
-def test_an_unknown_prompt_is_told_with_those_there_are():
-    with pytest.raises(ConfigurationError, match=r"'relevancy'.*names are.*relevance"):
-        PromptSet({"relevancy": GOOD})
+def test_a_wrong_prompt_is_refused_with_its_name(name, text, message):
+    with pytest.raises(ConfigurationError, match=rf"(?s)'{name}' \(given as text\).*{message}"):
+        PromptSet({name: text})
 
 
 def test_prompts_come_from_files_and_folders(tmp_path):
@@ -100,36 +108,26 @@ def test_a_prompt_without_a_version_is_known_by_its_text():
     assert first == PromptSet({"relevance": GOOD}).versions["relevance"]
 
 
-def test_a_file_with_a_fault_is_named(tmp_path):
-    wrong = tmp_path / "relevance.md"
-    wrong.write_text("{{query}}", "utf-8")
-
-    with pytest.raises(ConfigurationError, match=str(wrong)):
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("relevance.md", b"{{query}}", r"relevance\.md"),
+        ("relevancy.md", GOOD.encode(), r"relevancy\.md"),
+        ("relevance.md", b"\xff\xfe\xff", "cannot read the prompt file"),
+        ("notes.txt", b"", r"holds no \.md file"),
+    ],
+)
+def test_a_file_or_folder_that_cannot_be_used_is_named(tmp_path, file, content, message):
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(ConfigurationError, match=message):
         PromptSet(tmp_path)
-
-
-def test_a_stray_file_in_the_folder_is_named(tmp_path):
-    (tmp_path / "relevancy.md").write_text(GOOD, "utf-8")
-
-    with pytest.raises(ConfigurationError, match=r"relevancy\.md"):
-        PromptSet(tmp_path)
-
-
-def test_what_cannot_be_read_is_named(tmp_path):
-    binary = tmp_path / "relevance.md"
-    binary.write_bytes(b"\xff\xfe\xff")
-    for prompts in (binary, {"relevance": tmp_path / "missing.md"}, tmp_path / "no-folder"):
+    for prompts in ({"relevance": tmp_path / "missing.md"}, tmp_path / "no-folder"):
         with pytest.raises(ConfigurationError, match="cannot read the prompt file"):
             PromptSet(prompts)
 
 
-def test_an_empty_folder_is_told(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"holds no \.md file"):
-        PromptSet(tmp_path)
-
-
 @pytest.mark.parametrize("prompts", ["relevance.md", 3, ["x"], {"relevance": 3}])
-def test_prompts_of_a_wrong_type_are_told(prompts):
+def test_prompts_of_a_wrong_type_are_refused(prompts):
     with pytest.raises(ConfigurationError, match=r"pathlib\.Path"):
         PromptSet(prompts)
 
@@ -151,17 +149,12 @@ def test_braces_that_are_no_placeholder_stay():
     )
 
 
-def test_the_part_shared_between_calls_ends_with_the_context():
+def test_the_part_shared_between_calls_ends_with_the_context_that_comes_first():
     rendered = PromptSet().render("verify_claims", context="CONTEXT", claims="CLAIMS")
-
     assert rendered.shared == "CONTEXT"
     assert rendered.request.strip().startswith("CLAIMS")
-
-
-def test_nothing_is_shared_where_something_else_comes_first():
-    prompts = PromptSet({"verify_claims": "{{claims}} {{context}}"})
-
-    assert prompts.render("verify_claims", context="a", claims="b").shared == ""
+    turned = PromptSet({"verify_claims": "{{claims}} {{context}}"})
+    assert turned.render("verify_claims", context="a", claims="b").shared == ""
 
 
 def test_own_prompts_are_files_of_the_package():
