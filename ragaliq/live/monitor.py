@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack
+from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack, overload
 from uuid import UUID, uuid4
 
 from ragaliq.core.checks import require_choice, require_positive
@@ -30,6 +30,7 @@ from ragaliq.live.run import Framework, OpenRun, Receipt
 from ragaliq.live.sampler import Decision, Sampler
 from ragaliq.live.sampling import Choice, Sampling
 from ragaliq.live.stats import MonitorStats, Tally
+from ragaliq.live.tracing import F, Retrieved, add_context, traced
 from ragaliq.records.sinks import SinkSpec
 from ragaliq.scoring.execution import Executor
 from ragaliq.scoring.limits.breaker import CircuitBreaker
@@ -274,6 +275,58 @@ class Monitor:
         """
         run = self.begin(run_id or str(getattr(case, "id", "")), pipeline=pipeline)
         return run is not None and run.submit(case, target=target or current_span_target())
+
+    @overload
+    def trace(self, function: F) -> F: ...
+
+    @overload
+    def trace(
+        self,
+        *,
+        pipeline: str = "",
+        question: str | None = None,
+        answer: Callable[[Any], str] | None = None,
+    ) -> Callable[[F], F]: ...
+
+    def trace(
+        self,
+        function: F | None = None,
+        *,
+        pipeline: str = "",
+        question: str | None = None,
+        answer: Callable[[Any], str] | None = None,
+    ) -> F | Callable[[F], F]:
+        """Follow each call of a function that answers: for applications without a framework.
+
+        What `add_context` is given inside the call is the answer's context. Errors of the function
+        are the application's, and counted `errored`.
+
+        Args:
+            function: A function or coroutine function; `@monitor.trace` and
+                `@monitor.trace(pipeline=...)` both work.
+            pipeline: The application's name for it; by default the function's.
+            question: The parameter that holds the question; by default the first text given.
+            answer: Makes the answer's text from what the function returns; by default that is it.
+
+        Raises:
+            ConfigurationError: The function yields its answer in parts, or has no such parameter.
+        """
+        if function is None:
+            return lambda given: traced(
+                self, given, pipeline=pipeline, question=question, answer=answer
+            )
+        return traced(self, function, pipeline=pipeline, question=question, answer=answer)
+
+    @staticmethod
+    def add_context(*chunks: Retrieved) -> None:
+        """Note what was retrieved, in rank order, inside a call that `trace` follows.
+
+        Outside any it does nothing.
+
+        Args:
+            *chunks: Texts, or `ContextChunk` and `Passage` with ids, scores and metadata.
+        """
+        add_context(*chunks)
 
     def feedback(self, run_id: object, value: float) -> bool:
         """Tell what a user thought of an answer; never raises. Needs an `OnFeedback` rule.

@@ -24,6 +24,10 @@ PROGRAMS = {
         *["gunicorn", "--chdir", str(HERE), "--bind", "127.0.0.1:{port}"],
         *["--preload", "--workers", "2", "--threads", "4"],
     ],
+    "gunicorn with gevent": [
+        *["gunicorn", "--chdir", str(HERE), "--bind", "127.0.0.1:{port}"],
+        *["--workers", "2", "--worker-class", "gevent"],
+    ],
     "uvicorn with workers": [
         *["uvicorn", "--app-dir", "{folder}", "--port", "{port}", "--workers", "2"],
     ],

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections import Counter
+from pathlib import Path
 
 from ragaliq import read_records
 
@@ -68,6 +69,10 @@ class Server:
             if isinstance(values[0], int)
             else dict(sum(map(Counter, values), Counter()))
         )
+
+    @property
+    def has_store(self):
+        return Path(self._store.removeprefix("sqlite:///")).exists()
 
     def triples(self):
         """Question, contexts and answer of everything that was evaluated, by question."""

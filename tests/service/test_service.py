@@ -78,3 +78,17 @@ async def test_a_service_without_an_event_loop_evaluates_what_it_accepted_when_i
     assert len(asked.answers) == 16
     server.stop()
     assert server.triples() == {asked_for: expected(asked_for) for asked_for in asked.answers}
+
+
+async def test_workers_of_greenlets_serve_every_request_and_evaluate_nothing(serve):
+    # gunicorn has no worker for eventlet any more.
+    pytest.importorskip("gevent")
+    server = serve("gunicorn with gevent", app="greenlets_app:app")
+    # One after the other: greenlets of one thread would see each other's `asyncio.run`.
+    for number in range(8):
+        asked = await ask_all(server.url, [Plan(question(number))])
+        assert len(asked.answers) == 1, server.log
+    server.stop()
+    assert "gevent has patched threading" in server.log
+    assert "Traceback" not in server.log
+    assert not server.has_store

@@ -1,0 +1,106 @@
+"""`@monitor.trace`: each call of a function of the application's is a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragaliq import ConfigurationError, ContextChunk
+from ragaliq.testing import ScriptedJudge
+
+CHUNK = "Refunds are paid within five days."
+
+
+@pytest.fixture
+def seen(monitor_of):
+    """A monitor and the results it reports."""
+    results = []
+    return monitor_of(judge=ScriptedJudge(), on_result=results.append), results
+
+
+def only(monitor, results):
+    assert monitor.flush(10.0)
+    (result,) = results
+    return result
+
+
+def test_a_function_that_answers_is_a_run_with_what_it_retrieved(seen):
+    monitor, results = seen
+
+    @monitor.trace
+    def answer(question, tone="plain"):
+        """Answers."""
+        monitor.add_context(CHUNK, ContextChunk(text="They come in cash.", id="c7", score=0.5))
+        return "Within five days."
+
+    assert answer("How long do refunds take?") == "Within five days."
+    assert (answer.__name__, answer.__doc__) == ("answer", "Answers.")
+    result = only(monitor, results)
+    assert (result.case.query, result.case.response) == (
+        "How long do refunds take?",
+        "Within five days.",
+    )
+    assert result.case.context_texts == [CHUNK, "They come in cash."]
+    assert (result.case.context[1].id, result.case.context[1].score) == ("c7", 0.5)
+    assert result.run.pipeline == "answer"
+
+
+async def test_a_coroutine_function_whose_answer_is_part_of_what_it_returns(seen):
+    monitor, results = seen
+
+    @monitor.trace(pipeline="faq", question="text", answer=lambda reply: reply["answer"])
+    async def reply(tenant, text):
+        monitor.add_context(CHUNK)
+        return {"answer": "Within five days.", "by": tenant}
+
+    assert (await reply("shop", text="How long?"))["by"] == "shop"
+    assert await monitor.aflush(10.0)
+    (result,) = results
+    assert (result.case.query, result.case.response) == ("How long?", "Within five days.")
+    assert (result.case.context_texts, result.run.pipeline) == ([CHUNK], "faq")
+
+
+@pytest.mark.parametrize(
+    ("returned", "options", "asked", "reason"),
+    [
+        ({"answer": "x"}, {}, "q", "no_answer"),
+        ("x", {}, 7, "no_question"),
+        ("x", {}, " ", "no_question"),
+        ("x", {"answer": lambda reply: reply["answer"]}, "q", "extract_failed"),
+    ],
+)
+def test_what_makes_no_case_is_counted_with_its_reason(seen, returned, options, asked, reason):
+    monitor, _ = seen
+    function = monitor.trace(lambda question: returned, **options)
+    assert function(asked) is returned
+    assert monitor.stats().incomplete == {reason: 1}
+
+
+def test_an_error_of_the_functions_is_the_applications(seen):
+    monitor, _ = seen
+
+    @monitor.trace
+    def answer(question):
+        raise KeyError(question)
+
+    with pytest.raises(KeyError):
+        answer("q")
+    assert monitor.stats().incomplete == {"errored": 1}
+
+
+def test_outside_a_function_that_is_followed_context_goes_nowhere(seen):
+    monitor, results = seen
+    monitor.add_context("of another request")
+    monitor.trace(lambda question: "It is so.")("q")
+    assert only(monitor, results).case.context == []
+
+
+def test_what_cannot_be_followed_is_refused(seen):
+    monitor, _ = seen
+
+    def parts(question):
+        yield question
+
+    with pytest.raises(ConfigurationError, match="in parts"):
+        monitor.trace(parts)
+    with pytest.raises(ConfigurationError, match="no parameter 'query'"):
+        monitor.trace(lambda question: question, question="query")
