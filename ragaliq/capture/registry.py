@@ -137,7 +137,9 @@ class RunRegistry(Generic[R]):
             forget = self.runs.pop
             for step in steps:
                 forget(step, None)
-            self.ignore(*steps)
+            self._past.update(steps)
+            if len(self._past) >= _PAST_STEPS:
+                self.ignore()  # which makes room
             return True
 
     def ignore(self, *steps: Hashable) -> None:

@@ -83,6 +83,7 @@ class _Tracker:
     ) -> None:
         self.monitor = monitor
         self.errors = 0
+        self._id = id(self)
         self._pipeline = pipeline
         self._overrides = overrides
         self._owners = _OWNERS.setdefault(monitor, OrderedDict())
@@ -139,7 +140,7 @@ class _Tracker:
             return
         ticket = None
         # Each is one step of the interpreter's: threads need no lock.
-        if owners.setdefault(run, id(self)) == id(self):
+        if owners.setdefault(run, self._id) == self._id:
             ticket = self.monitor.begin(
                 run_id, pipeline=self._pipeline or name or "", framework="langchain"
             )
@@ -349,7 +350,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             tracker = self._tracker
             run = run_id.int
             parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
-            root = tracker.child_started(run, parent)
+            root = tracker.child_started(run, parent) if parent is not None else None
             if root is None:
                 if run_type is None or run_type == "chain":
                     tracker.root_started(
@@ -360,7 +361,15 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             self._complain(error)
 
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+    def on_chain_end(
+        self,
+        outputs: Any,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         """A chain or a step of one ended."""
         try:
             tracker = self._tracker
@@ -368,13 +377,13 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
             root = tracker.registry.runs.get(run)
             if root is None:
                 return
-            is_stream, inputs = "inputs" in kwargs, kwargs.get("inputs")
             if root.key == run:
-                tracker.root_ended(root, outputs, inputs, is_stream=is_stream)
+                is_stream = "inputs" in kwargs
+                tracker.root_ended(root, outputs, kwargs.get("inputs"), is_stream=is_stream)
             elif root.ticket is not None:
-                if is_stream:
-                    root.took(run, inputs)
-                root.step_ended(run, outputs, kwargs.get("tags"))
+                if "inputs" in kwargs:
+                    root.took(run, kwargs["inputs"])
+                root.step_ended(run, outputs, tags)
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 
