@@ -74,11 +74,47 @@ def build(name: str, folder: Path) -> None:
         )
         model = tf.DebertaV2ForSequenceClassification(config)
     model.save_pretrained(folder)
+    if family == "modernbert":
+        export(folder)
 
 
-def measure(name: str, folder: str, dtype: str | None) -> None:
+def export(folder: Path) -> None:
+    """The same model as an ONNX file, in a folder of its own."""
+    import shutil
+
+    import torch
+    import transformers as tf
+
+    class Logits(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            kind = tf.AutoModelForTokenClassification
+            self.model = kind.from_pretrained(folder, attn_implementation="eager").eval()
+
+        def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return self.model(input_ids=ids, attention_mask=mask).logits
+
+    (folder / "onnx").mkdir()
+    for each in ("tokenizer.json", "config.json"):
+        shutil.copy(folder / each, folder / "onnx" / each)
+    names = ["input_ids", "attention_mask", "logits"]
+    ids = torch.ones((2, 40), dtype=torch.long)
+    torch.onnx.export(
+        Logits(),
+        (ids, ids),
+        str(folder / "onnx" / "model.onnx"),
+        input_names=names[:2],
+        output_names=names[2:],
+        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in names},
+        opset_version=18,
+        dynamo=False,
+    )
+    (folder / "onnx").rename(folder.parent / f"{folder.name}-onnx")
+
+
+def measure(name: str, folder: str) -> None:
     began = time.perf_counter()
-    judge = EntailmentJudge(name, path=folder, device="cpu", dtype=dtype, batch_size=8)
+    judge = EntailmentJudge(name, path=folder, device="cpu", batch_size=8)
     loaded = time.perf_counter() - began
     asyncio.run(judge.verify_claims(CLAIMS[:1], CHUNKS[:1]))  # warm
     began = time.perf_counter()
@@ -89,19 +125,23 @@ def measure(name: str, folder: str, dtype: str | None) -> None:
 
 
 def main() -> None:
-    print(f"{len(CLAIMS)} claims of 15 words over 600 words of context, 2 threads at most")
-    for name in MODELS:
-        with tempfile.TemporaryDirectory() as folder:
+    print(f"{len(CLAIMS)} claims of 15 words over 600 words of context")
+    for name in sys.argv[1:] or MODELS:
+        with tempfile.TemporaryDirectory() as parent:
+            folder = f"{parent}/model"
+            Path(folder).mkdir()
             steps = [["build", name, folder], ["measure", name, folder]]
-            steps += [["measure", name, folder, "bfloat16"]] if name == "factcg" else []
+            if MODELS[name][0] == "modernbert":
+                steps.append(["measure", name, f"{folder}-onnx"])
             for step in steps:
                 done = subprocess.run(
                     [sys.executable, __file__, *step], capture_output=True, text=True, check=True
                 )
                 if step[0] == "measure":
                     found = json.loads(done.stdout.splitlines()[-1])
+                    kind = "onnx" if step[2].endswith("-onnx") else "torch"
                     print(
-                        f"{name:20} {(*step, 'float32')[3]:9} {found['rate']:7.2f} claims/s "
+                        f"{name:20} {kind:6} {found['rate']:7.2f} claims/s "
                         f"{found['memory']:7.0f} MiB  loaded in {found['load']:.1f} s",
                         flush=True,
                     )
@@ -111,7 +151,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["build", name, folder]:
             build(name, Path(folder))
-        case ["measure", name, folder, *dtype]:
-            measure(name, folder, *dtype or [None])
+        case ["measure", name, folder]:
+            measure(name, folder)
         case _:
             main()
