@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rapidfuzz import fuzz
+
 import ragaliq.pytest_plugin as plugin
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
@@ -25,8 +27,10 @@ from ragaliq.errors import (
 )
 from ragaliq.evaluators import get_evaluator
 from ragaliq.judges.base import LLMJudge
+from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records import EvaluationRecord, Summary, evaluation_record
+from ragaliq.reports.wording import why
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry import ContentPolicy, Emitter
 from ragaliq.traces.cases import run_of
@@ -122,22 +126,26 @@ def assert_rag(
 
 
 def _message(case: RAGTestCase, failed: list[EvaluationResult]) -> Iterator[str]:
-    yield f"the answer of {printable(case.name or case.id, limit=80)} is not good enough"
+    # The first line is what pytest's summary shows.
+    yield why(failed[0])
+    named = f" ({printable(case.name, limit=80)})" if case.name else ""
+    yield f"  question: {printable(case.query, limit=_MAX_TEXT)}{named}"
+    yield f"  judge: {failed[0].judge}"
     shown: list[tuple[ClaimDetail, ...]] = []
     for result in failed:
-        found = f"no score ({result.status.value})"
-        if result.score is not None:
-            side = "below" if result.higher_is_better else "above"
-            found = f"{result.score:.2f}, {side} {result.threshold:g}"
-        yield f"  {result.evaluator_name}: {found} (judge: {result.judge})"
+        if result is not failed[0]:
+            yield f"  {why(result.model_copy(update={'claims': ()}))}"
         if result.claims and result.claims not in shown:
             shown.append(result.claims)
-            yield from _claims(result.claims)
+            yield from _claims(case, result.claims)
         elif not result.claims and result.reasoning:
             yield f"    {printable(result.reasoning, limit=_MAX_TEXT)}"
 
 
-def _claims(claims: tuple[ClaimDetail, ...]) -> Iterator[str]:
+def _claims(case: RAGTestCase, claims: tuple[ClaimDetail, ...]) -> Iterator[str]:
+    sentences = [
+        text[start:end] for text in case.context_texts for start, end in split_sentences(text)
+    ]
     unsupported = [claim for claim in claims if claim.verdict != "SUPPORTED"]
     for claim in unsupported[:_MAX_CLAIMS]:
         yield f"    {claim.verdict or 'UNVERIFIED'}: {printable(claim.claim, limit=_MAX_TEXT)}"
@@ -145,6 +153,9 @@ def _claims(claims: tuple[ClaimDetail, ...]) -> Iterator[str]:
             chunks = ", ".join(printable(str(i), limit=40) for i in claim.supporting_chunk_ids[:3])
             where = f" (chunk {chunks})" if chunks else ""
             yield f"      evidence{where}: {printable(claim.evidence, limit=_MAX_TEXT)}"
+        elif sentences:
+            closest = max(sentences, key=lambda text: fuzz.token_set_ratio(text, claim.claim))
+            yield f"      closest in the context: {printable(closest, limit=_MAX_TEXT)}"
         if claim.reason:
             yield f"      reason: {printable(claim.reason, limit=_MAX_TEXT)}"
     if len(unsupported) > _MAX_CLAIMS:

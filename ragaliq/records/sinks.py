@@ -247,6 +247,7 @@ _SERVERS = {
     "phoenix": ("ragaliq.records.phoenix", "PhoenixSink"),
     "langfuse": ("ragaliq.records.langfuse", "LangfuseSink"),
     "mlflow": ("ragaliq.records.mlflow", "MLflowSink"),
+    "langsmith": ("ragaliq.records.langsmith", "LangSmithSink"),
 }
 
 

@@ -143,4 +143,4 @@ def test_a_sink_that_is_not_known_is_refused(ragaliq, traces):
     done = ragaliq("evaluate", traces(*run(1)), "--sink", "arize://localhost")
 
     assert done.returncode == 2
-    assert "is one of phoenix, langfuse, mlflow" in done.stderr
+    assert "is one of phoenix, langfuse, mlflow, langsmith" in done.stderr

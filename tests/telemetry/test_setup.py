@@ -35,7 +35,8 @@ def configure():
 def run(code):
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + code],
-        env={"PYTHONPATH": ":".join(sys.path)},
+        # Python 3.12 and later warn of a fork in a process with threads.
+        env={"PYTHONPATH": ":".join(sys.path), "PYTHONWARNINGS": "ignore::DeprecationWarning"},
         capture_output=True,
         text=True,
         timeout=60,
