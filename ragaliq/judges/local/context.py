@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
 from ragaliq.judges.local.claim import ClaimWords
-from ragaliq.judges.local.numbers import MONTHS, Number, spans_of_time
-from ragaliq.judges.local.words import END, FUNCTION_WORDS, read_all, stem
+from ragaliq.judges.local.numbers import Number
+from ragaliq.judges.local.words import END, FUNCTION_WORDS, read_all
 
 __all__ = ["ContextIndex", "Match", "match_claim"]
 
@@ -19,9 +18,6 @@ __all__ = ["ContextIndex", "Match", "match_claim"]
 # One chunk.
 
 _LONGEST = 600  # characters of a sentence; longer ones are lists or tables, and no evidence
-_MONTHS = {stem(name): number for name, number in MONTHS.items()}
-_MONTH_STEMS = {number: name for name, number in reversed(_MONTHS.items())}
-_ISO_DATE = re.compile(r"-(?<=\b\d{4}-)(\d{2})-\d{2}\b")  # to look for the rare sign first is fast
 # A retriever returns the same chunks again and again, so the last ones are kept: 8 MB at most.
 _KEPT = 256
 _KEPT_LENGTH = 4_000  # characters
@@ -32,16 +28,17 @@ class ReadChunk(NamedTuple):
 
     Attributes:
         spans: Where its sentences stand, in order; none is longer than can be quoted.
-        found_by: What each sentence is found by, a line each: its words in order and, after an
-            empty line, every reading of its numbers and what its dates imply.
+        said: The words of each sentence in order, a line each.
         text: The same of all sentences: runs of words are found in it without a set of all runs.
         words: The same, each once.
+        language: Whose rules cut the sentences.
     """
 
     spans: list[Span]
-    found_by: list[str]
+    said: list[str]
     text: str
     words: set[str]
+    language: str
 
 
 def read_chunk(chunk: str) -> ReadChunk:
@@ -51,7 +48,8 @@ def read_chunk(chunk: str) -> ReadChunk:
 
 def _read(chunk: str) -> ReadChunk:
     spans: list[Span] = []
-    for first, end in split_sentences(chunk, language=detect_language(chunk)):
+    language = detect_language(chunk)
+    for first, end in split_sentences(chunk, language=language):
         start = first
         while end - start > _LONGEST:
             space = chunk.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
@@ -59,35 +57,9 @@ def _read(chunk: str) -> ReadChunk:
             spans.append(Span(start, cut))
             start = cut + (space > 0)
         spans.append(Span(start, end))
-    stems, numbers, places = read_all([chunk[start:end] for start, end in spans])
-    words = set(stems)
-    found_by = _lines(stems).split(END)[:-1]
-    implied: list[tuple[int, Sequence[str]]] = []
-    sentence, counted = 0, 0
-    for number, place in zip(numbers, places, strict=True):
-        others = number.values[1:]
-        if number.year:
-            others += spans_of_time(number.values[0])
-        if others:
-            sentence += stems[counted:place].count(END)
-            counted = place
-            implied.append((sentence, others))
-    for month in _MONTHS.keys() & words:
-        for at, line in enumerate(found_by):
-            if f"\n{month}\n" in line:
-                implied.append((at, [_MONTHS[month]]))
-    for at, (start, end) in enumerate(spans if "-" in chunk else ()):
-        if (months := _ISO_DATE.findall(chunk, start, end)) and "\n#" in found_by[at]:
-            names = [_MONTH_STEMS.get(f"#{int(month)}", "#0") for month in months]
-            implied.append((at, names))
-    for at, found in implied:
-        found_by[at] += _lines(found)
-        words.update(found)
-    return ReadChunk(spans, found_by, END.join(found_by), words)
-
-
-def _lines(words: Iterable[str]) -> str:
-    return "\n".join(["", *words, ""])
+    stems = read_all([chunk[start:end] for start, end in spans]).stems
+    text = "\n".join(["", *stems, ""])
+    return ReadChunk(spans, text.split(END)[:-1], text, set(stems), language)
 
 
 _kept = lru_cache(maxsize=_KEPT)(_read)
@@ -95,7 +67,6 @@ _kept = lru_cache(maxsize=_KEPT)(_read)
 
 # All chunks of a context.
 
-_ENDS = ".!?:;。！？।؟…”\"')"
 _STUB = 5  # letters two words must share at least to count as related
 
 
@@ -108,26 +79,19 @@ class ContextIndex:
     Attributes:
         chunks: The same.
         chunk_of: The position of each sentence's chunk.
-        passage_of: The same for the first chunk of its text: a chunk that goes on in the middle of
-            a sentence belongs to the one before.
+        is_german: Whether a chunk is, so that capitals tell no names.
     """
 
     def __init__(self, chunks: Sequence[str]) -> None:
         self.chunks = list(chunks)
         self.chunk_of: list[int] = []
-        self.passage_of: list[int] = []
         self._read = list(map(read_chunk, self.chunks))
         self._firsts: list[int] = []  # positions of each chunk's first sentence
         self._found: dict[str, list[int]] = {}
-        passage, before = 0, ""
-        for position, (chunk, read) in enumerate(zip(self.chunks, self._read, strict=True)):
-            begins = chunk.lstrip()[:1]
-            if not (before and begins.islower() and before not in _ENDS):
-                passage = position
-            before = chunk.rstrip()[-1:]
+        self.is_german = any(read.language == "de" for read in self._read)
+        for position, read in enumerate(self._read):
             self._firsts.append(len(self.chunk_of))
             self.chunk_of += [position] * len(read.spans)
-            self.passage_of += [passage] * len(read.spans)
 
     def text(self, sentence: int) -> str:
         """A sentence, word for word."""
@@ -138,14 +102,11 @@ class ContextIndex:
     def stems(self, sentence: int) -> list[str]:
         """All words of a sentence, in order."""
         chunk = self.chunk_of[sentence]
-        found_by = self._read[chunk].found_by[sentence - self._firsts[chunk]]
-        return [word for word in found_by.partition("\n\n")[0].split("\n") if word]
+        words = self._read[chunk].said[sentence - self._firsts[chunk]].strip("\n")
+        return words.split("\n") if words else []
 
     def places(self, word: str) -> Sequence[int]:
-        """Positions of the sentences with a word, ascending; none for function words.
-
-        Numbers are found under each of their readings.
-        """
+        """Positions of the sentences with a word, ascending; none for function words."""
         if word in FUNCTION_WORDS:
             return ()
         found = self._found.get(word)
@@ -155,7 +116,7 @@ class ContextIndex:
                 first + at
                 for read, first in zip(self._read, self._firsts, strict=True)
                 if word in read.words
-                for at, words in enumerate(read.found_by)
+                for at, words in enumerate(read.said)
                 if line in words
             ]
             if found:  # at most the words of the context are kept
@@ -165,7 +126,7 @@ class ContextIndex:
     def says(self, first: str, second: str, third: str) -> bool:
         """Whether three words, function words too, follow one another in a sentence."""
         run = f"\n{first}\n{second}\n{third}\n"
-        for _, _, text, words in self._read:
+        for _, _, text, words, _ in self._read:
             # To look the words up is far cheaper than to search the text.
             if second in words and first in words and third in words and run in text:
                 return True
@@ -204,108 +165,81 @@ class Match:
     Attributes:
         sentence: Position of the sentence that covers most; -1 in an empty context.
         near: The first sentences that cover about as much, the best among them.
-        sentence_cover: Its share.
-        window_cover: Share covered by the best three neighbouring sentences of a passage.
-        chunk_cover: Share covered by the best passage: a chunk and what continues it.
+        window_cover: Share covered by the best three neighbouring sentences of a chunk.
         context_cover: Share covered by the whole context.
         chunk_ids: Chunks with a sentence about as good as the best.
         found: Words of the claim that stand in the best sentence, in any form.
         missing: Content words that stand nowhere in the context, the most telling first.
         missing_numbers: Numbers that stand nowhere.
-        missing_names: Names that stand nowhere.
+        missing_names: Names that stand nowhere; none in German, which has capitals elsewhere too.
         far_numbers: Numbers that stand in none of the `near` sentences.
-        far_names: Names that stand in none of them.
     """
 
     sentence: int
     near: list[int]
-    sentence_cover: float
     window_cover: float
-    chunk_cover: float
     context_cover: float
     chunk_ids: list[int]
     found: frozenset[str]
     missing: list[str]
     missing_numbers: list[Number]
-    missing_names: list[str]
+    missing_names: set[str]
     far_numbers: list[Number]
-    far_names: list[str]
 
 
 def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     """Look every content word of a claim up in the context."""
-    readings = {number.values[0]: number.values for number in claim.numbers}
     places: Places = {}
     for word in claim.weights:
-        exact = next(filter(None, map(context.places, readings.get(word, (word,)))), None)
-        if exact:
+        if exact := context.places(word):
             places[word] = 1.0, exact
         elif related := context.related(word):
             sentences_with = {at for other in related for at in context.places(other)}
             places[word] = _RELATED, sorted(sentences_with)
-    sentences, windows, passages = _covers(claim, context, places)
+    sentences, windows = _covers(claim, context, places)
     total = sum(claim.weights.values()) or 1.0
+    covered = sum(claim.weights[word] * credit for word, (credit, _) in places.items())
     most = max(sentences, default=0.0)
     best = sentences.index(most) if sentences else -1
     near = [at for at, share in enumerate(sentences) if share >= most * _NEAR] if most else []
     here = set(near)
-    missing = [word for word in claim.weights if word not in places]
+    missing = claim.weights.keys() - places.keys()
     return Match(
         sentence=best,
         near=near[:_MOST_NEAR],
-        sentence_cover=most / total,
         window_cover=max(windows, default=0.0) / total,
-        chunk_cover=max(passages, default=0.0) / total,
-        context_cover=sum(claim.weights[word] * credit for word, (credit, _) in places.items())
-        / total,
+        context_cover=covered / total,
         chunk_ids=sorted({context.chunk_of[at] for at in near}),
         found=frozenset(word for word, (_, where) in places.items() if best in where),
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
-        missing_numbers=[
-            number for number in claim.numbers if not any(map(context.places, number.values))
-        ],
-        missing_names=sorted(claim.names.intersection(missing)),
+        missing_numbers=[number for number in claim.numbers if not context.places(number.stem)],
+        missing_names=set() if context.is_german else claim.names & missing,
         far_numbers=[
-            number
-            for number in claim.numbers
-            if all(map(here.isdisjoint, map(context.places, number.values)))
+            number for number in claim.numbers if here.isdisjoint(context.places(number.stem))
         ],
-        far_names=sorted(
-            name
-            for name in claim.names & claim.weights.keys()
-            if name not in places or here.isdisjoint(places[name][1])
-        ),
     )
 
 
 def _covers(
     claim: ClaimWords, context: ContextIndex, places: Places
-) -> tuple[list[float], list[float], list[float]]:
-    """Weight found in each sentence, each window (by its first sentence), each passage."""
-    sentences = [0.0] * len(context.chunk_of)
-    windows = [0.0] * len(context.chunk_of)
-    chunks = [0.0] * len(context.chunks)
-    passage_of = context.passage_of
+) -> tuple[list[float], list[float]]:
+    """Weight found in each sentence, and in each window by its first sentence."""
+    chunk_of = context.chunk_of
+    sentences, windows = [0.0] * len(chunk_of), [0.0] * len(chunk_of)
     everywhere = 0.0
     for word, (credit, where) in places.items():
         gain = claim.weights[word] * credit
         if len(where) > _COMMON:
             everywhere += gain
             continue
-        window_done, chunk_done = -1, -1
+        done = -1  # the last window that has the word already
         for at in where:
             sentences[at] += gain
-            chunk = passage_of[at]
-            first = at - _WINDOW + 1
-            for start in range(first if first > window_done else window_done + 1, at + 1):
-                if passage_of[start] == chunk:
+            for start in range(max(at - _WINDOW, done) + 1, at + 1):
+                if chunk_of[start] == chunk_of[at]:
                     windows[start] += gain
-            window_done = at
-            if chunk != chunk_done:
-                chunks[chunk] += gain
-                chunk_done = chunk
+            done = at
     if everywhere:
-        sentences, windows, chunks = (
-            [share + everywhere for share in shares] for shares in (sentences, windows, chunks)
-        )
-    return sentences, windows, chunks
+        sentences = [share + everywhere for share in sentences]
+        windows = [share + everywhere for share in windows]
+    return sentences, windows

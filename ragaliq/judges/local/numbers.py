@@ -12,14 +12,12 @@ from typing import NamedTuple
 
 __all__ = [
     "END",
-    "MONTHS",
     "NUMBER_WORDS",
     "SPELLINGS",
     "UNITS",
     "Number",
     "number_at",
     "other_unit",
-    "spans_of_time",
 ]
 
 
@@ -31,25 +29,15 @@ class Number(NamedTuple):
     """A number found in a text.
 
     Attributes:
-        values: What it may mean, canonical (`#1000`); `1.000` may be one or a thousand.
+        stem: What it means, canonical: `#1000`.
         certain: False where the word often is no quantity ("one of them", "first of all").
         year: Whether it reads as a year.
     """
 
-    values: tuple[str, ...]
+    stem: str
     certain: bool = True
     year: bool = False
 
-
-MONTHS = {
-    name: f"#{position}"
-    for position, names in enumerate(
-        "january jan, february feb, march mar, april apr, may, june jun, july jul, august aug, "
-        "september sept sep, october oct, november nov, december dec".split(", "),
-        start=1,
-    )
-    for name in names.split()
-}
 
 _SMALL_WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
@@ -71,17 +59,13 @@ _SCALES = {
     "billion": 10**9,
     "trillion": 10**12,
 }
-_SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "bn": 10**9, "b": 10**9}
-_HALVES_OF_DAY = ("am", "pm")
-_GO_WITH_DIGITS = _SCALES.keys() | _SHORT_SCALES.keys() | {*_HALVES_OF_DAY, "s"}
+_SHORT_SCALES = {"k": 10**3, "mn": 10**6, "mio": 10**6, "bn": 10**9}
 _AFTER_AND = _SMALL.keys() | _TENS.keys()
 NUMBER_WORDS = _SMALL.keys() | _TENS.keys() | _ORDINALS.keys()
 
-_COMMA_GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_DOT_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
-_DECIMAL = re.compile(r"\d+[.,]\d+")
+_GROUPS = re.compile(r"[1-9]\d{0,2}([,. ])\d{3}(?:\1\d{3})*(?:(?!\1)[.,]\d+)?")
+_DECIMAL = re.compile(r"\d+(?:[.,]\d+)?")
 _DATE = re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}")
-_AND_A_HALF = ["and", "a", "half"]
 _LONGEST = 24  # digits; more is an identifier, kept as it is written
 
 
@@ -103,76 +87,30 @@ def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
     token = tokens[at]
     if not token[0].isdigit():
         return _spelled_out(tokens, at)
-    following = tokens[at + 1 : at + 3]
-    goes_on = following[0] if following and following[0] in _GO_WITH_DIGITS else ""
-    in_century = "century" in following and following[0] != END
-    read = _read_digits if len(token) <= _LONGEST else _read_digits.__wrapped__
-    found, length = read(token, goes_on, in_century)
-    return found, at + length
-
-
-@lru_cache(maxsize=8_192)
-def _read_digits(
-    token: str,
-    following: str,
-    in_century: bool,  # noqa: FBT001 - a call with keywords is remembered half as fast
-) -> tuple[tuple[Number, ...], int]:
-    """The numbers of a digit group, and how many tokens they take."""
-    readings = _readings(token)
-    values = tuple(map(canonical, readings))
-    if following in _HALVES_OF_DAY:  # 3:30 pm
-        hour, _, minute = token.partition(":")
-        if hour.isdecimal() and len(hour) <= 2 and 1 <= int(hour) <= 12:
-            hours = int(hour) % 12 + 12 * (following == "pm")
-            return (Number((f"#{hours:02}:{minute or '00'}", *values)),), 1
-    if not readings:
-        parts = token.split(".") if _DATE.fullmatch(token) else [f"#{token}"]
-        return tuple(map(_whole, parts)), 1
+    following = tokens[at + 1] if at + 1 < len(tokens) else ""
     if scale := _SCALES.get(following) or _SHORT_SCALES.get(following):
-        scaled = tuple(canonical(reading * scale) for reading in readings)
-        # "330 m" may be metres.
-        return (Number((*values, *scaled) if following in _SHORT_SCALES else scaled),), 2
-    if not token.isdecimal():
-        return (Number(values),), 1
-    whole = _whole(token)
-    if whole.year and token.endswith("0") and following == "s":
-        return (Number((f"{whole.values[0]}s",)),), 2
-    if in_century:
-        whole = Number((*whole.values, f"{whole.values[0]}c"))
-    return (whole,), 1
+        return _read_digits(token, scale), at + 2
+    numbers = _read_digits(token, 1)
+    if following == "s" and numbers[0].year and token.endswith("0"):  # the 1970s
+        return [numbers[0]._replace(certain=False)], at + 2
+    return numbers, at + 1
 
 
 @lru_cache(maxsize=8_192)
-def spans_of_time(year: str) -> tuple[str, str]:
-    """The decade and the century of a canonical year, as "the 1970s" and "20th century" read."""
-    value = int(year[1:])
-    return f"#{value // 10 * 10}s", f"#{(value + 99) // 100}c"
-
-
-def _whole(digits: str) -> Number:
-    if not digits.isdecimal():
-        return Number((digits,))
-    year = len(digits) == 4 and digits[0] in "12"
-    return Number((canonical(int(digits)),), year=year)
-
-
-def _readings(token: str) -> list[float]:
-    """Values a digit group may stand for; none for versions, times and long identifiers."""
+def _read_digits(token: str, scale: int) -> tuple[Number, ...]:
+    """The numbers of a digit group: one, three for a dotted date."""
     if len(token) > _LONGEST:
-        return []
-    if token.isdecimal():
-        return [int(token)]
-    if " " in token:  # 1 200 is one number, or two that happen to stand together
-        whole, _, decimals = token.partition(",")
-        return [float(f"{whole.replace(' ', '')}.{decimals or 0}"), *map(int, whole.split())]
-    readings = []
-    if _COMMA_GROUPS.fullmatch(token):
-        readings.append(float(token.replace(",", "")))
-    if _DOT_GROUPS.fullmatch(token):
-        readings.append(float(token.replace(".", "").replace(",", ".")))
+        return (Number(f"#{token}"),)
+    if groups := _GROUPS.fullmatch(token):  # 1.200,50
+        value = float(token.replace(groups[1], "").replace(",", "."))
+        return (Number(canonical(value * scale)),)
     if _DECIMAL.fullmatch(token):
-        readings.append(float(token.replace(",", ".")))
-    return readings
+        is_year = len(token) == 4 and token[0] in "12" and scale == 1 and token.isdecimal()
+        return (Number(canonical(float(token.replace(",", ".")) * scale), year=is_year),)
+    if _DATE.fullmatch(token):
+        parts = token.split(".")
+        return tuple(Number(canonical(int(part)), year=len(part) == 4) for part in parts)
+    return (Number(f"#{token}"),)
 
 
 def _spelled_out(tokens: list[str], at: int) -> tuple[list[Number], int]:
@@ -199,16 +137,13 @@ def _spelled_out(tokens: list[str], at: int) -> tuple[list[Number], int]:
                 total += max(current, 1) * _SCALES[token]
                 current = 0
             last = "scale"
-        elif last in ("small", "scale") and tokens[position : position + 3] == _AND_A_HALF:
-            current += 0.5
-            position += 2
         else:  # "two hundred and" goes on where a number follows
             following = tokens[position + 1] if position + 1 < len(tokens) else ""
             if not (token == "and" and last == "scale" and following in _AFTER_AND):
                 break
         position += 1
     certain = not (position == at + 1 and (tokens[at] == "one" or last == "ordinal"))
-    return [Number((canonical(total + current),), certain=certain)], position
+    return [Number(canonical(total + current), certain=certain)], position
 
 
 # Units: one spelling for each, and which of them measure the same.
@@ -249,7 +184,12 @@ _UNITS = {
         "rupee rupees inr",
         "yuan cny rmb",
     ),
-    "data": ("kilobyte kb", "megabyte megabytes mb", "gigabyte gigabytes gb", "terabyte tb"),
+    "data": (
+        "kilobyte kb",
+        "megabyte megabytes mb",
+        "gigabyte gigabytes gb",
+        "terabyte tb",
+    ),
     "temperature": ("celsius", "fahrenheit"),
 }
 SPELLINGS = {

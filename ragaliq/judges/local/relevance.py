@@ -28,7 +28,7 @@ from ragaliq.judges.base import JudgeResult
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local.claim import ClaimWords, WordFrequencies, names_in, read_claim
 from ragaliq.judges.local.context import ContextIndex, match_claim
-from ragaliq.judges.local.numbers import MONTHS, UNITS
+from ragaliq.judges.local.numbers import UNITS
 from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem, stems_of
 
 __all__ = [
@@ -56,7 +56,13 @@ _ASKING = FUNCTION_WORDS | frozenset(
         "quando dove come quanto perché quem onde quanto wie wat waar wanneer hoeveel".split(),
     )
 )
-_MONTH_STEMS = frozenset(map(stem, MONTHS))
+_MONTH_STEMS = frozenset(
+    map(
+        stem,
+        "january jan february feb march mar april apr may june jun july jul august aug september "
+        "sept sep october oct november nov december dec".split(),
+    )
+)
 # What stands before a name or a number and says nothing by itself.
 _BEFORE = frozenset(
     map(
@@ -104,7 +110,7 @@ def answer_relevance(question: str, answer: str, frequencies: WordFrequencies) -
     asked = _asked(question, frequencies)
     if not asked.weights:
         return result(_UNDECIDED, "The question has no content words to compare.")
-    cover = match_claim(asked, ContextIndex([answer])).chunk_cover
+    cover = match_claim(asked, ContextIndex([answer])).context_cover
     lexical = _lexical(cover)
     read = read_words(answer)
     words = set(read.stems) - (FUNCTION_WORDS - _MONTH_STEMS)  # "In May."
@@ -115,7 +121,7 @@ def answer_relevance(question: str, answer: str, frequencies: WordFrequencies) -
         if len(words) <= _SHORT and lexical < _UNDECIDED:
             score, remark = _UNDECIDED, " and is too short to tell"
         if kind := next((kind for kind, asks in _KINDS.items() if asks.search(question)), ""):
-            names, is_little_else = _names(answer, words, frequencies)
+            names, is_little_else = _names(answer, words)
             number = bool(read.numbers)
             date = number or not _MONTH_STEMS.isdisjoint(read.stems)
             has = {"number": number, "date": date, "name": names}.get(kind, number or names)
@@ -132,7 +138,7 @@ def chunk_relevance(question: str, chunk: str, frequencies: WordFrequencies) -> 
     if not asked.weights or not chunk.strip():
         return result(0.0, "There are no content words to compare.")
     match = match_claim(asked, ContextIndex([chunk]))
-    cover = (match.window_cover + match.chunk_cover) / 2
+    cover = (match.window_cover + match.context_cover) / 2
     return result(_lexical(cover), f"The chunk has {cover:.0%} of the question's wording.")
 
 
@@ -151,7 +157,7 @@ def _lexical(cover: float) -> float:
     return 1.0 - (1.0 - min(cover, 1.0)) ** 2
 
 
-def _names(text: str, words: set[str], frequencies: WordFrequencies) -> tuple[bool, bool]:
+def _names(text: str, words: set[str]) -> tuple[bool, bool]:
     """Whether an answer has a name, and whether it is nearly nothing but names and numbers.
 
     Such as "In 1889." and "Paris.". In a script without capitals any word may be a name.
@@ -159,7 +165,7 @@ def _names(text: str, words: set[str], frequencies: WordFrequencies) -> tuple[bo
     if text.lower() == text.upper():
         return True, len(words) <= _SHORT
     sentences = [text[start:end] for start, end in split_sentences(text)]
-    names = {name for sentence in sentences for name in names_in(sentence, frequencies)}
+    names = names_in(text)
     words = {word for word in words - _NOT_BESIDE if word[0] != "#"}
     beside = words - names
     # "Goethe." is a name; "Bananas" in "Bananas are yellow." may owe its capital to its place.

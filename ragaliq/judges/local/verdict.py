@@ -8,36 +8,17 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
 from ragaliq.core.results import Verdict
 from ragaliq.judges.base import digest_of
-from ragaliq.judges.local.claim import (
-    ABSOLUTES,
-    NEGATIONS,
-    OTHERWISE,
-    ClaimWords,
-    WordFrequencies,
-    clauses,
-    denied_words,
-    denies,
-    names_in,
-    read_claim,
-)
+from ragaliq.judges.local.claim import ClaimWords, WordFrequencies, clauses, denies, read_claim
 from ragaliq.judges.local.context import ContextIndex, Match, match_claim
 from ragaliq.judges.local.numbers import UNITS, Number, other_unit
-from ragaliq.judges.local.words import (
-    DENIALS_OF_A_CLAUSE,
-    DENIALS_OF_A_WORD,
-    FUNCTION_WORDS,
-    is_pair,
-    read_words,
-    stem,
-    stems_of,
-)
+from ragaliq.judges.local.words import FUNCTION_WORDS, is_pair, read_words, stem, stems_of
 
 __all__ = [
     "FOLDER",
@@ -55,15 +36,14 @@ __all__ = [
 ]
 
 
-# A sentence that matches, but for a number, a unit, a name or a negation. A claim whose words are
+# A sentence that matches, but for a number, a unit or a negation. A claim whose words are
 # merely absent is not contradicted.
 
 _NUMBER_COVER = 0.7  # share of the rest of the claim the sentence must cover
 _FAR_COVER = 0.9  # the same where the context has the number in another sentence
-_NAME_COVER = 0.9
 _NEGATION_COVER = 0.85
 _UNITS = {stem(unit): unit for unit in UNITS}
-_DECIMAL = re.compile(r"#\d+(?:\.\d+)?(?:e\+\d+)?")
+_ROUNDED = 0.05  # share of a number by which it may be rounded
 _LEAST_WORDS = 2  # content words of the rest; with fewer, agreement is chance
 
 
@@ -71,7 +51,7 @@ class Sign(NamedTuple):
     """Why a claim counts as contradicted.
 
     Attributes:
-        kind: `number`, `measure`, `name` or `negation`.
+        kind: `number`, `measure` or `negation`.
         claimed: What the claim has, as stems; empty for a negation.
         stated: What the sentence has instead.
     """
@@ -81,17 +61,14 @@ class Sign(NamedTuple):
     stated: tuple[str, ...] = ()
 
 
-def find_sign(
-    claim: ClaimWords, match: Match, context: ContextIndex, frequencies: WordFrequencies
-) -> Sign | None:
+def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
     """The first sign of a contradiction between a claim and the sentence that matches it best."""
     if match.sentence < 0:
         return None
-    text, stems = context.text(match.sentence), context.stems(match.sentence)
+    numbers = read_words(context.text(match.sentence)).numbers if match.far_numbers else []
     return (
-        _other_number(claim, match, read_words(text).numbers if match.far_numbers else [])
-        or _other_measure(claim, match, stems)
-        or _other_name(claim, match, stems, names_in(text, frequencies))
+        _other_number(claim, match, numbers)
+        or _other_measure(claim, match, context.stems(match.sentence))
         or _negation(claim, match, context)
     )
 
@@ -116,28 +93,28 @@ def _other_number(claim: ClaimWords, match: Match, theirs: Sequence[Number]) -> 
 
     Also where another sentence has it: "nine working days" and "the shop opens at nine".
     """
-    claimed = {value for number in claim.numbers for value in number.values}
-    stated = [number for number in theirs if claimed.isdisjoint(number.values)]
-    if not stated or any(_rounds(one, other) for one in match.far_numbers for other in stated):
-        return None
     absent = match.missing_numbers or match.far_numbers
+    stated = [
+        number
+        for number in theirs
+        if number.stem not in claim.stems and number.certain and number.year == absent[0].year
+    ]
     share = _NUMBER_COVER if match.missing_numbers else _FAR_COVER
-    same_kind = [number for number in stated if number.year == absent[0].year and number.certain]
-    without = [number.values[0] for number in absent]
-    if same_kind and _agrees(claim, match, share, without=without):
-        return Sign("number", tuple(without), tuple(number.values[0] for number in same_kind))
-    return None
+    without = tuple(number.stem for number in absent)
+    if not stated or any(_rounds(*pair) for pair in itertools.product(match.far_numbers, theirs)):
+        return None
+    if not _agrees(claim, match, share, without=without):
+        return None
+    return Sign("number", without, tuple(number.stem for number in stated))
 
 
 def _rounds(claimed: Number, stated: Number) -> bool:
-    """Whether one number is the other in fewer digits: 1.2 billion and 1.18 billion."""
-    return not claimed.year and any(
-        len(digits := value.strip("#0").replace(".", "").rstrip("0")) > 1
-        and float(f"{float(other[1:]):.{len(digits)}g}") == float(value[1:])
-        for value in claimed.values
-        for other in stated.values
-        if _DECIMAL.fullmatch(value) and _DECIMAL.fullmatch(other)
-    )
+    """Whether one number may be the other in fewer digits: 1.2 billion and 1.18 billion."""
+    try:
+        one, other = float(claimed.stem[1:]), float(stated.stem[1:])
+    except ValueError:  # a version or a time
+        return False
+    return not claimed.year and math.isclose(one, other, rel_tol=_ROUNDED)
 
 
 def _other_measure(claim: ClaimWords, match: Match, stems: Sequence[str]) -> Sign | None:
@@ -148,68 +125,29 @@ def _other_measure(claim: ClaimWords, match: Match, stems: Sequence[str]) -> Sig
     return None
 
 
-def _other_name(
-    claim: ClaimWords, match: Match, stems: Sequence[str], names: Collection[str]
-) -> Sign | None:
-    """Another name in the same place: two words agree on a side of it, or one on each."""
-    absent = match.missing_names or match.far_names
-    if not absent or not _agrees(claim, match, _NAME_COVER, without=absent):
-        return None
-    theirs = list(_framed(stems, names - claim.weights.keys()))
-    for before, claimed, after in _framed(claim.stems, claim.names):
-        if not claim.weights.keys() & set(claimed) <= set(absent):
-            continue  # "Rupert Murdoch" against "Murdoch" is the same name
-        for their_before, stated, their_after in theirs:
-            if (
-                (before[1] and before == their_before)
-                or (after[0] and after == their_after)
-                or (before[1], after[0]) == (their_before[1], their_after[0])
-            ):
-                return Sign("name", claimed, stated)
-    return None
-
-
-Stems = tuple[str, ...]
-
-
-def _framed(stems: Sequence[str], names: Collection[str]) -> Iterator[tuple[Stems, Stems, Stems]]:
-    """Each name with the two words before and after it, empty beyond the ends."""
-    at = 0
-    for is_name, run in itertools.groupby(stems, names.__contains__):
-        name = tuple(run)
-        if is_name:  # neighbouring names are one
-            before = ("", "", *stems[max(at - 2, 0) : at])[-2:]
-            after = (*stems[at + len(name) : at + len(name) + 2], "", "")[:2]
-            yield before, name, after
-        at += len(name)
-
-
 def _negation(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
     """A denial on one side only; another sentence that matches as well may agree."""
     if not _agrees(claim, match, _NEGATION_COVER, words=1) or not match.near:
         return None
-    opposed = all(_opposed(claim, match, context, sentence) for sentence in match.near)
-    return Sign("negation") if opposed else None
-
-
-def _opposed(claim: ClaimWords, match: Match, context: ContextIndex, sentence: int) -> bool:
-    """Whether one side denies what the other says."""
-    stems = context.stems(sentence)
-    if claim.negated:  # any negation in the sentence may be the one the claim repeats
-        told = len(match.found) >= _LEAST_WORDS or not claim.denied.isdisjoint(stems)
-        return told and not denies(stems) and OTHERWISE.isdisjoint(stems)
-    if not denies(stems) or not OTHERWISE.isdisjoint(set(claim.stems).difference(stems)):
-        return False
-    parts = list(clauses(context.text(sentence)))
-    # What the sentence says without a denial too, it does not deny: "(winter does not occur in the
-    # tropics)" after a clause about winter.
-    shared = match.found.difference(*(part for part in parts if not denies(part)))
-    negations = NEGATIONS if len(match.found) < _LEAST_WORDS else DENIALS_OF_A_WORD
-    return any(
-        not shared.isdisjoint(denied_words(part, negations))
-        or (denies(part, DENIALS_OF_A_CLAUSE) and len(shared & set(part)) >= _LEAST_WORDS)
-        for part in parts
-    )
+    for sentence in match.near:
+        if denies(context.stems(sentence)) == claim.negated:
+            return None
+        if not claim.negated:
+            parts = list(clauses(context.text(sentence)))
+            # What the sentence says without a denial too, it does not deny: "(winter does not occur
+            # in the tropics)" after a clause about winter.
+            shared = match.found.difference(*(part for part in parts if not denies(part)))
+            # Of several clauses only what follows the negation: "a hotel has no sauna but a pool".
+            denied = [
+                part
+                if len(parts) == 1
+                else itertools.dropwhile(lambda word: not denies([word]), part)
+                for part in parts
+                if denies(part)
+            ]
+            if all(map(shared.isdisjoint, denied)):
+                return None
+    return Sign("negation")
 
 
 # The support score: features, and the weights that training left behind.
@@ -220,13 +158,11 @@ class Features(NamedTuple):
 
     Attributes:
         cover: Share of the claim's weight found, the nearer together the better: half of it counts
-            in the best window, a quarter in the best chunk, a quarter in the whole context.
+            in the best window, half in the whole context.
         run: Longest run of words shared with a sentence, as a share of the claim's words.
         missing_number: 1 where a number of the claim stands nowhere in the context.
         missing_name: 1 where a name stands nowhere.
         negation: 1 where the claim denies and the best sentence does not.
-        absolutes: Words such as "only", "always", "more" that the best sentence does not have,
-            0 to 2.
         contradiction: 1 where there is a positive sign of a contradiction.
         length: ln(1 + content words): long claims are never covered in full.
     """
@@ -236,7 +172,6 @@ class Features(NamedTuple):
     missing_number: float
     missing_name: float
     negation: float
-    absolutes: float
     contradiction: float
     length: float
 
@@ -246,7 +181,7 @@ MODEL_FILE = "model.json"
 FOLDER = "parameters"
 
 
-_WITHOUT_NUMBER = 0.45  # most that a claim gets whose number is nowhere
+_MOST_UNFOUND = 0.45  # most that a claim gets whose number or name is nowhere
 
 
 class SupportModel(NamedTuple):
@@ -263,13 +198,12 @@ class SupportModel(NamedTuple):
     def support(self, features: Features) -> float:
         """The support score, 0 to 1; 0.5 and more counts as supported. Not a probability.
 
-        A claim with a number that the context does not have is never supported.
+        A claim with a number or a name that the context does not have is never supported.
         """
-        total = self.intercept + sum(
-            weight * value for weight, value in zip(self.weights, features, strict=True)
-        )
+        total = self.intercept + sum(map(float.__mul__, self.weights, features))
         support = 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, total))))
-        return min(support, _WITHOUT_NUMBER) if features.missing_number else support
+        unfound = features.missing_number or features.missing_name
+        return min(support, _MOST_UNFOUND) if unfound else support
 
 
 class Parameters(NamedTuple):
@@ -290,13 +224,16 @@ class Parameters(NamedTuple):
 def load_parameters() -> Parameters:
     """The parameters shipped with the package, read once in a process."""
     folder = resources.files(__package__) / FOLDER
-    model, packed = (folder / MODEL_FILE).read_bytes(), (folder / WORDS_FILE).read_bytes()
+    model, packed = (
+        (folder / MODEL_FILE).read_bytes(),
+        (folder / WORDS_FILE).read_bytes(),
+    )
     weights, stored = json.loads(model), json.loads(gzip.decompress(packed))
     counts = {
         word: int(count) for count, words in stored["words"].items() for word in words.split()
     }
     return Parameters(
-        WordFrequencies(stored["documents"], counts, stored["names"].split()),
+        WordFrequencies(stored["documents"], counts),
         SupportModel(weights["intercept"], Features(**weights["weights"])),
         digest_of(model, packed),
     )
@@ -316,7 +253,10 @@ _KEPT = 4  # contexts
 _MOST_NAMED = 5  # missing words a reason names
 _MOST_QUOTED = 160  # characters of a sentence
 _COUNTED = 2  # words shown after a number: "nine working days"
-_SURFACE = re.compile(r"[1-9]\d{0,2}(?: \d{3})+|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_SURFACE = re.compile(
+    r"(?:[1-9]\d{0,2}(?: \d{3})+|\d+(?:[.,:]\d+)*)(?:\s?(?:k|mn|bn|thousand|million|billion)\b)?"
+    r"|[^\W\d_]+(?:['’][^\W\d_]+)*"
+)
 
 
 class Decision(NamedTuple):
@@ -335,21 +275,19 @@ def examine(
     """Everything the verdict on a claim rests on; the training recipe starts here too."""
     parts = read_claim(claim, frequencies)
     match = match_claim(parts, context)
-    sign = find_sign(parts, match, context, frequencies)
+    sign = find_sign(parts, match, context)
     sentence = context.stems(match.sentence) if match.sentence >= 0 else []
-    absent = ABSOLUTES.difference(sentence)
     # The longest chain of shared three-word runs.
     longest = run = 0
     for shingle in zip(parts.stems, parts.stems[1:], parts.stems[2:], strict=False):
         run = run + 1 if context.says(*shingle) else 0
         longest = max(longest, run)
     features = Features(
-        cover=match.window_cover / 2 + match.chunk_cover / 4 + match.context_cover / 4,
+        cover=(match.window_cover + match.context_cover) / 2,
         run=(longest + 2) / len(parts.stems) if longest else 0.0,
         missing_number=float(bool(match.missing_numbers)),
         missing_name=float(bool(match.missing_names)),
         negation=float(parts.negated and not denies(sentence)),
-        absolutes=float(min(sum(word in absent for word in parts.stems), 2)),
         contradiction=float(sign is not None),
         length=math.log1p(len(parts.weights)),
     )

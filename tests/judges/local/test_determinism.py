@@ -64,14 +64,13 @@ def other_pythons() -> list[str]:
 
 
 def able(python: str) -> bool:
-    needed = "import sys, pydantic, rapidfuzz, sentencex; sys.exit(sys.version_info < (3, 11))"
+    needed = "import sys, pydantic, sentencex, Stemmer; sys.exit(sys.version_info < (3, 11))"
     done = subprocess.run([python, "-c", needed], capture_output=True, timeout=60, check=False)
     return done.returncode == 0
 
 
-@pytest.mark.parametrize("seed", ["1", "4242"])
-def test_the_hash_seed_changes_nothing(seed):
-    assert reply(sys.executable, seed) == reply(sys.executable, "0")
+def test_the_hash_seed_changes_nothing():
+    assert reply(sys.executable, "4242") == reply(sys.executable, "0")
 
 
 def test_every_python_that_is_here_says_the_same():

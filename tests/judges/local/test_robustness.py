@@ -1,4 +1,4 @@
-"""No input makes the judge fail."""
+"""No input makes the judge fail, or take more than time in proportion to its length."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import asyncio
 import contextlib
 import subprocess
 import sys
+import time
 from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragaliq.judges.language.refusals import is_refusal
-from ragaliq.judges.local import LocalJudge, verdict
+from ragaliq.judges.language.refusals import declines, is_question, is_refusal, is_small_talk
+from ragaliq.judges.language.sentences import split_sentences
+from ragaliq.judges.local import LocalJudge, context, verdict
 from ragaliq.judges.local.claims import find_claims
+from ragaliq.judges.local.relevance import answer_relevance
+from ragaliq.judges.local.verdict import Verifier, load_parameters
+from ragaliq.judges.local.words import read_words
 
 # Surrogates and control characters too; and pieces that mean something to one rule or another.
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=200)
@@ -48,34 +53,59 @@ def test_any_text_gives_well_formed_verdicts(question, answer, context):
     assert is_refusal(answer) in (True, False)
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "Paris is the capital of France. ",
-        "Paris and Berlin and ",
-        "a",
-        "1.",
-        "“",
-        "(",
-        "| a ",
-        " ",
-        "<!--",
-        "](",
-        "[1",
-        "not ",
-        "i do not ",
-        "A b. ",
-        "退",
-    ],
-)
-async def test_a_huge_answer_is_judged_in_time(piece):
-    # 300,000 characters; anything quadratic would run into the time limit of the test.
-    answer = piece * (300_000 // len(piece))
-    judge = LocalJudge()
-    graded = await judge.grade_statements("What is the capital?", answer, ["Paris is the capital."])
-    assert all(statement.statement in answer for statement in graded.verdicts)
-    assert (await judge.verify_claim(answer, [answer[:50_000]])).verdict
-    assert (await judge.evaluate_relevance("What is the capital?", answer)).score >= 0.0
+# No absolute times: processor time of four times as much text, against that of the text itself.
+UNITS = [
+    *"a # > * ** _ ` | [ ] ( ) { } = \\ 0 - – . ! ? 。 … ' \" ” < & $ % ¿ 東 ा ア \u0301".split(),
+    *"~~~ |--- *** [a](b) ![ ]( [1] 【4】 http:// 1,000 1: $1 n't twenty- A.B. e.g. .]".split(),
+    *(" ", "\n", "\r\n", "\u00a0", "\0", "\ud800", "a ", "A. ", "a\n\n", "- a\n", "1. ", "```\n"),
+    *("| - |", "---\n", "[^1]: a\n", "1 000 ", "100 ", "cannot ", "no ", "nothing but ", "؟ "),
+    *("I do not know. ", "Sorry, ", "the context ", "is it? ", "x" * 50 + " ", "3 p.m. "),
+]
+EDGES = [("", ""), ("```\n", ""), ("", "x[a](b)"), ("", "1001"), ("", "```\n")]
+SHARES = "The harbour has 12 ships and no pool."
+READERS = {
+    "claims": find_claims,
+    "sentences": split_sentences,
+    "words": read_words,
+    "refusals": lambda text: (is_refusal(text), declines(text), is_small_talk(text)),
+    "questions": is_question,
+    "relevance": lambda text: answer_relevance("When?", text, load_parameters().frequencies),
+    "a claim": lambda text: Verifier([SHARES]).decide(text),
+    "a context": lambda text: Verifier([text]).decide(SHARES),
+}
+SIZE = 1_000  # characters
+MOST = 9.0  # times as long for four times as much: 4 is linear, 16 quadratic
+LEAST = 0.02  # seconds below which a difference is noise
+
+
+def seconds(read, text: str) -> float:
+    context._kept.cache_clear()
+    verdict._read.cache_clear()
+    begun = time.process_time()
+    read(text)
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_four_times_as_much_text_takes_about_four_times_as_long(reader):
+    read, slow = READERS[reader], []
+    read("Warm up.")
+    for unit in UNITS:
+        for before, after in EDGES:
+            some = SIZE // len(unit)
+            longer = seconds(read, before + unit * (4 * some) + after)
+            if longer > LEAST:
+                pairs = [
+                    (seconds(read, before + unit * some + after), longer),
+                    *(
+                        tuple(seconds(read, before + unit * n + after) for n in (some, 4 * some))
+                        for _ in range(2)
+                    ),
+                ]
+                ratio = min(long / max(short, LEAST / 8) for short, long in pairs)
+                if ratio > MOST:
+                    slow.append((before, unit, after, round(ratio, 1)))
+    assert not slow
 
 
 @pytest.mark.timeout(20)
@@ -90,16 +120,16 @@ async def test_the_parameters_are_read_in_a_thread_and_never_on_the_event_loop(m
     on_loop = []
 
     @cache
-    def load_parameters():
+    def load_once():
         with contextlib.suppress(RuntimeError):
             on_loop.append(asyncio.get_running_loop())
         return read()
 
-    monkeypatch.setattr(verdict, "load_parameters", load_parameters)
+    monkeypatch.setattr(verdict, "load_parameters", load_once)
     judge = LocalJudge()
     await judge.verify_claim("Paris is in France.", ["Paris is in France."])
     await judge.evaluate_relevance("Where is Paris?", "In France.")
-    assert (load_parameters.cache_info().misses, on_loop) == (1, [])
+    assert (load_once.cache_info().misses, on_loop) == (1, [])
 
 
 def test_importing_ragaliq_reads_no_parameters():

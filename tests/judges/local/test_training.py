@@ -85,8 +85,8 @@ def test_the_figures_are_what_they_say():
 
 def test_every_shipped_weight_has_the_sign_that_makes_sense():
     frequencies, model, _ = load_parameters()
-    best = Features(1, 1, 0, 0, 0, 0, 0, 2)
-    worst = Features(0, 0, 1, 1, 1, 2, 1, 2)
+    best = Features(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 2.0)
+    worst = Features(0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 2.0)
     assert model.support(best) > 0.7
     assert model.support(worst) < 0.1
     assert frequencies.weight("the") == 0.0

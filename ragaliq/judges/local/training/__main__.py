@@ -42,7 +42,6 @@ def write_parameters(folder: Path, vocabulary: Vocabulary, model: SupportModel) 
     stored = {
         "documents": vocabulary.documents,
         "words": {str(count): " ".join(by_count[count]) for count in sorted(by_count)},
-        "names": " ".join(vocabulary.names),
     }
     folder.mkdir(exist_ok=True)
     text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import NamedTuple
 from ragaliq.errors import DatasetError
 from ragaliq.judges.local.claim import WordFrequencies
 from ragaliq.judges.local.context import ContextIndex
-from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem
+from ragaliq.judges.local.words import FUNCTION_WORDS, read_words
 
 __all__ = ["FAMILIES", "SETS", "Data", "Labelled", "Vocabulary", "count_words", "read_data"]
 
@@ -26,8 +25,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 }
 SETS = tuple(name for names in FAMILIES.values() for name in names)
 _LEAST_COUNT = 2  # documents a word must stand in to be stored
-_NAME_SHARE = 0.9  # of a word's places in the middle of a sentence that have a capital
-_INSIDE = re.compile(r"(?<=[^\W_] )[^\W\d_]+|(?<=, )[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +46,10 @@ class Vocabulary(NamedTuple):
     Attributes:
         documents: How many texts.
         counts: In how many of them each word stands, at least two.
-        names: Words nearly always written with a capital.
     """
 
     documents: int
     counts: dict[str, int]
-    names: list[str]
 
     def frequencies(self) -> WordFrequencies:
         """The vocabulary in the form the judge uses."""
@@ -95,14 +90,7 @@ def count_words(data: Data, sets: Collection[str]) -> Vocabulary:
         text for name in sets for row in data[name] for text in (row.claim, *row.context.chunks)
     )
     counts: Counter[str] = Counter()
-    capitals: Counter[str] = Counter()
-    places: Counter[str] = Counter()
     for text in texts:
         counts.update(set(read_words(text).stems) - FUNCTION_WORDS)
-        inside = _INSIDE.findall(text)
-        if any(word[0].isupper() for word in inside):  # else the text has lost its capitals
-            places.update(stem(word.lower()) for word in inside)
-            capitals.update(stem(word.lower()) for word in inside if word[0].isupper())
     kept = {word: n for word, n in sorted(counts.items()) if n >= _LEAST_COUNT}
-    names = [word for word in kept if capitals[word] > _NAME_SHARE * places[word]]
-    return Vocabulary(len(texts), kept, names)
+    return Vocabulary(len(texts), kept)

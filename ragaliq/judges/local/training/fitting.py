@@ -32,7 +32,6 @@ _SIGNS = Features(
     missing_number=-1,
     missing_name=-1,
     negation=-1,
-    absolutes=-1,
     contradiction=-1,
     length=0,
 )
