@@ -19,7 +19,7 @@ from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.resolve import assembled, cascade_names, resolve_judge, shown_name
+from ragaliq.judges.resolve import assembled, cascade_names, named_judges, shown_name
 
 __all__ = [
     "BaseUrl",
@@ -364,7 +364,7 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
             from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
 
             return ClaudeJudge(model or DEFAULT_JUDGE_MODEL, api_key="not-needed")
-        return resolve_judge(name, model=model)
+        return named_judges(name, model=model)[0]
     if model is None or base_url is None:
         raise ConfigurationError("--judge openai needs --model and --base-url")
     from ragaliq.judges.openai_compatible import OpenAICompatibleJudge

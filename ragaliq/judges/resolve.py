@@ -52,9 +52,36 @@ def resolve_judge(
 
 
 def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LLMJudge]:
-    """The judges that `judge` names: those of a cascade, else one."""
-    names = cascade_names(judge) if isinstance(judge, str) else None
-    return [_named(judge, model)] if names is None else [_named(name, model) for name in names]
+    """The judges that `judge` names: those of a cascade, else one.
+
+    A judge's SDK is loaded here, when the judge is built, and not with the first answer: a second
+    of import would land in somebody's request.
+    """
+    if isinstance(judge, LLMJudge):
+        return [judge]
+    names = (cascade_names(judge) if isinstance(judge, str) else None) or [judge]
+    judges: list[LLMJudge] = []
+    for name in names:
+        if name == "local":
+            from ragaliq.judges.local import LocalJudge
+
+            judges.append(LocalJudge())
+        elif name == "claude":
+            from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
+
+            judges.append(ClaudeJudge(model or DEFAULT_JUDGE_MODEL))
+        elif isinstance(name, str) and name.startswith("entailment:"):
+            from ragaliq.judges.entailment import EntailmentJudge
+
+            judges.append(EntailmentJudge.named(name))
+        else:
+            what = shown_name(name) if isinstance(name, str) else type(name).__name__
+            raise ConfigurationError(
+                f"no judge {what}; use 'local', 'claude', 'entailment:NAME', 'local>claude', or in "
+                "Python a judge: OpenAICompatibleJudge(...), EntailmentJudge(...) or your own "
+                "LLMJudge"
+            )
+    return judges
 
 
 def assembled(judges: Sequence[LLMJudge], calibration: CalibrationSpec | None) -> LLMJudge:
@@ -94,28 +121,3 @@ def shown_name(spec: str) -> str:
     """What was given as a judge's name, for messages; a key in its place is not repeated."""
     is_key = len(spec) > _LONGEST_SHOWN or spec.startswith("sk-")
     return f"of {len(spec)} characters, which may be a key" if is_key else repr(spec)
-
-
-def _named(judge: JudgeSpec | str, model: str | None) -> LLMJudge:
-    # A judge's SDK is loaded here, when the judge is built, and not with the first answer: a
-    # second of import would land in somebody's request.
-    if judge == "local":
-        from ragaliq.judges.local import LocalJudge
-
-        return LocalJudge()
-    if judge == "claude":
-        from ragaliq.judges.claude import DEFAULT_JUDGE_MODEL, ClaudeJudge
-
-        return ClaudeJudge(model or DEFAULT_JUDGE_MODEL)
-    if isinstance(judge, str) and judge.startswith("entailment:"):
-        from ragaliq.judges.entailment import EntailmentJudge
-
-        return EntailmentJudge.named(judge)
-    if isinstance(judge, LLMJudge):
-        return judge
-    what = shown_name(judge) if isinstance(judge, str) else type(judge).__name__
-    raise ConfigurationError(
-        f"no judge {what}; use 'local', 'claude', 'entailment:NAME', 'local>claude', or in "
-        "Python a "
-        "judge: OpenAICompatibleJudge(...), EntailmentJudge(...) or an LLMJudge of your own"
-    )
