@@ -471,6 +471,15 @@ class Engine:
                     self._changed.notify_all()
             del run
 
+    def _say_if_in_vain(self, tally: Tally) -> None:
+        found = tally.in_vain()
+        if found:
+            self._complaints.once(
+                "in vain",
+                f"of the first runs none was scored ({found}): monitor.stats() says why, and the "
+                "handler's explain(run_id) what was found of a run",
+            )
+
     async def _judge(self, run: OpenRun) -> Evaluation | None:
         """Have a run judged and count what became of it; returns what `on_result` gets."""
         if self._reporter is not None:
@@ -497,6 +506,8 @@ class Engine:
             else:
                 missing = evaluation.case.sources.no_context
                 run.tally.evaluated(run, evaluation.results, no_context=missing)
+                if missing:
+                    self._say_if_in_vain(run.tally)
         except JobRefusedError as error:
             self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
             run.end("incomplete_run", error.reason)
@@ -509,6 +520,7 @@ class Engine:
             # A judge may even raise SystemExit, which would end the worker's loop.
             self._complaints.add("a run could not be evaluated", error)
             run.end("incomplete_run", "internal_error")
+            self._say_if_in_vain(run.tally)
         else:
             if run.receipt is not None:
                 run.receipt.settle(evaluation)

@@ -88,6 +88,10 @@ class MonitorStats:
     restarts: int = 0
 
 
+# Runs that end without a score before that is said.
+_TELLING_RUNS = 20
+
+
 class Tally:
     """The counters of one monitor in one process; safe to use from many threads.
 
@@ -168,6 +172,15 @@ class Tally:
             for name, result in results.items():
                 self._evaluations.setdefault(name, Counter())[result.status.value] += 1
                 self._usage += result.usage
+
+    def in_vain(self) -> str:
+        """What became of the first runs where none of a good number was scored, else nothing."""
+        with self._lock:
+            ended = dict(self._ended)
+        is_telling = sum(ended.values()) >= _TELLING_RUNS
+        if not is_telling or any(outcome == "evaluated" for outcome, _ in ended):
+            return ""
+        return ", ".join(f"{n} {reason or outcome}" for (outcome, reason), n in ended.items())
 
     def abandon(self) -> None:
         """In a forked child: make calls by leftovers of the parent's runs harmless.

@@ -683,3 +683,13 @@ def test_a_paid_judge_of_every_run_without_a_budget_says_so_once(caplog):
         handler.monitor.close(5)
     (said,) = [record.getMessage() for record in caplog.records]
     assert said.startswith("every run is judged by chat-model (Paid)")
+
+
+def test_runs_that_all_end_without_a_score_are_named_once(caplog):
+    monitor = Monitor(judge=ScriptedJudge(), evaluators=["faithfulness"])
+    config = {"callbacks": [RagaliqCallbackHandler(monitor)]}
+    for _ in range(30):
+        model().with_config(run_name="chat").pipe(StrOutputParser()).invoke(QUESTION, config)
+    assert monitor.close(30)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("of the first runs none was scored (20 no_context)")
