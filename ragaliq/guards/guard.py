@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Unpack, get_args
 
-from ragaliq.core.checks import require_positive
+from ragaliq.core.checks import require_choice, require_positive
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.core.suppression import is_suppressed
@@ -78,11 +78,11 @@ class Guard:
         on_no_context: Literal["pass", "reject"] = "pass",
         **monitor_options: Any,
     ) -> None:
-        _require("action", action, Action)
-        _require("then", then, Literal["fallback", "annotate", "raise"])
-        _require("on_timeout", on_timeout, Otherwise)
-        _require("on_failure", on_failure, Otherwise)
-        _require("on_no_context", on_no_context, Literal["pass", "reject"])
+        require_choice(action, *get_args(Action), name="Guard: action")
+        require_choice(then, "fallback", "annotate", "raise", name="Guard: then")
+        require_choice(on_timeout, *get_args(Otherwise), name="Guard: on_timeout")
+        require_choice(on_failure, *get_args(Otherwise), name="Guard: on_failure")
+        require_choice(on_no_context, "pass", "reject", name="Guard: on_no_context")
         require_positive("Guard", timeout=timeout)
         if not isinstance(max_retries, int) or max_retries < 0:
             raise ConfigurationError(
@@ -218,11 +218,3 @@ def _checked(thresholds: Mapping[str, float] | None, monitor: Monitor) -> dict[s
     if not thresholds:
         raise ConfigurationError("Guard: thresholds names no metric; leave it out to use them all")
     return dict(thresholds)
-
-
-def _require(name: str, value: str, choices: object) -> None:
-    allowed = get_args(choices)
-    if value not in allowed:
-        raise ConfigurationError(
-            f"Guard: {name} must be one of {', '.join(allowed)}, got {value!r}"
-        )

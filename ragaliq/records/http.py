@@ -88,10 +88,10 @@ class SinkClient:
         except httpx2.HTTPError as error:
             raise self._error(f"gave no usable answer ({type(error).__name__})", "http") from error
         if response.is_success:
-            return _json(response)
-        raise self._refusal(response)
-
-    def _refusal(self, response: httpx2.Response) -> SinkError:
+            try:
+                return response.json()
+            except ValueError:
+                return None
         status = response.status_code
         # What the answer says is not repeated: it may quote what was sent, or a key.
         what = f"answered {status}"
@@ -99,7 +99,7 @@ class SinkClient:
             what = f"refused the key ({status})"
         elif status == 404:
             what = "does not know the span, the trace or the address (404)"
-        return self._error(
+        raise self._error(
             what,
             f"http_{status}",
             # What is not there yet may arrive: spans are exported later than results are known.
@@ -150,13 +150,6 @@ def endpoint_of(product: str, explicit: str | None, variables: Mapping[str, str]
     if parts.username or parts.password:
         raise ConfigurationError(f"{product}: a key belongs into its own argument, not the address")
     return chosen.rstrip("/")
-
-
-def _json(response: httpx2.Response) -> Any:
-    try:
-        return response.json()
-    except ValueError:
-        return None
 
 
 def _retry_after(response: httpx2.Response) -> float | None:

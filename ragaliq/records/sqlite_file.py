@@ -6,10 +6,9 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ragaliq._private import working_folder
@@ -336,50 +335,42 @@ def _create(path: Path) -> bool:
     return True
 
 
-def _before_fork() -> None:
-    for connection in list(_LIVING):
-        connection.before_fork()
+def _all(name: str) -> Callable[[], None]:
+    """Calls this method of every connection that lives."""
 
+    def call() -> None:
+        for connection in list(_LIVING):
+            getattr(connection, name)()
 
-def _after_fork_in_parent() -> None:
-    for connection in list(_LIVING):
-        connection.after_fork_in_parent()
-
-
-def _after_fork_in_child() -> None:
-    for connection in list(_LIVING):
-        connection.after_fork_in_child()
+    return call
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
+        before=_all("before_fork"),
+        after_in_parent=_all("after_fork_in_parent"),
+        after_in_child=_all("after_fork_in_child"),
     )
 
 
 # --- what can be wrong, in words for people and kinds for counting --------------------------------
 
 
-class _Failure(NamedTuple):
-    kind: str
-    words: str
-
-
+# By the first two parts of SQLite's name of an error: extended codes add a part to it, such as
+# SQLITE_READONLY_DIRECTORY.
+_HELD = "locked", "another process holds the file"
+_UNWRITABLE = "read_only", "the file may not be written"
 _FAILURES = {
-    "SQLITE_FULL": _Failure("disk_full", "the disk is full"),
-    "SQLITE_BUSY": _Failure("locked", "another process holds the file"),
-    "SQLITE_LOCKED": _Failure("locked", "another process holds the file"),
-    "SQLITE_READONLY": _Failure("read_only", "the file may not be written"),
-    "SQLITE_PERM": _Failure("read_only", "the file may not be written"),
-    "SQLITE_CANTOPEN": _Failure("cannot_open", "the file cannot be opened"),
-    "SQLITE_CORRUPT": _Failure("corrupt", "the file is damaged; rename or delete it"),
-    "SQLITE_NOTADB": _Failure("corrupt", "the file is not a database; name another one"),
-    "SQLITE_IOERR": _Failure("io_error", "the file could not be read or written"),
+    "SQLITE_FULL": ("disk_full", "the disk is full"),
+    "SQLITE_BUSY": _HELD,
+    "SQLITE_LOCKED": _HELD,
+    "SQLITE_READONLY": _UNWRITABLE,
+    "SQLITE_PERM": _UNWRITABLE,
+    "SQLITE_CANTOPEN": ("cannot_open", "the file cannot be opened"),
+    "SQLITE_CORRUPT": ("corrupt", "the file is damaged; rename or delete it"),
+    "SQLITE_NOTADB": ("corrupt", "the file is not a database; name another one"),
+    "SQLITE_IOERR": ("io_error", "the file could not be read or written"),
 }
-
-
 _PERMANENT = {"corrupt", "not_a_store", "read_only"}
 
 
@@ -393,16 +384,15 @@ def store_error(error: Exception, path: Path) -> StoreError:
 
 def words_for(error: Exception) -> str:
     """What is wrong, in words."""
-    return _failure(error).words
+    return _failure(error)[1]
 
 
-def _failure(error: Exception) -> _Failure:
+def _failure(error: Exception) -> tuple[str, str]:
     if isinstance(error, DatasetError):
-        return _Failure("not_a_store", str(error))
+        return "not_a_store", str(error)
     if isinstance(error, OSError):
         why = error.strerror or type(error).__name__
-        return _Failure("cannot_open", f"the file cannot be made: {why}")
+        return "cannot_open", f"the file cannot be made: {why}"
     name = str(getattr(error, "sqlite_errorname", ""))
-    # Extended codes add a part to the name, such as SQLITE_READONLY_DIRECTORY.
-    known = _FAILURES.get("_".join(name.split("_")[:2]))
-    return known or _Failure("sqlite_error", f"SQLite failed ({name or type(error).__name__})")
+    unknown = "sqlite_error", f"SQLite failed ({name or type(error).__name__})"
+    return _FAILURES.get("_".join(name.split("_")[:2]), unknown)

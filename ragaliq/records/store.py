@@ -6,7 +6,7 @@ import logging
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -117,14 +117,18 @@ class SQLiteStore:
     # --- on the writer thread -----------------------------------------------------------------
 
     def _write(self, records: Sequence[EvaluationRecord]) -> None:
-        texts = [_text_of(record) for record in records]  # before the file is locked
+        texts: list[str | None] = []  # made before the file is locked
+        for record in records:
+            try:
+                texts.append(record.model_dump_json())
+            except ValueError:  # half a surrogate pair, such as in a judge's name
+                texts.append(None)
+        unfit = []
         try:
             with self._connection.transaction() as connection:
-                unfit = [
-                    record
-                    for record, text in zip(records, texts, strict=True)
-                    if text is None or not _stored(connection, record, text)
-                ]
+                for record, text in zip(records, texts, strict=True):
+                    if text is None or not _stored(connection, record, text):
+                        unfit.append(record)
                 self._prune(connection, len(records))
         except (sqlite3.Error, OSError, DatasetError, StoreError) as error:
             failed = store_error(error, self.path)
@@ -153,36 +157,12 @@ class SQLiteStore:
             deleted += connection.execute(_TOO_MANY, (self._max_rows,)).rowcount
         self._unpruned = 0
         if deleted:
-            _give_back(connection)
+            # Freed pages go back to the file system, a bounded number at a time. Each call frees
+            # one page, whatever number is given: its rows have no columns, at which Python stops.
+            (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+            for _ in range(min(free, _PAGES_GIVEN_BACK)):
+                connection.execute("PRAGMA incremental_vacuum(1)")
             logger.info("the store deleted %d records beyond its limits", deleted)
-
-
-def _text_of(record: EvaluationRecord) -> str | None:
-    try:
-        return record.model_dump_json()
-    except ValueError:  # half a surrogate pair, such as in a judge's name
-        return None
-
-
-def _stored(connection: sqlite3.Connection, record: EvaluationRecord, text: str) -> bool:
-    """Store a record; False, and nothing of it is stored, where a value does not fit a column."""
-    connection.execute("SAVEPOINT record")
-    try:
-        _upsert(connection, record, text)
-    except (ValueError, OverflowError, sqlite3.IntegrityError):
-        connection.execute("ROLLBACK TO record")
-        return False
-    connection.execute("RELEASE record")  # not after a full disk, which ends the transaction
-    return True
-
-
-def _give_back(connection: sqlite3.Connection) -> None:
-    """Return freed pages to the file system, a bounded number at a time."""
-    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
-    for _ in range(min(free, _PAGES_GIVEN_BACK)):
-        # Each call frees one page, whatever number is given: its rows have no columns, at which
-        # Python stops.
-        connection.execute("PRAGMA incremental_vacuum(1)")
 
 
 # --- a record as rows -----------------------------------------------------------------------------
@@ -207,18 +187,14 @@ _DELETE_METRICS = "DELETE FROM metrics WHERE evaluation_id = ?"
 _INSERT_METRIC = f"INSERT INTO metrics VALUES ({', '.join('?' * 14)})"  # noqa: S608 - no input
 
 
-def _upsert(connection: sqlite3.Connection, record: EvaluationRecord, text: str) -> None:
-    """Store a record, of which `text` is the JSON form; replaces the one with its id."""
-    if connection.execute(_UPSERT, _columns(record)).rowcount == 0:
-        return
-    connection.execute(_KEEP_RECORD, (record.evaluation_id, text))
-    connection.execute(_DELETE_METRICS, (record.evaluation_id,))
-    connection.executemany(_INSERT_METRIC, _metric_rows(record))
+def _stored(connection: sqlite3.Connection, record: EvaluationRecord, text: str) -> bool:
+    """Store a record, of which `text` is the JSON form; replaces the one with its id.
 
-
-def _columns(record: EvaluationRecord) -> dict[str, object]:
-    run, usage = record.run, record.usage
-    return {
+    Returns:
+        False, and nothing of it is stored, where a value does not fit a column.
+    """
+    run, usage, results = record.run, record.usage, record.results
+    row = {
         "evaluation_id": record.evaluation_id,
         "run_id": run.run_id,
         "case_id": record.case_id,
@@ -229,31 +205,39 @@ def _columns(record: EvaluationRecord) -> dict[str, object]:
         "session_id": run.session_id,
         "sampling_probability": run.sampling_probability,
         "created_at": record.created_at,
-        "measured": sum(result.is_measured for result in record.results.values()),
+        "measured": sum(result.is_measured for result in results.values()),
         "tokens": usage.total_tokens,
         "cost_usd": usage.cost_usd,
     }
-
-
-def _metric_rows(record: EvaluationRecord) -> Iterable[tuple[object, ...]]:
-    for name, result in record.results.items():
+    metrics = []
+    for name, result in results.items():
         counts = Counter(claim.verdict for claim in result.claims)
-        yield (
-            record.evaluation_id,
-            name,
-            record.metric_id(name),
-            result.status.value,
-            result.score,
-            result.passed,
-            result.higher_is_better,
-            result.judge,
-            result.model,
-            *(
-                counts[verdict]
-                for verdict in ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", None)
-            ),
-            record.run.weight(name),
+        metrics.append(
+            (
+                record.evaluation_id,
+                name,
+                record.metric_id(name),
+                result.status.value,
+                result.score,
+                result.passed,
+                result.higher_is_better,
+                result.judge,
+                result.model,
+                *(counts[verdict] for verdict in _VERDICTS),
+                run.weight(name),
+            )
         )
+    connection.execute("SAVEPOINT record")
+    try:
+        if connection.execute(_UPSERT, row).rowcount:
+            connection.execute(_KEEP_RECORD, (record.evaluation_id, text))
+            connection.execute(_DELETE_METRICS, (record.evaluation_id,))
+            connection.executemany(_INSERT_METRIC, metrics)
+    except (ValueError, OverflowError, sqlite3.IntegrityError):
+        connection.execute("ROLLBACK TO record")
+        return False
+    connection.execute("RELEASE record")  # not after a full disk, which ends the transaction
+    return True
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -315,23 +299,15 @@ def read_records(
             {**values, "limit": -1 if limit is None else limit},
         )
         for (text,) in rows:
-            yield _stored_record(text)
-
-
-def _stored_record(text: str) -> EvaluationRecord:
-    """The record again.
-
-    Raises:
-        DatasetError: It was written by a later version, or by something else.
-    """
-    try:
-        return EvaluationRecord.model_validate_json(text)
-    except ValidationError as error:
-        # The message of pydantic's own error would be about fields, not about what to do.
-        raise DatasetError(
-            f"the store holds a record this version cannot read ({error.error_count()} wrong "
-            "fields); update ragaliq"
-        ) from None
+            try:
+                record = EvaluationRecord.model_validate_json(text)
+            except ValidationError as error:
+                # pydantic's own message would be about fields, not about what to do.
+                raise DatasetError(
+                    f"the store holds a record this version cannot read ({error.error_count()} "
+                    "wrong fields); update ragaliq"
+                ) from None
+            yield record
 
 
 @contextmanager

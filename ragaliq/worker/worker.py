@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ragaliq.core.complaints import Complaints
 from ragaliq.errors import BudgetExceeded, CircuitOpenError, RagaliqError, StoreError
 from ragaliq.scoring.scorer import Limits, Scorer
 from ragaliq.scoring.settings import chosen_judge, read_settings
@@ -78,7 +79,7 @@ class Worker:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._working: set[asyncio.Task[str]] = set()
         self._is_leaving = False
-        self._said: set[str] = set()
+        self._complaints = Complaints(logger)
 
     # --- one message --------------------------------------------------------------------------
 
@@ -97,7 +98,7 @@ class Worker:
             await work
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
             kind = type(error).__name__
-            self._say(kind, f"the broker did not take what became of a job: {kind}")
+            self._complaints.once(kind, f"the broker did not take what became of a job: {kind}")
 
     async def _fresh(self, message: Any) -> None:
         if await self._broker.deliveries(message) > 1:
@@ -130,7 +131,7 @@ class Worker:
             dead = dead_letter_of(body, reason=reason, detail=detail, deliveries=deliveries)
             await publish(dead, self._broker.dead)
             self._count("dead_letter", reason)
-            self._say(
+            self._complaints.once(
                 reason,
                 f"a message became a dead letter: {reason}{f' ({detail})' if detail else ''}; "
                 "further ones of this reason are counted, not logged; see "
@@ -161,7 +162,9 @@ class Worker:
             async with asyncio.timeout(self._settings.time_limit) as limit:
                 return await task
         except BudgetExceeded:
-            self._say("over_budget", "jobs are not judged: the budget is used up; counted only")
+            self._complaints.once(
+                "over_budget", "jobs are not judged: the budget is used up; counted only"
+            )
             return "over_budget"
         except CircuitOpenError:
             return "requeued"
@@ -174,7 +177,9 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - no message may end the worker, or come for ever
             if isinstance(error, TimeoutError) and limit.expired():
                 raise _NotDoneError("too_slow") from None
-            self._say("internal_error", f"a job could not be evaluated: {type(error).__name__}")
+            self._complaints.once(
+                "internal_error", f"a job could not be evaluated: {type(error).__name__}"
+            )
             raise _NotDoneError("internal_error") from None
         finally:
             task.cancel()
@@ -211,11 +216,6 @@ class Worker:
         """Store what is pending and release judge, sinks and limits."""
         await asyncio.to_thread(self._scorer.sinks.close, 5.0)
         await self._scorer.aclose()
-
-    def _say(self, reason: str, words: str) -> None:
-        if reason not in self._said:
-            self._said.add(reason)
-            logger.warning(words)
 
     def _count(self, outcome: str, reason: str = "", waited: float | None = None) -> None:
         self._scorer.emitter.metrics.job(outcome, reason=reason, waited=waited)
