@@ -182,7 +182,7 @@ _KEEP_RECORD = """
 INSERT INTO records VALUES (?, ?)
 ON CONFLICT (evaluation_id) DO UPDATE SET record = excluded.record
 """
-_VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", None)
+_VERDICTS: tuple[Verdict | None, ...] = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", None)
 _DELETE_METRICS = "DELETE FROM metrics WHERE evaluation_id = ?"
 _INSERT_METRIC = f"INSERT INTO metrics VALUES ({', '.join('?' * 14)})"  # noqa: S608 - no input
 

@@ -20,17 +20,10 @@ from ragaliq import (
 from ragaliq.testing import ScriptedJudge
 
 
-def test_sampled_out_runs_are_counted_and_never_judged(monitor_of, case):
-    judge = ScriptedJudge()
-    monitor = monitor_of(judge=judge, sample_rate=0.0)
-    assert not monitor.submit(case)
-    assert monitor.stats().outcomes == {"sampled_out": 1}
-    assert not judge.call_counts
-
-
 def test_a_run_carries_the_probability_it_had(monitor_of, case):
     got = []
-    monitor = monitor_of(sample_rate=0.5, on_result=got.append)
+    judge = ScriptedJudge()
+    monitor = monitor_of(judge=judge, sample_rate=0.5, on_result=got.append)
     for i in range(40):
         monitor.submit(case, run_id=f"run-{i}")
     assert monitor.flush(5.0)
@@ -38,6 +31,7 @@ def test_a_run_carries_the_probability_it_had(monitor_of, case):
     assert 0 < len(got) < 40
     assert {result.sampling_probability for result in got} == {0.5}
     assert stats.outcomes == {"evaluated": len(got), "sampled_out": 40 - len(got)}
+    assert set(judge.call_counts.values()) == {len(got)}  # those sampled out are never judged
 
 
 def test_runs_of_one_trace_are_sampled_together(monitor_of, case):
@@ -107,20 +101,28 @@ def test_judging_happens_inside_suppress(monitor_of, case):
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "message"),
     [
-        {"judge": "oracle"},
-        {"judge": 7},
-        {"sample_rate": 2},
-        {"concurrency": 0},
-        {"max_queue": 0},
-        {"deadline": 0},
-        {"deadline": float("nan")},
-        {"evaluators": []},
+        ({"judge": "oracle"}, "oracle"),
+        ({"judge": 7}, "judge"),
+        ({"sample_rate": 2}, "sample_rate"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"concurrency": "8"}, "concurrency"),
+        ({"max_queue": 0}, "max_queue"),
+        ({"max_queue": True}, "max_queue"),
+        ({"deadline": 0}, "deadline"),
+        ({"deadline": float("nan")}, "deadline"),
+        ({"deadline": None}, "deadline"),
+        ({"evaluators": []}, "evaluator"),
+        ({"on_result": "print"}, "on_result"),
+        ({"budget": 5.0}, "budget"),
+        ({"judge_limits": 60}, "judge_limits"),
+        ({"breaker": 3}, "breaker"),
     ],
+    ids=str,
 )
-def test_wrong_settings_are_refused_when_the_monitor_is_built(wrong):
-    with pytest.raises(ConfigurationError):
+def test_wrong_settings_are_refused_and_named_when_the_monitor_is_built(wrong, message):
+    with pytest.raises(ConfigurationError, match=message):
         Monitor(**({"judge": ScriptedJudge()} | wrong))
 
 
@@ -179,25 +181,7 @@ class TestEnvironment:
         assert "hunter2" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"on_result": "print"},
-        {"concurrency": "8"},
-        {"deadline": None},
-        {"max_queue": True},
-        {"budget": 5.0},
-        {"judge_limits": 60},
-        {"breaker": 3},
-    ],
-)
-def test_a_setting_of_the_wrong_kind_is_named(monitor_of, wrong):
-    (name,) = wrong
-    with pytest.raises(ConfigurationError, match=name):
-        monitor_of(**wrong)
-
-
-def test_so_is_one_of_a_part():
+def test_a_wrong_setting_of_a_part_is_named():
     with pytest.raises(ConfigurationError, match="tokens_per_hour"):
         Budget(tokens_per_hour="5")
     with pytest.raises(ConfigurationError, match="OnFeedback: hold"):
