@@ -146,7 +146,7 @@ def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], 
         elif len(paths) > 1 and field == "id":
             # A LangSmith experiment names the run and the example: only that stays the same.
             paths.sort(key=lambda path: -FIELDS["id"].index(plain_name(path)))
-        elif any(candidates[path] != candidates[paths[0]] for path in paths):
+        elif any(candidates[path] != candidates[paths[0]] for path in paths[1:]):
             raise fault(
                 row.where,
                 f"{' and '.join(map(repr, paths))} both look like the {field}",
