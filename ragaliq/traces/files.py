@@ -15,7 +15,7 @@ import re
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from sys import getsizeof
@@ -60,17 +60,17 @@ _Found = Iterator[tuple[str, TraceSpan | Exception]]
 def holds_traces(path: Path) -> bool:
     """Whether a file holds spans and not a table of cases; False for what cannot be read."""
     try:
-        with _opened(path) as file:
-            start = _start_of(file)
+        with _opened(path) as (_, start):
+            form = _form_of(start)
     except OSError:
         return False
-    if start.startswith(_PARQUET):
+    if form == "parquet":
         return _is_table_of_spans(path)
-    if not _JSON.match(start) and (_framing(start[:32]) or _is_zstd(start)):
-        return True
     # A log may begin in the middle of a line, or with what its program said before.
-    value = _LINE_OF_JSON.search(start)
-    return value is not None and _TELLING.search(start, value.start()) is not None
+    value = _LINE_OF_JSON.search(start) if form == "json" else None
+    return form != "json" or (
+        value is not None and _TELLING.search(start, value.start()) is not None
+    )
 
 
 def spans_in(path: Path) -> Iterator[TraceSpan | SpanProblem]:
@@ -81,48 +81,49 @@ def spans_in(path: Path) -> Iterator[TraceSpan | SpanProblem]:
         DatasetError: The file as a whole cannot be read.
         OSError: The system cannot read it.
     """
-    with _opened(path) as file:
+    with _opened(path) as (file, start):
         try:
-            start = _start_of(file)
-            file.seek(0)
-            if _is_zstd(start):
+            form = _form_of(start)
+            if form == "zstd":
                 raise DatasetError("it is compressed with zstd; unpack it, or pack it with gzip")
-            if start.startswith(_PARQUET):
+            if form == "parquet":
                 found = _table_spans(path)
-            elif not _JSON.match(start) and (framing := _framing(start[:32])):
-                found = _protobuf_spans(file, framing)
             else:
-                found = _json_file_spans(file)
+                is_json = form == "json"
+                found = _json_file_spans(file) if is_json else _protobuf_spans(file, form)
             for where, each in found:
                 yield each if isinstance(each, TraceSpan) else SpanProblem(where, str(each))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise DatasetError(f"it is not a complete gzip file ({type(error).__name__})") from None
 
 
-def _start_of(file: io.BufferedReader) -> bytes:
-    """The beginning of a file, or as much of it as there is where it breaks off."""
-    start = b""
-    with suppress(gzip.BadGzipFile, EOFError, zlib.error):
-        while len(start) < _START and (more := file.read1(_START - len(start))):
-            start += more
-    return start
-
-
-def _is_zstd(start: bytes) -> bool:
-    # The collector packs each message by itself, behind its length.
-    return _ZSTD in (start[:4], start[4:8])
-
-
 @contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    with path.open("rb") as file:
-        is_gzip = file.read(2) == _GZIP
-        file.seek(0)
-        if not is_gzip:
-            yield file
-            return
-        with gzip.open(file) as unpacked:
-            yield cast("io.BufferedReader", unpacked)
+def _opened(path: Path) -> Iterator[tuple[io.BufferedReader, bytes]]:
+    """A file, unpacked, and its beginning, or as much of that as there is where it breaks off."""
+    with path.open("rb") as packed, ExitStack() as stack:
+        is_gzip = packed.read(2) == _GZIP
+        packed.seek(0)
+        file = (
+            cast("io.BufferedReader", stack.enter_context(gzip.open(packed))) if is_gzip else packed
+        )
+        start = b""
+        with suppress(gzip.BadGzipFile, EOFError, zlib.error):
+            while len(start) < _START and (more := file.read1(_START - len(start))):
+                start += more
+        with suppress(gzip.BadGzipFile, EOFError, zlib.error):
+            file.seek(0)
+        yield file, start
+
+
+def _form_of(start: bytes) -> str:
+    """`parquet`, `zstd`, `json`, for any text, or how messages of protobuf's are framed."""
+    if start.startswith(_PARQUET):
+        return "parquet"
+    if _ZSTD in (start[:4], start[4:8]):  # the collector packs each message, behind its length
+        return "zstd"
+    # The first field's tag, behind a length: texts seldom have a line so short.
+    is_text = b"\n" not in start[:11] or _JSON.match(start)
+    return "json" if is_text else _framing(start[:32]) or "json"
 
 
 # --- JSON -----------------------------------------------------------------------------------------

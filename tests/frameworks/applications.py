@@ -343,14 +343,6 @@ def haystack_openinference(provider, url):
     return haystack_pipeline(url)
 
 
-@application("Haystack", "OpenLLMetry", "haystack-ai", "opentelemetry-instrumentation-haystack")
-def haystack_openllmetry(provider, url):
-    from opentelemetry.instrumentation.haystack import HaystackInstrumentor
-
-    HaystackInstrumentor().instrument(tracer_provider=provider)
-    return haystack_pipeline(url)
-
-
 @application(
     "smolagents",
     "OpenInference",

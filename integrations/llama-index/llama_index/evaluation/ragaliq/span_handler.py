@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from inspect import BoundArguments
@@ -120,6 +120,7 @@ _ROOTS = (_Part.ENGINE, _Part.WORKFLOW, _Part.SYNTHESIZE)
 # What evaluators ask is nobody's traffic, and nobody's context.
 _CHECKED = (_Part.ENGINE, _Part.WORKFLOW, _Part.MODEL)
 _WHOLE_REPLIES = frozenset({"chat", "achat", "complete", "acomplete"})
+# Ids are like `Class.method-uuid`.
 _UUID_LENGTH = len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 _LABELS = ("Response", "Answer")
 _NO_FACTS = Facts()
@@ -130,10 +131,8 @@ _TELLING = 20
 _LISTENING = threading.Lock()
 
 
-def _part_of(span_id: str, instance: Any) -> _Part | None:
-    """The part of a span with an id like `Class.method-uuid`, or None for all the others."""
-    # Most spans are told apart by the method's name alone; models, for one, have a `chat` too.
-    for kind, part in _PARTS.get(span_id[:-_UUID_LENGTH].rpartition(".")[2], ()):
+def _part_of(kinds: Sequence[tuple[type, _Part]], instance: Any) -> _Part | None:
+    for kind, part in kinds:
         if isinstance(instance, kind):
             return part
     return None
@@ -498,7 +497,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         if parent_id in self._ignored:
             self._ignore(span_id)
             return
-        part = _part_of(span_id, instance)
+        # Most spans are told apart by the method's name alone; models, for one, have a `chat` too.
+        kinds = _PARTS.get(span_id[:-_UUID_LENGTH].rpartition(".")[2])
+        part = None if kinds is None else _part_of(kinds, instance)
         run = runs.runs.get(parent_id) if parent_id is not None else None
         if run is None and part is _Part.WRITE:
             run = self._awaited.get(id(instance))
