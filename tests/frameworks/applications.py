@@ -400,7 +400,7 @@ def agno(provider, url):
     from agno.models.openai import OpenAIChat
 
     model = OpenAIChat(MODEL, base_url=f"{url}/v1", api_key=KEY)
-    return lambda question: Agent(model=model, tools=[search]).run(question)
+    return lambda question: Agent(model=model, tools=[search], telemetry=False).run(question)
 
 
 @application(

@@ -121,7 +121,7 @@ def outcome(cases, reasons):
     right = [
         case
         for case in cases
-        if (case[0], case[2]) == (QUESTION, ANSWER)
+        if (case[0], case[2].strip()) == (QUESTION, ANSWER)
         and any(TEXTS[0] in text for text in case[1])
         and not any(ANSWER in text for text in case[1])
     ]

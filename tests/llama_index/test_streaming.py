@@ -167,7 +167,7 @@ def test_a_model_that_fails_half_way_leaves_an_errored_run(engine, scripted_llm,
 
 
 def test_a_stream_nobody_reads_expires(engine, monitor, dispatcher):
-    handler = RagaliqSpanHandler(monitor, max_age=0.0)
+    handler = RagaliqSpanHandler(monitor, max_age=1e-9)
     dispatcher.add_span_handler(handler)
     try:
         unread = engine(streaming=True).query(QUESTION)
