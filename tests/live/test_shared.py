@@ -78,7 +78,7 @@ def test_the_embedded_judge_of_equal_monitors_takes_one_process():
         {"judge": ScriptedJudge()},
         {"mode": "inline"},
     ],
-    ids=str,
+    ids=lambda other: next(iter(other)),
 )
 def test_monitors_that_differ_in_anything_share_nothing(monitor_of, other):
     judge = ScriptedJudge()
