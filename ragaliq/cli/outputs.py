@@ -183,7 +183,7 @@ def _write_csv(results: Results, path: Path) -> None:
     found.sort(key=lambda cells: cells["row"] or 0)
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         table = csv.writer(file)
-        table.writerow(columns)
+        table.writerow([_cell(column) for column in columns])
         for cells in found:
             table.writerow([_cell(cells.get(column)) for column in columns])
 

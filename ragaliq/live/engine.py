@@ -520,7 +520,7 @@ class Engine:
                 # There may be thousands of these a second: they make no spans or events.
                 results = self._scorer.unjudged(info.metric_probabilities)
                 is_awaited = self._reporter is not None or run.receipt is not None
-                case = _built(run) if is_awaited else None
+                case = self._scorer.shown(_built(run)) if is_awaited else None
                 run.tally.evaluated(run, results, unjudged=True)
                 self.emitter.unjudged(info.pipeline, results)
                 if case is None:

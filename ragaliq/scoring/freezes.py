@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,7 +28,8 @@ class FreezeWatch:
     """Counts freezes while something is evaluated; used on one event loop.
 
     A look at the clock that comes late by seconds in which the process used little of a processor
-    is one: neither waiting for a judge nor computing delays it.
+    is one: neither waiting for a judge nor computing delays it. A judge that blocks the loop does:
+    a thread looks as well, and where that came in time the process did run.
 
     Attributes:
         freezes: How many there were.
@@ -38,6 +40,8 @@ class FreezeWatch:
     _looked: float = 0.0
     _used: float = 0.0
     _next: asyncio.TimerHandle | None = None
+    _beat: float = 0.0
+    _beating: threading.Thread | None = None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -45,6 +49,13 @@ class FreezeWatch:
         if not self._watched:
             self._looked, self._used = _clock(), time.process_time()
         self._watched += 1
+        if self._beating is None or not self._beating.is_alive():
+            self._beat = _clock()
+            self._beating = threading.Thread(
+                target=self._look_aside, name="ragaliq-clock", daemon=True
+            )
+            with suppress(RuntimeError):  # too many threads, or the interpreter ends
+                self._beating.start()
         try:
             self._look()
             yield
@@ -54,11 +65,23 @@ class FreezeWatch:
 
     def _look(self) -> None:
         now, used = _clock(), time.process_time()
-        late, computed = now - self._looked - _EVERY, used - self._used
-        self.freezes += late > _LEAST and computed < late / 2
+        self._compare(max(self._looked, self._beat), now, used - self._used)
         self._looked, self._used = now, used
         if self._next is not None:
             self._next.cancel()
         self._next = None
         if self._watched:
             self._next = asyncio.get_running_loop().call_later(_EVERY, self._look)
+
+    def _compare(self, before: float, now: float, computed: float) -> None:
+        late = now - before - _EVERY
+        self.freezes += late > _LEAST and computed < late / 2
+
+    def _look_aside(self) -> None:
+        used = time.process_time()
+        while self._watched:
+            time.sleep(_EVERY)
+            now, used_before, used = _clock(), used, time.process_time()
+            # Counted before the beat is set: the loop may look in between.
+            self._compare(self._beat, now, used - used_before)
+            self._beat = now

@@ -122,6 +122,10 @@ class _FailedForNowError(Exception):
     """No metric got an answer from the judge, which may pass; nothing was emitted or stored."""
 
 
+class _NoTextError(Exception):
+    """`redact_for_judge` returned something else than a text; the message is its class."""
+
+
 class _Job(NamedTuple):
     case: RAGTestCase
     run: RunInfo
@@ -195,6 +199,11 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             require_positive(deadline=deadline)
         self.judge = resolve_judge(judge)
         self.evaluators = resolve_evaluators(metrics, policy=policy)
+        if redact_for_judge is not None and not callable(redact_for_judge):
+            raise ConfigurationError(
+                "redact_for_judge must be a function of a text and its kind, got "
+                f"{type(redact_for_judge).__name__}"
+            )
         for evaluator in self.evaluators:
             evaluator.require(self.judge)
         if isinstance(telemetry, Emitter):
@@ -378,6 +387,10 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """The results of a case that the breaker kept from the judge."""
         return {each.name: self._unjudged[each.name] for each in self.chosen(metrics)}
 
+    def shown(self, case: RAGTestCase) -> RAGTestCase:
+        """A case as results show it: with what `redact_for_judge` returns."""
+        return case if self._redact is None else _redacted(case, self._redact)[0]
+
     @cached_property
     def _unjudged(self) -> dict[str, EvaluationResult]:
         error = CircuitOpenError(_NOT_ASKED)
@@ -510,7 +523,12 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
     """
 
     def of(text: str, kind: ContentKind) -> str:
-        return redact(text, kind) or ""
+        allowed: object = redact(text, kind)
+        if allowed is None:
+            return ""
+        if not isinstance(allowed, str):  # a coroutine, or an object that may hold the text
+            raise _NoTextError(type(allowed).__name__)
+        return allowed
 
     try:
         context: list[str | ContextChunk] = [
@@ -528,10 +546,12 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
             "expected_facts": [of(fact, "answer") for fact in case.expected_facts],
         }
     except Exception as error:  # noqa: BLE001 - it must never let text through
+        what = f"returned a {error}" if isinstance(error, _NoTextError) else ""
+        what = what or f"raised {type(error).__name__}"
         blank = {"name": "", "query": "", "context": [], "response": "", "expected_facts": []}
         return (
             case.model_copy(update=blank | {"expected_answer": None}),
-            RedactionError(f"redact_for_judge raised {type(error).__name__}: nothing was sent"),
+            RedactionError(f"redact_for_judge {what}: nothing was sent"),
         )
     return case.model_copy(update=texts), None
 

@@ -170,14 +170,14 @@ def test_what_is_no_results_file_is_not_touched(ragaliq, write_cases, tmp_path):
 
 
 def test_a_spreadsheet_gets_no_formula(ragaliq, write_cases, tmp_path):
-    case = GOOD | {"query": "=HYPERLINK(1)", "id": "@SUM"}
+    case = GOOD | {"query": "=HYPERLINK(1)", "id": "@SUM", "+2": "a column"}
 
     done = ragaliq("evaluate", write_cases(case), "--out", "table.csv", *FAITHFULNESS)
 
     assert done.returncode == 0, done.stderr
     with (tmp_path / "table.csv").open(encoding="utf-8-sig", newline="") as file:
         [row] = csv.DictReader(file)
-    assert (row["id"], row["query"]) == ("'@SUM", "'=HYPERLINK(1)")
+    assert (row["id"], row["query"], row["'+2"]) == ("'@SUM", "'=HYPERLINK(1)", "a column")
     assert (row["faithfulness.score"], row["faithfulness.passed"]) == ("1", "true")
 
 

@@ -110,3 +110,20 @@ async def test_computing_for_seconds_is_not_a_freeze(clock, monkeypatch):
     monkeypatch.setattr(time, "process_time", lambda: clock.now)
     found, _ = await statuses(Freezing(1, watch=clock))
     assert found == ["judge_error"]
+
+
+class Blocking(ScriptedJudge):
+    """Blocks the loop it is asked on, and fails."""
+
+    async def evaluate_relevance(self, query, response):
+        self.asked = getattr(self, "asked", 0) + 1
+        time.sleep(1.0)  # noqa: ASYNC251 - what is tested
+        raise JudgeAPIError("down")
+
+
+async def test_a_judge_that_blocks_the_loop_and_fails_is_asked_once(monkeypatch):
+    monkeypatch.setattr("ragaliq.scoring.freezes._EVERY", 0.02)
+    monkeypatch.setattr("ragaliq.scoring.freezes._LEAST", 0.7)
+    judge = Blocking()
+    found, _ = await statuses(judge, backoff=0.001)
+    assert (found, judge.asked) == (["judge_error"], 1)

@@ -6,7 +6,15 @@ import json
 
 import pytest
 
-from ragaliq import CircuitBreaker, ContextChunk, Monitor, RAGTestCase, evaluate
+from ragaliq import (
+    CircuitBreaker,
+    ConfigurationError,
+    ContextChunk,
+    JudgeAPIError,
+    Monitor,
+    RAGTestCase,
+    evaluate,
+)
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(
@@ -105,3 +113,44 @@ def test_none_empties_a_text(door):
     evaluation = door(ScriptedJudge(), lambda text, kind: None if kind == "answer" else text)
     assert evaluation.results["faithfulness"].status == "empty_answer"
     assert (evaluation.case.response, evaluation.case.query) == ("", CASE.query)
+
+
+class Anonymised:
+    """As libraries return it: with the text and what was found in it."""
+
+    def __repr__(self):
+        return "Anonymised(Anna)"
+
+
+def test_what_is_no_text_is_not_sent_and_shown_nowhere(recwarn):
+    judge = Seeing()
+    for each in (judge, "local"):
+        evaluation = by_monitor(each, lambda text, kind: Anonymised())
+        error = "redact_for_judge returned a Anonymised: nothing was sent"
+        assert evaluation.results["faithfulness"].error == error
+        assert "Anna" not in evaluation.case.model_dump_json()
+    assert (judge.seen, list(recwarn)) == ([], [])
+
+
+def test_a_result_that_the_breaker_made_shows_replaced_texts_too():
+    down = JudgeAPIError("down")
+    judge = ScriptedJudge(failures={"evaluate_relevance": down})
+    found = []
+    with Monitor(
+        judge=judge,
+        evaluators=["relevance"],
+        redact_for_judge=lambda text, kind: text.replace("Anna", "[PERSON]"),
+        on_result=found.append,
+        breaker=CircuitBreaker(failures=1),
+    ) as monitor:
+        for _ in range(2):
+            monitor.submit(CASE)
+            assert monitor.flush(10.0)
+        assert monitor.stats().unjudged == 1
+    assert len(found) == 2
+    assert all("Anna" not in each.case.model_dump_json() for each in found)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(ConfigurationError, match="redact_for_judge must be a function"):
+        Monitor(judge=ScriptedJudge(), redact_for_judge="presidio")
