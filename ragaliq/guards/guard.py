@@ -36,24 +36,24 @@ class Guard:
     """Decides whether answers may go out.
 
     Args:
-        monitor: Evaluates them; built from `monitor_options` when not given, with faithfulness as
-            the only metric.
-        evaluators: What a monitor of the guard's own measures.
-        thresholds: Score from which on an answer passes, by metric; then only these metrics count.
-            By default every metric counts, with its own threshold.
-        action: What happens to an answer below: `fallback` replaces it, `annotate` lets it pass
-            with a note, `retry` has it made again with feedback, `raise` raises `GuardRejected`.
-        then: For `retry`, what happens when no attempt is good enough.
-        max_retries: How often an answer may be made again.
-        fallback: What replaces an answer: a text, or a function of the `GuardResult`.
-        note: What `annotate` adds to an answer that is nothing but text; also a function.
-        feedback: What a model is told before a retry, made from the `GuardResult`; by default
+        monitor: Evaluates the answers; by default built from `monitor_options`, with faithfulness
+            as the only metric.
+        evaluators: Metrics of the guard's own monitor.
+        thresholds: Score from which an answer passes, by metric; only these metrics count. By
+            default every metric counts, with its own threshold.
+        action: What happens to a failing answer: `fallback` replaces it, `annotate` adds a note,
+            `retry` makes it again with feedback, `raise` raises `GuardRejected`.
+        then: After `retry`, what happens when no attempt passes.
+        max_retries: Most retries.
+        fallback: The replacement: a text, or a function of the `GuardResult`.
+        note: What `annotate` adds to a text answer; also a function.
+        feedback: What the model reads before a retry, made from the `GuardResult`; by default
             `GuardResult.feedback`, which names the claims that failed.
-        timeout: Seconds a check may take, for each attempt.
-        on_timeout: What happens to an answer that is not judged in time; it is scored and counted
-            in the background all the same.
-        on_failure: What happens when the judge or the monitor fails, or a budget is used up.
-        on_no_context: `reject` treats an answer that nothing was retrieved for as one below.
+        timeout: Seconds for the check of each attempt.
+        on_timeout: What happens to an answer whose check takes too long; it is still scored and
+            counted in the background.
+        on_failure: What happens when the judge or the monitor fails, or a budget is spent.
+        on_no_context: `reject` treats an answer without retrieved context as a failing one.
         **monitor_options: Arguments of `Monitor`, such as `judge`.
 
     Raises:

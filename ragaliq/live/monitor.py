@@ -73,60 +73,56 @@ class RunDetails(TypedDict, total=False):
 
 
 class Monitor:
-    """Scores a sample of live answers off the request path.
+    """Evaluates a sample of live answers off the request path.
 
-    Everything a request touches (`begin`, `submit`, a ticket's end) takes microseconds, never
-    blocks and never raises. Judging happens on one daemon thread with its own event loop, which
-    starts with the first run, and once more in forked children. At exit the monitor waits up to
-    `exit_timeout` seconds for what is queued.
+    What a request touches (`begin`, `submit`, a ticket's end) takes microseconds, never blocks and
+    never raises. Evaluation runs on one daemon thread with its own event loop, which starts with
+    the first run, and once more in forked children. At exit the monitor waits up to `exit_timeout`
+    seconds for queued runs.
 
-    Monitors with equal arguments (the same judge object, the same functions) share thread, judging
-    process, queue, limits and sinks, so that one may be made for each request; each has counts of
-    its own. What they share ends with the last of them. Make other monitors once.
+    Monitors with equal arguments (the same judge object, the same functions) share thread, child
+    process, queue, limits and sinks, so that one may be made for each request; each has its own
+    counts. What they share ends with the last of them. Make other monitors once.
 
     Args:
-        judge: `local` (embedded, without a key), `claude`, `local>claude` or a judge; by default
-            from `RAGALIQ_JUDGE`, else `local`.
-        calibration: What makes the judge's confidence a probability, or the file it is in; by
-            default from `RAGALIQ_CALIBRATION`, else none.
-        evaluators: What is measured: names, classes or evaluators.
-        sample_rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`,
-            else 1.0. Decided by the trace id, or the run id outside any trace.
-        sampling: What `sample_rate` cannot say: rates per pipeline and metric, rules, a cap.
-        policy: What to do in awkward cases, for evaluators without a policy of their own.
+        judge: `local` (embedded, without a key), `claude`, `local>claude` or a judge object; by
+            default from `RAGALIQ_JUDGE`, else `local`.
+        calibration: A calibration of the judge's confidence, or its file; by default from
+            `RAGALIQ_CALIBRATION`, else none.
+        evaluators: The metrics: names, classes or evaluators.
+        sample_rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`, else
+            1.0.
+        sampling: Rates per pipeline and metric, rules, a cap; instead of `sample_rate`.
+        policy: Scoring policy of evaluators without their own.
         concurrency: Runs evaluated at the same time.
         max_queue: Runs that may wait; further ones are counted `queue_full`.
-        max_queue_bytes: Bytes the texts of the waiting runs may take.
-        deadline: Seconds each metric of a run may take.
-        executor: Where judging happens: `thread`, or `process` for a child process, which leaves
-            the application its interpreter. By default from `RAGALIQ_EXECUTOR`, else `process` for
-            the embedded judge or a small one with ragaliq's own evaluators where it is possible,
-            else `thread`. With a broker's address (`redis://`, `amqp://`, `nats://`, `kafka://`)
-            runs are judged
-            by `ragaliq worker` processes, with `sqlite:///runs.db` later by
-            `ragaliq evaluate --pending`; judge, limits, breaker, sinks and content are then
-            theirs to choose and must not be given here.
-        niceness: How far the child process steps back for others, 0 (not at all) to 19.
-        mode: `background`, or `inline` to have whoever ends a run wait for its result: then it is
-            there when the chain's call returns. In a thread where an event loop runs nobody
-            waits; use `await monitor.result()` there.
-        inline_timeout: Seconds to wait in inline mode; after that the answer goes out, and the run
-            is scored and counted in the background.
-        budget: What judging may cost in an hour and a day; no limit by default.
-        judge_limits: How often the judge may be asked in a minute; no limit by default.
-        breaker: When to leave a failing judge alone; None never to.
-        on_result: Called with each `Evaluation`, on a thread of its own; may be a coroutine
-            function.
-        on_result_timeout: Seconds a call of it may take.
+        max_queue_bytes: Bytes of text that the waiting runs may hold.
+        deadline: Seconds for each metric of a run.
+        executor: Where evaluations run: `thread`, or `process` for a child process. By default from
+            `RAGALIQ_EXECUTOR`, else `process` for the embedded judge or a local small one with
+            ragaliq's own evaluators, else `thread`. With a broker's address (`redis://`, `amqp://`,
+            `nats://`, `kafka://`) `ragaliq worker` processes evaluate; with `sqlite:///runs.db`
+            `ragaliq evaluate --pending` does later. Judge, limits, breaker, sinks and content are
+            then set there, not here.
+        niceness: Priority that the child process gives to others, 0 (none) to 19.
+        mode: `background`, or `inline`: the call that ends a run waits for its result. In a thread
+            with a running event loop it does not wait; use `await monitor.result()`.
+        inline_timeout: Seconds to wait in inline mode; after that the run is scored and counted in
+            the background.
+        budget: Limits on cost by hour and day; none by default.
+        judge_limits: Limits on the judge's calls by minute; none by default.
+        breaker: When to pause a failing judge; None never does.
+        on_result: Called with each `Evaluation`, on its own thread; may be a coroutine function.
+        on_result_timeout: Seconds for each such call.
         sinks: Where results are stored besides telemetry: `sqlite:///path`, or sink objects.
-        capture_content: Whether the application's texts and the judge's words may enter telemetry
-            and sinks; by default from the environment, else no.
+        capture_content: Whether texts may enter telemetry and sinks; by default from the
+            environment, else no.
         redact: Called with each text, and its kind, before it enters telemetry or a sink.
         redact_for_judge: Called with each text of a case, and its kind (`question`, `answer`,
             `chunk`), before the judge sees it; results show what it returns.
         exit_timeout: Seconds to wait for queued runs when the process ends.
-        enabled: False turns the monitor into a no-op; by default from `RAGALIQ_ENABLED`.
-        telemetry: The shape of what is emitted, and the providers; see `TelemetryOptions`.
+        enabled: False turns the monitor off; by default from `RAGALIQ_ENABLED`.
+        telemetry: What is emitted, and the providers; see `TelemetryOptions`.
 
     Raises:
         ConfigurationError: A setting is wrong, or the judge cannot be built.
@@ -167,9 +163,8 @@ class Monitor:
         given["sinks"] = sinks = _listed(sinks)
         settings = read_settings()
         self._is_enabled = settings.enabled if enabled is None else enabled
-        self.tally = Tally()
         engine = living_engine(given)
-        if engine is None or not engine.add(self):
+        if engine is None:
             require_positive(deadline=deadline, inline_timeout=inline_timeout)
             require_choice(mode, "background", "inline", name="mode")
             content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
@@ -211,9 +206,10 @@ class Monitor:
                 inline_timeout=inline_timeout if mode == "inline" else None,
                 exit_timeout=exit_timeout,
             )
-            engine.add(self)
         self._engine = engine
         self.evaluators, self.judge = engine.evaluators, engine.judge
+        self.tally = Tally()
+        engine.add(self)
 
     def __repr__(self) -> str:
         names = ", ".join(evaluator.name for evaluator in self.evaluators)
@@ -573,8 +569,5 @@ def _say_what_it_costs(judge: LLMJudge) -> None:
 
 
 def _listed(given: Iterable[Any]) -> Any:
-    """What may be read more than once, and stays as it was given.
-
-    A name alone is refused or read where it is used.
-    """
-    return given if isinstance(given, str) else tuple(given)
+    """What may be read more than once; a name alone is refused or read where it is used."""
+    return given if isinstance(given, str | list | tuple) else tuple(given)

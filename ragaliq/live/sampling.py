@@ -229,10 +229,10 @@ class Sampling:
         rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`, else 1.0.
         pipelines: Rates of pipelines, by name.
         evaluators: Rates of metrics, by name.
-        rules: What is evaluated whatever the rate; a run that matches several has the highest of
-            their probabilities. Rules need the end of a run, so every run is followed.
-        max_per_minute: Runs this process evaluates in a minute at most; where there would be more,
-            every chance is lowered, and what is recorded is the lowered one.
+        rules: What to evaluate whatever the rate; the highest probability wins. With rules, every
+            run is followed to its end.
+        max_per_minute: Most runs this process evaluates in a minute. Beyond it, every run's
+            probability is lowered and recorded so.
 
     Raises:
         ConfigurationError: A value is out of its range, or two rules have one name.

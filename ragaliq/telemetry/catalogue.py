@@ -53,8 +53,7 @@ _OPERATION = Attribute(names.OPERATION_NAME, "string", "`evaluation`")
 _CALIBRATION = Attribute(
     names.JUDGE_CALIBRATION,
     "string",
-    "the [calibration](calibration.md) that makes the judge's confidence a probability, or "
-    "`uncalibrated`",
+    "the [calibration](calibration.md) of the judge's confidence, or `uncalibrated`",
 )
 _PIPELINE = Attribute(
     names.PIPELINE_NAME, "string", "the application's name for the chain, when given"
@@ -77,10 +76,10 @@ ROOT_SPAN = (
     _PIPELINE,
     Attribute(names.FRAMEWORK, "string", "`langchain` or `llama_index`, when known"),
     Attribute(
-        names.SAMPLING_PROBABILITY, "double", "the chance the run had: see [sampling](sampling.md)"
+        names.SAMPLING_PROBABILITY, "double", "the run's [sampling probability](sampling.md)"
     ),
     Attribute(names.SAMPLING_REASON, "string", "why it was chosen"),
-    Attribute(names.SAMPLING_RULES, "string[]", "names of all rules it matched, at most 16"),
+    Attribute(names.SAMPLING_RULES, "string[]", "all rules it matched, at most 16"),
     Attribute(names.EVALUATION_LAG, "double", "seconds from the run's end to its evaluation"),
     Attribute(names.SCHEMA, "string", f"`{names.SCHEMA_VERSION}`"),
     Attribute(names.SESSION_ID, "string", "the conversation, when known"),
@@ -90,8 +89,8 @@ ROOT_SPAN = (
 _FINGERPRINT = Attribute(
     names.EVALUATOR_FINGERPRINT,
     "string",
-    "of judge, model, prompts, parameters, policy and metric: scores of two "
-    "[epochs](concepts.md#judge-epochs) do not belong into one mean",
+    "of judge, model, prompts, parameters, policy and metric: never average scores of two "
+    "[epochs](concepts.md#judge-epochs)",
 )
 
 _RESULT = (
@@ -111,7 +110,7 @@ _RESULT = (
     Attribute(names.EVALUATOR_VERSION, "string", "ragaliq's version"),
     _FINGERPRINT,
     _CALIBRATION,
-    Attribute(names.THRESHOLD, "double", "the score from which on the answer passes"),
+    Attribute(names.THRESHOLD, "double", "the score from which the answer passes"),
     Attribute(names.PASSED, "boolean", "whether it does; absent where there is no score"),
     Attribute(names.HIGHER_IS_BETTER, "boolean", "whether a high score is good"),
     Attribute(names.CLAIM_TOTAL, "int", "claims in the answer"),
@@ -132,7 +131,7 @@ _RESULT = (
     Attribute(
         names.SAMPLING_PROBABILITY,
         "double",
-        "the chance the metric had of being evaluated; on its span where that is not the run's",
+        "the metric's sampling probability; on its span where it differs from the run's",
     ),
 )
 
@@ -244,7 +243,7 @@ METRICS = (
         names.METRIC_COST,
         "counter",
         "{USD}",
-        "What the judge cost at list price, where the price is known.",
+        "What the judge cost at list price, where known.",
         _JUDGE,
     ),
     Metric(
@@ -281,7 +280,7 @@ METRICS = (
         names.METRIC_PUBLISH_ERRORS,
         "counter",
         "{error}",
-        "Failed attempts to hand runs over to [workers](worker-tier.md).",
+        "Failed attempts to enqueue runs for [workers](worker-tier.md).",
         (names.ERROR_TYPE,),
     ),
     Metric(
@@ -295,7 +294,7 @@ METRICS = (
         names.METRIC_JOB_WAIT,
         "histogram",
         "s",
-        "Time jobs spent at the broker until a worker took them up.",
+        "Time jobs waited at the broker for a worker.",
         (),
         _LONG,
     ),

@@ -66,12 +66,12 @@ class TelemetryOptions:
     construction.
 
     Attributes:
-        relation: `link`: a trace of its own with one link to the evaluated span (the default);
-            `child`: spans in the evaluated trace. By default `RAGALIQ_TELEMETRY_RELATION`.
-        claim_detail: `spans` (the default), `arrays` or `none`. By default
+        relation: `link` (the default): a separate trace with a link to the evaluated span; `child`:
+            spans in the evaluated trace. By default from `RAGALIQ_TELEMETRY_RELATION`.
+        claim_detail: `spans` (the default), `arrays` or `none`. By default from
             `RAGALIQ_TELEMETRY_CLAIM_DETAIL`.
         on_unsampled: What to emit about a run whose span is not sampled: `metrics` (the default),
-            `all`, or `none`. By default `RAGALIQ_TELEMETRY_ON_UNSAMPLED`.
+            `all` or `none`. By default from `RAGALIQ_TELEMETRY_ON_UNSAMPLED`.
         tracer_provider: For spans; the process's own when None.
         logger_provider: For events; the process's own when None.
         meter_provider: For metrics; the process's own when None.
@@ -178,12 +178,12 @@ class Emitter:
         with self.contained("making instruments"):
             self.metrics = MetricsRecorder(self.options.meter_provider)
 
-    def watch(self, queue: Queue, counts: Counts, *, owner: object) -> None:
-        """Report the queue and the counts of a monitor whenever metrics are collected."""
+    def watch(self, queue: Queue, counts: Counts) -> None:
+        """Report a monitor's queue and counts whenever metrics are collected."""
         with self.contained("making instruments"):
             # Looked up once: a forked child must not wait for a lock its parent held.
             self._readings = self._readings or run_readings(self.options.meter_provider)
-            self._readings.watch(queue, counts, owner=owner)
+            self._readings.watch(queue, counts)
 
     def unjudged(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
         """Count the results of a run that was kept from the judge; it makes no spans or events."""

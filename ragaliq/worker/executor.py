@@ -61,18 +61,18 @@ class JobExecutor(ABC):
 
 
 class BrokerExecutor(JobExecutor):
-    """Has a monitor's runs judged by `ragaliq worker` processes: `Monitor(executor=URL)`.
+    """Sends a monitor's runs to `ragaliq worker` processes: `Monitor(executor=URL)`.
 
-    The monitor samples, queues and counts as always; its own thread publishes each run as JSON.
-    While the broker is unavailable the run is held and tried again; the monitor's queue fills, and
-    further runs are counted `queue_full`.
+    The monitor samples, queues and counts; its own thread publishes each run as JSON. While the
+    broker is unavailable, publishing is retried; the monitor's queue fills, and further runs are
+    counted `queue_full`.
 
     Args:
-        url: The broker's address, `redis://`, `amqp://`, `nats://` or `kafka://`; by default from
+        url: The broker's address: `redis://`, `amqp://`, `nats://` or `kafka://`; by default from
             `RAGALIQ_BROKER_URL`.
-        queue: The queue the workers listen on.
-        max_job_bytes: The largest message; a larger job is counted `incomplete_run`, with the
-            reason `too_large`.
+        queue: The queue that the workers read.
+        max_job_bytes: Size of the largest message; a larger job is counted `incomplete_run`, with
+            the reason `too_large`.
         timeout: Seconds to wait for the broker to confirm a job.
 
     Raises:

@@ -22,30 +22,30 @@ __all__ = ["WorkerSettings"]
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerSettings:
-    """How a worker judges, for `ragaliq worker --app module:name`; as the arguments of `Monitor`.
+    """What a worker does, for `ragaliq worker --app module:name`; as the arguments of `Monitor`.
 
     Attributes:
-        judge: `local`, `claude`, `local>claude` or a judge; by default from `RAGALIQ_JUDGE`.
-        calibration: What makes the judge's confidence a probability.
-        evaluators: What can be measured; a job says what is to be.
-        policy: What to do in awkward cases, for evaluators without a policy of their own.
-        deadline: Seconds each metric of a job may take.
-        budget: What judging may cost; in each process, unless they share a storage.
-        judge_limits: How often the judge may be asked; likewise.
-        breaker: When to leave a failing judge alone; jobs wait meanwhile, for half of `time_limit`,
-            and then go to the end of the queue.
+        judge: As in `Monitor`.
+        calibration: A calibration of the judge's confidence.
+        evaluators: The metrics that jobs may ask for.
+        policy: Scoring policy of evaluators without their own.
+        deadline: Seconds for each metric of a job.
+        budget: Limits on cost; for each process, unless they share a storage.
+        judge_limits: Limits on the judge's calls; likewise.
+        breaker: When to pause a failing judge; jobs wait for half of `time_limit`, and then go to
+            the end of the queue.
         sinks: Where results are stored besides telemetry.
         capture_content: Whether texts may enter telemetry and sinks.
-        redact: Called with each text before it does.
+        redact: Called with each text before it enters telemetry or a sink.
         redact_for_judge: Called with each text of a case before the judge sees it; results show
             what it returns.
-        telemetry: The shape of what is emitted.
-        attempts: How often a job is judged whose judge failed altogether; the last failure stands.
+        telemetry: What is emitted.
+        attempts: Attempts at a job whose judge failed altogether; the last failure counts.
         backoff: Seconds before the second attempt, doubled for each further one.
-        max_deliveries: How often a job may be given to a worker that dies before it is done. After
-            that it becomes a dead letter.
-        time_limit: Seconds a job may take with all attempts. After that it becomes a dead letter. A
-            little later a job that a dead worker held goes to another one.
+        max_deliveries: Deliveries of a job to workers that die; after them it becomes a dead
+            letter.
+        time_limit: Seconds for a job with all attempts; after them it becomes a dead letter. A dead
+            worker's job goes to another one a little later.
 
     Raises:
         ConfigurationError: A limit is not positive, or something is of the wrong kind.

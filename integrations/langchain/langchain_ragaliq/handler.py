@@ -209,23 +209,22 @@ def _contained(event: E) -> E:
 
 
 class RagaliqCallbackHandler(BaseCallbackHandler):
-    """Hands the answers of the chains it is given to, to a monitor.
+    """Submits the answers of chains to a monitor.
 
     Args:
-        monitor: Evaluates the answers; built from `monitor_options` when not given.
-        pipeline: Name of the application's chain in results; by default the run's own name.
-        extract: A function of a run's inputs and outputs which returns any of `question`,
-            `contexts` and `answer` as a mapping; the rest is guessed. It runs before the call
-            returns, so it should do no more than look things up. A run for which it raises is
-            counted `extract_failed`.
-        question_key: Key of the question among the inputs, where it has an unusual name.
+        monitor: Evaluates the answers; by default built from `monitor_options`.
+        pipeline: The chain's name in results; by default the run's own name.
+        extract: A function of a run's inputs and outputs that returns any of `question`, `contexts`
+            and `answer` as a mapping. It runs before the call returns, so it must be fast. If it
+            raises, the run is counted `extract_failed`.
+        question_key: Key of the question in the inputs.
         answer_key: Key of the answer in the output.
         context_key: Key of the context in the output, the inputs or a prompt's variables.
-        run_inline: False delivers events through the event loop's thread pool instead. It costs
-            more and is needed only beside handlers that miss `on_llm_start` of completion models
-            in asynchronous chains as soon as any handler is inline (a LangChain defect).
-        max_runs: Runs followed at the same time; beyond it the oldest is given up.
-        max_age: Seconds after which a run that never ended is given up.
+        run_inline: False delivers events through the event loop's thread pool, at a higher cost.
+            Use it only with another handler that misses `on_llm_start` of completion models in
+            asynchronous chains (a LangChain defect).
+        max_runs: Runs followed at the same time; beyond it the oldest is dropped.
+        max_age: Seconds after which a run that never ended is dropped.
         **monitor_options: Arguments of `ragaliq.Monitor`, such as `sample_rate` and `judge`, which
             may also be one of LangChain's chat models.
 

@@ -25,11 +25,11 @@ BreakerState = Literal["closed", "open", "half_open"]
 
 @dataclass(frozen=True, kw_only=True)
 class CircuitBreaker:
-    """When to leave a failing judge alone.
+    """When to pause a failing judge.
 
     Attributes:
-        failures: Runs in a row the judge must fail.
-        pause: Seconds during which no run is sent to it; then one is, as a probe.
+        failures: Failed runs in a row that open the breaker.
+        pause: Seconds without calls; then the breaker is half-open and one run tries the judge.
 
     Raises:
         ConfigurationError: One of them is not positive.

@@ -28,26 +28,25 @@ _FORGET = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Limits on what judging costs in any hour and any day, for a process or for a fleet.
+    """Limits on what the judge costs in any hour and any day, for a process or shared by several.
 
-    A run that might go over is not judged and counted `over_budget`. What a run costs is known only
-    afterwards, so what the dearest of the recent runs cost is reserved for each run that is being
-    judged. A limit can be exceeded by what the runs being judged at that moment, at most
-    `concurrency` in each process, cost beyond what is reserved for them, and by no more.
+    A run that might exceed a limit is not evaluated and counted `over_budget`. A run's cost is
+    known only afterwards, so the cost of the dearest recent run is reserved for each run in
+    progress. A limit can be exceeded only by what the runs in progress, at most `concurrency` in
+    each process, cost beyond what is reserved for them.
 
     Attributes:
-        usd_per_hour: US dollars at list price. Where a run's price is not known, the dearest of the
-            recent runs stands for it; if no price was ever known, the limit counts as used up.
+        usd_per_hour: US dollars at list price. A run with an unknown price counts as the dearest of
+            the recent runs; if no price was ever known, the limit counts as used up.
         usd_per_day: The same for a day.
-        tokens_per_hour: Tokens read and written, cached ones included.
+        tokens_per_hour: Tokens read and written, including cached ones.
         tokens_per_day: The same for a day.
-        storage: Where the counts are kept: `memory://` for this process alone, or the address of a
-            Redis server that all processes reach, such as `redis://host:6379/0`; then the limits
-            hold for all of them together. Needs `ragaliq[redis]`.
-        local_share: Part of each limit that a process keeps to by itself while the storage is
-            unavailable, above 0 and at most 1: one divided by the number of processes keeps the
-            limits. The default does so up to ten of them.
-        name: Whose counts these are: processes that give the same name and storage share them.
+        storage: Where the counts are kept: `memory://` for this process alone, or a Redis server's
+            address such as `redis://host:6379/0`, which shares the limits between processes. Needs
+            `ragaliq[redis]`.
+        local_share: Part of each limit that a process may use while the storage is unavailable,
+            above 0 and at most 1; 0.1 keeps the limits for up to ten processes.
+        name: Processes with the same name and storage share their counts.
 
     Raises:
         ConfigurationError: A limit cannot be counted, none is given, or the storage cannot be used.

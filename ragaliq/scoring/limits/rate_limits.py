@@ -28,22 +28,22 @@ _RECENT = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class RateLimits:
-    """How often the judge may be asked, in any minute, by a process or by a fleet.
+    """How often the judge may be asked, in any minute, by a process or by several together.
 
     Calls wait for their turn on the worker, in the order they came, at most until their metric's
     deadline. The tokens of a call are known only when it is over: until then the mean of recent
-    calls stands for them, and what it used beyond that is counted then.
+    calls is counted, and the difference afterwards.
 
     Attributes:
-        requests_per_minute: Calls of the judge. Repeats made by an SDK on its own are not seen.
-        tokens_per_minute: Tokens read and written, cached ones included.
-        storage: Where the counts are kept: `memory://` for this process alone, or the address of a
-            Redis server that all processes reach, such as `redis://host:6379/0`; then the limits
-            hold for all of them together. Needs `ragaliq[redis]`.
-        local_share: Part of each limit that a process keeps to by itself while the storage is
-            unavailable, above 0 and at most 1: one divided by the number of processes keeps the
-            limits. The default does so up to ten of them. A call a minute is always allowed.
-        name: Whose counts these are: processes that give the same name and storage share them.
+        requests_per_minute: Calls of the judge. Retries that an SDK makes itself are not seen.
+        tokens_per_minute: Tokens read and written, including cached ones.
+        storage: Where the counts are kept: `memory://` for this process alone, or a Redis server's
+            address such as `redis://host:6379/0`, which shares the limits between processes. Needs
+            `ragaliq[redis]`.
+        local_share: Part of each limit that a process may use while the storage is unavailable,
+            above 0 and at most 1; 0.1 keeps the limits for up to ten processes. One call a minute
+            is always allowed.
+        name: Processes with the same name and storage share their counts.
 
     Raises:
         ConfigurationError: A limit cannot be counted, none is given, or the storage cannot be used.
