@@ -141,7 +141,6 @@ class Engine:
                 "perhaps a process of its own: make each monitor, handler or guard once, or give "
                 "them the same judge object and functions, so that they share",
             )
-        _ENGINES.add(self)
 
     def _start(self) -> None:
         """What each process has for itself."""
@@ -180,8 +179,8 @@ class Engine:
             asyncio.run_coroutine_threadsafe(self._judge(run), self._thread.loop())
             return True
         displaced: list[OpenRun] | None = None
-        is_closed = run.tally.is_closed or self._is_stopped
         with self._lock:
+            is_closed = run.tally.is_closed or self._is_stopped
             if not is_closed:
                 # First: where there is no thread nothing may be queued.
                 self._loop = loop = self._thread.loop()
@@ -284,8 +283,7 @@ class Engine:
             that was closed with runs left behind.
         """
         deadline = time.monotonic() + timeout
-        for each in list(self._holding):
-            each.hand_over_ended()  # somebody waits for these runs' scores
+        self._hand_over_ended()  # somebody waits for these runs' scores
         finished = self._wait(timeout, tally)
         return self.sinks.flush(max(0.0, deadline - time.monotonic())) and finished
 
@@ -300,12 +298,15 @@ class Engine:
             tally: Whose runs; by default every monitor's. With the last monitor the threads end.
         """
         deadline = time.monotonic() + timeout
-        for each in list(self._holding):
-            each.hand_over_ended()
+        self._hand_over_ended()
         closing = {tally} if tally is not None else self._tallies()
         with self._lock:
             for books in closing:
                 books.is_closed = True
+            is_given_up = tally is not None and tally.is_given_up
+            if self._is_unused and not is_given_up:
+                # Nobody will wait for the runs that monitors which are gone have left.
+                tally, closing = None, self._tallies()
         if self.is_own_thread:
             return False
         finished = self._wait(timeout, tally)
@@ -320,9 +321,11 @@ class Engine:
                 self._loop.call_soon_threadsafe(self._cancel_lanes, tally)
             # A moment for cancelled evaluations to count themselves and release their connections.
             self._wait(max(0.5, deadline - time.monotonic()), tally, whatever=True)
-        if not all(each.tally.is_closed for each in self.monitors):
+        with self._lock:
+            # Once stopped it takes no further monitor, and until then it has one to work for.
+            self._is_stopped = is_last = self._is_unused
+        if not is_last:
             return self.sinks.flush(max(0.25, deadline - time.monotonic())) and finished
-        self._is_stopped = True
         self.sampler.close()
         # A judge that still blocks the thread would only be waited for in vain.
         self._thread.stop(self._scorer.aclose, timeout=1.0 if finished else 0.25)
@@ -382,12 +385,32 @@ class Engine:
             before, monitor.tally = monitor.tally, Tally()
             monitor.tally.is_closed = before.is_closed
             before.abandon()
-            self.add(monitor)
+            self.emitter.watch(self, monitor.tally, owner=monitor)
 
-    def add(self, monitor: Monitor) -> None:
-        """Take runs of a monitor, and have its counts read with the process's metrics."""
-        self.monitors.add(monitor)
-        self.emitter.watch(self, monitor.tally)
+    def add(self, monitor: Monitor) -> bool:
+        """Take runs of a monitor, and have its counts read with the process's metrics.
+
+        Returns:
+            False where the last other monitor was closed meanwhile, and the threads with it.
+        """
+        with self._lock:
+            if self._is_stopped:
+                return False
+            self.monitors.add(monitor)
+        # Not before: another monitor that finds it could close it as its last.
+        _ENGINES.add(self)
+        self.emitter.watch(self, monitor.tally, owner=monitor)
+        return True
+
+    @property
+    def _is_unused(self) -> bool:
+        return all(each.tally.is_closed for each in self.monitors)
+
+    def _hand_over_ended(self) -> None:
+        with self._lock:
+            holding = list(self._holding)
+        for each in holding:
+            each.hand_over_ended()
 
     def _tallies(self) -> set[Tally]:
         return {run.tally for run in self._undone(None)} | {each.tally for each in self.monitors}

@@ -163,8 +163,9 @@ class Monitor:
         given["sinks"] = sinks = _listed(sinks)
         settings = read_settings()
         self._is_enabled = settings.enabled if enabled is None else enabled
+        self.tally = Tally()
         engine = living_engine(given)
-        if engine is None:
+        if engine is None or not engine.add(self):
             require_positive(deadline=deadline, inline_timeout=inline_timeout)
             require_choice(mode, "background", "inline", name="mode")
             content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
@@ -206,10 +207,9 @@ class Monitor:
                 inline_timeout=inline_timeout if mode == "inline" else None,
                 exit_timeout=exit_timeout,
             )
+            engine.add(self)
         self._engine = engine
         self.evaluators, self.judge = engine.evaluators, engine.judge
-        self.tally = Tally()
-        engine.add(self)
 
     def __repr__(self) -> str:
         names = ", ".join(evaluator.name for evaluator in self.evaluators)
@@ -569,5 +569,8 @@ def _say_what_it_costs(judge: LLMJudge) -> None:
 
 
 def _listed(given: Iterable[Any]) -> Any:
-    """What may be read more than once; a name alone is refused or read where it is used."""
-    return given if isinstance(given, str | list | tuple) else tuple(given)
+    """What may be read more than once, and stays as it was given.
+
+    A name alone is refused or read where it is used.
+    """
+    return given if isinstance(given, str) else tuple(given)

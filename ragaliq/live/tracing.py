@@ -6,7 +6,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -62,14 +62,13 @@ def traced(
             "parts use monitor.begin() and the run's submit()"
         )
     signature = inspect.signature(function)
+    name = pipeline or getattr(function, "__name__", type(function).__name__)
     if question is not None and question not in signature.parameters:
-        raise ConfigurationError(
-            f"monitor.trace: {function.__name__} has no parameter {question!r}"
-        )
+        raise ConfigurationError(f"monitor.trace: {name} has no parameter {question!r}")
 
     @contextmanager
     def followed(arguments: Any, keywords: Any) -> Iterator[Callable[[object], None]]:
-        run = monitor.begin(uuid4().hex, pipeline=pipeline or function.__name__)
+        run = monitor.begin(uuid4().hex, pipeline=name)
         found: list[Passage] = []
         returned: list[object] = []
         token = _FOUND.set(found)
@@ -80,9 +79,16 @@ def traced(
                 run.discard("errored")
             raise
         finally:
-            _FOUND.reset(token)
+            # A coroutine that is dropped half-way may be closed in another context.
+            with suppress(ValueError):
+                _FOUND.reset(token)
         if run is not None:
-            given = signature.bind(*arguments, **keywords).arguments
+            given: dict[Any, Any]
+            try:
+                given = signature.bind(*arguments, **keywords).arguments
+            except TypeError:
+                # A decorator below changed what the function takes, but not what it says it takes.
+                given = dict(enumerate(arguments)) | keywords
             texts = [value for value in given.values() if isinstance(value, str)]
             asked = given.get(question) if question else next(iter(texts), None)
             _submit(run, asked, found, returned[0], answer)

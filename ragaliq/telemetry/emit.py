@@ -178,12 +178,12 @@ class Emitter:
         with self.contained("making instruments"):
             self.metrics = MetricsRecorder(self.options.meter_provider)
 
-    def watch(self, queue: Queue, counts: Counts) -> None:
-        """Report a monitor's queue and counts whenever metrics are collected."""
+    def watch(self, queue: Queue, counts: Counts, *, owner: object) -> None:
+        """Report the queue and the counts of a monitor whenever metrics are collected."""
         with self.contained("making instruments"):
             # Looked up once: a forked child must not wait for a lock its parent held.
             self._readings = self._readings or run_readings(self.options.meter_provider)
-            self._readings.watch(queue, counts)
+            self._readings.watch(queue, counts, owner=owner)
 
     def unjudged(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
         """Count the results of a run that was kept from the judge; it makes no spans or events."""

@@ -227,6 +227,8 @@ class MetricsRecorder:
 
 class _Snapshot(Protocol):
     @property
+    def pending(self) -> int: ...
+    @property
     def outcomes(self) -> Mapping[str, int]: ...
 
 
@@ -260,8 +262,11 @@ class RunReadings:
             {names.METRIC_RUNS: self._outcomes, names.METRIC_QUEUE_SIZE: self._sizes},
         )
 
-    def watch(self, queue: Queue, counts: Counts) -> None:
-        """Report a monitor's queue for as long as it lives, and its counts for good."""
+    def watch(self, queue: Queue, counts: Counts, *, owner: object) -> None:
+        """Report a queue for as long as it lives, and the counts of its owner, a monitor, for good.
+
+        Monitors that share a queue come and go with requests.
+        """
         if self._pid != os.getpid():
             self._reset()
         with self._lock:
@@ -269,7 +274,7 @@ class RunReadings:
             self._counts[id(counts)] = counts
             self._queues.add(queue)
         # The collector runs the callback at any moment, on any thread: an append needs no lock.
-        weakref.finalize(queue, self._ended.append, id(counts)).atexit = False
+        weakref.finalize(owner, self._ended.append, id(counts)).atexit = False
 
     def _reset(self) -> None:
         # In a forked child the counts are the parent's, which may have held the lock at the fork.
@@ -295,9 +300,16 @@ class RunReadings:
             yield metrics.Observation(runs, {names.RUN_OUTCOME: outcome})
 
     def _keep_ended(self) -> None:
-        # A count must not shrink because its monitor is gone.
-        while self._ended:
-            self._kept.update(self._counts.pop(self._ended.popleft()).snapshot().outcomes)
+        # A count must not shrink because its monitor is gone. One whose last runs are still being
+        # judged is asked again the next time.
+        for _ in range(len(self._ended)):
+            gone = self._ended.popleft()
+            now = self._counts[gone].snapshot()
+            if now.pending:
+                self._ended.append(gone)
+            else:
+                del self._counts[gone]
+                self._kept.update(now.outcomes)
 
     def _sizes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
         if self._pid != os.getpid():

@@ -111,6 +111,47 @@ def test_closing_one_drops_its_own_runs_and_the_others_go_on(monitor_of):
     assert after.stats().outcomes == {"evaluated": 1}
 
 
+def test_the_last_one_to_close_waits_for_the_runs_of_those_that_are_gone(monitor_of):
+    judge, seen = Gated(), []
+    gone = Monitor(judge=judge, concurrency=1, on_result=seen.append)
+    staying = monitor_of(judge=judge, concurrency=1, on_result=gone._engine._on_result)
+    staying.submit(CASE, run_id="own")
+    gone.submit(CASE, run_id="left")
+    counts = gone.tally
+    del gone
+    gc.collect()
+    judge.gate.set()
+    assert staying.close(10.0)
+    assert [each.run.run_id for each in seen] == ["own", "left"]
+    assert counts.snapshot().outcomes == {"evaluated": 1}
+
+
+def test_one_that_is_made_while_the_last_other_closes_has_a_thread_of_its_own(
+    monitor_of, monkeypatch
+):
+    judge = ScriptedJudge()
+    last = monitor_of(judge=judge)
+
+    def found_too_late(made_with):
+        engine = engines.living_engine(made_with)
+        last.close()
+        return engine
+
+    monkeypatch.setattr("ragaliq.live.monitor.living_engine", found_too_late)
+    monitor = monitor_of(judge=judge)
+    assert monitor.submit(CASE)
+    assert monitor.flush(10.0)
+    assert monitor.stats().outcomes == {"evaluated": 1}
+
+
+def test_a_list_that_is_changed_afterwards_makes_another_engine(monitor_of):
+    judge, metrics = ScriptedJudge(), ["faithfulness"]
+    monitor_of(judge=judge, evaluators=metrics)
+    metrics.append("relevance")
+    names = [each.name for each in monitor_of(judge=judge, evaluators=metrics).evaluators]
+    assert names == ["faithfulness", "relevance"]
+
+
 def test_the_third_monitor_of_another_kind_is_warned_of_once(monitor_of, caplog, monkeypatch):
     monkeypatch.setattr(engines, "_COMPLAINTS", engines.Complaints(engines.logger))
     gc.collect()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextvars
+import functools
+
 import pytest
 
 from ragaliq import ConfigurationError, ContextChunk
@@ -104,3 +107,50 @@ def test_what_cannot_be_followed_is_refused(seen):
         monitor.trace(parts)
     with pytest.raises(ConfigurationError, match="no parameter 'query'"):
         monitor.trace(lambda question: question, question="query")
+
+
+def injected(function):
+    """What passes an argument that callers do not know, and keeps the function's signature."""
+
+    @functools.wraps(function)
+    def call(question):
+        return function("db", question)
+
+    return call
+
+
+class Answering:
+    def __call__(self, question):
+        return "It is so."
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        injected(lambda db, question: "It is so."),
+        functools.partial(lambda db, question: "It is so.", "db"),
+        Answering(),
+    ],
+    ids=["another signature", "partial", "object"],
+)
+def test_what_is_called_like_a_function_is_followed_like_one(seen, function):
+    monitor, results = seen
+    assert monitor.trace(function)("How long?") == "It is so."
+    assert only(monitor, results).case.query == "How long?"
+
+
+def test_a_call_that_is_dropped_in_another_context_raises_nothing(seen):
+    monitor, _ = seen
+
+    class Waiting:
+        def __await__(self):
+            yield
+
+    @monitor.trace
+    async def answer(question):
+        await Waiting()
+
+    call = answer("q")
+    contextvars.copy_context().run(call.send, None)
+    call.close()
+    assert monitor.stats().incomplete == {"errored": 1}

@@ -183,7 +183,7 @@ def test_instruments_are_as_the_catalogue_says(emit, results, sdk):
     emitter.metrics.agreed("local", "claude", route="escalated", share=0.8)
     emitter.metrics.publish_failed("ConnectionError")
     emitter.metrics.job("dead_letter", reason="crashed", waited=0.5)
-    emitter.watch(_Queue(), _Counts({"evaluated": 1}))
+    emitter.watch(_Queue(), _Counts({"evaluated": 1}), owner=emitter)
     usage = JudgeUsage(input_tokens=1, cost_usd=0.1)
     spent = results["faithfulness"].model_copy(update={"usage": usage})
     measured = emit(results={"faithfulness": spent})
@@ -208,6 +208,8 @@ class _Queue:
 
 
 class _Counts:
+    pending = 0
+
     def __init__(self, outcomes):
         self.outcomes = outcomes
 
@@ -233,7 +235,7 @@ class _BrokenMeters(MeterProvider):
 def test_a_broken_meter_provider_takes_nothing_else_with_it(sdk, run, results, caplog):
     providers = {**sdk.providers, "meter_provider": _BrokenMeters()}
     emitter = Emitter(options=TelemetryOptions(**providers))
-    emitter.watch(_Queue(), _Counts({}))
+    emitter.watch(_Queue(), _Counts({}), owner=emitter)
     with emitter.evaluation(run) as emission:
         emission.record(results)
     assert len(sdk.events()) == 3

@@ -112,11 +112,23 @@ def test_readings_keep_no_monitor_alive(sdk):
 
 
 def test_monitors_that_are_gone_leave_nothing_behind_where_nobody_collects():
-    readings = RunReadings(MeterProvider())
+    readings, queue = RunReadings(MeterProvider()), RunQueue(max_runs=1, max_bytes=1)
     for _ in range(5):
-        readings.watch(RunQueue(max_runs=1, max_bytes=1), Tally())
+        readings.watch(queue, Tally(), owner=RunQueue(max_runs=1, max_bytes=1))
         gc.collect()
     assert len(readings._counts) <= 2
+
+
+def test_a_monitor_that_is_gone_before_its_run_is_judged_is_counted_whole(sdk, outcomes):
+    judge = StoppedJudge(threading.Event())
+    staying, gone = build(sdk, judge=judge), build(sdk, judge=judge)
+    assert gone.submit(CASE)
+    del gone
+    gc.collect()
+    assert outcomes() == {}
+    judge.go.set()
+    assert staying.close(10.0)
+    assert outcomes() == {"evaluated": 1}
 
 
 def test_the_queues_of_all_monitors_are_read_when_asked(sdk, queued):
