@@ -3,10 +3,15 @@
     RagaliqError
     ├── ConfigurationError     a setting, argument or environment variable is wrong
     ├── DatasetError           a file or row to evaluate cannot be read
+    │   ├── RowError               one row is bad; the rows after it can be read
     │   └── MissingReferenceError  a case holds nothing that a metric could compare with
     ├── BudgetExceeded         a spend or rate limit stops the evaluation
     ├── SinkError              a sink did not store results
     ├── StoreError             a file in which ragaliq keeps its state cannot be used
+    ├── StorageUnavailableError    shared limits: the storage did not answer
+    ├── BrokerUnavailableError     the broker cannot be reached
+    ├── JobRefusedError        a run can never be enqueued
+    ├── MessageRefusedError    a message is no job that this version can read
     ├── NotEvaluated           a run that somebody waits for will have no result
     │   └── EvaluationTimeout  its result is not there in time
     ├── GuardRejected          a guard stopped an answer
@@ -36,24 +41,29 @@ if TYPE_CHECKING:
     from ragaliq.records.record import EvaluationRecord
 
 __all__ = [
+    "BrokerUnavailableError",
     "BudgetExceeded",
     "CircuitOpenError",
     "ConfigurationError",
     "DatasetError",
     "EvaluationTimeout",
     "GuardRejected",
+    "JobRefusedError",
     "JudgeAPIError",
     "JudgeError",
     "JudgeProcessError",
     "JudgeRefusalError",
     "JudgeResponseError",
     "JudgeTimeoutError",
+    "MessageRefusedError",
     "MissingReferenceError",
     "NotEvaluated",
     "RagaliqError",
     "RateLimitedError",
     "RedactionError",
+    "RowError",
     "SinkError",
+    "StorageUnavailableError",
     "StoreError",
 ]
 
@@ -68,6 +78,10 @@ class ConfigurationError(RagaliqError):
 
 class DatasetError(RagaliqError):
     """A file or row to evaluate cannot be read."""
+
+
+class RowError(DatasetError):
+    """One row is bad; the rows after it can still be read."""
 
 
 class MissingReferenceError(DatasetError):
@@ -90,6 +104,39 @@ class StoreError(RagaliqError):
     def __init__(self, message: str, *, kind: str = "error", permanent: bool = False) -> None:
         super().__init__(message)
         self.kind, self.permanent = kind, permanent
+
+
+class StorageUnavailableError(RagaliqError):
+    """The storage did not do what it was asked, as far as is known."""
+
+
+class BrokerUnavailableError(RagaliqError):
+    """The broker cannot be reached."""
+
+
+class JobRefusedError(RagaliqError):
+    """A job can never be enqueued.
+
+    Args:
+        reason: A word for counting, such as `too_large`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the job cannot be enqueued: {reason}")
+        self.reason = reason
+
+
+class MessageRefusedError(RagaliqError):
+    """A message is no job that this version can read.
+
+    Args:
+        reason: `version` or `malformed`.
+        detail: What is wrong with it; never text from it.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
 
 
 class NotEvaluated(RagaliqError):

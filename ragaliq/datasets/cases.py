@@ -18,8 +18,8 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
-from ragaliq.datasets.rows import Format, Row, RowError, fault, format_of, rows_of
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
+from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
 __all__ = [
     "FIELDS",

@@ -10,8 +10,8 @@ from typing import Any
 
 from ragaliq.core.results import Verdict
 from ragaliq.datasets.cases import FIELDS, as_chunks, as_text
-from ragaliq.datasets.rows import Format, Row, RowError, fault, format_of, rows_of
-from ragaliq.errors import DatasetError
+from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
+from ragaliq.errors import DatasetError, RowError
 
 __all__ = ["LABEL_FIELDS", "LabelledClaim", "read_labelled_claims"]
 

@@ -11,9 +11,9 @@ from typing import Literal
 
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError, SkippedRow, require_known, require_new
-from ragaliq.datasets.rows import Format, RowError, format_of, is_place
+from ragaliq.datasets.rows import Format, format_of, is_place
 from ragaliq.datasets.trace_reader import TraceReader
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.errors import ConfigurationError, DatasetError, RowError
 from ragaliq.traces import read_mapping
 from ragaliq.traces.files import holds_traces
 

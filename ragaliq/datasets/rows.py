@@ -16,9 +16,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, cast
 
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
-__all__ = ["Format", "Row", "RowError", "fault", "format_of", "is_place", "rows_of"]
+__all__ = ["Format", "Row", "fault", "format_of", "is_place", "rows_of"]
 
 
 class Row(NamedTuple):
@@ -31,10 +31,6 @@ class Row(NamedTuple):
     where: str
     data: Mapping[str, Any]
     number: int = 0
-
-
-class RowError(DatasetError):
-    """One row is bad; the rows after it can still be read."""
 
 
 def fault(where: str, problem: str, advice: str = "") -> RowError:

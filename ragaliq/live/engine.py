@@ -30,7 +30,7 @@ from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, WorkThread
 from ragaliq.core.test_case import RAGTestCase
-from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError
+from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError, JobRefusedError
 from ragaliq.judges.base import LLMJudge
 from ragaliq.live.enqueueing import Enqueueing
 from ragaliq.live.lifecycle import HoldsRuns, Sweepable, watch_process
@@ -41,7 +41,6 @@ from ragaliq.live.stats import MonitorStats, Outcome, Tally
 from ragaliq.records.sinks import SinkSet
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.telemetry.emit import Emitter
-from ragaliq.worker.executor import JobRefusedError
 from ragaliq.worker.message import Job
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from itertools import count
 
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
-from ragaliq.errors import ConfigurationError
+from ragaliq.errors import ConfigurationError, JobRefusedError
 from ragaliq.live.stats import Tally
-from ragaliq.worker.executor import BrokerExecutor, JobExecutor, JobRefusedError
+from ragaliq.worker.executor import BrokerExecutor, JobExecutor
 from ragaliq.worker.message import Job
 
 __all__ = ["Enqueueing", "executor_at", "leave_to_workers"]

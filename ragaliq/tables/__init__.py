@@ -23,8 +23,8 @@ from ragaliq.datasets.cases import (
     recognised,
     require_known,
 )
-from ragaliq.datasets.rows import Row, RowError
-from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
+from ragaliq.datasets.rows import Row
+from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError, RowError
 from ragaliq.evaluators.metrics import ClaimEvaluator, ContextEvaluator
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
 from ragaliq.judges.base import LLMJudge

@@ -10,15 +10,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ragaliq.errors import RagaliqError
+from ragaliq.errors import BrokerUnavailableError, MessageRefusedError
 from ragaliq.worker.brokers import Broker, BrokerOptions, DeadMessage, broker_at, broker_url
-from ragaliq.worker.message import MessageRefusedError, read_message
+from ragaliq.worker.message import read_message
 
-__all__ = ["BrokerUnavailableError", "DeadLetter", "DeadLetters", "dead_letter_of"]
-
-
-class BrokerUnavailableError(RagaliqError):
-    """The broker cannot be reached."""
+__all__ = ["DeadLetter", "DeadLetters", "dead_letter_of"]
 
 
 @dataclass(frozen=True)

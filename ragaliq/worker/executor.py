@@ -9,23 +9,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ragaliq.core.checks import require_positive
-from ragaliq.errors import ConfigurationError, RagaliqError
+from ragaliq.errors import ConfigurationError, JobRefusedError
 from ragaliq.worker.brokers import Broker, BrokerOptions, broker_at, broker_url
 from ragaliq.worker.message import Job, JobMessage
 
-__all__ = ["BrokerExecutor", "JobExecutor", "JobRefusedError"]
-
-
-class JobRefusedError(RagaliqError):
-    """A job can never be enqueued.
-
-    Args:
-        reason: A word for counting, such as `too_large`.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the job cannot be enqueued: {reason}")
-        self.reason = reason
+__all__ = [
+    "BrokerExecutor",
+    "JobExecutor",
+]
 
 
 class JobExecutor(ABC):

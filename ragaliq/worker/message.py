@@ -16,29 +16,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
-from ragaliq.errors import RagaliqError
+from ragaliq.errors import MessageRefusedError
 from ragaliq.records.record import deterministic_id
 
-__all__ = ["VERSION", "Job", "JobMessage", "MessageRefusedError", "read_message"]
+__all__ = ["VERSION", "Job", "JobMessage", "read_message"]
 
 VERSION = (1, 0)
 """Major and minor version of the form below."""
 
 _MOST_BYTES = 64 * 2**20
 _TRACEPARENT = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
-
-
-class MessageRefusedError(RagaliqError):
-    """A message is no job that this version can read.
-
-    Args:
-        reason: `version` or `malformed`.
-        detail: What is wrong with it; never text from it.
-    """
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
 
 
 class Job(BaseModel):

@@ -10,10 +10,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ragaliq.core.concurrency import run_all
-from ragaliq.errors import BudgetExceeded, ConfigurationError, StoreError
+from ragaliq.errors import (
+    BudgetExceeded,
+    ConfigurationError,
+    JobRefusedError,
+    MessageRefusedError,
+    StoreError,
+)
 from ragaliq.records.sqlite_file import WriterConnection, parse_location
-from ragaliq.worker.executor import JobExecutor, JobRefusedError
-from ragaliq.worker.message import Job, JobMessage, MessageRefusedError, read_message
+from ragaliq.worker.executor import JobExecutor
+from ragaliq.worker.message import Job, JobMessage, read_message
 
 if TYPE_CHECKING:
     from ragaliq.core.results import Evaluation

@@ -12,14 +12,20 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ragaliq.core.complaints import Complaints
-from ragaliq.errors import BudgetExceeded, CircuitOpenError, RagaliqError, StoreError
+from ragaliq.errors import (
+    BudgetExceeded,
+    CircuitOpenError,
+    MessageRefusedError,
+    RagaliqError,
+    StoreError,
+)
 from ragaliq.scoring.scorer import Limits, Scorer
 from ragaliq.scoring.settings import chosen_judge, read_settings
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.providers import flush_providers
 from ragaliq.worker.brokers import Broker
 from ragaliq.worker.dead_letters import dead_letter_of
-from ragaliq.worker.message import JobMessage, MessageRefusedError, read_message
+from ragaliq.worker.message import JobMessage, read_message
 from ragaliq.worker.settings import WorkerSettings
 
 __all__ = ["Worker", "run_worker"]

@@ -4,12 +4,14 @@ The layers inside `ragaliq` are import-linter contracts in `pyproject.toml`.
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ragaliq
+import ragaliq.errors
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "ragaliq"
@@ -125,3 +127,26 @@ def test_no_module_takes_the_place_of_a_public_name():
     functions = set(ragaliq.__all__) - {"telemetry"}  # which is a module by design
 
     assert not modules & functions
+
+
+def classes():
+    for path in LIBRARY.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                yield path.relative_to(LIBRARY).as_posix(), node
+
+
+def test_no_two_classes_have_one_name():
+    names = Counter(node.name for _, node in classes())
+    assert [name for name, number in names.items() if number > 1] == []
+
+
+def test_every_error_that_is_ours_is_in_the_tree_of_one_module():
+    """What pytest must see as a failed assertion, and what never leaves its module, is not."""
+    tree = {name for name, value in vars(ragaliq.errors).items() if isinstance(value, type)}
+    elsewhere = [
+        node.name
+        for path, node in classes()
+        if path != "errors.py" and tree & {ast.unparse(base) for base in node.bases}
+    ]
+    assert elsewhere == []

@@ -18,7 +18,7 @@ from random import Random
 
 import pytest
 
-from ragaliq.judges.local.verdict import Verifier
+from ragaliq.judges.local.verdict import WordingVerifier
 
 pytestmark = pytest.mark.benchmark
 
@@ -49,7 +49,7 @@ def milliseconds(contexts: list[list[str]], *, claims: Sequence[str] = (CLAIM,))
     taken = []
     for context in contexts:
         begun = time.process_time()
-        verifier = Verifier(context)
+        verifier = WordingVerifier(context)
         for claim in claims:
             verifier.decide(claim)
         taken.append(1000 * (time.process_time() - begun) / len(claims))
@@ -105,7 +105,7 @@ def test_claims_a_second_on_the_labelled_sets(report):
             asked = [(row["claim"], row["context"]) for row in map(json.loads, rows)]
         begun = time.process_time()
         for claim, context in asked:
-            Verifier(context).decide(claim)
+            WordingVerifier(context).decide(claim)
         taken = time.process_time() - begun
         name = path.name.partition(".")[0]
         rates[name] = len(asked) / taken
@@ -123,12 +123,12 @@ from pathlib import Path
 def held():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 bare = held()
-from ragaliq.judges.local.verdict import Verifier
+from ragaliq.judges.local.verdict import WordingVerifier
 for path in sorted(Path(sys.argv[1]).glob("*.jsonl.gz")):
     with gzip.open(path, "rt", encoding="utf-8") as rows:
         for line in rows:
             row = json.loads(line)
-            Verifier(row["context"]).decide(row["claim"])
+            WordingVerifier(row["context"]).decide(row["claim"])
 print(held() - bare)
 """
 

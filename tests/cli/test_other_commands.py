@@ -9,8 +9,13 @@ import pytest
 
 from ragaliq import ConfigurationError, __version__
 from ragaliq.cli.console import code_of
-from ragaliq.errors import BudgetExceeded, DatasetError, JudgeError, StoreError
-from ragaliq.worker.dead_letters import BrokerUnavailableError
+from ragaliq.errors import (
+    BrokerUnavailableError,
+    BudgetExceeded,
+    DatasetError,
+    JudgeError,
+    StoreError,
+)
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}

@@ -20,8 +20,9 @@ from ragaliq import (
     Sampling,
     WorkerSettings,
 )
+from ragaliq.errors import JobRefusedError
 from ragaliq.testing import ScriptedJudge
-from ragaliq.worker.executor import JobExecutor, JobRefusedError
+from ragaliq.worker.executor import JobExecutor
 
 CASE = RAGTestCase(id="case-1", query="q", context=["Alpha is one."], response="Alpha is one.")
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragaliq import ContextChunk, RAGTestCase, RunInfo, SpanTarget
-from ragaliq.worker.message import Job, JobMessage, MessageRefusedError, read_message
+from ragaliq.errors import MessageRefusedError
+from ragaliq.worker.message import Job, JobMessage, read_message
 
 TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
 # Half a surrogate pair and control characters included.

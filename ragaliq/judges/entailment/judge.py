@@ -26,10 +26,10 @@ from ragaliq.judges.base import (
 )
 from ragaliq.judges.entailment.loading import load_model
 from ragaliq.judges.entailment.models import (
+    ClaimScorer,
     FunctionScorer,
     ModelScorer,
     Pair,
-    Scorer,
     Support,
     TokenScorer,
 )
@@ -126,7 +126,7 @@ class EntailmentJudge(BatchingJudge):
             max_tokens=max_tokens,
             download=download,
         )
-        self._held: Scorer | None
+        self._held: ClaimScorer | None
         self._preset, self._held = self._given.build()
         if self._preset is not None and not self._preset.is_commercial:
             _LOG.warning("%s: %s", self._preset.name, self._preset.licence)
@@ -139,7 +139,7 @@ class EntailmentJudge(BatchingJudge):
         self._lock: Any = nullcontext() if is_served else threading.Lock()
 
     @property
-    def _scorer(self) -> Scorer:
+    def _scorer(self) -> ClaimScorer:
         if self._held is None:
             self._preset, self._held = self._given.build()
         return self._held
@@ -286,7 +286,7 @@ class _Given(NamedTuple):
     max_tokens: int | None
     download: bool
 
-    def build(self) -> tuple[Preset | None, Scorer]:
+    def build(self) -> tuple[Preset | None, ClaimScorer]:
         """The preset, where there is one, and the model, loaded.
 
         Raises:
@@ -377,7 +377,7 @@ class _Decided(NamedTuple):
 # A context in windows that fit into the model, so that nothing is cut off silently.
 
 
-class Window(NamedTuple):
+class ContextWindow(NamedTuple):
     """Text that is read at once, and the 0-based positions of the chunks it is from, in order."""
 
     text: str
@@ -386,7 +386,7 @@ class Window(NamedTuple):
 
 def windows_of(
     chunks: Sequence[str], count: Callable[[str], int], *, budget: int, joiner: str = " "
-) -> list[Window]:
+) -> list[ContextWindow]:
     """Fill windows with consecutive sentences; a sentence that is too long is cut at a space.
 
     The last sentence of a window that more of the same chunk follows is repeated in the next one,
@@ -398,12 +398,12 @@ def windows_of(
         budget: How long a window may be.
         joiner: Between sentences.
     """
-    windows: list[Window] = []
+    windows: list[ContextWindow] = []
     held: list[tuple[int, str, int]] = []
 
     def close() -> None:
         text = joiner.join(text for _, text, _ in held)
-        windows.append(Window(text, tuple(dict.fromkeys(chunk for chunk, _, _ in held))))
+        windows.append(ContextWindow(text, tuple(dict.fromkeys(chunk for chunk, _, _ in held))))
 
     for position, chunk in enumerate(chunks):
         for start, end in split_sentences(chunk):
@@ -455,7 +455,7 @@ _READ_FIRST = 2  # windows that share most with a claim; the others only if thes
 
 
 def _decide_pairs(
-    scorer: Scorer,
+    scorer: ClaimScorer,
     preset: Preset | None,
     claims: Sequence[str],
     chunks: Sequence[str],
@@ -471,7 +471,7 @@ def _decide_pairs(
         return _Decided([None] * len(claims), _FREE)
     left = _UNLIMITED if limit is None else limit - max(taken[i] for i in readable)
 
-    def cut(texts: Sequence[str]) -> list[Window]:
+    def cut(texts: Sequence[str]) -> list[ContextWindow]:
         return _windows(scorer, preset, texts, left)
 
     windows = cut(chunks)
@@ -495,7 +495,7 @@ def _decide_pairs(
     read([(i, window) for i in open_claims for window in orders[i][_READ_FIRST:]])
 
     decisions: list[_Decision | None] = [None] * len(claims)
-    evidence: list[tuple[int, Window, str]] = []
+    evidence: list[tuple[int, ContextWindow, str]] = []
     for i in readable:
         scores = {window: support for (claim, window), support in found.items() if claim == i}
         best = max(scores, key=lambda window: scores[window].supported)
@@ -521,8 +521,8 @@ def _decide_pairs(
 
 
 def _windows(
-    scorer: Scorer, preset: Preset | None, chunks: Sequence[str], left: int
-) -> list[Window]:
+    scorer: ClaimScorer, preset: Preset | None, chunks: Sequence[str], left: int
+) -> list[ContextWindow]:
     """The windows by the preset's rule, or as long as the model takes, within what is left."""
     if preset is None or preset.chunk is None:
         joiner = preset.joiner if preset else " "
@@ -538,11 +538,11 @@ def _windows(
 
 
 def _clearest_chunks(
-    scorer: Scorer,
+    scorer: ClaimScorer,
     claims: Sequence[str],
     chunks: Sequence[str],
-    cut: Callable[[Sequence[str]], list[Window]],
-    evidence: Sequence[tuple[int, Window, str]],
+    cut: Callable[[Sequence[str]], list[ContextWindow]],
+    evidence: Sequence[tuple[int, ContextWindow, str]],
 ) -> Iterator[tuple[int, int]]:
     """For each claim the chunk of its window that says it most clearly by itself."""
     asked: list[tuple[int, int, str, str]] = []

@@ -14,11 +14,11 @@ from ragaliq.errors import ConfigurationError, JudgeResponseError
 from ragaliq.judges.entailment.presets import Labels, Preset
 
 __all__ = [
+    "ClaimScorer",
     "FunctionScorer",
     "Loaded",
     "ModelScorer",
     "Pair",
-    "Scorer",
     "Scores",
     "Support",
     "TokenScorer",
@@ -49,7 +49,7 @@ class Scores(NamedTuple):
     usage: JudgeUsage = JudgeUsage()
 
 
-class Scorer(Protocol):
+class ClaimScorer(Protocol):
     """What decides about pairs of a context and a claim.
 
     Attributes:

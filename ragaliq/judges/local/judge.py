@@ -23,7 +23,7 @@ from ragaliq.judges.local.relevance import (
     embedded_relevance,
     result,
 )
-from ragaliq.judges.local.verdict import Verifier, load_parameters, parameters_off_loop
+from ragaliq.judges.local.verdict import WordingVerifier, load_parameters, parameters_off_loop
 
 __all__ = ["LocalJudge"]
 
@@ -100,7 +100,7 @@ class LocalJudge(BatchingJudge):
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; the context is read once."""
-        verifier = Verifier(context, await parameters_off_loop())
+        verifier = WordingVerifier(context, await parameters_off_loop())
         verdicts = [
             ClaimVerdict(index=index, **verifier.decide(claim)._asdict(), usage=_FREE)
             for index, claim in enumerate(claims)
@@ -146,7 +146,7 @@ class LocalJudge(BatchingJudge):
 
 @cache
 def _fingerprint() -> str:
-    decided = map(Verifier(_CONTEXT).decide, _CLAIMS)
+    decided = map(WordingVerifier(_CONTEXT).decide, _CLAIMS)
     return digest_of(
         load_parameters().digest,
         *(f"{decision.verdict} {decision.confidence:.3f}" for decision in decided),

@@ -24,12 +24,12 @@ __all__ = [
     "FOLDER",
     "MODEL_FILE",
     "WORDS_FILE",
-    "Decision",
     "Features",
     "Parameters",
     "Sign",
     "SupportModel",
-    "Verifier",
+    "WordingVerdict",
+    "WordingVerifier",
     "examine",
     "load_parameters",
     "parameters_off_loop",
@@ -259,7 +259,7 @@ _SURFACE = re.compile(
 )
 
 
-class Decision(NamedTuple):
+class WordingVerdict(NamedTuple):
     """What was decided about one claim; the fields are those of `ClaimVerdict`."""
 
     verdict: Verdict
@@ -300,7 +300,7 @@ def _read(chunks: tuple[str, ...]) -> ContextIndex:
     return ContextIndex(chunks)
 
 
-class Verifier:
+class WordingVerifier:
     """Decides claims against one context, which is read once.
 
     Args:
@@ -312,10 +312,10 @@ class Verifier:
         self._context = _read(tuple(chunks))
         self._frequencies, self._model, _ = parameters or load_parameters()
 
-    def decide(self, claim: str) -> Decision:
+    def decide(self, claim: str) -> WordingVerdict:
         """Decide one claim. The confidence is a score, not a calibrated probability."""
         if not self._context.chunk_of:
-            return Decision("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
+            return WordingVerdict("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
         match, sign, features = examine(claim, self._context, self._frequencies)
         support = round(self._model.support(features), 4)
         sentence = self._context.text(match.sentence)
@@ -323,12 +323,12 @@ class Verifier:
             doubt = round(max(1.0 - support, 1.0 - _THRESHOLD), 4)
             reason = _difference(claim, sentence, sign)
             chunk = self._context.chunk_of[match.sentence]
-            return Decision("CONTRADICTED", doubt, reason, sentence, [chunk])
+            return WordingVerdict("CONTRADICTED", doubt, reason, sentence, [chunk])
         named = ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
         closest = f"Closest sentence: {_quoted(sentence)}."
         if support >= _THRESHOLD:
             reason = f"{closest} Not in the context: {named}." if named else closest
-            return Decision("SUPPORTED", support, reason, sentence, match.chunk_ids)
+            return WordingVerdict("SUPPORTED", support, reason, sentence, match.chunk_ids)
         if named:
             reason = f"Not supported by wording: the context does not have {named}."
         elif not read_words(claim).stems:
@@ -338,7 +338,7 @@ class Verifier:
                 "Not supported by wording: the claim's words occur in the context, but not "
                 f"together. {closest}"
             )
-        return Decision("NOT_ENOUGH_INFO", round(1.0 - support, 4), reason)
+        return WordingVerdict("NOT_ENOUGH_INFO", round(1.0 - support, 4), reason)
 
 
 def _difference(claim: str, sentence: str, sign: Sign) -> str:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ragaliq.core.results import Verdict
 from ragaliq.judges.parsing.json_reader import JsonObject, JsonValue, Reading
-from ragaliq.judges.parsing.rows import Group, Row
+from ragaliq.judges.parsing.rows import Group, ReplyRow
 from ragaliq.judges.parsing.texts import leading_verdict
 
 __all__ = ["is_attempt", "json_groups"]
@@ -65,17 +65,17 @@ def _names_statement(item: JsonObject) -> bool:
     return any(isinstance(fields.get(key), str) for key in (*_STATEMENT_KEYS[:2], *_REASON_KEYS))
 
 
-def _row_of(item: JsonValue) -> Row:
+def _row_of(item: JsonValue) -> ReplyRow:
     """What an item says; nothing where it is no row."""
     if not isinstance(item, JsonObject):
-        return Row(verdict=None)
+        return ReplyRow(verdict=None)
     fields = _fields_of(item)
     key = next((key for key in _VERDICT_KEYS if key in fields), None)
     whole = fields.complete and key not in fields.disputed
     numbers = (_number_in(fields.get(key)) for key in _NUMBER_KEYS)
     chunks = _first(fields, _CHUNK_KEYS, list) or []
     ids = (_number_in(chunk) for chunk in chunks if not isinstance(chunk, str))
-    return Row(
+    return ReplyRow(
         verdict=_verdict_in(fields[key]) if key and whole else None,
         number=next((number for number in numbers if number is not None), None),
         whole=whole,
@@ -132,7 +132,7 @@ def _first(fields: JsonObject, keys: Iterable[str], kind: type[K]) -> K | None:
     return next((found for key in keys if isinstance(found := fields.get(key), kind)), None)
 
 
-_DAMAGED = Row(verdict=None, whole=False)
+_DAMAGED = ReplyRow(verdict=None, whole=False)
 # What is left of a row whose braces are lost.
 _LOST = re.compile(
     r"[\"'](?:final_)?(?:verdict|label|statement|claim|reason|is_supported)[\"']\s{0,3}[:=]",
@@ -151,14 +151,14 @@ def json_groups(
     may be a citation.
     """
     groups: list[Group] = []
-    singles: list[Row] = []
+    singles: list[ReplyRow] = []
     at = 0
     for reading in readings:
         if _LOST.search(text, at, reading.start):
             singles.append(_DAMAGED)
         at = reading.end
         if alone and isinstance(reading.value, list) and _all_verdicts(reading.value):
-            groups.append([Row(verdict=_verdict_in(item)) for item in reading.value])
+            groups.append([ReplyRow(verdict=_verdict_in(item)) for item in reading.value])
         found = list(_groups(reading.value))
         if reading.damaged and all(row.whole for group, _ in found for row in group):
             found.append(([_DAMAGED], True))
@@ -171,7 +171,7 @@ def json_groups(
     return [*groups, *_told_apart(singles, expected)]
 
 
-def _told_apart(singles: list[Row], expected: int) -> list[Group]:
+def _told_apart(singles: list[ReplyRow], expected: int) -> list[Group]:
     """Single rows as one group; each by itself where they are several answers to one question."""
     if not singles:
         return []
@@ -216,9 +216,9 @@ def _groups(value: JsonValue) -> Iterator[tuple[Group, bool]]:
                 pending.extend(reversed(value.values()))
 
 
-def _rows(items: list[JsonValue]) -> list[Row]:
+def _rows(items: list[JsonValue]) -> list[ReplyRow]:
     """The rows of a list; whatever else stands between them may be what is left of one."""
-    rows: list[Row] = []
+    rows: list[ReplyRow] = []
     for item in items:
         if item is None or isinstance(item, JsonObject):
             rows.append(_row_of(item))
@@ -231,28 +231,30 @@ def _holds_rows(value: JsonValue) -> bool:
     return any(map(_is_row, value)) if isinstance(value, list) else _is_row(value)
 
 
-def _listed(item: JsonObject) -> list[Row]:
+def _listed(item: JsonObject) -> list[ReplyRow]:
     """`{"verdicts": ["yes", 0, null]}`."""
     fields = _fields_of(item)
     for key in _LIST_KEYS:
         items = fields.get(key)
         if isinstance(items, list) and items and not any(map(_is_container, items)):
             usable = fields.complete and key not in fields.disputed
-            return [Row(verdict=_verdict_in(x) if usable else None, whole=usable) for x in items]
+            return [
+                ReplyRow(verdict=_verdict_in(x) if usable else None, whole=usable) for x in items
+            ]
     return []
 
 
-def _by_id(item: JsonObject) -> list[Row]:
+def _by_id(item: JsonObject) -> list[ReplyRow]:
     """`{"1": "yes", "2": {"verdict": 0}}`."""
     numbers = [_number_in(key) for key in item]
     if not numbers or None in numbers:
         return []
-    rows: list[Row] = []
+    rows: list[ReplyRow] = []
     for (key, value), number in zip(item.items(), numbers, strict=True):
         if _is_row(value):
             row = _row_of(value)
         elif not _is_container(value):
-            row = Row(verdict=_verdict_in(value))
+            row = ReplyRow(verdict=_verdict_in(value))
         else:
             return []
         verdict = None if key in item.disputed else row.verdict

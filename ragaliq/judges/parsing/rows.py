@@ -10,14 +10,14 @@ from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges.base import ClaimVerdict
 
-__all__ = ["Group", "Row", "decided", "settle", "settle_values"]
+__all__ = ["Group", "ReplyRow", "decided", "settle", "settle_values"]
 
 # The reply's cost is accounted for once, by the judge that asked.
 _COUNTED_ELSEWHERE = JudgeUsage()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ReplyRow:
     """What a reply says about one statement; a verdict of None settles nothing."""
 
     verdict: Verdict | None
@@ -30,7 +30,7 @@ class Row:
     chunk_ids: list[int] = field(default_factory=list)
 
 
-Group: TypeAlias = Sequence[Row]
+Group: TypeAlias = Sequence[ReplyRow]
 """Rows that belong together, in the order of the reply."""
 
 

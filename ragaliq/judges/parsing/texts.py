@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from ragaliq.core.results import Verdict
-from ragaliq.judges.parsing.rows import Group, Row
+from ragaliq.judges.parsing.rows import Group, ReplyRow
 
 __all__ = [
     "announced_group",
@@ -227,7 +227,7 @@ def labelled_group(text: str) -> Group:
     found = [(match, leading_verdict(text, match.end())) for match in _LABEL.finditer(text)]
     names = [match["label"].casefold() for match, said in found if said is not None]
     return [
-        Row(verdict=said.verdict if said else None, whole=said is not None)
+        ReplyRow(verdict=said.verdict if said else None, whole=said is not None)
         for match, said in found
         if names and match["label"].casefold() == names[-1]
     ]
@@ -329,18 +329,20 @@ def _pieces(text: str) -> tuple[list[_Piece], bool]:
             at = other.end()
 
 
-def _rows(pieces: list[_Piece]) -> list[Row]:
+def _rows(pieces: list[_Piece]) -> list[ReplyRow]:
     if not any(piece.verdict for piece in pieces):
         digits = [piece.number for piece in pieces if piece.kind == "digit"]
         if len(digits) < len(pieces) or not set(digits) <= {0, 1}:
             return []
-        return [Row(verdict="SUPPORTED" if digit else "NOT_ENOUGH_INFO") for digit in digits]
+        return [ReplyRow(verdict="SUPPORTED" if digit else "NOT_ENOUGH_INFO") for digit in digits]
     rows, number = [], None
     for piece in pieces:
         if piece.number is not None:
             number = piece.number
         else:
-            rows.append(Row(verdict=piece.verdict, number=number, whole=piece.kind == "verdict"))
+            rows.append(
+                ReplyRow(verdict=piece.verdict, number=number, whole=piece.kind == "verdict")
+            )
             number = None
     if any(row.number is not None for row in rows):  # what has no number then only explains
         rows = [row for row in rows if row.number is not None]
@@ -377,7 +379,7 @@ class _Item(NamedTuple):
 
 def numbered_groups(text: str) -> list[Group]:
     """The numbered lists of a text; a number that was there before begins another list."""
-    groups: list[list[Row]] = []
+    groups: list[list[ReplyRow]] = []
     seen: set[int] = set()
     items = list(_items(text))
     all_labelled = all(label_in(item.body, own_line=True) for item in items)
@@ -419,7 +421,7 @@ def _items(text: str) -> Iterator[_Item]:
         yield _Item(int(marker["named"] or marker["bare"]), text[marker.end() : end])
 
 
-def _row(body: str, *, labelled: bool = False) -> Row:
+def _row(body: str, *, labelled: bool = False) -> ReplyRow:
     """The verdict of one item: where it is labelled, at its beginning, or after the statement."""
     # Where all items have a label, what one begins with is its statement.
     first = None if labelled else leading_verdict(body)
@@ -427,10 +429,12 @@ def _row(body: str, *, labelled: bool = False) -> Row:
     label = label_in(body, own_line=labelled or first is not None)
     if label is not None and (first is None or first.verdict == label.said.verdict):
         statement = _trimmed(body[: label.start])
-        return Row(verdict=label.said.verdict, statement=statement, reason=_rest(body, label.said))
+        return ReplyRow(
+            verdict=label.said.verdict, statement=statement, reason=_rest(body, label.said)
+        )
     if first is not None:
         agreed = label is None and _agrees(body, first)
-        return Row(verdict=first.verdict if agreed else None, reason=_rest(body, first))
+        return ReplyRow(verdict=first.verdict if agreed else None, reason=_rest(body, first))
     return _later(body)
 
 
@@ -443,7 +447,7 @@ def _agrees(body: str, first: Said) -> bool:
     return said is None or said.verdict == first.verdict
 
 
-def _later(body: str) -> Row:
+def _later(body: str) -> ReplyRow:
     """The verdict that follows the statement: "The sky is blue. - Yes, it is"."""
     line, _, below = body.strip().partition("\n")
     for number, match in enumerate(_CUT.finditer(line)):
@@ -454,10 +458,10 @@ def _later(body: str) -> Row:
         if said is None or (is_sentence and whole_verdict(line[match.end() :]) is None):
             continue
         statement = _trimmed(line[: match.start() + is_sentence])
-        return Row(verdict=said.verdict, statement=statement, reason=_rest(line, said))
+        return ReplyRow(verdict=said.verdict, statement=statement, reason=_rest(line, said))
     if below and (said := leading_verdict(below)) is not None:
-        return Row(verdict=said.verdict, statement=_trimmed(line), reason=_rest(below, said))
-    return Row(verdict=None)
+        return ReplyRow(verdict=said.verdict, statement=_trimmed(line), reason=_rest(below, said))
+    return ReplyRow(verdict=None)
 
 
 def _rest(text: str, said: Said) -> str:

@@ -23,7 +23,7 @@ from json import dumps
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
-from ragaliq.errors import ConfigurationError, RagaliqError
+from ragaliq.errors import ConfigurationError, StorageUnavailableError
 from ragaliq.scoring.limits.windows import Window
 
 __all__ = ["IN_MEMORY", "SharedWindows", "StorageState", "Taken", "require_shared"]
@@ -127,10 +127,6 @@ if wait == 0 then
 end
 return { wait, now, figures, slots }
 """
-
-
-class StorageUnavailableError(RagaliqError):
-    """The storage did not do what it was asked, as far as is known."""
 
 
 @dataclass(frozen=True, kw_only=True)

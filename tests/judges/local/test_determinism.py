@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq.judges.local.verdict import Verifier
+from ragaliq.judges.local.verdict import WordingVerifier
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = [
@@ -84,5 +84,5 @@ def test_every_python_that_is_here_says_the_same():
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["claim"][:40])
 def test_the_parameters_give_the_recorded_verdicts(example):
     """Written by `record_examples.py`, from claims and contexts made for it."""
-    decision = Verifier([example["context"]]).decide(example["claim"])
+    decision = WordingVerifier([example["context"]]).decide(example["claim"])
     assert (decision.verdict, decision.confidence) == (example["verdict"], example["confidence"])

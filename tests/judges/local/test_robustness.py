@@ -18,7 +18,7 @@ from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local import LocalJudge, context, verdict
 from ragaliq.judges.local.claims import find_claims
 from ragaliq.judges.local.relevance import answer_relevance
-from ragaliq.judges.local.verdict import Verifier, load_parameters
+from ragaliq.judges.local.verdict import WordingVerifier, load_parameters
 from ragaliq.judges.local.words import read_words
 
 # Surrogates and control characters too; and pieces that mean something to one rule or another.
@@ -70,8 +70,8 @@ READERS = {
     "refusals": lambda text: (is_refusal(text), declines(text), is_small_talk(text)),
     "questions": is_question,
     "relevance": lambda text: answer_relevance("When?", text, load_parameters().frequencies),
-    "a claim": lambda text: Verifier([SHARES]).decide(text),
-    "a context": lambda text: Verifier([text]).decide(SHARES),
+    "a claim": lambda text: WordingVerifier([SHARES]).decide(text),
+    "a context": lambda text: WordingVerifier([text]).decide(SHARES),
 }
 SIZE = 1_000  # characters
 MOST = 9.0  # times as long for four times as much: 4 is linear, 16 quadratic

@@ -9,7 +9,7 @@ import pytest
 from ragaliq.core.results import JudgeUsage
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.local.context import ContextIndex
-from ragaliq.judges.local.verdict import Verifier, examine, load_parameters
+from ragaliq.judges.local.verdict import WordingVerifier, examine, load_parameters
 
 # Pairs that differ in one thing, in eight languages: a line has a context and four claims.
 
@@ -25,7 +25,7 @@ def test_there_are_enough_minimal_pairs():
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1][:30]}")
 def test_what_differs_decides(row):
-    verifier = Verifier([row[1], "Our office is closed on 9 May and 3 June."])
+    verifier = WordingVerifier([row[1], "Our office is closed on 9 May and 3 June."])
     assert [verifier.decide(claim).verdict for claim in row[2:]] == list(KINDS)
 
 
@@ -128,7 +128,7 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("claim", "context"), SUPPORTED)
 def test_what_the_context_has_in_its_words_is_supported(claim, context):
-    decision = Verifier([context]).decide(claim)
+    decision = WordingVerifier([context]).decide(claim)
     assert decision.verdict == "SUPPORTED", decision.reason
     assert decision.evidence in context
     assert decision.supporting_chunk_ids == [0]
@@ -136,7 +136,7 @@ def test_what_the_context_has_in_its_words_is_supported(claim, context):
 
 @pytest.mark.parametrize(("claim", "context", "named"), CONTRADICTED)
 def test_another_amount_or_a_denial_on_one_side_only_contradicts(claim, context, named):
-    decision = Verifier([context, "The shop opens at nine."]).decide(claim)
+    decision = WordingVerifier([context, "The shop opens at nine."]).decide(claim)
     assert decision.verdict == "CONTRADICTED", decision.reason
     assert named in decision.reason
     assert decision.evidence == context
@@ -144,7 +144,7 @@ def test_another_amount_or_a_denial_on_one_side_only_contradicts(claim, context,
 
 @pytest.mark.parametrize(("claim", "context", "named"), UNKNOWN)
 def test_what_the_context_does_not_have_is_not_enough_information(claim, context, named):
-    decision = Verifier([context]).decide(claim)
+    decision = WordingVerifier([context]).decide(claim)
     assert (decision.verdict, decision.evidence) == ("NOT_ENOUGH_INFO", ""), decision.reason
     assert decision.supporting_chunk_ids == ()
     assert named in decision.reason
@@ -161,8 +161,10 @@ def test_a_missing_word_with_a_capital_is_a_missing_name_but_in_german():
         _, _, features = examine(claim, ContextIndex([context]), known)
         unknown.append(features.missing_name)
     assert unknown == [1.0, 0.0]
-    assert Verifier([english]).decide(english.replace("guests", "Danes")).verdict != "SUPPORTED"
-    assert Verifier([german]).decide(german.replace("Gäste", "Dänen")).verdict == "SUPPORTED"
+    assert (
+        WordingVerifier([english]).decide(english.replace("guests", "Danes")).verdict != "SUPPORTED"
+    )
+    assert WordingVerifier([german]).decide(german.replace("Gäste", "Dänen")).verdict == "SUPPORTED"
 
 
 CONTEXT = [
@@ -188,8 +190,8 @@ async def test_the_same_text_in_two_chunks_names_both(judge):
 
 def test_a_sentence_that_is_cut_in_two_chunks_still_supports_its_claim():
     sentence = "The old harbour of Ostend was rebuilt by engineers after the great storm of 1953."
-    whole = Verifier([sentence]).decide(sentence)
-    cut = Verifier([sentence[:45], sentence[45:]]).decide(sentence)
+    whole = WordingVerifier([sentence]).decide(sentence)
+    cut = WordingVerifier([sentence[:45], sentence[45:]]).decide(sentence)
     assert cut.verdict == whole.verdict == "SUPPORTED"
     assert whole.confidence > cut.confidence
     assert cut.evidence in (sentence[:45].strip(), sentence[45:].strip())
