@@ -41,7 +41,7 @@ def tables() -> dict[str, str]:
         "root span": attributes(catalogue.ROOT_SPAN),
         "metric span": attributes(catalogue.METRIC_SPAN),
         "claim span": attributes(catalogue.CLAIM_SPAN),
-        "event": attributes(catalogue.EVENT),
+        "event": attributes(each for each in catalogue.EVENT if each not in catalogue.METRIC_SPAN),
         "metrics": metrics(catalogue.METRICS),
     }
 

@@ -26,20 +26,19 @@ class WorkerSettings:
 
     Attributes:
         judge: As in `Monitor`.
-        calibration: A calibration of the judge's confidence.
+        calibration: As in `Monitor`.
         evaluators: The metrics that jobs may ask for.
-        policy: Scoring policy of evaluators without their own.
+        policy: As in `Monitor`.
         deadline: Seconds for each metric of a job.
         budget: Limits on cost; for each process, unless they share a storage.
         judge_limits: Limits on the judge's calls; likewise.
         breaker: When to pause a failing judge; jobs wait for half of `time_limit`, and then go to
             the end of the queue.
-        sinks: Where results are stored besides telemetry.
-        capture_content: Whether texts may enter telemetry and sinks.
-        redact: Called with each text before it enters telemetry or a sink.
-        redact_for_judge: Called with each text of a case before the judge sees it; results show
-            what it returns.
-        telemetry: What is emitted.
+        sinks: As in `Monitor`.
+        capture_content: As in `Monitor`.
+        redact: As in `Monitor`.
+        redact_for_judge: As in `Monitor`.
+        telemetry: As in `Monitor`.
         attempts: Attempts at a job whose judge failed altogether; the last failure counts.
         backoff: Seconds before the second attempt, doubled for each further one.
         max_deliveries: Deliveries of a job to workers that die; after them it becomes a dead

@@ -37,13 +37,9 @@ class RateLimits:
     Attributes:
         requests_per_minute: Calls of the judge. Retries that an SDK makes itself are not seen.
         tokens_per_minute: Tokens read and written, including cached ones.
-        storage: Where the counts are kept: `memory://` for this process alone, or a Redis server's
-            address such as `redis://host:6379/0`, which shares the limits between processes. Needs
-            `ragaliq[redis]`.
-        local_share: Part of each limit that a process may use while the storage is unavailable,
-            above 0 and at most 1; 0.1 keeps the limits for up to ten processes. One call a minute
-            is always allowed.
-        name: Processes with the same name and storage share their counts.
+        storage: Where the counts are kept, as in `Budget`.
+        local_share: As in `Budget`, but one call a minute is always allowed.
+        name: As in `Budget`.
 
     Raises:
         ConfigurationError: A limit cannot be counted, none is given, or the storage cannot be used.
