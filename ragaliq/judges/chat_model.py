@@ -58,15 +58,16 @@ class ChatModelJudge(PromptedJudge):
             JudgeTimeoutError: The client gave up waiting.
             JudgeAPIError: The client failed in another way.
         """
+        failure: JudgeError
         try:
             text, usage = await self._complete(prompt.system, self.worded(prompt, reply))
         except JudgeError:
             raise
-        except TimeoutError as error:
-            raise JudgeTimeoutError(f"{self.model} did not reply in time") from error
-        except Exception as error:
-            # A client's message may quote what it sent.
-            raise JudgeAPIError(
-                f"{self.model} could not be asked: {type(error).__name__}"
-            ) from error
-        return text, self.priced(usage)
+        except TimeoutError:
+            failure = JudgeTimeoutError(f"{self.model} did not reply in time")
+        except Exception as error:  # noqa: BLE001 - a client may raise anything
+            failure = JudgeAPIError(f"{self.model} could not be asked: {type(error).__name__}")
+        else:
+            return text, self.priced(usage)
+        # Outside the handlers: a client's message may quote what it sent.
+        raise failure

@@ -17,6 +17,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextvars import Context
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -187,7 +188,9 @@ class Engine:
                 # The loop is woken only for a new lane: a busy lane takes the next by itself.
                 is_lane_free = not self._is_woken and len(self._lanes) < self._concurrency
                 if displaced is not None and is_lane_free:
-                    loop.call_soon_threadsafe(self._open_lanes)
+                    # Not in the request's context: with a framework's callbacks in it, what the
+                    # judge asks and is told would be handed to the application, or its user.
+                    loop.call_soon_threadsafe(self._open_lanes, context=Context())
                     self._is_woken = True
         if displaced is None:
             run.end("shutdown" if is_closed else "queue_full")
@@ -430,7 +433,7 @@ class Engine:
             if self._queue and self._loop is not None and not self._lanes:
                 # Whoever queued the run may have been interrupted before it woke the loop.
                 with contextlib.suppress(RuntimeError):  # closed already
-                    self._loop.call_soon_threadsafe(self._open_lanes)
+                    self._loop.call_soon_threadsafe(self._open_lanes, context=Context())
 
             def is_done() -> bool:
                 while left and left[-1].is_done:

@@ -328,7 +328,7 @@ class SinkLane:
         Returns:
             Will be what it is counted as: `written`, `passed_over`, `failed` or `dropped`.
         """
-        if self._choosing is not None and (why := self._choosing.passes_over(record)):
+        if why := self._passes_over(record):
             self._refuse("passed_over", SinkError(why, kind="passed_over"))
             passed_over: Future[str] = Future()
             passed_over.set_result("passed_over")
@@ -350,6 +350,13 @@ class SinkLane:
             self._counts["dropped"] += 1
         entry.conclude("dropped")
         return entry.outcome
+
+    def _passes_over(self, record: EvaluationRecord) -> str:
+        try:
+            return self._choosing.passes_over(record) if self._choosing is not None else ""
+        except Exception as error:  # noqa: BLE001 - a sink of the user's own may raise anything
+            logger.debug("sink %s could not choose: %s", self.name, type(error).__name__)
+            return ""
 
     def refuse(self, kind: str) -> None:
         """Count a result of which no record could be made."""

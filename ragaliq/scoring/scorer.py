@@ -311,7 +311,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         stored = self.sinks.record(evaluation)
         if self._waits_for_sinks:
             outcomes = await asyncio.gather(*map(asyncio.wrap_future, stored))
-            if outcomes and not {"written", "passed_over"} & set(outcomes):
+            if "written" not in outcomes and {"failed", "dropped"} & set(outcomes):
                 raise StoreError("no sink stored the result", kind="unrecorded")
         return evaluation
 

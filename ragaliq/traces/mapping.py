@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -46,10 +47,12 @@ class SpanRule(BaseModel):
 
     def covers(self, name: str, attributes: Mapping[str, object]) -> bool:
         """Whether it speaks of such a span."""
-        if self.name and not fnmatchcase(name, self.name):
+        # Of a shell's signs `*` alone is one here: names hold brackets and question marks.
+        if self.name and not fnmatchcase(name, re.sub(r"[?[]", r"[\g<0>]", self.name)):
             return False
         held = attributes.get(self.attribute) if self.attribute else ""
-        return held is not None and self.equals in (None, str(held))
+        shown = str(held).lower() if isinstance(held, bool) else str(held)  # as files have it
+        return held is not None and self.equals in (None, shown)
 
 
 def rule_for(
@@ -69,7 +72,7 @@ def read_mapping(path: Path) -> tuple[SpanRule, ...]:
         held = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: it is not TOML ({error})") from None
     listed = held.pop("span", None)
     if held or not isinstance(listed, list) or not listed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from contextvars import ContextVar
 
 import pytest
 from opentelemetry import trace
@@ -126,7 +127,8 @@ def test_a_monitor_nobody_holds_any_more_leaves_no_thread(case):
     monitor = Monitor(judge=ScriptedJudge())
     monitor.submit(case)
     assert monitor.flush(5.0)
-    (worker,) = set(threading.enumerate()) - before
+    started = set(threading.enumerate()) - before
+    (worker,) = (thread for thread in started if thread.name == "ragaliq-worker")
     del monitor
     for _ in range(500):  # the lane that did the work may still be about to end
         gc.collect()
@@ -149,3 +151,22 @@ def test_a_strategy_the_judge_cannot_follow_is_refused_when_the_monitor_is_built
     evaluators = [FaithfulnessEvaluator(strategy="batched")]
     with pytest.raises(ConfigurationError, match="BatchingJudge"):
         Monitor(judge=PlainScriptedJudge(), evaluators=evaluators)
+
+
+def test_a_judge_sees_nothing_of_the_context_of_a_request(monitor_of, case):
+    seen, tenant = [], ContextVar("tenant", default=None)
+
+    class Looking(ScriptedJudge):
+        async def evaluate_relevance(self, query, response):
+            seen.append(tenant.get())
+            return await super().evaluate_relevance(query, response)
+
+    monitor = monitor_of(judge=Looking(), evaluators=["relevance"])
+    token = tenant.set("of this request")
+    try:
+        monitor.submit(case)
+        monitor.evaluate(case)
+    finally:
+        tenant.reset(token)
+    assert monitor.flush(10.0)
+    assert seen == [None, None]

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import ConfigurationError, RAGTestCase, evaluate
-from ragaliq.errors import SinkError
+from ragaliq.errors import SinkError, StoreError
 from ragaliq.records.store import read_records
+from ragaliq.scoring.scorer import Scorer
 from ragaliq.testing import ScriptedJudge
 
 
@@ -61,3 +62,45 @@ def test_what_is_no_sink_is_refused_before_anything_is_paid(cases):
     with pytest.raises(ConfigurationError, match="sink"):
         evaluate(cases, judge=judge, sinks=["nowhere"])
     assert judge.calls == []
+
+
+@pytest.fixture
+def choosing_sink():
+    """A sink that passes every record over, or cannot say."""
+
+    class Choosing:
+        name = "choosing"
+
+        def __init__(self, why):
+            self.why, self.written = why, []
+
+        def passes_over(self, record):
+            if isinstance(self.why, Exception):
+                raise self.why
+            return self.why
+
+        async def write(self, records):
+            self.written += records
+
+        async def aclose(self):
+            pass
+
+    return Choosing
+
+
+async def test_a_record_that_one_sink_passes_over_and_another_lost_is_not_stored(
+    cases, list_sink, choosing_sink
+):
+    failing = list_sink(SinkError("no", kind="unauthorized", permanent=True))
+    sinks = [choosing_sink("it has no span"), failing]
+    async with Scorer(ScriptedJudge(), sinks=sinks, waits_for_sinks=True) as scorer:
+        with pytest.raises(StoreError):
+            await scorer.score(cases[0])
+    async with Scorer(ScriptedJudge(), sinks=sinks[:1], waits_for_sinks=True) as scorer:
+        assert (await scorer.score(cases[0])).case.id == "case-0"
+
+
+def test_a_sink_that_raises_where_it_should_choose_gets_the_record(cases, choosing_sink):
+    sink = choosing_sink(RuntimeError("wrong"))
+    run = evaluate(cases, judge=ScriptedJudge(), sinks=[sink])
+    assert (len(run), len(sink.written), run.sinks["choosing"].written) == (5, 5, 5)

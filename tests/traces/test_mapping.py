@@ -101,6 +101,7 @@ def test_a_mapping_is_for_traces(written):
     ("text", "problem"),
     [
         ("[[span]", "it is not TOML"),
+        ("span = " + "[" * 100_000, "it is not TOML"),
         ("name = 1", "write each rule as"),
         ("[[span]]\nkind = 'chain'", "span 1: Value error, it needs a name or an attribute"),
         ("[[span]]\nname = 'a'\nkind = 'llm'", "span 1, kind: Input should be"),
@@ -110,3 +111,19 @@ def test_a_mapping_is_for_traces(written):
 def test_a_wrong_mapping_is_refused_with_its_place(text, problem, rules):
     with pytest.raises(ConfigurationError, match=problem):
         rules(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "rule"),
+    [
+        ("POST /ask/[id]", {}, 'name = "POST /ask/[id]"'),
+        ("ask? 7", {}, 'name = "ask? *"'),
+        ("x", {"shop.cached": True}, 'attribute = "shop.cached"\nequals = "true"'),
+        ("x", {"shop.top_k": 4}, 'attribute = "shop.top_k"\nequals = "4"'),
+    ],
+)
+def test_names_and_values_are_taken_as_they_stand(name, attributes, rule, rules):
+    (held,) = rules(f"[[span]]\n{rule}\n")
+    assert held.covers(name, attributes)
+    assert not held.covers("POST /ask/i", {"shop.cached": False, "shop.top_k": 5})
+    assert not held.covers("ask! 7", {})

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from ragaliq import ChatModelJudge
 from ragaliq.errors import (
     JudgeAPIError,
     JudgeError,
@@ -261,3 +262,16 @@ async def test_a_refusal_in_words_is_a_refusal(server, judge, text):
     server.always(Reply(text=lambda _: text))
 
     assert type(await failure(judge)) is JudgeRefusalError
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"), [(TimeoutError, JudgeTimeoutError), (ValueError, JudgeAPIError)]
+)
+async def test_what_an_application_s_client_raises_is_not_carried_along(raised, expected):
+    async def complete(system, user):
+        raise raised(user)
+
+    with pytest.raises(expected) as caught:
+        await ChatModelJudge(complete, model="own").verify_claim(CLAIM, CONTEXT)
+    assert "PRIVATE" not in "".join(traceback.format_exception(caught.value, chain=True))
+    assert caught.value.__context__ is None
