@@ -1,6 +1,6 @@
 """How good a judge is on labelled claims, each figure with its interval; which of two is better.
 
-The documentation page "Measuring a judge" says what the figures are and where they come from.
+The documentation page "Measure a judge" says what the figures are and where they come from.
 """
 
 from __future__ import annotations
