@@ -63,9 +63,15 @@ demo-llama-index: $(READY) ## The same for a LlamaIndex application
 test: $(READY) ## Run the tests
 	@$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
+.PHONY: test-slow
+test-slow: $(READY) ## Run the tests that take longest: installed wheels, servers, killed processes, growth with size
+	@$(PY) -m pytest -m slow -n auto --dist loadfile $(ARGS)
+
 .PHONY: test-newest
 test-newest: ## Run the tests on the newest Python here, in an environment of its own
-	@$(MAKE) --no-print-directory VENV=$(NEWEST) PYTHON='$(NEWEST_PYTHON)' test
+	@if test "$$($(NEWEST_PYTHON) -V)" = "$$($(PYTHON) -V)"; then \
+		echo "No newer Python is installed than $$($(PYTHON) -V), which \`make test\` uses."; \
+	else $(MAKE) --no-print-directory VENV=$(NEWEST) PYTHON='$(NEWEST_PYTHON)' test; fi
 
 .PHONY: test-fleet
 test-fleet: $(READY) brokers ## Run the tests of several processes on real Redis, RabbitMQ and NATS servers (minutes)
@@ -142,7 +148,7 @@ cascade-curves: $(READY) ## Print a cascade's accuracy against its cost on label
 
 .PHONY: test-wheels
 test-wheels: $(READY) ## Build the three distributions and test what is in them
-	@$(PY) -m pytest tests/packaging $(ARGS)
+	@$(PY) -m pytest tests/packaging -m 'slow or not slow' $(ARGS)
 
 .PHONY: bench
 bench: $(READY) ## Run the benchmarks

@@ -13,6 +13,8 @@ from collections import Counter
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 CASE = {
     "query": "When does the shop open?",
     "context": ["The shop opens at 9. " * 20, "Parking is free for customers. " * 20],

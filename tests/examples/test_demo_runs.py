@@ -9,6 +9,8 @@ from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSett
 from handbook.questions import load_questions
 from ragaliq.testing import MessagesServer
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = ["langchain_demo.py", "llama_index_demo.py"]
 QUESTIONS = load_questions()
 EVALUATIONS = 3 * len(QUESTIONS)  # three metrics

@@ -19,6 +19,8 @@ from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.prompting import PromptSet, defuse, delimit, delimit_list, restore
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
 
+pytestmark = pytest.mark.slow
+
 CHUNKS = ["The lamp weighs 310 grams. " * 40, "It folds flat, for the bag. " * 40]
 UNITS = [
     *" \n\t.…[]{}\"'`<>|*#_-:,;/\\(0aA1é,，",

@@ -8,6 +8,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 APPLICATION = """
 import asyncio, os, signal, sys, threading
 from ragaliq import Monitor, RAGTestCase

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
 

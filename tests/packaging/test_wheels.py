@@ -8,6 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["ragaliq", "langchain-ragaliq", "llama-index-evaluation-ragaliq"]
 
 

@@ -14,6 +14,8 @@ import pytest
 
 from ragaliq.records.store import read_records
 
+pytestmark = pytest.mark.slow
+
 WRITER = Path(__file__).with_name("writer_process.py")
 
 

@@ -6,6 +6,8 @@ import signal
 import pytest
 from clients import Plan, ask_all, crowd, expected, question
 
+pytestmark = pytest.mark.slow
+
 WORKERS = {"uvicorn": 1, "gunicorn": 2}  # gunicorn with preload: forked once all is built
 
 

@@ -20,6 +20,8 @@ from ragaliq.statistics import (
     prediction_powered_mean,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=[200, pytest.param(4000, marks=pytest.mark.soak)])
 def repeats(request):

@@ -21,6 +21,8 @@ from ragaliq import Monitor, TelemetryOptions
 from ragaliq.telemetry.setup import TelemetrySetup
 from ragaliq.testing import ScriptedJudge
 
+pytestmark = pytest.mark.slow
+
 QUEUE, BATCH, RUNS = 64, 32, 100
 SPANS_A_RUN = 4  # the evaluation, its metric, two claims
 

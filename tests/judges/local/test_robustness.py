@@ -21,6 +21,8 @@ from ragaliq.judges.local.relevance import answer_relevance
 from ragaliq.judges.local.verdict import WordingVerifier, load_parameters
 from ragaliq.judges.local.words import read_words
 
+pytestmark = pytest.mark.slow
+
 # Surrogates and control characters too; and pieces that mean something to one rule or another.
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=200)
 PIECES = st.lists(

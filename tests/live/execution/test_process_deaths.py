@@ -16,6 +16,8 @@ import pytest
 from ragaliq import Status
 from ragaliq.scoring import execution
 
+pytestmark = pytest.mark.slow
+
 
 def statuses(result):
     return {metric.status for metric in result.results.values()}

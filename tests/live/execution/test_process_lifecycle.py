@@ -13,6 +13,8 @@ import pytest
 
 from ragaliq import Monitor
 
+pytestmark = pytest.mark.slow
+
 # At the top level and without a guard, as scripts and notebooks are written.
 APPLICATION = """
 import os, signal, sys, threading, time
