@@ -139,8 +139,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     sink: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where results go too: sqlite:///path, phoenix://localhost:6006, langfuse, mlflow "
-            "(scores on the spans of traces); repeatable."
+            help="Where else results go: sqlite:///path, phoenix://localhost:6006, langfuse, "
+            "langsmith, mlflow (scores on the spans of traces); repeatable."
         ),
     ] = None,
     max_cost: Annotated[
