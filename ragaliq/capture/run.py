@@ -152,16 +152,21 @@ class RunLog:
         weighed = self._weighed
         events = self._events[self._weighed_events :]
         self._weighed_events += len(events)
-        for kind, _, *parts in events:
-            for part in parts[: 2 if kind == "returned" else 1]:
-                if kind == "asked":
-                    for message in part:
-                        weighed.update({id(text): len(text) for text in message.texts})
-                elif isinstance(part, str):
-                    weighed[id(part)] = len(part)
-                else:
-                    for passages in part.values() if isinstance(part, dict) else (part or (),):
-                        weighed.update({id(each.text): len(each.text) for each in passages})
+        for event in events:  # on the request path: nothing is unpacked or copied
+            held = event[2] if len(event) > 2 else ()
+            if isinstance(held, str):
+                weighed[id(held)] = len(held)
+            elif event[0] == "asked":
+                for message in held:
+                    for text in message.texts:
+                        weighed[id(text)] = len(text)
+            else:
+                if held is None:  # a step returned a state
+                    held = event[3]
+                for passages in held.values() if isinstance(held, dict) else (held,):
+                    for passage in passages:
+                        text = passage.text
+                        weighed[id(text)] = len(text)
         return sum(weighed.values())
 
     @property

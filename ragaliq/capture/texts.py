@@ -74,6 +74,8 @@ _NO_QUESTIONS = frozenset(
     "user user_id session_id thread_id conversation_id tenant tenant_id system system_prompt "
     "feedback".split()
 )
+# Made once: `list | tuple` would be made for each value of each step.
+_LISTS = (list, tuple)
 _DEPTH = 5
 _MOST_VALUES = 100
 _EMPTY_RESPONSE = "Empty Response"
@@ -173,7 +175,7 @@ class Reader:
 
     def message(self, value: Any) -> Message | None:
         """A message in the forms people write by hand: `(role, text)` and `{role, content}`."""
-        if isinstance(value, tuple | list):
+        if isinstance(value, _LISTS):
             role = _ROLES.get(value[0]) if len(value) == 2 and isinstance(value[0], str) else None
             return None if role is None else Message(role, text_blocks(value[1]))
         if isinstance(value, Mapping) and isinstance(value.get("role"), str):
@@ -314,7 +316,7 @@ class Reader:
         """The conversation that a value is, or holds under `messages`; not read yet."""
         if isinstance(value, Mapping):
             value = value.get("messages")
-        if not isinstance(value, list | tuple) or not value:
+        if not isinstance(value, _LISTS) or not value:
             return None
         return value if self.message(value[0]) is not None else None
 
@@ -388,8 +390,10 @@ class Reader:
 
     def document_list(self, value: Any) -> list[Passage] | None:
         """A list of documents, or of pairs of a document and a score; None if it is another."""
+        if not isinstance(value, _LISTS):
+            return None
         passages: list[Passage] = []
-        for item in value if isinstance(value, list | tuple) else (None,):
+        for item in value:
             # The shorter way for most: it is gone for each document of each step.
             passage = self._document(item) if isinstance(item, tuple) else self.passage(item)
             if passage is None:

@@ -608,14 +608,15 @@ class RunQueue:
             The runs that lost their place to it, or None when there is no room for it.
         """
         count, size = len(self) + 1, self.size + run.size
-        lower = chain.from_iterable(map(reversed, self._levels[: run.priority]))
         displaced: list[OpenRun] = []
-        while count > self._max_runs or size > self._max_bytes:
-            other = next(lower, None)
-            if other is None:
+        if count > self._max_runs or size > self._max_bytes:
+            for other in chain.from_iterable(map(reversed, self._levels[: run.priority])):
+                displaced.append(other)
+                count, size = count - 1, size - other.size
+                if count <= self._max_runs and size <= self._max_bytes:
+                    break
+            else:
                 return None
-            displaced.append(other)
-            count, size = count - 1, size - other.size
         for other in displaced:
             # In one line, here and below: an exception from a signal may come between two.
             _, self.size = self._levels[other.priority].pop(), self.size - other.size

@@ -238,7 +238,8 @@ class Monitor:
         engine = self._engine
         try:
             decision = engine.sampler.begin(run_id, pipeline)
-            name = str(run_id)
+            # Of most runs of most applications nothing is asked but this decision.
+            name = "" if decision is None and engine.inline is None else str(run_id)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             logger.debug("a run could not be begun: %s", type(error).__name__)
             OpenRun(engine, self.tally, "", _UNDECIDED).discard("internal_error")

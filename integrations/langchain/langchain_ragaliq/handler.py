@@ -356,7 +356,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                         run_id, parent, inputs, name=name, metadata=metadata, tags=tags
                     )
             elif root.ticket is not None:
-                root.step_started(run, parent, inputs, run_type)
+                root.step_started(run, parent, inputs, run_type, tags)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             self._complain(error)
 
@@ -464,7 +464,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         try:
             root = self._tracker.registry.runs.get(run_id.int)
             if root is not None and root.ticket is not None:
-                root.log.retrieved(run_id.int, READER.document_list(documents) or ())
+                root.retrieved(run_id.int, documents)
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 

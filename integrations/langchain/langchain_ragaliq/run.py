@@ -27,7 +27,9 @@ __all__ = ["Run", "is_interrupt", "is_stopped"]
 _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
 _OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
+_CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
 _NOTHING = Facts()
+_NOT_FETCHED = None, None, ()
 # Checked once for each combination: there are few, and every run has one.
 _sources = lru_cache(maxsize=256)(CaseSources)
 
@@ -35,6 +37,11 @@ _sources = lru_cache(maxsize=256)(CaseSources)
 def is_interrupt(error: BaseException) -> bool:
     """Whether LangGraph stopped a run to resume it later, say when a human has agreed."""
     return any(cls.__name__ == "GraphInterrupt" for cls in type(error).__mro__)
+
+
+def _follows(tags: Iterable[str] | None) -> bool:
+    """Whether a step is one of a sequence."""
+    return any(tag.startswith(_SEQUENCE_STEP) for tag in tags or ())
 
 
 def is_stopped(error: BaseException) -> bool:
@@ -52,6 +59,7 @@ class Run:
 
     __slots__ = (
         "closed",
+        "fetched",
         "guarded",
         "had_errors",
         "has_child",
@@ -108,6 +116,8 @@ class Run:
         self.open_models: set[int] = set()
         self.open_steps: set[int] = set()
         self.retrievers: set[int] = set()
+        # The latest retriever's parent, what it returned, and that as it was read.
+        self.fetched: tuple[int | None, Any, Sequence[Passage]] = _NOT_FETCHED
         self.reply = ""
         self.response_id: str | None = None
         self.guarded: set[str] | None = None
@@ -162,7 +172,14 @@ class Run:
             if self.session_id is None and found is not None:
                 self.session_id = str(found)
 
-    def step_started(self, run: int, parent: int | None, inputs: Any, run_type: str | None) -> None:
+    def step_started(
+        self,
+        run: int,
+        parent: int | None,
+        inputs: Any,
+        run_type: str | None,
+        tags: Iterable[str] | None,
+    ) -> None:
         """A step of the chain began."""
         if parent == self.key:
             self.open_steps.add(run)
@@ -171,7 +188,14 @@ class Run:
                 self.keyed_passages = self.overrides.passages(inputs)
             if self.question is None and self.prompt_question is None:
                 self.prompt_question = READER.question(inputs, "prompt")
-        if not isinstance(inputs, str):
+        if isinstance(inputs, str):
+            return
+        around, documents, passages = self.fetched
+        if passages and inputs is documents and around == parent and _follows(tags):
+            # A sequence gives it what its retriever returned: nobody had that in between.
+            self.fetched = _NOT_FETCHED
+            self.log.given(run, {None: passages})
+        else:
             self.took(run, inputs)
 
     def took(self, run: int, inputs: Any) -> None:
@@ -181,10 +205,15 @@ class Run:
         log = self.log
         log.given(run, documents_among(inputs))
         if isinstance(inputs, dict):
-            for key in CONTEXT_KEYS:
-                text = inputs.get(key)
-                if text and isinstance(text, str):
+            for key, text in inputs.items():
+                if isinstance(text, str) and text and key in _CONTEXT_KEYS:
                     log.said(run, text, key)
+
+    def retrieved(self, run: int, documents: Sequence[Any]) -> None:
+        """A retriever returned documents."""
+        passages = READER.document_list(documents) or ()
+        self.fetched = self.steps.get(run), documents, passages
+        self.log.retrieved(run, passages)
 
     def step_ended(self, run: int, outputs: Any, tags: Iterable[str] | None) -> None:
         """A step of the chain returned."""
@@ -203,17 +232,16 @@ class Run:
         elif isinstance(outputs, list) and (
             (documents := READER.document_list(outputs)) is not None
         ):
-            follows = any(tag.startswith(_SEQUENCE_STEP) for tag in tags or ())
-            log.returned(run, documents, follows=follows)
+            log.returned(run, documents, follows=_follows(tags))
         elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, list | tuple):
             log.returned(run, by_key=documents_among(outputs if fields is None else dict(fields)))
 
     def replied(self, run: int, result: LLMResult) -> None:
         """A model answered; the last reply outside retrievers may be the run's answer."""
         self.open_models.discard(run)
-        first = result.generations[0][:1] if result.generations else []
-        text, also, response_id = first[0].text if first else "", [], None
-        message = getattr(first[0], "message", None) if first else None
+        first = result.generations[0][0] if result.generations and result.generations[0] else None
+        text, also, response_id = first.text if first else "", [], None
+        message = getattr(first, "message", None)
         if message is not None and KINDS[type(message)] in MESSAGES:
             content = message.content
             text = content if isinstance(content, str) else "".join(text_blocks(content))
