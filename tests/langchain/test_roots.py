@@ -205,3 +205,10 @@ def test_with_an_instrumentation_that_fails_the_run_is_scored(watch, invoke, mon
     assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
     assert watch.only == (QUESTION, REFUNDS, ANSWER)
     assert watch.results[0].target is None
+
+
+def test_a_call_inside_with_the_id_of_the_run_around_it_does_not_hang(new_watch):
+    watch = new_watch()
+    config = {"run_id": uuid.uuid4(), "callbacks": [watch.handler]}
+    chain = RunnableLambda(lambda question: model().invoke(question, config).content)
+    assert chain.invoke(QUESTION, config) == ANSWER

@@ -103,7 +103,8 @@ class _Tracker:
         root = registry.runs.get(parent)
         if root is None or (root.ticket is not None and is_suppressed()):
             return None
-        root.steps[run] = parent
+        # A call inside that was given the same run id must not become its own parent.
+        root.steps.setdefault(run, parent)
         registry.runs[run] = root
         if root.closed:
             registry.join(root, run)
