@@ -67,6 +67,9 @@ class EvaluationRun(Sequence[Evaluation]):
     def __iter__(self) -> Iterator[Evaluation]:
         return iter(self.cases)
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def _repr_html_(self) -> str:
         return html_of(self.cases, self.metrics)
 

@@ -10,7 +10,7 @@ import typer
 
 from ragaliq._version import __version__
 from ragaliq.cli.compare import compare
-from ragaliq.cli.console import ExitCode, code_of, errors, output, plain
+from ragaliq.cli.console import Command, ExitCode, code_of, errors, output, plain
 from ragaliq.cli.demo import demo
 from ragaliq.cli.doctor import doctor
 from ragaliq.cli.estimate import estimate, metrics
@@ -33,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (evaluate, estimate, compare, report, calibrate, label, metrics, doctor, demo):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(judge, name="judge")
 app.add_typer(traces, name="traces")
 app.add_typer(worker, name="worker")

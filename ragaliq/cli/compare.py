@@ -104,10 +104,14 @@ class _Metric(NamedTuple):
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="Results of `evaluate`, a .jsonl file.")],
-    second: Annotated[Path, typer.Argument(help="Results over the same cases.")],
+    first: Annotated[
+        Path, typer.Argument(help="Results of `evaluate`, a .jsonl file.", metavar="FIRST")
+    ],
+    second: Annotated[Path, typer.Argument(help="Results over the same cases.", metavar="SECOND")],
     *,
-    show: Annotated[int, typer.Option(min=0, help="Changed cases to list for each metric.")] = 10,
+    show: Annotated[
+        int, typer.Option(min=0, help="Changed cases to list for each metric.", metavar="INTEGER")
+    ] = 10,
     across_judges: Annotated[
         bool,
         typer.Option(

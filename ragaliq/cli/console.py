@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -25,6 +26,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+from typer.core import TyperArgument, TyperCommand
 
 from ragaliq.core.printable import printable
 from ragaliq.core.results import JudgeUsage
@@ -37,6 +39,7 @@ from ragaliq.errors import (
 )
 
 __all__ = [
+    "Command",
     "ExitCode",
     "code_of",
     "errors",
@@ -60,6 +63,18 @@ def plain(text: str, *, limit: int | None = None, style: str = "") -> Text:
         style: A rich style.
     """
     return Text(printable(text, limit=limit), style=style)
+
+
+class Command(TyperCommand):
+    """A command whose help names arguments alone; newer typers add a Python type, `list[str]`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, the arguments among them without a type."""
+        found = super().get_params(ctx)
+        for each in found:
+            if isinstance(each, TyperArgument):
+                vars(each)["display_type_rich"] = lambda ctx: None  # noqa: ARG005 - typer's
+        return found
 
 
 class ExitCode(IntEnum):

@@ -18,10 +18,14 @@ dead_letters = typer.Typer(
 
 Broker = Annotated[
     str | None,
-    typer.Option(help="redis://, amqp:// or nats:// address; better as RAGALIQ_BROKER_URL."),
+    typer.Option(
+        help="redis://, amqp:// or nats:// address; better as RAGALIQ_BROKER_URL.", metavar="URL"
+    ),
 ]
-Queue = Annotated[str, typer.Option(help="The queue they came from.")]
-JobId = Annotated[str | None, typer.Option("--job", help="Only the job with this id.")]
+Queue = Annotated[str, typer.Option(help="The queue they came from.", metavar="TEXT")]
+JobId = Annotated[
+    str | None, typer.Option("--job", help="Only the job with this id.", metavar="TEXT")
+]
 
 
 @dead_letters.command("list")

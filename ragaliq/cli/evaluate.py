@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, aclosing, closing, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, aclosing, closing, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NamedTuple, Self
@@ -76,7 +77,9 @@ _WORTH_A_PROCESS = 200
 
 Out = Annotated[
     list[Path] | None,
-    typer.Option(help="Where results go: .jsonl, .csv, .html, .xml (JUnit); repeatable."),
+    typer.Option(
+        help="Where results go: .jsonl, .csv, .html, .xml (JUnit); repeatable.", metavar="PATH"
+    ),
 ]
 
 
@@ -84,7 +87,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="DATA...",
+            metavar="DATA",
             help="Cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces (OTLP, Phoenix's "
             "exports), also .gz; - for standard input; with --pending a file of runs, "
             "sqlite:///runs.db.",
@@ -100,9 +103,13 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         ),
     ] = False,
     out: Out = None,
-    summary_file: Annotated[
-        Path | None,
-        typer.Option("--summary", help="Where the figures go: .json, or .md for a job's page."),
+    summary_files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--summary",
+            help="Where the figures go: .json, or .md for a job's page; repeatable.",
+            metavar="PATH",
+        ),
     ] = None,
     judge: Judge = None,
     model: Model = None,
@@ -111,7 +118,10 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     metrics: Metrics = "faithfulness,relevance",
     threshold: Annotated[
         list[str] | None,
-        typer.Option(help="METRIC=SCORE: the score from which on an answer passes; repeatable."),
+        typer.Option(
+            help="METRIC=SCORE: the score from which on an answer passes; repeatable.",
+            metavar="METRIC=SCORE",
+        ),
     ] = None,
     policy: Policy = PolicyName.LIVE,
     strategy: Strategy = None,
@@ -120,7 +130,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     mapping: MappingFile = None,
     skip_bad_rows: SkipBadRows = False,
     max_skipped: Annotated[
-        int | None, typer.Option(min=0, help="End with code 3 when more rows are skipped.")
+        int | None,
+        typer.Option(min=0, help="End with code 3 when more rows are skipped.", metavar="INTEGER"),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the results file that is there.")
@@ -133,36 +144,54 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         list[str] | None,
         typer.Option(
             help="End with code 1 when less than this share of the answers (0.9) passes every "
-            "metric, or a metric's mean is worse (METRIC=MEAN); repeatable."
+            "metric, or a metric's mean is worse (METRIC=MEAN); repeatable.",
+            metavar="SHARE|METRIC=MEAN",
         ),
     ] = None,
     sink: Annotated[
         list[str] | None,
         typer.Option(
             help="Where else results go: sqlite:///path, phoenix://localhost:6006, langfuse, "
-            "langsmith, mlflow (scores on the spans of traces); repeatable."
+            "langsmith, mlflow (scores on the spans of traces); repeatable.",
+            metavar="TEXT",
         ),
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0.0, help="US dollars after which no case is begun.")
+        float | None,
+        typer.Option(min=0.0, help="US dollars after which no case is begun.", metavar="NUMBER"),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="Cases judged at the same time, in each process.")
+        int,
+        typer.Option(
+            min=1, help="Cases judged at the same time, in each process.", metavar="INTEGER"
+        ),
     ] = 8,
     processes: Annotated[
         int | None,
-        typer.Option(min=0, help="For the embedded judge; by default one a core, 0 for few cases."),
+        typer.Option(
+            min=0,
+            help="For the embedded judge; by default one a core, 0 for few cases.",
+            metavar="INTEGER",
+        ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How often each case is judged.")] = 1,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds each metric may take.")] = 300,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="How often each case is judged.", metavar="INTEGER")
+    ] = 1,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, help="Seconds each metric may take.", metavar="NUMBER")
+    ] = 300,
     no_text: Annotated[
         bool, typer.Option("--no-text", help="Keep no questions, answers or claims in results.")
     ] = False,
     render: Annotated[
-        Path | None, typer.Option(help="Write the requests here, a line each, and send none.")
+        Path | None,
+        typer.Option(help="Write the requests here, a line each, and send none.", metavar="PATH"),
     ] = None,
     replies: Annotated[
-        Path | None, typer.Option(help="Replies to rendered requests, a line each; asks nobody.")
+        Path | None,
+        typer.Option(
+            help="Replies to rendered requests, a line each; asks nobody.", metavar="PATH"
+        ),
     ] = None,
 ) -> int:
     """Score the cases of files. Rerun with --resume to continue an interrupted run."""
@@ -190,8 +219,9 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         if offline:
             _require_known_requests(evaluator, strategy)
     goals = [Goal.of(text, [each.name for each in chosen]) for text in fail_under or ()]
-    if summary_file is not None and summary_file.suffix.lower() not in (".json", ".md"):
-        raise ConfigurationError(f"--summary {summary_file}: end the name in .json or .md")
+    for path in summary_files or ():
+        if path.suffix.lower() not in (".json", ".md"):
+            raise ConfigurationError(f"--summary {path}: end the name in .json or .md")
     if retry_failed and not resume:
         raise ConfigurationError("--retry-failed goes with --resume")
     reads = [("the calibration", asked.calibration), ("--model", model)]
@@ -199,13 +229,15 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         out or [],
         reads=[*(("the cases", source) for source in sources), *reads],
         resume=resume,
-        summary=summary_file,
+        summary=summary_files or (),
     )
     with ExitStack() as stack:
         paths = [Path(source) for source in sources]
         if Path("-") in paths:
             place = paths.index(Path("-"))
-            paths[place] = standard_input(stack.enter_context(TemporaryDirectory()))
+            folder = stack.enter_context(TemporaryDirectory())
+            stack.enter_context(_naming_standard_input(folder))
+            paths[place] = standard_input(folder)
         reader = reader_of(
             paths, field, skip_bad_rows=skip_bad_rows, encoding=encoding, mapping=mapping
         )
@@ -310,19 +342,29 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                     )
                 show_skipped_runs(reader)
                 files = outputs.write(problems)
-                if summary_file is not None:
+                for path in summary_files or ():
                     figures = figures_of(summary) | {
                         "judge": asked.title,
                         "goals": [{"goal": goal, "problem": text} for goal, text in problems],
                         "skipped_rows": reader.skipped,
                     }
-                    _write_figures(summary_file, figures, list(worst))
-                    files.append(summary_file)
+                    _write_figures(path, figures, list(worst))
+                    files.append(path)
                 if files:
                     errors.print(plain(f"written: {', '.join(map(str, files))}"))
                 if outputs.journal is None:
                     errors.print("claim by claim: add --out report.html or --out results.csv")
         return _code(summary, goals)
+
+
+@contextmanager
+def _naming_standard_input(folder: str) -> Iterator[None]:
+    """Call standard input so in messages, not by the file that keeps it for the while."""
+    try:
+        yield
+    except DatasetError as error:
+        kept = re.escape(folder + os.sep)
+        raise DatasetError(re.sub(rf"{kept}stdin\.\w+", "standard input", str(error))) from None
 
 
 def _read_through(

@@ -23,7 +23,7 @@ from ragaliq.bench import (
     judge_claims,
     reliability_svg,
 )
-from ragaliq.cli.console import ExitCode, errors, output, plain, progress, say_what_is_left
+from ragaliq.cli.console import Command, ExitCode, errors, output, plain, progress, say_what_is_left
 from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Model, choose_judge, judge_of
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.results import JudgeUsage
@@ -53,7 +53,7 @@ judge = typer.Typer(
 )
 
 
-@judge.command()
+@judge.command(cls=Command)
 def bench(
     data: Labels,
     *,
@@ -62,22 +62,32 @@ def bench(
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
     out: Annotated[
-        Path | None, typer.Option(help="A .json file for figures and decisions; holds no text.")
+        Path | None,
+        typer.Option(help="A .json file for figures and decisions; holds no text.", metavar="PATH"),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="An .svg file: reliability.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="An .svg file: reliability.", metavar="PATH")
+    ] = None,
     compare: Annotated[
-        str | None, typer.Option(help="Another judge (local, claude), or a bench .json of one.")
+        str | None,
+        typer.Option(
+            help="Another judge (local, claude), or a bench .json of one.", metavar="NAME|PATH"
+        ),
     ] = None,
     journal: JournalFile = None,
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.", metavar="INTEGER")] = 0,
     render: Annotated[
-        Path | None, typer.Option(help="Write the requests here, a line each, and send none.")
+        Path | None,
+        typer.Option(help="Write the requests here, a line each, and send none.", metavar="PATH"),
     ] = None,
     replies: Annotated[
-        Path | None, typer.Option(help="Replies to rendered requests, a line each; asks nobody.")
+        Path | None,
+        typer.Option(
+            help="Replies to rendered requests, a line each; asks nobody.", metavar="PATH"
+        ),
     ] = None,
 ) -> int:
     """Have labelled claims judged, and say how well the judge did."""
@@ -128,12 +138,14 @@ def bench(
     return ExitCode.OK
 
 
-@judge.command(name="compare")
+@judge.command(name="compare", cls=Command)
 def compare_files(
-    first: Annotated[Path, typer.Argument(help="What `judge bench --out` wrote.")],
-    second: Annotated[Path, typer.Argument(help="The same of another judge on the same claims.")],
+    first: Annotated[Path, typer.Argument(help="What `judge bench --out` wrote.", metavar="FIRST")],
+    second: Annotated[
+        Path, typer.Argument(help="The same of another judge on the same claims.", metavar="SECOND")
+    ],
     *,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.", metavar="INTEGER")] = 0,
 ) -> int:
     """Compare two benches claim by claim."""
     one, other = JudgeBench.load(first), JudgeBench.load(second)
@@ -309,13 +321,17 @@ _PRECISIONS = (0.8, 0.9, 0.95)
 def calibrate(
     labels: Labels,
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The .json file to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The .json file to write.", metavar="PATH")
+    ],
     judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
     precision: Annotated[
         float | None,
-        typer.Option(help="Call a claim supported only where this share of such claims is."),
+        typer.Option(
+            help="Call a claim supported only where this share of such claims is.", metavar="NUMBER"
+        ),
     ] = None,
     min_support: Annotated[
         str | None,
@@ -329,7 +345,7 @@ def calibrate(
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
-    seed: Annotated[int, typer.Option(help="Of the cross-validation.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the cross-validation.", metavar="INTEGER")] = 0,
 ) -> int:
     """Fit a judge's confidence to labelled claims. At least 100 are needed, 20 of each kind."""
     require_writable(
@@ -404,17 +420,27 @@ def _show(calibration: Calibration, out: Path) -> None:
 
 
 Labels = Annotated[
-    Path, typer.Argument(help="Labelled claims (claim, context, label): .jsonl, .csv, ...; .gz.")
+    Path,
+    typer.Argument(
+        help="Labelled claims (claim, context, label): .jsonl, .csv, ...; .gz.", metavar="LABELS"
+    ),
 ]
 JournalFile = Annotated[
     Path | None,
-    typer.Option("--journal", help="Keeps what was judged; a further run continues it."),
+    typer.Option(
+        "--journal", help="Keeps what was judged; a further run continues it.", metavar="PATH"
+    ),
 ]
 MaxCost = Annotated[
-    float | None, typer.Option(min=0.0, help="US dollars after which no claim is begun.")
+    float | None,
+    typer.Option(min=0.0, help="US dollars after which no claim is begun.", metavar="NUMBER"),
 ]
-Concurrency = Annotated[int, typer.Option(min=1, help="Claims asked about at the same time.")]
-Timeout = Annotated[float, typer.Option(min=0.001, help="Seconds each claim may take.")]
+Concurrency = Annotated[
+    int, typer.Option(min=1, help="Claims asked about at the same time.", metavar="INTEGER")
+]
+Timeout = Annotated[
+    float, typer.Option(min=0.001, help="Seconds each claim may take.", metavar="NUMBER")
+]
 
 
 def judge_file(

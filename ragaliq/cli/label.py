@@ -33,15 +33,22 @@ _LISTED = 20
 
 def label(
     results: Annotated[
-        Path | None, typer.Argument(help="Results of `evaluate`, a .jsonl file with texts.")
+        Path | None,
+        typer.Argument(help="Results of `evaluate`, a .jsonl file with texts.", metavar="RESULTS"),
     ] = None,
     *,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Where labels go, .jsonl; continued when it is there."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Where labels go, .jsonl; continued when it is there.",
+            metavar="PATH",
+        ),
     ] = None,
     compare: Annotated[
-        tuple[Path, Path] | None, typer.Option(help="Two people's labels: how far they agree.")
+        tuple[Path, Path] | None,
+        typer.Option(help="Two people's labels: how far they agree.", metavar="PATH PATH"),
     ] = None,
 ) -> int:
     """Mark claims as supported, contradicted or not covered, for bench and calibrate."""

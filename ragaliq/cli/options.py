@@ -65,33 +65,42 @@ Data = Annotated[
     Path,
     typer.Argument(
         help="Cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces (OTLP, Phoenix's "
-        "exports); also .gz."
+        "exports); also .gz.",
+        metavar="DATA",
     ),
 ]
 Judge = Annotated[
     str | None,
     typer.Option(
-        help="local (embedded, no key), claude, openai (any compatible server), entailment:NAME "
-        "(a small model such as entailment:factcg), entailment (your own model), or a cascade such "
-        "as 'local>claude'. By default what RAGALIQ_JUDGE says, else local (estimate: else claude)."
+        help="local (embedded, no key), claude (key: ANTHROPIC_API_KEY), openai (any compatible "
+        "server; OpenAI's own key: OPENAI_API_KEY), entailment:NAME (a small model such as "
+        "entailment:factcg), entailment (your own model), or a cascade such as 'local>claude'. By "
+        "default what RAGALIQ_JUDGE says, else local (estimate: else claude).",
+        metavar="NAME",
     ),
 ]
 Model = Annotated[
     str | None,
     typer.Option(
         help="The judge's model; needed for openai and entailment (a folder or an .onnx file). "
-        "Claude's is by default what RAGALIQ_MODEL says."
+        "Claude's is by default what RAGALIQ_MODEL says.",
+        metavar="NAME",
     ),
 ]
-BaseUrl = Annotated[str | None, typer.Option(help="Where an openai-compatible server listens.")]
+BaseUrl = Annotated[
+    str | None, typer.Option(help="Where an openai-compatible server listens.", metavar="URL")
+]
 CalibrationFile = Annotated[
     Path | None,
     typer.Option(
         "--calibration",
         help="What `ragaliq calibrate` wrote for this judge; by default RAGALIQ_CALIBRATION.",
+        metavar="PATH",
     ),
 ]
-Metrics = Annotated[str, typer.Option(help="Comma separated; `ragaliq metrics` lists them.")]
+Metrics = Annotated[
+    str, typer.Option(help="Comma separated; `ragaliq metrics` lists them.", metavar="NAMES")
+]
 Policy = Annotated[
     PolicyName,
     typer.Option(
@@ -104,7 +113,11 @@ Strategy = Annotated[
 ]
 Fields = Annotated[
     list[str] | None,
-    typer.Option("--field", help="FIELD=NAME: what a field is called in this file; repeatable."),
+    typer.Option(
+        "--field",
+        help="FIELD=NAME: what a field is called in this file; repeatable.",
+        metavar="FIELD=NAME",
+    ),
 ]
 MappingFile = Annotated[
     Path | None,
@@ -115,7 +128,10 @@ MappingFile = Annotated[
     ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="How the file is written; by default UTF-8, or what it says.")
+    str | None,
+    typer.Option(
+        help="How the file is written; by default UTF-8, or what it says.", metavar="TEXT"
+    ),
 ]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Skip unreadable rows and count them.")
@@ -147,6 +163,8 @@ def evaluators_of(
             scores[name.strip()] = float(score)
         except ValueError:
             raise ConfigurationError(f"--threshold {option!r}: write it as METRIC=SCORE") from None
+        if not 0.0 <= scores[name.strip()] <= 1.0:
+            raise ConfigurationError(f"--threshold {option!r}: a threshold must be within [0, 1]")
         if name.strip() not in names:
             raise ConfigurationError(
                 f"--threshold {option!r}: {name} is not measured; --metrics has {', '.join(names)}"

@@ -44,7 +44,7 @@ class Outputs:
     """
 
     def __init__(
-        self, out: Sequence[Path], *, reads: Sequence[Named], resume: bool, summary: Path | None
+        self, out: Sequence[Path], *, reads: Sequence[Named], resume: bool, summary: Sequence[Path]
     ) -> None:
         journals = [path for path in out if path.suffix.lower() == ".jsonl"]
         if len(journals) > 1:
@@ -62,7 +62,7 @@ class Outputs:
             if any(path and is_same_file(self.journal, Path(path)) for _, path in reads):
                 self.journal = self._others[0].with_suffix(".results.jsonl")
         written = [("--out", path) for path in (*self._others, self.journal)]
-        require_writable([*written, ("--summary", summary)], read=reads)
+        require_writable([*written, *(("--summary", path) for path in summary)], read=reads)
         if self.journal is None:
             if resume:
                 raise ConfigurationError("--resume needs --out with the results file to continue")
@@ -209,7 +209,7 @@ _MAX_CLAIMS = 20
 def _write_junit(results: Results, path: Path) -> None:
     """A low score is a failure, a judge's failure an error; a suite a metric, and one of goals."""
     suites: dict[str, ET.Element] = {}
-    for record in results.records:
+    for record in sorted(results.records, key=lambda record: record.row or 0):
         for name, result in record.results.items():
             suite = suites.setdefault(name, ET.Element("testsuite", name=name))
             case = ET.SubElement(

@@ -21,23 +21,35 @@ _FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 
 def report(
     source: Annotated[
-        str, typer.Argument(help="A store (sqlite:///PATH or its file), or a results .jsonl file.")
+        str,
+        typer.Argument(
+            help="A store (sqlite:///PATH or its file), or a results .jsonl file.", metavar="SOURCE"
+        ),
     ],
     *,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The page, replaced; by default a new report.html."),
+        typer.Option(
+            "--out", "-o", help="The page, replaced; by default a new report.html.", metavar="PATH"
+        ),
     ] = None,
-    title: Annotated[str, typer.Option(help="Its heading.")] = "RAG answer quality",
+    title: Annotated[str, typer.Option(help="Its heading.", metavar="TEXT")] = "RAG answer quality",
     since: Annotated[
         datetime | None,
-        typer.Option(formats=_FORMATS, help="Answers evaluated then or later (UTC)."),
+        typer.Option(
+            formats=_FORMATS, help="Answers evaluated then or later (UTC).", metavar="DATE"
+        ),
     ] = None,
     until: Annotated[
-        datetime | None, typer.Option(formats=_FORMATS, help="Answers evaluated before then (UTC).")
+        datetime | None,
+        typer.Option(formats=_FORMATS, help="Answers evaluated before then (UTC).", metavar="DATE"),
     ] = None,
-    pipeline: Annotated[str | None, typer.Option(help="Answers of this pipeline only.")] = None,
-    worst: Annotated[int, typer.Option(min=0, help="Answers shown in full, at most.")] = 300,
+    pipeline: Annotated[
+        str | None, typer.Option(help="Answers of this pipeline only.", metavar="TEXT")
+    ] = None,
+    worst: Annotated[
+        int, typer.Option(min=0, help="Answers shown in full, at most.", metavar="INTEGER")
+    ] = 300,
 ) -> int:
     """Write one HTML page of stored results: scores, charts, and the worst answers by claim."""
     from ragaliq.reports import write_report

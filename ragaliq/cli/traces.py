@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ragaliq.cli.console import ExitCode, output, plain
+from ragaliq.cli.console import Command, ExitCode, output, plain
 from ragaliq.cli.options import MappingFile
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import ConfigurationError
@@ -39,7 +39,7 @@ def _main() -> None:
     """Look into files of traces."""
 
 
-@traces.command()
+@traces.command(cls=Command)
 def explain(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A file of traces.")],
     *,
@@ -48,7 +48,11 @@ def explain(
     ] = "",
     field: Annotated[
         list[str] | None,
-        typer.Option("--field", help="query=ATTRIBUTE, response=..., context=..., as in evaluate."),
+        typer.Option(
+            "--field",
+            help="query=ATTRIBUTE, response=..., context=..., as in evaluate.",
+            metavar="FIELD=NAME",
+        ),
     ] = None,
     mapping: MappingFile = None,
 ) -> int:

@@ -48,6 +48,7 @@ Heartbeat = Annotated[
     typer.Option(
         envvar=ENV_HEARTBEAT,
         help="A file that a working worker touches every 5 seconds.",
+        metavar="PATH",
     ),
 ]
 
@@ -59,13 +60,16 @@ def run(
     broker: Annotated[
         str | None,
         typer.Option(
-            help="redis://, amqp://, nats:// or kafka:// address; better as RAGALIQ_BROKER_URL."
+            help="redis://, amqp://, nats:// or kafka:// address; better as RAGALIQ_BROKER_URL.",
+            metavar="URL",
         ),
     ] = None,
-    queue: Annotated[str, typer.Option(help="Where the jobs are.")] = "ragaliq",
+    queue: Annotated[str, typer.Option(help="Where the jobs are.", metavar="TEXT")] = "ragaliq",
     app: Annotated[
         str | None,
-        typer.Option(help="module:name of a WorkerSettings, or of a function that makes one."),
+        typer.Option(
+            help="module:name of a WorkerSettings, or of a function that makes one.", metavar="TEXT"
+        ),
     ] = None,
     judge: Judge = None,
     model: Model = None,
@@ -73,11 +77,15 @@ def run(
     calibration: CalibrationFile = None,
     metrics: Metrics = "faithfulness,relevance",
     sink: Annotated[
-        list[str] | None, typer.Option(help="Where results go, sqlite:///path; repeatable.")
+        list[str] | None,
+        typer.Option(help="Where results go, sqlite:///path; repeatable.", metavar="TEXT"),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Jobs at the same time.")] = 16,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Jobs at the same time.", metavar="INTEGER")
+    ] = 16,
     grace: Annotated[
-        float, typer.Option(min=0.0, help="Seconds for jobs at hand after SIGTERM.")
+        float,
+        typer.Option(min=0.0, help="Seconds for jobs at hand after SIGTERM.", metavar="NUMBER"),
     ] = 25.0,
     heartbeat: Heartbeat = None,
     log_level: Annotated[LogLevel, typer.Option(help="How much is logged.")] = LogLevel.INFO,
@@ -109,7 +117,10 @@ def health(
     *,
     heartbeat: Heartbeat = None,
     max_age: Annotated[
-        float, typer.Option(min=1.0, help="Seconds since the file was touched, at most.")
+        float,
+        typer.Option(
+            min=1.0, help="Seconds since the file was touched, at most.", metavar="NUMBER"
+        ),
     ] = 30.0,
 ) -> int:
     """End with code 0 when the worker with this heartbeat file works, with 1 when it does not."""

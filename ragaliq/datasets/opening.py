@@ -69,7 +69,10 @@ def read_cases(
         raise ConfigurationError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     rules = read_mapping(Path(mapping)) if mapping is not None else ()
     readers: list[CaseReader] = []
-    for each in map(Path, (path, *more)):
+    paths = [Path(each) for each in (path, *more)]
+    for place, each in enumerate(paths):
+        if each in paths[:place]:
+            raise DatasetError(f"{each} is named twice")
         if not each.exists():
             raise DatasetError(f"{each}: there is no such file")
         if each.is_dir():

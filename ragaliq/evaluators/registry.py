@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
+from difflib import get_close_matches
 from typing import TypeVar
 
 from ragaliq.core.evaluator import Evaluator
@@ -24,6 +25,16 @@ EvaluatorSpec = str | Evaluator | type[Evaluator]
 E = TypeVar("E", bound=type[Evaluator])
 
 _REGISTRY: dict[str, type[Evaluator]] = {}
+
+# What Ragas and DeepEval call the same, for a hint only.
+_PEERS = {
+    "answer_relevancy": "relevance",
+    "answer_relevance": "relevance",
+    "response_relevancy": "relevance",
+    "groundedness": "faithfulness",
+    "contextual_precision": "context_precision",
+    "contextual_recall": "context_recall",
+}
 
 
 def register_evaluator(name: str) -> Callable[[E], E]:
@@ -56,8 +67,14 @@ def get_evaluator(name: str) -> type[Evaluator]:
     try:
         return _REGISTRY[name]
     except KeyError:
-        known = ", ".join(list_evaluators())
-        raise ConfigurationError(f"no evaluator named {name!r}; there are: {known}") from None
+        known = list_evaluators()
+        meant = _PEERS.get(name.lower()) or next(
+            iter(get_close_matches(name.lower(), known, 1)), ""
+        )
+        hint = f" (did you mean {meant!r}?)" if meant else ""
+        raise ConfigurationError(
+            f"no metric {name!r}{hint}; there are: {', '.join(known)}"
+        ) from None
 
 
 def list_evaluators() -> list[str]:

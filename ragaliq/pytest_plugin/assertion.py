@@ -56,6 +56,10 @@ class RagAssertionError(AssertionError):
         results: Metric name to result.
     """
 
+    # As pytest's own outcomes: its line for a failed test shows the name without modules, and so
+    # has room for the message.
+    __module__ = "builtins"
+
     def __init__(self, message: str, results: Mapping[str, EvaluationResult]) -> None:
         super().__init__(message)
         self.results = results

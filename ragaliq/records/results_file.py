@@ -74,7 +74,7 @@ class ResultsFile:
         found, wanted = read_settings(self.path), self._settings
         if found != wanted:
             details = "; ".join(
-                f"{name} was {found.get(name)!r} and is now {wanted.get(name)!r}"
+                f"{name} was {_setting(found.get(name))} and is now {_setting(wanted.get(name))}"
                 for name in {**found, **wanted}
                 if found.get(name) != wanted.get(name)
             )
@@ -181,6 +181,13 @@ def read_settings(path: str | Path) -> dict[str, Any]:
     """
     with Path(path).open("rb") as file:
         return _settings_of(file.readline(), Path(path))
+
+
+def _setting(value: object) -> str:
+    """A setting as it would be written on the command line."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items())
+    return "not set" if value is None else str(value)
 
 
 def read_results_file(path: str | Path) -> Iterator[EvaluationRecord]:

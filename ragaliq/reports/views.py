@@ -11,7 +11,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.records.summary import MetricSummary
 from ragaliq.reports.contents import cut
 from ragaliq.reports.gathering import badness
-from ragaliq.reports.wording import interval_words, why
+from ragaliq.reports.wording import interval_words, is_drawn, why
 
 __all__ = ["failures_of", "html_of", "row_of"]
 
@@ -98,10 +98,9 @@ def _answer(evaluation: Evaluation) -> str:
         for text, numbers in cut(evaluation.case.response, spans)
     )
     reasons = "".join(f"<li>{escape(why(r))}</li>" for r in results if r.passed is False)
-    return (
-        f"<p><b>{escape(evaluation.case.query)}</b> <code>{escape(evaluation.run.run_id)}</code>"
-        f"<br>{marked}</p><ul>{reasons}</ul>"
-    )
+    name = evaluation.run.run_id
+    shown = "" if is_drawn(name) else f" <code>{escape(name)}</code>"
+    return f"<p><b>{escape(evaluation.case.query)}</b>{shown}<br>{marked}</p><ul>{reasons}</ul>"
 
 
 def _marked(text: str, claims: Sequence[ClaimDetail]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -11,9 +12,18 @@ from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.reports.gathering import Worst, badness
 
-__all__ = ["BadAnswer", "WorstAnswers", "figures_of", "interval_words", "markdown_of", "why"]
+__all__ = [
+    "BadAnswer",
+    "WorstAnswers",
+    "figures_of",
+    "interval_words",
+    "is_drawn",
+    "markdown_of",
+    "why",
+]
 
 _CLAIM = 100  # characters
+_DRAWN_ID = re.compile("[0-9a-f]{32}")
 _SAID = {
     "CONTRADICTED": "contradicts the context",
     "NOT_ENOUGH_INFO": "is not in the context",
@@ -37,7 +47,8 @@ def why(result: EvaluationResult, *, limit: int = _CLAIM) -> str:
     # What is contradicted is worse than what is not covered.
     claims.sort(key=lambda claim: claim.verdict != "CONTRADICTED")
     if not claims:
-        return line
+        said = printable(result.reasoning, limit=limit)
+        return f"{line}: {said}" if said and not result.passed else line
     more = f" (and {len(claims) - 1:,} more)" if len(claims) > 1 else ""
     return f"{line}: {_quoted(claims[0], limit)} {_SAID[claims[0].verdict]}{more}"
 
@@ -135,10 +146,22 @@ def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
             f"| {name} | {mean} | {interval} | {metric['scored']:,} | {metric['passed']:,} "
             f"| {passes} |"
         )
-    shown = [f"- {_plain(bad.id)}: {'; '.join(map(_plain, bad.reasons))}" for bad in worst]
+    shown = [f"- {_name(bad)}: {'; '.join(map(_plain, bad.reasons))}" for bad in worst]
     if shown:
         lines += ["", "Lowest scores:", "", *shown]
     return "\n".join(lines) + "\n"
+
+
+def is_drawn(case_id: str) -> bool:
+    """Whether an id was drawn for a case that had none, and so tells a reader nothing."""
+    return _DRAWN_ID.fullmatch(case_id) is not None
+
+
+def _name(bad: BadAnswer) -> str:
+    question = _plain(printable(bad.question, limit=_CLAIM))
+    if question and is_drawn(bad.id):
+        return question
+    return f"{_plain(bad.id)} ({question})" if question else _plain(bad.id)
 
 
 def _plain(text: str) -> str:

@@ -127,7 +127,7 @@ def test_two_columns_of_one_name_are_an_error_only_where_they_are_meant():
         ({"concurrency": "8"}, "concurrency must be a whole number from 1, got '8'"),
         ({"prefix": None}, "prefix must be a text, got None"),
         ({"policy": "ragas"}, "policy must be a ScoringPolicy, got str"),
-        ({"evaluators": ["faith"]}, "no evaluator named 'faith'"),
+        ({"evaluators": ["faith"]}, "no metric 'faith'"),
         ({"judge": "oracle"}, "no judge 'oracle'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -169,3 +170,18 @@ def test_the_demo_needs_no_framework_no_key_and_no_folder_of_its_own(tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert "verdicts are wrong" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate", "estimate", "compare", "report", "label", "calibrate", "doctor", "worker",
+        "judge bench", "judge compare", "traces explain", "worker health",
+        "worker dead-letters drop",
+    ],
+)  # fmt: skip
+def test_help_names_no_type_of_python(ragaliq, command):
+    done = ragaliq(*command.split(), "--help")
+
+    assert done.returncode == 0
+    assert not re.findall(r"<(?:list\[|str|int|float|path|Path|%)[^>]*>", done.stdout)

@@ -7,6 +7,7 @@ import io
 import json
 import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -188,6 +189,8 @@ def test_several_files_are_one_run(ragaliq, write_cases, records):
         "b": 2,
         "bare.jsonl row 1": 3,
     }
+    named_twice = ragaliq("evaluate", one, one)
+    assert (named_twice.returncode, "one.jsonl is named twice" in named_twice.stderr) == (3, True)
     twice = ragaliq("evaluate", one, write_cases(GOOD, name="two.jsonl"))
     assert twice.returncode == 3
     assert "two.jsonl, row 1: its id is also that of row 1" in twice.stderr
@@ -219,3 +222,52 @@ def test_a_file_of_which_nothing_is_left_ends_with_code_3(ragaliq, write_cases):
 
     assert done.returncode == 3
     assert "no row is left to judge" in done.stderr
+
+
+def test_standard_input_is_called_so_where_it_holds_nothing(ragaliq, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", _Input(b""))
+
+    done = ragaliq("evaluate", "-")
+
+    assert done.returncode == 3
+    assert "ragaliq: standard input: there are no rows" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["answer_relevancy", "relevence", "Relevance"])
+def test_a_metric_of_another_name_is_refused_with_the_one_that_was_meant(
+    ragaliq, write_cases, name
+):
+    done = ragaliq("evaluate", write_cases(GOOD), "--metrics", name)
+
+    assert done.returncode == 2
+    assert f"no metric '{name}' (did you mean 'relevance'?)" in done.stderr
+
+
+def test_a_low_relevance_is_shown_with_its_reason(ragaliq, write_cases):
+    done = ragaliq(
+        "evaluate",
+        write_cases(GOOD | {"query": "How heavy is the lamp on my desk?"}),
+        "--metrics",
+        "relevance",
+    )
+
+    assert "< 0.70: The answer has " in done.stdout
+
+
+def test_every_summary_that_is_asked_for_is_written_and_names_the_question(ragaliq, write_cases):
+    done = ragaliq(
+        "evaluate", write_cases(WRONG, GOOD), *FAITHFULNESS,
+        "--summary", "one.json", "--summary", "two.md",
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(Path("one.json").read_text())["answers"] == 2
+    assert "- case-0 (When?): faithfulness 0.00" in Path("two.md").read_text()
+
+
+def test_junit_keeps_the_order_of_the_input(ragaliq, write_cases):
+    long = {**GOOD, "response": "The shop opens at 9. " * 400}
+    ragaliq("evaluate", write_cases(long, *[GOOD] * 5), *FAITHFULNESS, "--out", "junit.xml")
+
+    names = [case.get("name") for case in ET.parse("junit.xml").getroot().iter("testcase")]
+    assert names == [f"case-{number}" for number in range(6)]

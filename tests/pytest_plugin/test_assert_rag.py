@@ -50,7 +50,10 @@ def test_claims_that_metrics_share_are_shown_once():
         assert_rag(CASE, judge="local", faithfulness=0.8, hallucination=0.8)
 
     assert str(failed.value).count("NOT_ENOUGH_INFO: It closes at 5.") == 1
-    assert "\n  hallucination 0.50 < 0.80\n" in f"{failed.value}\n"
+    assert (
+        "\n  hallucination 0.50 < 0.80: Found 1 hallucinated claims out of 2.\n"
+        in f"{failed.value}\n"
+    )
 
 
 def test_without_thresholds_faithfulness_must_reach_its_own():
@@ -96,7 +99,7 @@ def test_a_case_that_lacks_what_a_metric_needs_is_an_error():
 @pytest.mark.parametrize(
     ("thresholds", "message"),
     [
-        ({"faithfullness": 0.5}, "no evaluator named 'faithfullness'"),
+        ({"faithfullness": 0.5}, "no metric 'faithfullness'"),
         ({"faithfulness": 8}, r"within \[0, 1\], got 8"),
         ({"faithfulness": "high"}, "must be a score"),
         ({"faithfulness": True}, "must be a score"),
@@ -105,3 +108,10 @@ def test_a_case_that_lacks_what_a_metric_needs_is_an_error():
 def test_wrong_thresholds_are_refused(thresholds, message):
     with pytest.raises(ConfigurationError, match=message):
         assert_rag(CASE, judge="local", **thresholds)
+
+
+def test_the_line_of_a_failed_test_begins_with_the_short_name():
+    with pytest.raises(RagAssertionError) as failed:
+        assert_rag(CASE, judge="local", faithfulness=0.8)
+
+    assert failed.exconly().startswith("RagAssertionError: faithfulness 0.50 < 0.80")

@@ -72,7 +72,7 @@ def test_the_summary_is_markdown_with_the_lowest_answers(run):
 
     assert text.startswith("**1 of 3 answers pass every metric.**")
     assert "| faithfulness | 0.500 |" in text
-    assert "- wrong: faithfulness 0.00 &lt; 0.70" in text
+    assert "- wrong (When &lt;i>exactly&lt;/i>?): faithfulness 0.00 &lt; 0.70" in text
 
 
 def test_a_report_is_written(run, tmp_path):
@@ -81,3 +81,13 @@ def test_a_report_is_written(run, tmp_path):
     assert path == tmp_path / "report.html"
     assert "Ours" in path.read_text()
     assert "Parrots juggle" in path.read_text()
+
+
+def test_a_case_without_an_id_is_shown_by_its_question():
+    run = evaluate(
+        [RAGTestCase(query="When?", context=["The shop opens at 9."], response="At 10.")],
+        evaluators=["faithfulness"],
+    )
+
+    assert "- When?: faithfulness" in str(run)
+    assert run[0].case.id not in str(run) + run._repr_html_()
