@@ -70,6 +70,10 @@ class EvaluationRun(Sequence[Evaluation]):
     def __str__(self) -> str:
         return self.summary()
 
+    def __repr__(self) -> str:
+        # `asyncio.run` formats its result once, whatever it is: with all texts that takes seconds.
+        return f"EvaluationRun({len(self.cases)} cases; {', '.join(self.metrics)})"
+
     def _repr_html_(self) -> str:
         return html_of(self.cases, self.metrics)
 

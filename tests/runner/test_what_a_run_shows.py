@@ -31,6 +31,10 @@ def run():
     return evaluate(cases, evaluators=["faithfulness"])
 
 
+def test_a_run_names_its_metrics_and_none_of_its_texts(run):
+    assert repr(run) == "EvaluationRun(3 cases; faithfulness)"
+
+
 def test_failures_are_what_does_not_pass_the_lowest_first(run):
     assert [each.case.id for each in run.failures] == ["wrong", "half"]
 
