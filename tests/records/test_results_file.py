@@ -63,7 +63,7 @@ def test_other_settings_are_refused_by_name(tmp_path):
     path = tmp_path / "results.jsonl"
     ResultsFile(path, settings=SETTINGS).close()
 
-    with pytest.raises(DatasetError, match="judge was 'local' and is now 'claude'"):
+    with pytest.raises(DatasetError, match="judge was local and is now claude"):
         ResultsFile(path, settings=SETTINGS | {"judge": "claude"})
 
 
