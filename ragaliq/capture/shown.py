@@ -176,7 +176,7 @@ class _Standing:
             self._filed[min(held, key=lambda run: (counts[run], run))].append(text)
 
     def inside(self, text: str) -> list[str]:
-        """Those that stand in a text, itself left out."""
+        """Those that stand in a text, itself excluded."""
         split, padded = text.split(), f" {text} "
         runs = {run for size in range(1, _RUN + 1) for run in _runs(split, size)}
         filed = (known for run in runs if run in self._filed for known in self._filed[run])

@@ -105,7 +105,7 @@ class Message(NamedTuple):
     Attributes:
         role: `user`, `assistant`, `tool` or `system`. What a framework itself wrote (hand-offs,
             feedback) and what says that a tool failed is `system`: it is nobody's evidence.
-        texts: Its texts, one by one; reasoning, images and tool calls are left out.
+        texts: Its texts, one by one; reasoning, images and tool calls are skipped.
         is_call: Whether it calls tools, and so is no answer.
         artifact: What a tool kept beside its text.
     """

@@ -95,7 +95,7 @@ class CaseDraft:
         """The passages the answer was made from; found when first asked for, which takes time."""
         passages, finder = self.passages, self.finder
         if passages is None:
-            # The worker and whoever asks for an explanation may both be here: the finder goes last.
+            # The worker and a caller of `explain` may both be here: the finder goes last.
             found = FoundContext(())
             if finder is not None:
                 found = finder.find(self.query, self.response)
@@ -143,7 +143,7 @@ def context_chunks(passages: Sequence[Passage]) -> list[str | ContextChunk]:
 
 
 def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata as plain data: short texts, numbers and lists of them; the rest is left out.
+    """Metadata as plain data: short texts, numbers and lists of them; the rest is skipped.
 
     Frameworks keep whole pages and vectors there, and objects that no queue carries.
     """

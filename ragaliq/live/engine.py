@@ -431,7 +431,7 @@ class Engine:
             if tally is not None and tally.is_given_up and not whatever:
                 timeout = 0.0
             if self._queue and self._loop is not None and not self._lanes:
-                # Whoever queued the run may have been interrupted before it woke the loop.
+                # The thread that queued the run may have been interrupted before it woke the loop.
                 with contextlib.suppress(RuntimeError):  # closed already
                     self._loop.call_soon_threadsafe(self._open_lanes, context=Context())
 

@@ -55,7 +55,7 @@ _UNDECIDED = Decision(0.0, None, None)
 
 
 class RunDetails(TypedDict, total=False):
-    """Where an answer comes from; everything may be left out.
+    """Where an answer comes from; every field is optional.
 
     Attributes:
         target: The span to link to; by default the current one.
@@ -362,7 +362,7 @@ class Monitor:
         """Evaluate an answer now and wait for the result.
 
         The run takes the way of every other: queue, budgets, judge, telemetry, `on_result`; it is
-        counted once. Only sampling is left out.
+        counted once. Only sampling is skipped.
 
         Args:
             case: Question, context and answer.

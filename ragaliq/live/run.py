@@ -41,7 +41,7 @@ _KEPT_BYTES = 64 * 2**20
 class OpenRun:
     """One run of the application, from its start to its outcome.
 
-    Whoever follows it ends it with `submit` or `discard`; whatever comes after the first of them
+    What follows it ends it with `submit` or `discard`; whatever comes after the first of them
     does nothing. A run that is let go without an outcome, since its handler was made for one
     request or `submit` was interrupted, is counted `abandoned`.
 
@@ -180,7 +180,7 @@ class OpenRun:
             self.tally.end(self, "incomplete_run", reason)
 
     def end(self, outcome: Outcome, reason: str = "") -> None:
-        """Count the run, and let whoever waits know that there will be no result."""
+        """Count the run, and let the caller that waits know that there will be no result."""
         self.tally.end(self, outcome, reason)
         if self.receipt is not None:
             self.receipt.settle(outcome)
@@ -263,7 +263,7 @@ def _result(outcome: Evaluation | str) -> Evaluation:
 
 
 class InlineMode:
-    """Has whoever ends a run wait for its result, and remembers results by run.
+    """Has the caller that ends a run wait for its result, and remembers results by run.
 
     Args:
         timeout: Seconds to wait; after that the answer goes out and the run is scored in the

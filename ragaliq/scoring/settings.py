@@ -115,7 +115,7 @@ def chosen_judge(
 ) -> LLMJudge:
     """The judge that the arguments ask for, else the environment.
 
-    A judge that was calibrated by whoever made it stays as it is: an argument wins.
+    A judge that came calibrated stays as it is: an argument wins.
 
     Raises:
         ConfigurationError: It cannot be built, or the calibration was made for another one. The

@@ -41,7 +41,7 @@ class Confusion:
 
     Attributes:
         categories: In sorted order, true and predicted ones together.
-        counts: `counts[true, predicted]`; pairs that never occur are left out.
+        counts: `counts[true, predicted]`; pairs that never occur are skipped.
         n: Number of items.
     """
 

@@ -1,4 +1,4 @@
-"""Cases from traces that exist already, whoever recorded them and in whatever language."""
+"""Cases from traces that exist already, from any recorder and in any language."""
 
 from ragaliq.traces.cases import AttributeNames, TracedCase, cases_of_trace
 from ragaliq.traces.mapping import SpanRule, read_mapping

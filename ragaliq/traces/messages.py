@@ -40,7 +40,7 @@ class SpanReader(Reader):
     def message(self, value: Any) -> Message | None:
         """A message; None if it is not one.
 
-        What only carries results of tools is a tool's, whoever's name it is in.
+        What only carries results of tools is a tool's, in any name.
         """
         if isinstance(value, list):
             # Python's tuples are JSON's lists: only one that begins with a role is a message.
@@ -124,7 +124,7 @@ class SpanReader(Reader):
         return super().messages(value)
 
     def conversation(self, value: Any) -> list[Message]:
-        """The messages of a conversation, read; those of unknown form are left out."""
+        """The messages of a conversation, read; those of unknown form are skipped."""
         read = (self.message(each) for each in self.messages(value) or ())
         return [message for message in read if message is not None]
 

@@ -72,7 +72,7 @@ class WorkerSettings:
         # Read more than once.
         for name in ("evaluators", "sinks"):
             given = getattr(self, name)
-            if not isinstance(given, str):  # which is refused by whoever reads it
+            if not isinstance(given, str):  # which its reader refuses
                 object.__setattr__(self, name, tuple(given))
         require_positive(
             "WorkerSettings",

@@ -436,7 +436,7 @@ class _Observation(RagaliqCallbackHandler):
         return self
 
     def sweep_later(self, delay: float, sweepable: object) -> bool:
-        """Refuses: a call that never ends is given up with whoever waits for it."""
+        """Refuses: a call that never ends is given up with the caller that waits for it."""
         return False
 
     def submit(

@@ -1,4 +1,4 @@
-"""Finding the span of a LangChain run, whoever traces it.
+"""Finding the span of a LangChain run, under any tracer.
 
 OpenInference never makes its span current but can be asked for it by run id: at the start where its
 handler comes before ours, at the end where it comes after. So can Traceloop's handler, from the

@@ -81,7 +81,7 @@ _EMPHASIS = re.compile(
 
 
 def clauses(text: str) -> Iterator[list[str]]:
-    """The words of each clause of a sentence; "not only" is left out, as it denies nothing."""
+    """The words of each clause of a sentence; "not only" is skipped, as it denies nothing."""
     parts = (read_words(part).stems for part in _BREAK.split(_EMPHASIS.sub(" ", text)))
     return filter(None, parts)
 

@@ -50,7 +50,7 @@ _NOTE = re.compile(r"\s{0,3}\[\^?[\w-]{1,20}\]:\s")
 
 
 def _blocks(text: str) -> Iterator[Block]:
-    """The blocks of prose in `text`, in order; code and rules are left out."""
+    """The blocks of prose in `text`, in order; code and rules are skipped."""
     pending: Block | None = None
     for line in _outside_code(text):
         content = line.group() if line else ""

@@ -87,7 +87,7 @@ _SIGNS = {"%": "percent", "°C": "celsius", "°F": "fahrenheit"} | _CURRENCIES
 
 
 def tokens_of(text: str) -> list[str]:
-    """The tokens of a text; links and citation markers are left out."""
+    """The tokens of a text; links and citation markers are skipped."""
     # Most text needs none of the rules: looking for their characters first is twice as fast.
     if "'" in text or not text.isascii():
         text = _DIGIT_GAP.sub("", text)
@@ -217,7 +217,7 @@ _OTHER_SCRIPT_STEM = 5  # letters kept of a word in any other script
 
 
 def read_words(text: str) -> Words:
-    """Find the words and numbers of a text; links and citation markers are left out."""
+    """Find the words and numbers of a text; links and citation markers are skipped."""
     return _words(tokens_of(text.replace(END, _NO_END)))
 
 

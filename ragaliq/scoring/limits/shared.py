@@ -280,7 +280,7 @@ class SharedWindows:
         try:
             wait, slots = await asyncio.shield(asking)
         except asyncio.CancelledError:
-            # Whoever asked does not wait any longer: what is taken all the same goes back.
+            # The caller does not wait any longer: what is taken all the same goes back.
             asking.add_done_callback(lambda done: self._give_back(done, amounts))
             raise
         except StorageUnavailableError as error:
@@ -350,7 +350,7 @@ class SharedWindows:
                     await self._close()  # other connections of the pool are as dead
                     await self._run((), ())
                     # Others find the storage a little later, and it does not know before what they
-                    # used: whoever asked it now might get the same once more.
+                    # used: a caller that asked now might get the same once more.
                     until = time.monotonic() + 2 * self._pause + _ANSWERS_WITHIN
                     while time.monotonic() < until:
                         await asyncio.sleep(min(_TOLD_EVERY, self._pause))
@@ -444,7 +444,7 @@ class SharedWindows:
 
     def _script_here(self) -> Any:
         # Connections of the process this one was forked from, or of a loop that is gone, are left
-        # to whoever they belong to.
+        # to their owner.
         owner = os.getpid(), asyncio.get_running_loop()
         if self._connection is None or self._owner != owner:
             _OF_OTHERS.append(self._connection)

@@ -3,9 +3,10 @@
     python -m ragaliq.judges.local.training DATA_DIR
 
 reads `DATA_DIR/<set>.jsonl.gz` (context, claim, label), prints AUROC and balanced accuracy of each
-set with its family left out of word frequencies, weights and threshold, next to plain idf-weighted
-recall, and writes the parameters used by `LocalJudge` with these figures (`--dry-run` does not),
-and the tables of the model card (`--card`). The same data give the same files, byte for byte.
+set with its family excluded from word frequencies, weights and threshold, next to plain
+idf-weighted recall, and writes the parameters used by `LocalJudge` with these figures
+(`--dry-run` does not), and the tables of the model card (`--card`). The same data
+give the same files, byte for byte.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def record(
     """The figures as they are stored beside the parameters.
 
     Args:
-        figures: By set, each with its family left out.
+        figures: By set, each with its family excluded.
         shipped: AUROC and balanced accuracy by set, of the parameters in `folder`.
         folder: Where the parameters are.
     """

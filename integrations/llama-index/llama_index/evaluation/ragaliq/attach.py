@@ -123,7 +123,7 @@ def attached(
     """Score only what starts inside the block, whatever else the process runs meanwhile.
 
     The block counts for the thread or task it is in and what that starts, not for others. A stream
-    that was returned inside the block may be read after it. A run that is still going on at its
+    that was returned inside the block may be read after it. A run that is still open at its
     end is counted `interrupted`. An application that is attached with the same monitor as a whole
     stays so, and its runs count once.
 

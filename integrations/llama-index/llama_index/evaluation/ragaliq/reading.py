@@ -90,7 +90,7 @@ _READER = LlamaIndexReader()
 
 
 def passages_of(nodes: Iterable[NodeWithScore | BaseNode]) -> list[Passage]:
-    """Copy what matters of retrieved nodes; those without text are left out."""
+    """Copy what matters of retrieved nodes; those without text are skipped."""
     passages = []
     for node in nodes:
         # The synthesizers put metadata before the text: claims made from it are in the context.

@@ -111,7 +111,7 @@ async def afollow(
             yield item
     except GeneratorExit:
         ended("", "truncated")
-        # Whoever closes the stream expects its source, a connection perhaps, to be closed with it.
+        # Closing the stream must close its source, a connection perhaps, with it.
         if isinstance(items, AsyncGenerator):
             await items.aclose()
         raise
