@@ -179,9 +179,9 @@ def test_nothing_remains_of_a_step_that_starts_while_its_run_ends_in_another_thr
     root = handler._tracker.registry.runs[root_id.int]
 
     class EndingRun(dict):
-        def __setitem__(self, run, parent):
+        def setdefault(self, run, parent):
             handler.on_chain_end(ANSWER, run_id=root_id)
-            super().__setitem__(run, parent)
+            return super().setdefault(run, parent)
 
     root.steps = EndingRun(root.steps)
     handler.on_chain_start({}, QUESTION, run_id=step_id, parent_run_id=root_id)
