@@ -39,6 +39,7 @@ __all__ = [
     "choose_judge",
     "evaluators_of",
     "judge_of",
+    "names_of",
     "reader_of",
 ]
 
@@ -194,6 +195,17 @@ def reader_of(
         ConfigurationError: A `--field` is not FIELD=NAME, or is given twice.
         DatasetError: A file is missing or of no known format.
     """
+    named = names_of(fields)
+    on_error: OnError = "skip" if skip_bad_rows else "raise"
+    return read_cases(*paths, fields=named, on_error=on_error, encoding=encoding, mapping=mapping)
+
+
+def names_of(fields: Sequence[str] | None) -> dict[str, str]:
+    """What `--field` says that fields are called.
+
+    Raises:
+        ConfigurationError: One is not FIELD=NAME, or is given twice.
+    """
     named: dict[str, str] = {}
     for option in fields or ():
         field, equals, name = option.partition("=")
@@ -205,8 +217,7 @@ def reader_of(
                 "when they are called context_1, context_2 and so on"
             )
         named[field.strip()] = name.strip()
-    on_error: OnError = "skip" if skip_bad_rows else "raise"
-    return read_cases(*paths, fields=named, on_error=on_error, encoding=encoding, mapping=mapping)
+    return named
 
 
 _NAMES = ("local", "claude", "openai", "entailment")

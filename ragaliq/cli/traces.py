@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ragaliq.cli.console import Command, ExitCode, output, plain
-from ragaliq.cli.options import MappingFile
+from ragaliq.cli.options import Fields, MappingFile, names_of
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import ConfigurationError
 from ragaliq.traces import TracedCase
@@ -46,19 +46,13 @@ def explain(
     trace: Annotated[
         str, typer.Option("--trace", help="Only traces whose id begins so.", metavar="ID")
     ] = "",
-    field: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--field",
-            help="query=ATTRIBUTE, response=..., context=..., as in evaluate.",
-            metavar="FIELD=NAME",
-        ),
-    ] = None,
+    field: Fields = None,
     mapping: MappingFile = None,
 ) -> int:
     """Say what each span was taken for, what was looked for, and what was found where."""
-    fields = dict(each.partition("=")[::2] for each in field or ())
-    reader = read_cases(path, file_format="traces", fields=fields, on_error="skip", mapping=mapping)
+    reader = read_cases(
+        path, file_format="traces", fields=names_of(field), on_error="skip", mapping=mapping
+    )
     assert isinstance(reader, TraceReader)  # noqa: S101 - asked for by its format
     found = False
     reasons: Counter[str] = Counter()

@@ -329,7 +329,7 @@ class Engine:
         if not is_last:
             return self.sinks.flush(max(0.25, deadline - time.monotonic())) and finished
         self.sampler.close()
-        # A judge that still blocks the thread would only be waited for in vain.
+        # A judge that still blocks the thread is not worth a longer wait.
         self._thread.stop(self._scorer.aclose, timeout=1.0 if finished else 0.25)
         if self._reporter is not None:
             self._reporter.stop()
@@ -496,11 +496,11 @@ class Engine:
                     self._changed.notify_all()
             del run
 
-    def _say_if_in_vain(self, tally: Tally) -> None:
-        found = tally.in_vain()
+    def _say_if_none_scored(self, tally: Tally) -> None:
+        found = tally.none_scored()
         if found:
             self._complaints.once(
-                "in vain",
+                "none scored",
                 f"of the first runs none was scored ({found}): monitor.stats() says why, and the "
                 "handler's explain(run_id) what was found of a run",
             )
@@ -532,7 +532,7 @@ class Engine:
                 missing = evaluation.case.sources.no_context
                 run.tally.evaluated(run, evaluation.results, no_context=missing)
                 if missing:
-                    self._say_if_in_vain(run.tally)
+                    self._say_if_none_scored(run.tally)
         except JobRefusedError as error:
             self._complaints.add(f"a run cannot be enqueued ({error.reason})", error)
             run.end("incomplete_run", error.reason)
@@ -545,7 +545,7 @@ class Engine:
             # A judge may even raise SystemExit, which would end the worker's loop.
             self._complaints.add("a run could not be evaluated", error)
             run.end("incomplete_run", "internal_error")
-            self._say_if_in_vain(run.tally)
+            self._say_if_none_scored(run.tally)
         else:
             if run.receipt is not None:
                 run.receipt.settle(evaluation)

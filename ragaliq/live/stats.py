@@ -173,7 +173,7 @@ class Tally:
                 self._evaluations.setdefault(name, Counter())[result.status.value] += 1
                 self._usage += result.usage
 
-    def in_vain(self) -> str:
+    def none_scored(self) -> str:
         """What became of the first runs where none of a good number was scored, else nothing."""
         with self._lock:
             ended = dict(self._ended)

@@ -115,6 +115,13 @@ def test_explain_says_what_each_span_was_taken_for_and_what_was_found_where(raga
     assert "1 cases; no case: 1 content_hidden, 1 not_rag" in done.stdout
 
 
+def test_explain_refuses_a_field_without_a_name_as_evaluate_does(ragaliq, traces):
+    done = ragaliq("traces", "explain", traces(*run(1)), "--field", "query")
+
+    assert done.returncode == 2
+    assert "--field 'query': write it as FIELD=NAME" in done.stderr
+
+
 def test_explain_one_trace(ragaliq, traces):
     path = traces(*run(1))
     assert ragaliq("traces", "explain", path, "--trace", "AA").returncode == 0
