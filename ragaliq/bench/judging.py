@@ -13,6 +13,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ragaliq.core.files import owner_only
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import JudgeUsage, Status, Verdict
 from ragaliq.core.spending import spending
@@ -216,7 +217,7 @@ class Journal:
             # Only what is known to be a journal is written to, and loses a line that was cut short.
             end = sum(len(line) for line in self._read(lines, header)) if lines else 0
             # Bytes and no buffer: a line is in the file as soon as it is written.
-            self._file = self.path.open("ab", buffering=0)
+            self._file = open(self.path, "ab", buffering=0, opener=owner_only)  # noqa: SIM115
             if end < len(held):
                 self._file.truncate(end)
             if not lines:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from ragaliq.core.files import owner_only
 from ragaliq.core.results import Verdict
 from ragaliq.datasets.labelled_claims import read_labelled_claims
 from ragaliq.errors import DatasetError
@@ -108,7 +109,7 @@ class LabelFile:
             whole, last = held[: held.rfind(b"\n") + 1], held[held.rfind(b"\n") + 1 :]
             is_cut = self._read(whole) if held.strip() else bool(last)
             # Opened before anybody labels: a file that cannot be written would lose the first one.
-            with self.path.open("ab") as file:
+            with open(self.path, "ab", opener=owner_only) as file:
                 if is_cut:
                     file.truncate(len(whole))
                 elif last:
@@ -139,7 +140,7 @@ class LabelFile:
             "group": claim.group,
         }
         try:
-            with self.path.open("ab") as file:
+            with open(self.path, "ab", opener=owner_only) as file:
                 file.write(json.dumps(row).encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())

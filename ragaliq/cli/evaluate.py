@@ -47,6 +47,7 @@ from ragaliq.cli.outputs import Outputs
 from ragaliq.cli.pending import evaluate_runs
 from ragaliq.cli.resume import Wanted, case_digests
 from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.files import owner_only
 from ragaliq.core.results import passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.datasets.opening import standard_input
@@ -564,7 +565,8 @@ def _write_figures(path: Path, figures: dict[str, Any], worst: Sequence[BadAnswe
         figures["worst"] = [bad._asdict() for bad in worst]
         text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
     try:
-        path.write_text(text, encoding="utf-8", errors="replace")
+        with open(path, "w", encoding="utf-8", errors="replace", opener=owner_only) as file:
+            file.write(text)
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror or error}") from None
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ragaliq.cli.console import errors
 from ragaliq.cli.resume import Wanted
+from ragaliq.core.files import owner_only
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord
@@ -168,8 +169,9 @@ class Results(NamedTuple):
     goals: Sequence[tuple[str, str]]
 
 
-# A spreadsheet reads a cell that begins with one of these as a formula, which can send data out.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet reads a cell that begins so as a formula, which can send data out. Some skip blanks
+# and control characters first, and take full-width signs for the usual ones.
+_FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\ufeff]*[=+\-@＝＋－＠]")
 
 
 def _write_csv(results: Results, path: Path) -> None:
@@ -181,8 +183,9 @@ def _write_csv(results: Results, path: Path) -> None:
         columns |= dict.fromkeys(cells)
         found.append(cells)
     found.sort(key=lambda cells: cells["row"] or 0)
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.writer(file)
+    with open(path, "w", encoding="utf-8-sig", newline="", opener=owner_only) as file:
+        # Every cell in quotes: where semicolons separate cells, one in a text would begin a cell.
+        table = csv.writer(file, quoting=csv.QUOTE_ALL)
         table.writerow([_cell(column) for column in columns])
         for cells in found:
             table.writerow([_cell(cells.get(column)) for column in columns])
@@ -198,7 +201,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, list):
         return json.dumps(value, ensure_ascii=False)
     text = str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA_STARTS) else text
+    return f"'{text}" if isinstance(value, str) and _FORMULA.match(text) else text
 
 
 # What XML 1.0 cannot hold, not even escaped.
@@ -239,7 +242,8 @@ def _write_junit(results: Results, path: Path) -> None:
         for kind, children in {**counts, "skipped": ".//skipped"}.items():
             suite.set(kind, str(len(suite.findall(children))))
         root.append(suite)
-    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    with open(path, "wb", opener=owner_only) as file:
+        ET.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
 
 
 def _claims(result: EvaluationResult) -> Iterator[str]:

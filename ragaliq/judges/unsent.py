@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ragaliq.core.files import owner_only
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
     ConfigurationError,
@@ -134,7 +135,7 @@ class RequestWriter(_Unsent):
 
     def _write(self, line: str, mode: str) -> None:
         try:
-            with self._path.open(mode, encoding="utf-8") as file:
+            with open(self._path, mode, encoding="utf-8", opener=owner_only) as file:
                 file.write(line)
         except OSError as error:
             raise DatasetError(f"{self._path}: {error.strerror or error}") from None

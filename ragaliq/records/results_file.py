@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Self
 
 from pydantic import ValidationError
 
+from ragaliq.core.files import make_folder, owner_only
 from ragaliq.errors import DatasetError
 from ragaliq.records.record import EvaluationRecord
 
@@ -42,10 +43,10 @@ class ResultsFile:
         self.path = Path(path)
         self._settings = dict(settings)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             # Neither "w" nor "a": nothing may be changed before the lock is held.
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-            self._file: BinaryIO = os.fdopen(os.open(self.path, flags, 0o666), "r+b", buffering=0)
+            self._file: BinaryIO = os.fdopen(owner_only(self.path, flags), "r+b", buffering=0)
             try:
                 self._begin()
             except BaseException:

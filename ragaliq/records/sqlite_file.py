@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ragaliq._private import working_folder
+from ragaliq.core.files import make_folder, owner_only
 from ragaliq.errors import ConfigurationError, DatasetError, StoreError
 
 __all__ = [
@@ -28,6 +30,8 @@ __all__ = [
 
 Location = str | os.PathLike[str]
 """A path, or an address that starts with `sqlite:///`."""
+
+_log = logging.getLogger(__name__)
 
 _SCHEME = "sqlite:"
 _FORMS = "sqlite:///relative/path or sqlite:////absolute/path"
@@ -199,6 +203,7 @@ class WriterConnection:
         self._path, self._busy_timeout = path, busy_timeout
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
         self._held_for_fork = False
         self._inherited = False
         _LIVING.add(self)
@@ -228,6 +233,13 @@ class WriterConnection:
                     kind="forked",
                     permanent=True,
                 )
+            if self._connection is not None and self._file_at_path() != self._file:
+                _log.warning(
+                    "%s was deleted or replaced while it was open: what it held is lost, and "
+                    "later results go to a new file",
+                    self._path,
+                )
+                self._close()
             try:
                 yield self._connection or self._open()
             except BaseException:
@@ -264,7 +276,7 @@ class WriterConnection:
             check_same_thread=False,  # one thread at a time, by the lock
         )
         # Kept before it is set up, so that it is closed if that fails.
-        self._connection = connection
+        self._connection, self._file = connection, self._file_at_path()
         if is_new:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
@@ -276,6 +288,14 @@ class WriterConnection:
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
         _make_tables(connection)
         return connection
+
+    def _file_at_path(self) -> tuple[int, int] | None:
+        """Which file the path leads to; SQLite itself would write to a deleted one for good."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def __del__(self) -> None:
         # A store that is dropped without `aclose` must not leave its file open until some garbage
@@ -327,9 +347,9 @@ def _create(path: Path) -> bool:
     It may hold questions and answers: only its owner may read it and the files SQLite puts next to
     it, which get its permissions.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(owner_only(path, os.O_CREAT | os.O_EXCL | os.O_RDWR))
     except FileExistsError:
         return path.stat().st_size == 0
     return True

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragaliq._version import __version__
+from ragaliq.core.files import make_folder, owner_only
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
@@ -121,9 +122,10 @@ def _replace(target: Path, content: bytes) -> None:
     """Write next to the target and move it there: a reader never sees half a page."""
     part = target.with_name(f".{target.name}.part")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         try:
-            part.write_bytes(content)
+            with open(part, "wb", opener=owner_only) as file:
+                file.write(content)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)

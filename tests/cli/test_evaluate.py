@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import stat
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -169,8 +170,19 @@ def test_what_is_no_results_file_is_not_touched(ragaliq, write_cases, tmp_path):
     assert (tmp_path / "notes.jsonl").read_text() == "my notes\n"
 
 
+def test_only_their_owner_may_read_the_files_that_hold_texts(ragaliq, write_cases, tmp_path):
+    names = ["results.jsonl", "table.csv", "junit.xml", "page.html", "summary.md"]
+    outs = [part for name in names[:-1] for part in ("--out", name)]
+
+    done = ragaliq("evaluate", write_cases(GOOD), *outs, "--summary", names[-1], *FAITHFULNESS)
+
+    assert done.returncode == 0, done.stderr
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names} == {0o600}
+
+
 def test_a_spreadsheet_gets_no_formula(ragaliq, write_cases, tmp_path):
-    case = GOOD | {"query": "=HYPERLINK(1)", "id": "@SUM", "+2": "a column"}
+    more = {"x": " \t=1+1", "y": "＝1+1", "z": "\ufeff-2+3", "w": "\n@SUM(1)", "v": "a;=1+1"}
+    case = GOOD | {"query": "=HYPERLINK(1)", "id": "@SUM", "+2": "a column"} | more
 
     done = ragaliq("evaluate", write_cases(case), "--out", "table.csv", *FAITHFULNESS)
 
@@ -178,6 +190,8 @@ def test_a_spreadsheet_gets_no_formula(ragaliq, write_cases, tmp_path):
     with (tmp_path / "table.csv").open(encoding="utf-8-sig", newline="") as file:
         [row] = csv.DictReader(file)
     assert (row["id"], row["query"], row["'+2"]) == ("'@SUM", "'=HYPERLINK(1)", "a column")
+    assert [row[name] for name in more] == [f"'{more[name]}" for name in "xyzw"] + [more["v"]]
+    assert '"a;=1+1"' in (tmp_path / "table.csv").read_text(encoding="utf-8-sig")
     assert (row["faithfulness.score"], row["faithfulness.passed"]) == ("1", "true")
 
 

@@ -44,6 +44,29 @@ def test_what_is_no_case_is_counted_and_never_raises(monitor_of, case):
     assert monitor.stats().pending == 0
 
 
+class Unprintable:
+    """An id that not even `str` can be made of."""
+
+    def __str__(self):
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+    def __hash__(self):
+        raise ValueError("no hash")
+
+
+def test_an_id_of_any_kind_raises_nothing_and_is_counted(monitor_of, case):
+    monitor = monitor_of()
+    assert not monitor.submit(case, run_id=Unprintable())
+    assert not monitor.submit(case, pipeline=Unprintable())
+    assert monitor.begin(Unprintable()) is None
+    assert not monitor.feedback(Unprintable(), 1.0)
+    stats = monitor.stats()
+    assert (stats.started, stats.pending) == (3, 0)
+    assert stats.incomplete == {"internal_error": 3}
+
+
 class Unreadable(trace.NonRecordingSpan):
     """A span of another library that fails when it is looked at a second time."""
 

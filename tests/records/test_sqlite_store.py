@@ -70,10 +70,24 @@ def test_only_its_owner_may_read_the_store_and_what_sqlite_puts_beside_it(path, 
     asyncio.run(store.aclose())
 
 
-def test_a_folder_that_is_not_there_is_made(tmp_path, record_of):
+def test_a_folder_that_is_missing_is_made_for_the_owner_alone(tmp_path, record_of):
     path = tmp_path / "some" / "where" / "store.db"
     write(SQLiteStore(path), record_of())
     assert len(list(read_records(path))) == 1
+    made = path.parent, path.parent.parent
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in made} == {0o700}
+
+
+async def test_results_do_not_go_to_a_file_that_was_deleted(path, record_of, caplog):
+    store = SQLiteStore(path)
+    await store.write([record_of(run_id="before")])
+    for file in list(path.parent.iterdir()):
+        file.unlink()
+    await store.write([record_of(run_id="after")])
+    await store.write([record_of(run_id="later")])
+    await store.aclose()
+    assert {record.run.run_id for record in read_records(path)} == {"after", "later"}
+    assert caplog.text.count("was deleted or replaced while it was open") == 1
 
 
 def test_an_address_may_be_relative_to_where_the_process_is(tmp_path, monkeypatch):
