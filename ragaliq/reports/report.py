@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -20,9 +19,8 @@ from typing import TYPE_CHECKING
 from ragaliq._version import __version__
 from ragaliq.core.files import make_folder, owner_only
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.records import EvaluationRecord
-from ragaliq.records.results_file import read_results_file
-from ragaliq.records.store import Moment, read_records, seconds_of
+from ragaliq.records.reading import Source, records_of
+from ragaliq.records.store import Moment
 from ragaliq.reports.contents import Contents, contents_of
 from ragaliq.reports.gathering import Gathering
 
@@ -30,11 +28,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = ["ReportSummary", "content_security_policy", "write_report"]
-
-Source = str | os.PathLike[str] | Iterable[EvaluationRecord]
-"""`sqlite:///path`, the path of a store or of a results file, or the records themselves."""
-
-_SQLITE_START = b"SQLite format 3\x00"
 
 _MOST_ROWS = 20_000
 _SCRIPTS = ("dom", "state", "charts", "listing", "answer", "start")
@@ -100,7 +93,7 @@ def write_report(
         raise ConfigurationError(f"{str(target)!r} is a folder; name the file of the page")
     name = _name_of(source) if source_name is None else source_name
     gathered = Gathering(in_full=worst, in_rows=_MOST_ROWS)
-    gathered.read(_records_of(source, since=since, until=until, pipeline=pipeline))
+    gathered.read(records_of(source, since=since, until=until, pipeline=pipeline))
     if not gathered.summary.records:
         raise DatasetError(f"{name} holds no results within the time and pipeline asked")
     contents = contents_of(gathered)
@@ -133,9 +126,6 @@ def _replace(target: Path, content: bytes) -> None:
         raise DatasetError(f"{target}: {error.strerror or error}") from None
 
 
-# --- where the records come from --------------------------------------------------------------
-
-
 def _name_of(source: Source) -> str:
     """What the page calls its source: the file's name, never the folders it lies in."""
     if not isinstance(source, (str, os.PathLike)):
@@ -144,51 +134,6 @@ def _name_of(source: Source) -> str:
     if address.startswith("sqlite:"):
         address = address.partition("?")[0]
     return Path(address).name
-
-
-def _records_of(
-    source: Source,
-    *,
-    since: Moment | None = None,
-    until: Moment | None = None,
-    pipeline: str | None = None,
-) -> Iterator[EvaluationRecord]:
-    """The records in question, read as they are asked for.
-
-    Args:
-        source: See `Source`.
-        since: Evaluated then or later.
-        until: Evaluated before then.
-        pipeline: Of this pipeline; the empty string is that of runs without a name.
-
-    Raises:
-        ConfigurationError: A time has no time zone.
-        DatasetError: There is no such file, or it is neither a store nor a results file.
-    """
-    first, end = seconds_of(since), seconds_of(until)
-    if isinstance(source, (str, os.PathLike)):
-        if _is_store(source):
-            yield from read_records(source, since=first, until=end, pipeline=pipeline)
-            return
-        source = read_results_file(os.fspath(source))
-    for record in source:
-        if pipeline is not None and record.run.pipeline != pipeline:
-            continue
-        if first is not None and record.created_at < first:
-            continue
-        if end is None or record.created_at < end:
-            yield record
-
-
-def _is_store(source: str | os.PathLike[str]) -> bool:
-    if os.fspath(source).startswith("sqlite:"):
-        return True
-    path = Path(source)
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE_START)) == _SQLITE_START
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from None
 
 
 # --- the page ---------------------------------------------------------------------------------

@@ -1,0 +1,64 @@
+"""Records of a store or of a results file, whichever it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ragaliq.errors import DatasetError
+from ragaliq.records.record import EvaluationRecord
+from ragaliq.records.results_file import read_results_file
+from ragaliq.records.store import Moment, read_records, seconds_of
+
+__all__ = ["Source", "records_of"]
+
+Source = str | os.PathLike[str] | Iterable[EvaluationRecord]
+"""`sqlite:///path`, the path of a store or of a results file, or the records themselves."""
+
+_SQLITE_START = b"SQLite format 3\x00"
+
+
+def records_of(
+    source: Source,
+    *,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    pipeline: str | None = None,
+) -> Iterator[EvaluationRecord]:
+    """The records of a source, read as they are asked for: a store's in the order of time.
+
+    Args:
+        source: See `Source`.
+        since: Evaluated then or later.
+        until: Evaluated before then.
+        pipeline: Of this pipeline; the empty string is that of runs without a name.
+
+    Raises:
+        ConfigurationError: A time has no time zone.
+        DatasetError: There is no such file, or it is neither a store nor a results file.
+    """
+    first, end = seconds_of(since), seconds_of(until)
+    if isinstance(source, (str, os.PathLike)):
+        if _is_store(source):
+            yield from read_records(source, since=first, until=end, pipeline=pipeline)
+            return
+        source = read_results_file(os.fspath(source))
+    for record in source:
+        if pipeline is not None and record.run.pipeline != pipeline:
+            continue
+        if first is not None and record.created_at < first:
+            continue
+        if end is None or record.created_at < end:
+            yield record
+
+
+def _is_store(source: str | os.PathLike[str]) -> bool:
+    if os.fspath(source).startswith("sqlite:"):
+        return True
+    path = Path(source)
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE_START)) == _SQLITE_START
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror or error}") from None
