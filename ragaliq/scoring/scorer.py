@@ -337,7 +337,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                     built, error = _redacted(built, self._redact)
                     if error is not None:
                         results = {e.name: e.failure_result(error, self.judge) for e in evaluators}
-                        emission.record(results)
+                        emission.record(results, built)
                         return Evaluation(case=built, results=results, run=run, lag=lag)
                 freezes = self._watch.freezes
                 with self._watch.watching():
@@ -354,7 +354,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 judging.results = results
                 if not is_last and unanswered and all(unanswered):
                     raise _FailedForNowError
-                emission.record(results)
+                emission.record(results, built)
         if self._cascade is not None:
             self._record_agreement(self._cascade)
         return Evaluation(case=built, results=results, run=run, lag=lag)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -11,6 +12,7 @@ from opentelemetry.util.types import AttributeValue
 from ragaliq._version import __version__
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.run import RunInfo
+from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy, identifier, sendable
 
@@ -20,6 +22,8 @@ __all__ = [
     "ClaimDetailLevel",
     "claim_arrays",
     "claim_attributes",
+    "document_sources",
+    "metadata_attributes",
     "result_attributes",
     "root_attributes",
     "score",
@@ -28,6 +32,9 @@ __all__ = [
 ]
 
 Attributes = dict[str, AttributeValue]
+
+# Where LangChain's loaders and LlamaIndex's readers note what a document was read from.
+_SOURCE_KEYS = ("source", "file_name", "file_path", "url")
 
 UNVERIFIED = "UNVERIFIED"
 """In the place of a verdict where a claim has none."""
@@ -182,8 +189,13 @@ def claim_arrays(claims: tuple[ClaimDetail, ...], content: ContentPolicy) -> Att
     return attributes
 
 
-def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> Attributes:
-    """Attributes of one claim's span."""
+def claim_attributes(
+    index: int,
+    claim: ClaimDetail,
+    content: ContentPolicy,
+    documents: Mapping[ChunkId, str],
+) -> Attributes:
+    """Attributes of one claim's span; `documents` says what each chunk was read from."""
     ids = claim.supporting_chunk_ids[: names.MAX_DOCUMENT_IDS]
     attributes: Attributes = {
         names.SPAN_KIND: names.SPAN_KIND_EVALUATOR,
@@ -203,8 +215,35 @@ def claim_attributes(index: int, claim: ClaimDetail, content: ContentPolicy) -> 
             names.CLAIM_EXPLANATION: content.text(claim.reason, "explanation", limit),
         }
         attributes |= {name: text for name, text in texts.items() if text}
+        if sources := dict.fromkeys(documents[i] for i in ids if i in documents):
+            attributes[names.CLAIM_DOCUMENT_SOURCES] = list(sources)
         if claim.answer_span:
             attributes[names.CLAIM_ANSWER_START], attributes[names.CLAIM_ANSWER_END] = (
                 claim.answer_span
             )
     return attributes
+
+
+def document_sources(case: RAGTestCase, content: ContentPolicy) -> dict[ChunkId, str]:
+    """The file or address that each chunk's metadata names, where content may be emitted."""
+    found: dict[ChunkId, str] = {}
+    chunks = zip(case.chunk_ids, case.context, strict=True) if content.on_spans else ()
+    for chunk_id, chunk in chunks:
+        metadata = {} if isinstance(chunk, str) else chunk.metadata
+        named = [metadata.get(key) for key in _SOURCE_KEYS]
+        source = next((each for each in named if isinstance(each, str)), "")
+        if text := content.text(source, "chunk", names.MAX_NAME_LENGTH):
+            found[chunk_id] = text
+    return found
+
+
+def metadata_attributes(case: RAGTestCase, content: ContentPolicy) -> Attributes:
+    """What the application says about a run, for the root span: JSON, whole or not at all."""
+    kept: dict[str, object] = {}
+    for key, value in case.metadata.items() if content.on_spans else ():
+        is_text = isinstance(value, str)
+        said = content.text(value, "question", names.MAX_NAME_LENGTH) if is_text else value
+        if isinstance(said, str | int | float):
+            kept[key] = said
+    text = json.dumps(kept)
+    return {names.METADATA: text} if kept and len(text) <= names.MAX_METADATA_LENGTH else {}

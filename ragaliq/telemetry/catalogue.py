@@ -83,6 +83,7 @@ ROOT_SPAN = (
     Attribute(names.EVALUATION_LAG, "double", "seconds from the run's end to its evaluation"),
     Attribute(names.SCHEMA, "string", f"`{names.SCHEMA_VERSION}`"),
     Attribute(names.SESSION_ID, "string", "the conversation, when known"),
+    Attribute(names.METADATA, "string", "the run's metadata (tenant, user), as JSON", content=True),
     _RESPONSE_ID,
 )
 
@@ -169,6 +170,12 @@ CLAIM_SPAN = (
         "string[]",
         f"chunks the verdict rests on, at most {names.MAX_DOCUMENT_IDS} of "
         f"{names.MAX_DOCUMENT_ID_LENGTH} characters",
+    ),
+    Attribute(
+        names.CLAIM_DOCUMENT_SOURCES,
+        "string[]",
+        "the files or addresses that their metadata names",
+        content=True,
     ),
     Attribute(
         names.CLAIM_EVIDENCE_VERIFIED, "boolean", "whether the quoted evidence is in the context"

@@ -24,6 +24,7 @@ from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, StatusCode,
 from ragaliq._version import __version__
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.run import RunInfo, SpanTarget
+from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.errors import ConfigurationError
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import (
@@ -31,6 +32,8 @@ from ragaliq.telemetry.attributes import (
     ClaimDetailLevel,
     claim_arrays,
     claim_attributes,
+    document_sources,
+    metadata_attributes,
     result_attributes,
     root_attributes,
     summary_attributes,
@@ -283,8 +286,16 @@ class Emission:
             )
             self.context = trace.set_span_in_context(self.root, Context())
 
-    def record(self, results: Mapping[str, EvaluationResult]) -> None:
-        """Emit the results: attributes on the root, a span and an event for each metric."""
+    def record(
+        self, results: Mapping[str, EvaluationResult], case: RAGTestCase | None = None
+    ) -> None:
+        """Emit the results: attributes on the root, a span and an event for each metric.
+
+        Args:
+            results: By metric.
+            case: What was judged; its metadata goes where content may go.
+        """
+        documents = {} if case is None else document_sources(case, self._emitter.content)
         emitter = self._emitter
         with emitter.contained("recording what was spent"):
             emitter.metrics.spent(self._run, results)
@@ -307,9 +318,11 @@ class Emission:
                     result, emitter.content, captured=emitter.content.on_spans, detail=detail
                 )
                 emitted.append(attributes)
-                self._metric(result, claims, attributes)
+                self._metric(result, claims, attributes, documents)
         with emitter.contained("recording an evaluation"):
             self.root.set_attributes(summary_attributes(emitted))
+            if case is not None:
+                self.root.set_attributes(metadata_attributes(case, emitter.content))
 
     def failed(self) -> None:
         """Mark the evaluation itself as failed."""
@@ -317,7 +330,11 @@ class Emission:
             self.root.set_status(StatusCode.ERROR, "evaluation failed")
 
     def _metric(
-        self, result: EvaluationResult, claims: tuple[ClaimDetail, ...], attributes: Attributes
+        self,
+        result: EvaluationResult,
+        claims: tuple[ClaimDetail, ...],
+        attributes: Attributes,
+        documents: Mapping[ChunkId, str],
     ) -> None:
         content, detail = self._emitter.content, self._emitter.options.claim_detail
         ended = time.time_ns()
@@ -347,7 +364,7 @@ class Emission:
                     self._emitter.tracer.start_span(
                         names.SPAN_CLAIM,
                         context=within,
-                        attributes=claim_attributes(index, claim, content),
+                        attributes=claim_attributes(index, claim, content, documents),
                         start_time=started,
                     ).end(ended)
             self._event(result, span, self._run.sampling_probability if chance is None else chance)

@@ -29,10 +29,13 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel, Field
 
 from langchain_ragaliq import RagaliqCallbackHandler, RagaliqGuard
-from ragaliq import ConfigurationError, Monitor
+from ragaliq import ConfigurationError, Monitor, TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 
 QUESTION = "How long do refunds take?"
@@ -478,6 +481,30 @@ def test_with_content_capture_a_record_names_the_document_and_the_tenant():
     assert record.case.metadata == {"tenant": "acme"}
     assert record.case.context[0].metadata == {"source": "0.md", "page": 0}
     assert record.case.sources.context == "prompt"
+
+
+@pytest.mark.parametrize("may_leave", [True, False])
+def test_a_contradicted_claim_points_to_its_file_in_telemetry_where_content_may_leave(may_leave):
+    spans, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    monitor = Monitor(
+        judge="local",
+        evaluators=["faithfulness"],
+        executor="thread",
+        capture_content=may_leave,
+        telemetry=TelemetryOptions(tracer_provider=provider),
+    )
+    config = {"callbacks": [RagaliqCallbackHandler(monitor)], "metadata": {"tenant": "acme"}}
+    wrong = model("Refunds take nine days after the parcel has arrived.")
+    rag(Finding(texts=[HOURS, REFUNDS]), wrong).invoke(QUESTION, config)
+    assert monitor.close(30)
+    by_name = {span.name: dict(span.attributes) for span in spans.get_finished_spans()}
+    assert by_name["claim"]["ragaliq.claim.verdict"] == "CONTRADICTED"
+    sources = by_name["claim"].get("ragaliq.claim.document.sources")
+    assert sources == (("1.md",) if may_leave else None)
+    said = [attributes.get("metadata") for attributes in by_name.values()]
+    assert ('{"tenant": "acme"}' in said) == may_leave
+    assert may_leave or not any(".md" in str(held) for held in by_name.values())
 
 
 @pytest.mark.parametrize("wrapped", [lambda graph: graph, lambda graph: graph | (lambda out: out)])

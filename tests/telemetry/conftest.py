@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from ragaliq import (
     ClaimDetail,
+    ContextChunk,
     EvaluationResult,
     RAGTestCase,
     RunInfo,
@@ -64,6 +65,13 @@ def sdk():
 @pytest.fixture
 def target():
     return SpanTarget(trace_id="a" * 32, span_id="b" * 16, source="openinference")
+
+
+@pytest.fixture
+def judged():
+    """What the results are about."""
+    chunk = ContextChunk(text=f"{SECRET} lies far away.", id="doc-1", metadata={"source": SECRET})
+    return RAGTestCase(query="Is it?", context=[chunk], response=SECRET, metadata={"user": SECRET})
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def generic(attributes):
 
 
 @pytest.fixture
-def emitted(sdk, run, results):
+def emitted(sdk, run, results, judged):
     """Every attribute that was seen, by carrier."""
     run = run.model_copy(
         update={
@@ -39,7 +39,7 @@ def emitted(sdk, run, results):
         options = TelemetryOptions(claim_detail=detail, **sdk.providers)
         content = ContentPolicy(on_spans=True, on_events=True)
         with Emitter(content, options).evaluation(run, lag=1.0) as emission:
-            emission.record(results)
+            emission.record(results, judged)
     seen = {"root": {}, "metric": {}, "claim": {}, "event": {}}
     for span in sdk.spans():
         kind = {"evaluation support": "root", "claim": "claim"}.get(span.name, "metric")
@@ -62,12 +62,12 @@ def test_what_is_described_is_what_is_emitted(emitted, carrier, described):
     assert emitted[carrier] == {each.name: each.type for each in described}
 
 
-def test_what_needs_content_is_absent_without_it(sdk, run, results):
+def test_what_needs_content_is_absent_without_it(sdk, run, results, judged):
     for detail in ("spans", "arrays"):
         options = TelemetryOptions(claim_detail=detail, **sdk.providers)
         with Emitter(options=options).evaluation(run) as emission:
-            emission.record(results)
-    carriers = (catalogue.METRIC_SPAN, catalogue.CLAIM_SPAN, catalogue.EVENT)
+            emission.record(results, judged)
+    carriers = (catalogue.ROOT_SPAN, catalogue.METRIC_SPAN, catalogue.CLAIM_SPAN, catalogue.EVENT)
     content = {each.name for carrier in carriers for each in carrier if each.content}
     assert content
     for each in (*sdk.spans(), *sdk.events()):
