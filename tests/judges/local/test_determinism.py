@@ -14,14 +14,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import recorded
 
-from ragaliq.judges.local.verdict import WordingVerifier
+from ragaliq.judges import LocalJudge
 
 ROOT = Path(__file__).parents[3]
-EXAMPLES = [
-    json.loads(line)
-    for line in Path(__file__).with_name("examples.jsonl").read_text("utf-8").splitlines()
-]
+EXAMPLES = [json.loads(line) for line in recorded.EXAMPLES.read_text("utf-8").splitlines()]
+DIGESTS = json.loads(recorded.DIGESTS.read_text("utf-8"))
 SCRIPT = """
 import asyncio, json, sys
 from ragaliq.judges.local import LocalJudge
@@ -82,7 +81,22 @@ def test_every_python_that_is_here_says_the_same():
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["claim"][:40])
-def test_the_parameters_give_the_recorded_verdicts(example):
-    """Written by `record_examples.py`, from claims and contexts made for it."""
-    decision = WordingVerifier([example["context"]]).decide(example["claim"])
+async def test_the_parameters_give_the_recorded_verdicts(example):
+    decision = await LocalJudge().verify_claim(example["claim"], [example["context"]])
     assert (decision.verdict, decision.confidence) == (example["verdict"], example["confidence"])
+
+
+# A change of how the code is arranged changes no verdict, reason, evidence or relevance.
+
+
+async def test_verdicts_on_the_texts_of_this_folder_are_those_that_were_recorded():
+    found = await recorded.digests(recorded.made_here())
+    assert found == {name: DIGESTS[name] for name in found}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not recorded.LABELLED, reason="the labelled sets are not here")
+@pytest.mark.parametrize("path", recorded.LABELLED, ids=lambda path: path.name)
+async def test_verdicts_on_a_labelled_set_are_those_that_were_recorded(path):
+    found = await recorded.digests(recorded.labelled(path))
+    assert found == {name: DIGESTS[name] for name in found}

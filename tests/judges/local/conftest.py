@@ -1,0 +1,6 @@
+import sys
+from pathlib import Path
+
+HERE = str(Path(__file__).parent)
+if HERE not in sys.path:
+    sys.path.insert(0, HERE)  # for recorded.py, which is also a command
