@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Annotated, Any, TypedDict
+from uuid import uuid4
 
 import pytest
 from langchain.agents import create_agent
@@ -35,7 +36,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from pydantic import BaseModel, Field
 
 from langchain_ragaliq import RagaliqCallbackHandler, RagaliqGuard
-from ragaliq import ConfigurationError, Monitor, TelemetryOptions
+from ragaliq import ConfigurationError, GuardRejected, Monitor, TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 
 QUESTION = "How long do refunds take?"
@@ -558,6 +559,55 @@ def test_a_fallback_stands_in_the_thread_in_place_of_the_rejected_answer(made, a
     assert (wrong in str(state.values), fallback in str(state.values)) == (False, True)
     assert state.next == ()
     assert len(state.values.get("messages", "four")) == 4
+    guard.guard.monitor.close(5)
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream"])
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda graph: (lambda given: given) | graph,
+        lambda graph: (lambda given: given) | graph | (lambda out: out["messages"][-1].text),
+        lambda graph: ((lambda given: given) | graph).with_config(run_name="shop"),
+        lambda graph: graph.with_retry(),
+    ],
+    ids=["after a step", "before a parser", "bound", "retried"],
+)
+def test_a_fallback_stands_in_the_thread_of_a_graph_inside_a_chain(wrapped, way):
+    wrong, fallback = "Refunds take nine days.", "I do not know."
+    agent = searching_agent(wrong, checkpointer=InMemorySaver())
+    guard = RagaliqGuard(wrapped(agent), judge=ScriptedJudge(), fallback=fallback)
+    asked, config = {"messages": [HumanMessage(QUESTION)]}, {"configurable": {"thread_id": "t-1"}}
+    if way == "ainvoke":
+        out = asyncio.run(guard.ainvoke(asked, config))
+    else:
+        out = guard.invoke(asked, config) if way == "invoke" else list(guard.stream(asked, config))
+    assert fallback in str(out)
+    messages = [message.text for message in agent.get_state(config).values["messages"]]
+    assert messages == [QUESTION, "", REFUNDS, fallback]
+    guard.guard.monitor.close(5)
+
+
+def test_the_thread_of_a_graph_that_did_not_answer_stays_as_it_is():
+    searching = graph(retrieve, state=State, checkpointer=InMemorySaver())
+    wrong = {"answer": "Refunds take nine days."}
+    chain = searching | (lambda state: {**wrong, "context": state["documents"]})
+    guard = RagaliqGuard(chain, judge=ScriptedJudge(), fallback="I do not know.")
+    config = {"configurable": {"thread_id": "t-1"}}
+    assert guard.invoke({"question": QUESTION}, config)["answer"] == "I do not know."
+    assert searching.get_state(config).values.keys() == {"question", "documents"}
+    guard.guard.monitor.close(5)
+
+
+def test_a_run_that_a_guard_stopped_is_explained(watch):
+    guard = RagaliqGuard(
+        rag(Finding(), model("It takes nine days.")), judge=ScriptedJudge(), action="raise"
+    )
+    chain, run_id = guard | (lambda out: out), uuid4()
+    with pytest.raises(GuardRejected):
+        chain.invoke(QUESTION, {**watch.config, "run_id": run_id})
+    assert watch.handler.explain(run_id).outcome == "withdrawn"
+    assert watch.monitor.stats().started == 0
     guard.guard.monitor.close(5)
 
 

@@ -6,12 +6,12 @@ import dataclasses
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from uuid import UUID, uuid4
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.base import RunnableBinding, coerce_to_runnable
-from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
+from langchain_core.runnables.config import merge_configs, patch_config
 
 from langchain_ragaliq._private import has_checkpointer
 from langchain_ragaliq.handler import RagaliqCallbackHandler
@@ -91,9 +91,9 @@ class RagaliqGuard(Runnable[Any, Any]):
             raise ConfigurationError(
                 "RagaliqGuard at the end of a chain cannot retry it; wrap it: RagaliqGuard(chain)"
             )
-        if _keeps_turns(chain):
-            self.refuse_retries()
         self.chain: Runnable[Any, Any] | None = None if chain is None else coerce_to_runnable(chain)
+        if any(getattr(graph, "checkpointer", None) for graph, _ in _graphs_in(self.chain, {})):
+            self.refuse_retries()
         self.pipeline = pipeline
         self.feed_back = feed_back or with_feedback
         self.handler_options = handler_options or {}
@@ -143,7 +143,9 @@ class RagaliqGuard(Runnable[Any, Any]):
 
     def _comes_in_pieces(self, kwargs: Mapping[str, Any], *, is_stream: bool = False) -> bool:
         """Whether the chain is streamed in its own pieces; refuses those that show too much."""
-        graph = _graph_in(self.chain)
+        # A sequence around a graph makes something else of the graph's pieces.
+        graphs = [] if hasattr(self.chain, "steps") else [*_graphs_in(self.chain, {})]
+        graph = graphs[0][0] if graphs else None
         mode = kwargs.get("stream_mode")
         if mode is None and is_stream:
             mode = getattr(graph, "stream_mode", None)
@@ -188,9 +190,10 @@ class RagaliqGuard(Runnable[Any, Any]):
                 output = self.chain.invoke(call.given, call.inner_config(), **kwargs)
             case = call.case_of(output)
             call.judged(output, None if case is None else self.guard.check(case, **call.origin))
-        if (thread := call.thread_update()) is not None:
+        for graph, thread in call.threads_to_mend():
             with _stores_may_fail():
-                thread.graph.update_state(thread.config, thread.values)
+                if update := call.update_of(graph.get_state(thread).values):
+                    graph.update_state(thread, update)
         if pieces is not None:
             pieces += map(call.piece, held)
         return call.output
@@ -217,34 +220,24 @@ class RagaliqGuard(Runnable[Any, Any]):
             case = call.case_of(output)
             result = None if case is None else await self.guard.acheck(case, **call.origin)
             call.judged(output, result)
-        if (thread := call.thread_update()) is not None:
+        for graph, thread in call.threads_to_mend():
             with _stores_may_fail():
-                await thread.graph.aupdate_state(thread.config, thread.values)
+                if update := call.update_of((await graph.aget_state(thread)).values):
+                    await graph.aupdate_state(thread, update)
         if pieces is not None:
             pieces += map(call.piece, held)
         return call.output
 
 
-def _keeps_turns(chain: Any) -> bool:
-    """Whether a graph in a chain writes what it says into threads."""
-    graph = _graph_in(chain)
-    if graph is None:
-        return any(map(_keeps_turns, getattr(chain, "steps", ())))
-    return bool(getattr(graph, "checkpointer", None))
-
-
-def _graph_in(chain: Any) -> Any:
-    """The LangGraph graph that a chain is, whatever is bound to it; None if it is another chain."""
-    while isinstance(chain, RunnableBinding):
+def _graphs_in(chain: Any, config: RunnableConfig) -> Iterator[tuple[Any, RunnableConfig]]:
+    """The LangGraph graphs among a chain's steps, each with what it is called with."""
+    while isinstance(chain, RunnableBindingBase):
+        config = merge_configs(chain.config, config)
         chain = chain.bound
-    is_graph = any(cls.__name__ == "PregelProtocol" for cls in type(chain).__mro__)
-    return chain if is_graph else None
-
-
-class _ThreadUpdate(NamedTuple):
-    graph: Any
-    config: RunnableConfig
-    values: dict[str, Any]
+    if any(cls.__name__ == "PregelProtocol" for cls in type(chain).__mro__):
+        yield chain, config
+    for step in getattr(chain, "steps", ()):
+        yield from _graphs_in(step, config)
 
 
 @contextmanager
@@ -280,9 +273,10 @@ class _GuardedCall:
     ) -> None:
         self._runnable, self._guard = runnable, runnable.guard
         self._run_manager, self._config = run_manager, config
-        self._graph = _graph_in(runnable.chain)
-        self._keeps_turns = self._graph is not None and has_checkpointer(self._graph, config)
-        if self._keeps_turns:
+        self._threads = [
+            each for each in _graphs_in(runnable.chain, config) if has_checkpointer(*each)
+        ]
+        if self._threads:
             runnable.refuse_retries()
         self._value = self.given = value
         self._attempt = 0
@@ -367,19 +361,24 @@ class _GuardedCall:
             return annotated(output, self._guard.note(self._result), self._result.summary)
         return output
 
-    def thread_update(self) -> _ThreadUpdate | None:
-        """What puts the fallback into the graph's thread, where the rejected answer stands."""
-        before = self.observed.returned
-        is_due = self._step == "fallback" and self._keeps_turns
-        if not is_due or not isinstance(before, Mapping):
-            return None
-        after = self._decided(before)
-        values = {key: after[key] for key in after if after[key] is not before.get(key)}
+    def threads_to_mend(self) -> Iterator[tuple[Any, RunnableConfig]]:
+        """The graphs in whose threads a rejected answer may stand, each with its thread."""
+        for graph, config in self._threads if self._step == "fallback" else ():
+            names = config.get("configurable", {})
+            kept = {key: name for key, name in names.items() if key != "checkpoint_id"}
+            yield graph, {"configurable": kept}
+
+    def update_of(self, state: Any) -> dict[str, Any]:
+        """What puts the fallback into a thread's state; empty where the answer is not there."""
+        held = answer_of(state) or ""
+        # The chain around the graph may have put something around the answer, or cut it out.
+        if not held.strip() or not (held in self._judged or self._judged in held):
+            return {}
+        after = self._decided(state)
+        values = {key: after[key] for key in after if after[key] is not state.get(key)}
         if "messages" in values:
             values["messages"] = values["messages"][-1:]  # by its id it replaces the one before
-        names = self._config.get("configurable", {})
-        kept = {key: name for key, name in names.items() if key != "checkpoint_id"}
-        return _ThreadUpdate(self._graph, {"configurable": kept}, values)
+        return values
 
 
 def _case_in(output: Any) -> CaseDraft | None:

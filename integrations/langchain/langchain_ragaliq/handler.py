@@ -184,6 +184,7 @@ class _Tracker:
         if not self.registry.close(root) or root.ticket is None:
             return
         if isinstance(error, GuardRejected):
+            self.explained.note(root.name, "withdrawn")
             root.ticket.withdraw()
             return
         reason = "interrupted" if is_interrupt(error) else "errored"
