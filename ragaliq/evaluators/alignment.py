@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
@@ -96,18 +97,21 @@ class EvidenceFinder:
             # With single words from here and there anything can be said.
             if len(parts) > 1 and len(_words(part)) < 2:
                 return []
-            # After the part before it, where that is in the same chunk.
             before = places[-1] if places else None
-            for chunk in dict.fromkeys([before.chunk, *order] if before else order):
+            chunks = dict.fromkeys([before.chunk, *order] if before else order)
+            # Most quotes are letter for letter: then no chunk needs to be read word by word.
+            for find, chunk in product(
+                (SearchedText.find_exactly, SearchedText.find_words), chunks
+            ):
                 self._paused = await pause_if_due(self._paused)
-                text = self._texts[chunk]
+                # After the part before it, where that is in the same chunk.
                 start = before.end if before and before.chunk == chunk else 0
-                span = text.find_words(part, start)
+                span = find(self._texts[chunk], part, start)
                 if span is not None:
                     break
             else:
                 return []
-            if start and _denies(text.text[start : span[0]]):
+            if start and _denies(self._texts[chunk].text[start : span[0]]):
                 return []
             places.append(_Place(chunk, *span))
         return places
@@ -153,6 +157,18 @@ class SearchedText:
         if match is None or match.dest_end <= match.dest_start:
             return None
         return match.dest_start, match.dest_end
+
+    def find_exactly(self, quote: str, start: int = 0) -> tuple[int, int] | None:
+        """Where the quote first stands letter for letter, from `start` on; None if nowhere.
+
+        Between white space only: next to anything else its first or last word may be part of one.
+        """
+        at = self.text.find(quote, start)
+        end = at + len(quote)
+        before, after = self.text[at - 1 : at], self.text[end : end + 1]
+        if at < 0 or not f" {before}{after}".isspace() or not _WORD.search(quote):
+            return None
+        return at, end
 
     def find_words(self, quote: str, start: int = 0) -> tuple[int, int] | None:
         """Where the quote's words stand one after another, from `start` on; None if nowhere."""

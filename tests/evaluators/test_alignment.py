@@ -133,9 +133,33 @@ def test_a_quote_with_other_white_space_and_case_spans_the_same_words(words, dat
 async def test_a_quote_that_was_looked_for_is_not_looked_for_again(monkeypatch):
     finder = EvidenceFinder(["Open from nine.", "Closed on Sundays."])
     first = await finder.find("Closed on Sundays.", ["a", "b"], [1])
-    monkeypatch.setattr(SearchedText, "find_words", None)
+    monkeypatch.setattr(SearchedText, "find_exactly", None)
     assert await finder.find("Closed on Sundays.", ["a", "b"], [1]) == first
     assert (await finder.find("Closed on Sundays.", [0, 1], [1]))[0].chunk_id == 1
+
+
+@pytest.mark.parametrize(
+    ("quote", "chunks", "found"),
+    [
+        ("It weighs 310 grams.", ["it weighs 310 grams!", "It weighs 310 grams."], (1, 0, 20)),
+        ("It weighs 310 grams.", ["it weighs 310 grams!", "Nothing."], (0, 0, 19)),
+        ("310 grams", ["Add 1,310 grams of 310 grams."], (0, 19, 28)),
+        ("art of it", ["A part of it is the art of it"], (0, 20, 29)),
+    ],
+    ids=["letter for letter first", "else by its words", "a whole number", "a whole word"],
+)
+def test_a_quote_is_taken_where_it_stands_letter_for_letter(quote, chunks, found):
+    assert locate_evidence(quote, chunks, range(len(chunks))) == (found,)
+
+
+@given(st.text(alphabet="aB5-.,<%é'’ \n字", min_size=1), st.data())
+def test_a_part_that_is_found_by_its_letters_would_be_found_by_its_words(text, data):
+    begin = data.draw(st.integers(0, len(text) - 1))
+    part = text[begin : data.draw(st.integers(begin + 1, len(text)))].strip()
+    searched = SearchedText(text)
+    if exact := searched.find_exactly(part):
+        assert text[slice(*exact)] == part
+        assert searched.find_words(part, exact[0])
 
 
 async def test_a_long_search_lets_a_time_limit_strike():
