@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ragaliq._version import __version__
+from ragaliq.cli.cases import cases
 from ragaliq.cli.compare import compare
 from ragaliq.cli.console import Command, ExitCode, code_of, errors, output, plain
 from ragaliq.cli.demo import demo
@@ -32,7 +33,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (evaluate, estimate, compare, report, calibrate, label, metrics, doctor, demo):
+for command in (
+    *(evaluate, estimate, compare, report, cases, calibrate, label, metrics, doctor, demo),
+):
     app.command(cls=Command)(command)
 app.add_typer(judge, name="judge")
 app.add_typer(traces, name="traces")

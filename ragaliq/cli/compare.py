@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -15,7 +16,7 @@ from ragaliq.datasets.rows import is_place
 from ragaliq.errors import DatasetError
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.summary import joint_score
-from ragaliq.statistics import paired_difference
+from ragaliq.statistics import hajek_mean, paired_difference
 
 __all__ = ["compare"]
 
@@ -42,6 +43,7 @@ class _Results:
         scores: Of each metric by the case's id: the mean where a case is judged several times,
             which is one observation.
         epochs: Of each metric, what made its scores: a judge in words by the fingerprint.
+        chances: The chance each case had of being drawn, as `ragaliq cases` writes it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,10 +52,12 @@ class _Results:
         scores: dict[str, dict[str, list[float]]] = {}
         self.low_is_good: set[str] = set()
         self.epochs: dict[str, dict[str, str]] = {}
+        self.chances: dict[str, float] = {}
         for record in read_results_file(path):
             case = record.observation
             question = record.case.query if record.case else None
             cases.setdefault(case, _Case(case, question, record.input_digest))
+            self.chances[case] = record.run.sampling_probability
             for name, result in record.results.items():
                 found = scores.setdefault(name, {})
                 if result.fingerprint:
@@ -100,6 +104,7 @@ class _Metric(NamedTuple):
     pairs: list[_Pair]
     before: list[float]
     after: list[float]
+    chances: list[float]
     low_is_good: bool
 
 
@@ -237,6 +242,7 @@ def _scored(before: _Results, after: _Results, pairs: list[_Pair]) -> Iterator[_
             both,
             [ours[pair.first.id] for pair in both],
             [theirs[pair.second.id] for pair in both],
+            [before.chances[pair.first.id] for pair in both],
             low_is_good=name in before.low_is_good | after.low_is_good,
         )
 
@@ -256,12 +262,20 @@ def _cells(metric: _Metric) -> tuple[str, ...]:
     if not metric.pairs:
         return ("0", "", "", "", "", "", "")
     pairs = paired_difference(metric.before, metric.after)
-    change, number = pairs.difference, len(metric.pairs)
+    if len(set(metric.chances)) > 1:
+        changes = [
+            after - before for before, after in zip(metric.before, metric.after, strict=True)
+        ]
+        weighted = hajek_mean(changes, metric.chances, bounds=(-1.0, 1.0), target="process")
+        pairs = replace(pairs, difference=weighted)
+    change = pairs.difference
     clear = "" if pairs.is_clear else ", not clear"
     return (
-        f"{number:,}",
-        f"{sum(metric.before) / number:.3f}",
-        f"{sum(metric.after) / number:.3f}",
+        f"{len(metric.pairs):,}",
+        *(
+            f"{hajek_mean(side, metric.chances).value:.3f}"
+            for side in (metric.before, metric.after)
+        ),
         f"{change.value:+.3f}",
         f"{change.low:+.3f} to {change.high:+.3f} ({change.method}{clear})",
         f"{pairs.higher:,}",

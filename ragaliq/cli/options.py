@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -31,13 +32,17 @@ __all__ = [
     "Judge",
     "Metrics",
     "Model",
+    "Pipeline",
     "Policy",
     "PolicyName",
+    "Since",
     "SkipBadRows",
     "Strategy",
     "StrategyName",
+    "Until",
     "choose_judge",
     "evaluators_of",
+    "in_utc",
     "judge_of",
     "names_of",
     "reader_of",
@@ -137,6 +142,23 @@ Encoding = Annotated[
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Skip unreadable rows and count them.")
 ]
+_MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
+Since = Annotated[
+    datetime | None,
+    typer.Option(formats=_MOMENTS, help="Answers evaluated then or later (UTC).", metavar="DATE"),
+]
+Until = Annotated[
+    datetime | None,
+    typer.Option(formats=_MOMENTS, help="Answers evaluated before then (UTC).", metavar="DATE"),
+]
+Pipeline = Annotated[
+    str | None, typer.Option(help="Answers of this pipeline only.", metavar="TEXT")
+]
+
+
+def in_utc(moment: datetime | None) -> datetime | None:
+    """A time as `Since` and `Until` read it, with its zone."""
+    return None if moment is None else moment.replace(tzinfo=UTC)
 
 
 def evaluators_of(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ragaliq.cli.console import ExitCode, output, plain
+from ragaliq.cli.options import Pipeline, Since, Until, in_utc
 from ragaliq.cli.outputs import require_writable
 from ragaliq.errors import ConfigurationError
 from ragaliq.records.sqlite_file import parse_location
@@ -16,7 +16,6 @@ from ragaliq.records.sqlite_file import parse_location
 __all__ = ["report"]
 
 _DEFAULT = Path("report.html")
-_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 
 
 def report(
@@ -34,19 +33,9 @@ def report(
         ),
     ] = None,
     title: Annotated[str, typer.Option(help="Its heading.", metavar="TEXT")] = "RAG answer quality",
-    since: Annotated[
-        datetime | None,
-        typer.Option(
-            formats=_FORMATS, help="Answers evaluated then or later (UTC).", metavar="DATE"
-        ),
-    ] = None,
-    until: Annotated[
-        datetime | None,
-        typer.Option(formats=_FORMATS, help="Answers evaluated before then (UTC).", metavar="DATE"),
-    ] = None,
-    pipeline: Annotated[
-        str | None, typer.Option(help="Answers of this pipeline only.", metavar="TEXT")
-    ] = None,
+    since: Since = None,
+    until: Until = None,
+    pipeline: Pipeline = None,
     worst: Annotated[
         int, typer.Option(min=0, help="Answers shown in full, at most.", metavar="INTEGER")
     ] = 300,
@@ -65,8 +54,8 @@ def report(
         source,
         page,
         title=title,
-        since=_in_utc(since),
-        until=_in_utc(until),
+        since=in_utc(since),
+        until=in_utc(until),
         pipeline=pipeline,
         worst=worst,
     )
@@ -82,7 +71,3 @@ def report(
 
 def _file_of(source: str) -> Path:
     return parse_location(source) if source.startswith("sqlite:") else Path(source)
-
-
-def _in_utc(moment: datetime | None) -> datetime | None:
-    return None if moment is None else moment.replace(tzinfo=UTC)

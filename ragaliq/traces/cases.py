@@ -610,7 +610,8 @@ def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0
     """The run that results of a case speak about; its own where the case is from a trace.
 
     Args:
-        case: The case.
+        case: The case; where its metadata hold a `sampling_probability`, results count for the
+            answers it stands for.
         run_id: Names this evaluation of it.
         pipeline: The data set's name, where the case names none of its own.
         ended_at: Unix time in seconds, where the case is not from a trace.
@@ -623,4 +624,13 @@ def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0
             return RunInfo.model_validate(origin)
         except ValidationError:
             pass  # metadata of somebody else's under the same name
-    return RunInfo(run_id=run_id, pipeline=pipeline, ended_at=ended_at)
+    try:
+        chance = float(case.metadata.get("sampling_probability", 1.0))
+    except (TypeError, ValueError):
+        chance = 1.0
+    return RunInfo(
+        run_id=run_id,
+        pipeline=pipeline,
+        ended_at=ended_at,
+        sampling_probability=chance if 0.0 < chance <= 1.0 else 1.0,
+    )

@@ -1,0 +1,241 @@
+"""`ragaliq cases`: answers that were evaluated before, as cases to evaluate every release with."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.options import Pipeline, Since, Until, in_utc
+from ragaliq.cli.outputs import require_writable
+from ragaliq.datasets.rows import is_place
+from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.records import EvaluationRecord
+from ragaliq.records.reading import records_of
+from ragaliq.records.sqlite_file import parse_location
+
+__all__ = ["cases"]
+
+
+def cases(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A store (sqlite:///PATH or its file), or a results .jsonl file, with texts.",
+            metavar="SOURCE",
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where the cases go, a .jsonl file.", metavar="PATH")
+    ],
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Answers that fail a metric's threshold.")
+    ] = False,
+    unsure: Annotated[
+        bool, typer.Option("--unsure", help="Answers with a claim that the judge is unsure of.")
+    ] = False,
+    random: Annotated[
+        int | None,
+        typer.Option(min=1, help="So many of them, drawn with equal chances.", metavar="INTEGER"),
+    ] = None,
+    stratified: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="So many, in equal parts from failed, unsure, passed and unscored answers of "
+            "each pipeline.",
+            metavar="INTEGER",
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Look at this metric alone.", metavar="NAME")
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    pipeline: Pipeline = None,
+) -> int:
+    """Write evaluated answers as cases for evaluate and pytest; drawn ones keep their weights."""
+    if random is not None and stratified is not None:
+        raise ConfigurationError("--random and --stratified exclude each other")
+    if out.suffix.lower() != ".jsonl":
+        raise ConfigurationError(f"--out {out}: cases go to a .jsonl file")
+    file = parse_location(source) if source.startswith("sqlite:") else Path(source)
+    require_writable([("--out", out)], read=[("the results", file)])
+    if out.exists():  # people add expected answers to such files
+        raise ConfigurationError(f"{out} exists; delete it, or name another file")
+
+    def records() -> Iterator[EvaluationRecord]:
+        return records_of(source, since=in_utc(since), until=in_utc(until), pipeline=pipeline)
+
+    wanted = {name for name, asked in (("failed", failed), ("unsure", unsure)) if asked}
+    answers, without_text = _answers(records(), metric)
+    found = {name: each for name, each in answers.items() if not wanted or wanted & each.kinds}
+    if not found:
+        raise DatasetError(f"{source}: {_nothing(answers, without_text, wanted, metric)}")
+    if random is not None:
+        found = _drawn(found, random, by_kind=False)
+    elif stratified is not None:
+        found = _drawn(found, stratified, by_kind=True)
+    written = _write(out, records(), found, metric)
+    kinds = Counter(kind for each in found.values() for kind in each.kinds)
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+    output.print(plain(f"{out}: {written:,} cases of {len(answers):,} answers ({counts})"))
+    if without_text:
+        errors.print(f"{without_text:,} answers have no texts in the results, and give no case")
+    return ExitCode.OK
+
+
+class _Answer(NamedTuple):
+    """What is known of an answer before its texts are read again.
+
+    Attributes:
+        evaluation_id: Of its latest evaluation.
+        kinds: `failed`, `unsure` or both; else `passed` or `unscored`.
+        pipeline: Its pipeline.
+        probability: The chance it had of getting here.
+    """
+
+    evaluation_id: str
+    kinds: frozenset[str]
+    pipeline: str
+    probability: float
+
+
+def _answers(
+    records: Iterator[EvaluationRecord], metric: str | None
+) -> tuple[dict[str, _Answer], int]:
+    """Every answer with texts by its case's id, as evaluated last; and how many have none."""
+    found: dict[str, _Answer] = {}
+    without_text: set[str] = set()
+    for record in records:
+        results = _results(record, metric)
+        if not results:
+            continue
+        name = _case_id(record)
+        if record.case is None or not (record.case.query and record.case.response):
+            without_text.add(name)
+            continue
+        kinds = set()
+        if any(result.passed is False for result in results.values()):
+            kinds.add("failed")
+        if any(claim.is_unsure for result in results.values() for claim in result.claims):
+            kinds.add("unsure")
+        if not kinds:
+            scored = any(result.score is not None for result in results.values())
+            kinds.add("passed" if scored else "unscored")
+        # An answer that was picked for a complaint has no weight; as a case it stands for itself.
+        weight = record.run.weight(metric) if metric else 1.0 / record.run.sampling_probability
+        found[name] = _Answer(
+            record.evaluation_id, frozenset(kinds), record.run.pipeline, 1.0 / max(1.0, weight)
+        )
+    return found, len(without_text - found.keys())
+
+
+def _results(record: EvaluationRecord, metric: str | None) -> Mapping[str, Any]:
+    if metric is None:
+        return record.results
+    return {metric: record.results[metric]} if metric in record.results else {}
+
+
+def _case_id(record: EvaluationRecord) -> str:
+    name = record.observation
+    # Rows without ids are called after their places in some file.
+    return f"{record.run.pipeline} {name}" if is_place(name) and record.run.pipeline else name
+
+
+def _nothing(
+    answers: Mapping[str, _Answer], without_text: int, wanted: set[str], metric: str | None
+) -> str:
+    if answers:
+        return f"none of its {len(answers):,} answers is {' or '.join(sorted(wanted))}"
+    if without_text:
+        return (
+            f"it holds no texts of its {without_text:,} answers; evaluate with "
+            "capture_content=True (on the command line without --no-text)"
+        )
+    return f"it holds no answers with the metric {metric}" if metric else "it holds no answers"
+
+
+def _drawn(found: Mapping[str, _Answer], number: int, *, by_kind: bool) -> dict[str, _Answer]:
+    """A random sample without replacement, each answer with its chance of getting into it.
+
+    The chance is the answer's own, times the share of its stratum that is drawn (Cochran 1977,
+    "Sampling Techniques", sections 2.3 and 5.2). What is drawn depends on the ids alone, so the
+    same results give the same cases.
+    """
+    strata: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for name, each in found.items():
+        kind = next(k for k in ("failed", "unsure", "passed", "unscored") if k in each.kinds)
+        strata[(each.pipeline, kind) if by_kind else ()].append(name)
+    if number < len(strata):
+        raise ConfigurationError(
+            f"--stratified {number}: there are {len(strata)} strata; ask for at least as many cases"
+        )
+    drawn: dict[str, _Answer] = {}
+    left = number
+    # Small strata first: what they cannot fill of their part goes to the others.
+    for place, names in enumerate(sorted(strata.values(), key=len)):
+        part = min(len(names), left // (len(strata) - place))
+        left -= part
+        for name in heapq.nsmallest(part, names, key=_place):
+            each = found[name]
+            drawn[name] = each._replace(probability=each.probability * part / len(names))
+    return drawn
+
+
+def _place(name: str) -> bytes:
+    # With a key of its own: a sampler chose the runs by a hash of their ids as well.
+    return blake2b(
+        name.encode("utf-8", "surrogatepass"), digest_size=8, person=b"ragaliq-cases"
+    ).digest()
+
+
+def _write(
+    out: Path,
+    records: Iterator[EvaluationRecord],
+    found: Mapping[str, _Answer],
+    metric: str | None,
+) -> int:
+    written = 0
+    try:
+        # Texts of users: for the owner's eyes, as the store.
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            for record in records:
+                name = _case_id(record)
+                if name in found and found[name].evaluation_id == record.evaluation_id:
+                    row = _row(record, name, found[name].probability, metric)
+                    file.write(json.dumps(row) + "\n")
+                    written += 1
+    except OSError as error:
+        raise DatasetError(f"{out}: {error.strerror or error}") from None
+    return written
+
+
+def _row(
+    record: EvaluationRecord, name: str, probability: float, metric: str | None
+) -> dict[str, Any]:
+    """A case as `read_cases` reads it; what is no field of a case becomes its metadata."""
+    assert record.case is not None  # noqa: S101 - only those with texts are chosen
+    row = record.case.model_dump(mode="json", exclude_defaults=True, exclude={"sources"})
+    row["id"] = name
+    # The span it came from is not where results of another release belong.
+    row["metadata"] = {k: v for k, v in record.case.metadata.items() if k != "trace"}
+    results = _results(record, metric)
+    return row | {
+        "sampling_probability": probability,
+        "earlier_scores": {metric: result.score for metric, result in results.items()},
+        "evaluated_at": datetime.fromtimestamp(record.created_at, UTC).isoformat(
+            timespec="seconds"
+        ),
+    }

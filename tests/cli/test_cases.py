@@ -1,0 +1,196 @@
+"""`ragaliq cases`: evaluated answers become the cases that each release is evaluated with."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ragaliq import Monitor, RAGTestCase, evaluate, read_records
+from ragaliq.datasets import read_cases
+
+SHOP = ["The shop opens at 9.", "It has two doors."]
+GOOD = {"query": "When does it open?", "context": SHOP, "response": "The shop opens at 9."}
+BAD = {"query": "How many doors?", "context": SHOP, "response": "The shop has seven doors."}
+SILENT = {"query": "Who owns it?", "context": SHOP, "response": "I don't know."}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A store of evaluated answers."""
+    monkeypatch.chdir(tmp_path)
+
+    def fill(*cases, captures=True):
+        evaluate(
+            [RAGTestCase(**{"id": f"shop-{number}", **each}) for number, each in enumerate(cases)],
+            evaluators=["faithfulness"],
+            sinks=["sqlite:///live.db"],
+            capture_content=captures,
+            pipeline="shop",
+        )
+        return "sqlite:///live.db"
+
+    return fill
+
+
+def rows(name="out.jsonl"):
+    return [json.loads(line) for line in Path(name).read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("options", "questions"),
+    [
+        ([], {"When does it open?", "How many doors?", "Who owns it?"}),
+        (["--failed"], {"How many doors?"}),
+        (["--failed", "--metric", "relevance"], set()),
+        (["--random", 2], None),
+        (["--stratified", 3], {"When does it open?", "How many doors?", "Who owns it?"}),
+        (["--failed", "--random", 5], {"How many doors?"}),
+        (["--pipeline", "other"], set()),
+        (["--until", "2020-01-01"], set()),
+    ],
+)
+def test_the_answers_that_are_asked_for_become_cases(ragaliq, store, options, questions):
+    source = store(GOOD, BAD, SILENT)
+    done = ragaliq("cases", source, "-o", "out.jsonl", *options)
+    if questions == set():
+        assert done.returncode == 3, done
+        assert not Path("out.jsonl").exists()
+        return
+    assert done.returncode == 0, done.stderr
+    found = list(read_cases("out.jsonl"))
+    assert len(found) == (2 if questions is None else len(questions))
+    assert questions is None or {case.query for case in found} == questions
+
+
+def test_unsure_answers_are_those_with_a_claim_the_judge_is_unsure_of(ragaliq, store):
+    vague = {"query": "How many doors?", "context": SHOP, "response": "Doors are there, two or so."}
+    source = store(GOOD, BAD, vague)
+    unsure = {
+        record.case.query + record.case.response
+        for record in read_records(source)
+        if any(claim.is_unsure for each in record.results.values() for claim in each.claims)
+    }
+    done = ragaliq("cases", source, "-o", "out.jsonl", "--unsure")
+    found = {row["query"] + row["response"] for row in rows()} if done.returncode == 0 else set()
+    assert found == unsure
+
+
+def test_a_case_holds_all_of_the_answer_and_what_it_scored(ragaliq, store):
+    chunk = {"text": SHOP[0], "id": "doc-1", "score": 0.5, "metadata": {"file": "shop.md"}}
+    source = store(
+        GOOD | {"context": [chunk, SHOP[1]], "tags": ["door"], "metadata": {"lang": "en"}}
+    )
+    assert ragaliq("cases", source, "-o", "out.jsonl").returncode == 0
+    (case,) = read_cases("out.jsonl")
+    (record,) = read_records(source)
+    assert case.context == record.case.context
+    assert case.tags == ["door"]
+    assert case.id == record.run.run_id
+    assert case.metadata["lang"] == "en"
+    assert case.metadata["earlier_scores"]["faithfulness"] == 1.0
+    assert Path("out.jsonl").stat().st_mode & 0o077 == 0
+
+
+def test_drawn_cases_stand_for_all_answers(ragaliq, store, records):
+    source = store(*[GOOD] * 10)
+    assert ragaliq("cases", source, "-o", "out.jsonl", "--random", 5).returncode == 0
+    assert [row["sampling_probability"] for row in rows()] == [0.5] * 5
+    done = ragaliq("evaluate", "out.jsonl", "--out", "results.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert {each["run"]["sampling_probability"] for each in records()} == {0.5}
+
+
+def test_strata_are_weighted_back_to_what_they_are_of_all_answers(ragaliq, store, tmp_path):
+    source = store(*[GOOD] * 18, *[BAD] * 2)
+    assert ragaliq("cases", source, "-o", "out.jsonl", "--stratified", 4).returncode == 0
+    chances = sorted(row["sampling_probability"] for row in rows())
+    assert chances == pytest.approx([2 / 18, 2 / 18, 1.0, 1.0])
+    done = ragaliq(
+        "evaluate", "out.jsonl", "--metrics", "faithfulness", "--summary", "summary.json"
+    )
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "summary.json").read_text())["metrics"]["faithfulness"]
+    assert figures["mean"] == pytest.approx(0.9)
+
+
+def test_the_chance_of_a_live_run_goes_into_the_weight(ragaliq, tmp_path):
+    source = f"sqlite:///{tmp_path}/live.db"
+    with Monitor(
+        judge="local", sinks=[source], capture_content=True, sample_rate=0.5, executor="thread"
+    ) as monitor:
+        for _ in range(30):
+            monitor.submit(RAGTestCase(**GOOD), pipeline="shop")
+    assert ragaliq("cases", source, "-o", "out.jsonl").returncode == 0
+    assert {row["sampling_probability"] for row in rows()} == {0.5}
+
+
+def test_the_same_answers_give_the_same_draw_and_the_latest_evaluation_counts(ragaliq, store):
+    source = store(*[GOOD] * 20)
+    for name in ("one.jsonl", "two.jsonl"):
+        assert ragaliq("cases", source, "-o", name, "--random", 3).returncode == 0
+    assert rows("one.jsonl") == rows("two.jsonl")
+    case = RAGTestCase(id="again", **GOOD)
+    for answer in ("The shop has seven doors.", "The shop opens at 9."):
+        changed = case.model_copy(update={"response": answer})
+        evaluate(
+            [changed],
+            evaluators=["faithfulness"],
+            sinks=["sqlite:///twice.db"],
+            capture_content=True,
+        )
+    assert ragaliq("cases", "sqlite:///twice.db", "-o", "three.jsonl").returncode == 0
+    assert [row["response"] for row in rows("three.jsonl")] == ["The shop opens at 9."]
+
+
+def test_a_results_file_is_a_source_and_two_releases_are_compared_over_its_cases(
+    ragaliq, write_cases, tmp_path
+):
+    data = write_cases(*[GOOD] * 6, *[BAD] * 2)
+    once = ragaliq("evaluate", data, "--out", "results.jsonl", "--metrics", "faithfulness")
+    assert once.returncode == 0, once.stderr
+    assert ragaliq("cases", "results.jsonl", "-o", "set.jsonl", "--stratified", 4).returncode == 0
+    # A release that answers the failed question rightly.
+    mended = [
+        row | ({"response": "It has two doors."} if row["query"] == BAD["query"] else {})
+        for row in rows("set.jsonl")
+    ]
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in mended))
+    for name in ("set", "new"):
+        metrics = ("--metrics", "faithfulness")
+        done = ragaliq("evaluate", f"{name}.jsonl", "--out", f"{name}-results.jsonl", *metrics)
+        assert done.returncode == 0, done.stderr
+    done = ragaliq("compare", "set-results.jsonl", "new-results.jsonl")
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("faithfulness"))
+    # Weighted: 2 of 8 answers were wrong, though half of the cases were.
+    assert line.split()[3:6] == ["0.750", "1.000", "+0.250"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["-o", "out.csv"], "cases go to a .jsonl file"),
+        (["-o", "out.jsonl", "--random", 1, "--stratified", 2], "exclude each other"),
+        (["-o", "out.jsonl", "--stratified", 1], "there are 2 strata"),
+        (["-o", "kept.jsonl"], "exists; delete it, or name another file"),
+        (["-o", "out.jsonl", "--metric", "nonsense"], "no answers with the metric nonsense"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_a_line(ragaliq, store, tmp_path, arguments, problem):
+    source = store(GOOD, BAD)
+    (tmp_path / "kept.jsonl").write_text("precious")
+    done = ragaliq("cases", source, *arguments)
+    assert done.returncode in (2, 3)
+    assert problem in done.stderr
+    assert (tmp_path / "kept.jsonl").read_text() == "precious"
+
+
+def test_without_texts_the_way_out_is_named(ragaliq, store, tmp_path):
+    source = store(GOOD, captures=False)
+    done = ragaliq("cases", source, "-o", "out.jsonl")
+    assert done.returncode == 3
+    assert "it holds no texts of its 1 answers; evaluate with capture_content=True" in done.stderr
+    (tmp_path / "empty.db").write_bytes(b"")
+    done = ragaliq("cases", "empty.db", "-o", "out.jsonl")
+    assert done.returncode == 3
+    assert "empty.db" in done.stderr
