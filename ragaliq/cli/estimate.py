@@ -14,10 +14,12 @@ from ragaliq.cli.options import (
     Encoding,
     Fields,
     Judge,
+    MappingFile,
     Metrics,
     Model,
     Policy,
     PolicyName,
+    Resolve,
     SkipBadRows,
     Strategy,
     choose_judge,
@@ -46,9 +48,18 @@ def estimate(
     field: Fields = None,
     skip_bad_rows: SkipBadRows = False,
     encoding: Encoding = None,
+    mapping: MappingFile = None,
+    resolve: Resolve = None,
 ) -> None:
     """Say what `evaluate` would cost; no judge is called."""
-    reader = reader_of([data], field, skip_bad_rows=skip_bad_rows, encoding=encoding)
+    reader = reader_of(
+        [data],
+        field,
+        skip_bad_rows=skip_bad_rows,
+        encoding=encoding,
+        mapping=mapping,
+        resolve=resolve,
+    )
     # Nothing is asked of it: the price should be known before there is a key, or a store.
     asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
     expected = estimate_cost(

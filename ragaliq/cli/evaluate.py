@@ -36,6 +36,7 @@ from ragaliq.cli.options import (
     Model,
     Policy,
     PolicyName,
+    Resolve,
     SkipBadRows,
     Strategy,
     StrategyName,
@@ -129,6 +130,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     field: Fields = None,
     encoding: Encoding = None,
     mapping: MappingFile = None,
+    resolve: Resolve = None,
     skip_bad_rows: SkipBadRows = False,
     max_skipped: Annotated[
         int | None,
@@ -240,7 +242,12 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             stack.enter_context(_naming_standard_input(folder))
             paths[place] = standard_input(folder)
         reader = reader_of(
-            paths, field, skip_bad_rows=skip_bad_rows, encoding=encoding, mapping=mapping
+            paths,
+            field,
+            skip_bad_rows=skip_bad_rows,
+            encoding=encoding,
+            mapping=mapping,
+            resolve=resolve,
         )
         if render is not None:
             return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))

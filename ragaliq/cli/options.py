@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -21,6 +23,7 @@ from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import assembled, cascade_names, named_judges, shown_name
+from ragaliq.traces import TextFetcher
 
 __all__ = [
     "BaseUrl",
@@ -30,11 +33,13 @@ __all__ = [
     "Encoding",
     "Fields",
     "Judge",
+    "MappingFile",
     "Metrics",
     "Model",
     "Pipeline",
     "Policy",
     "PolicyName",
+    "Resolve",
     "Since",
     "SkipBadRows",
     "Strategy",
@@ -42,6 +47,7 @@ __all__ = [
     "Until",
     "choose_judge",
     "evaluators_of",
+    "function_named",
     "in_utc",
     "judge_of",
     "names_of",
@@ -133,6 +139,14 @@ MappingFile = Annotated[
         metavar="FILE",
     ),
 ]
+Resolve = Annotated[
+    str | None,
+    typer.Option(
+        help="A function that gives the texts of documents that spans name by their ids only; for "
+        "traces.",
+        metavar="MODULE:FUNCTION",
+    ),
+]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -210,16 +224,45 @@ def reader_of(
     skip_bad_rows: bool,
     encoding: str | None = None,
     mapping: Path | None = None,
+    resolve: str | None = None,
 ) -> CaseReader:
     """The cases of files.
 
     Raises:
-        ConfigurationError: A `--field` is not FIELD=NAME, or is given twice.
+        ConfigurationError: A `--field` is not FIELD=NAME, or is given twice; `--resolve` names no
+            function.
         DatasetError: A file is missing or of no known format.
     """
     named = names_of(fields)
     on_error: OnError = "skip" if skip_bad_rows else "raise"
-    return read_cases(*paths, fields=named, on_error=on_error, encoding=encoding, mapping=mapping)
+    return read_cases(
+        *paths,
+        fields=named,
+        on_error=on_error,
+        encoding=encoding,
+        mapping=mapping,
+        resolve=function_named(resolve),
+    )
+
+
+def function_named(resolve: str | None) -> TextFetcher | None:
+    """The function that `--resolve` names, looked for in the current folder as well.
+
+    Raises:
+        ConfigurationError: There is none, or its module cannot be imported.
+    """
+    if resolve is None:
+        return None
+    module, _, name = resolve.partition(":")
+    if not module or not name:
+        raise ConfigurationError(f"--resolve {resolve}: write it as MODULE:FUNCTION")
+    if (folder := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found: TextFetcher = getattr(import_module(module), name)
+    except Exception as error:  # noqa: BLE001 - the module is the user's own
+        raise ConfigurationError(f"--resolve {resolve}: {type(error).__name__}: {error}") from None
+    return found
 
 
 def names_of(fields: Sequence[str] | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ragaliq.cli.console import Command, ExitCode, output, plain
-from ragaliq.cli.options import Fields, MappingFile, names_of
+from ragaliq.cli.options import Fields, MappingFile, Resolve, function_named, names_of
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import ConfigurationError
 from ragaliq.traces import TracedCase
@@ -48,10 +48,16 @@ def explain(
     ] = "",
     field: Fields = None,
     mapping: MappingFile = None,
+    resolve: Resolve = None,
 ) -> int:
     """Say what each span was taken for, what was looked for, and what was found where."""
     reader = read_cases(
-        path, file_format="traces", fields=names_of(field), on_error="skip", mapping=mapping
+        path,
+        file_format="traces",
+        fields=names_of(field),
+        on_error="skip",
+        mapping=mapping,
+        resolve=function_named(resolve),
     )
     assert isinstance(reader, TraceReader)  # noqa: S101 - asked for by its format
     found = False

@@ -45,6 +45,8 @@ class CaseSources(BaseModel):
         no_context: Why there is no context: `nothing_retrieved`, `nothing_found`, `not_in_prompt`
             (the model that answered was shown none of what was found), `only_replies` (it was shown
             other models' words only).
+        has_fetched_texts: Whether texts were fetched for chunks that a trace only names; telemetry
+            and sinks never hold them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,6 +55,7 @@ class CaseSources(BaseModel):
     context: str = ""
     answer: str = ""
     no_context: str = ""
+    has_fetched_texts: bool = False
 
 
 class RAGTestCase(BaseModel):

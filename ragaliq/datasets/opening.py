@@ -14,7 +14,8 @@ from ragaliq.datasets.cases import CaseReader, OnError, SkippedRow, require_know
 from ragaliq.datasets.rows import Format, format_of, is_place
 from ragaliq.datasets.trace_reader import TraceReader
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
-from ragaliq.traces import read_mapping
+from ragaliq.traces import TextFetcher, read_mapping
+from ragaliq.traces.cases import require_text_fetcher
 from ragaliq.traces.files import holds_traces
 
 __all__ = ["CaseFormat", "read_cases", "standard_input"]
@@ -30,6 +31,7 @@ def read_cases(
     on_error: OnError = "raise",
     encoding: str | None = None,
     mapping: str | Path | None = None,
+    resolve: TextFetcher | None = None,
 ) -> CaseReader:
     """Read cases from a JSON, JSONL, CSV, TSV, YAML or Parquet file, or from a file of traces.
 
@@ -51,6 +53,8 @@ def read_cases(
         on_error: `raise` stops at the first bad row; `skip` skips and counts it.
         encoding: Of a file that is text; by default UTF-8, or what a byte order mark says.
         mapping: A TOML file that says what an application's own spans are; for traces only.
+        resolve: Gives the texts of documents that spans name by their ids only, as a dictionary;
+            for traces only.
 
     Returns:
         An iterable of cases. JSONL, CSV and Parquet are read as they are iterated, in bounded
@@ -58,7 +62,7 @@ def read_cases(
         whole.
 
     Raises:
-        ConfigurationError: `fields`, `on_error` or `mapping` is wrong.
+        ConfigurationError: `fields`, `on_error`, `mapping` or `resolve` is wrong.
         DatasetError: The file is missing or of no known format; while iterating also for a bad
             row, with file, place and field, never its text, and at the end for a name in `fields`
             that no row has.
@@ -68,6 +72,7 @@ def read_cases(
     if on_error not in ("raise", "skip"):
         raise ConfigurationError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     rules = read_mapping(Path(mapping)) if mapping is not None else ()
+    require_text_fetcher(resolve, "read_cases")
     readers: list[CaseReader] = []
     paths = [Path(each) for each in (path, *more)]
     for place, each in enumerate(paths):
@@ -78,11 +83,13 @@ def read_cases(
         if each.is_dir():
             raise DatasetError(f"{each} is a folder; name a file in it")
         if file_format == "traces" or (file_format is None and holds_traces(each)):
-            reader = TraceReader(each, fields=fields, on_error=on_error, mapping=rules)
-            readers.append(reader)
+            readers.append(
+                TraceReader(each, fields=fields, on_error=on_error, mapping=rules, resolve=resolve)
+            )
             continue
-        if rules:
-            raise ConfigurationError(f"{each}: a mapping is for traces; there are no spans in it")
+        if rules or resolve is not None:
+            option = "a mapping" if rules else "resolve"
+            raise ConfigurationError(f"{each}: {option} is for traces; there are no spans in it")
         known = file_format or format_of(each)
         readers.append(
             CaseReader(each, file_format=known, fields=fields, on_error=on_error, encoding=encoding)

@@ -12,13 +12,43 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError
 from ragaliq.datasets.rows import fault
 from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.traces import AttributeNames, SpanRule, TracedCase, TraceSpan, cases_of_trace
+from ragaliq.traces import (
+    AttributeNames,
+    SpanRule,
+    TextFetcher,
+    TracedCase,
+    TraceSpan,
+    cases_of_trace,
+)
 from ragaliq.traces.cases import REASONS, case_of
 from ragaliq.traces.files import SpanProblem, TraceGroups, spans_in
 
 __all__ = ["TraceReader"]
 
+_MOST_REMEMBERED = 64 * 2**20
+"""Characters of texts that were fetched."""
 _NAMED = {"query": "question", "response": "answer", "context": "contexts"}
+
+
+class _Remembered:
+    """Fetches the texts of documents once: files are read twice, and runs share documents."""
+
+    def __init__(self, fetch: TextFetcher) -> None:
+        self._fetch = fetch
+        self._texts: dict[str, str | None] = {}
+        self._size = 0
+
+    def __call__(self, ids: Sequence[str]) -> Mapping[str, str | None]:
+        if self._size > _MOST_REMEMBERED:
+            self._texts, self._size = {}, 0
+        unknown = [each for each in ids if each not in self._texts]
+        if unknown:
+            found = self._fetch(unknown)
+            if not isinstance(found, Mapping):
+                return found
+            self._texts |= {each: found.get(each) for each in unknown}
+            self._size += sum(len(self._texts[each] or "") for each in unknown)
+        return {each: self._texts[each] for each in ids}
 
 
 class TraceReader(CaseReader):
@@ -38,6 +68,7 @@ class TraceReader(CaseReader):
         fields: Mapping[str, str],
         on_error: OnError,
         mapping: Sequence[SpanRule] = (),
+        resolve: TextFetcher | None = None,
     ) -> None:
         super().__init__(path, file_format=None, fields=fields, on_error=on_error)
         if unknown := sorted(set(fields) - set(_NAMED)):
@@ -47,6 +78,7 @@ class TraceReader(CaseReader):
             )
         self._names = AttributeNames(**{_NAMED[field]: name for field, name in fields.items()})
         self._mapping = mapping
+        self._resolve = None if resolve is None else _Remembered(resolve)
         self.traces = 0
         self.skipped_runs: Counter[str] = Counter()
         self.late_spans = 0
@@ -80,7 +112,9 @@ class TraceReader(CaseReader):
             yield from self._runs_of(spans)
 
     def _runs_of(self, spans: list[TraceSpan]) -> list[TracedCase]:
-        return cases_of_trace(spans, attribute_names=self._names, mapping=self._mapping)
+        return cases_of_trace(
+            spans, attribute_names=self._names, mapping=self._mapping, resolve=self._resolve
+        )
 
     def _traces(self) -> Iterator[list[TraceSpan]]:
         groups = TraceGroups()

@@ -23,13 +23,21 @@ from ragaliq._private import suppress_instrumentation_key
 from ragaliq.capture import RunRegistry
 from ragaliq.core.checks import require_positive
 from ragaliq.core.suppression import is_suppressed
+from ragaliq.core.sync import WorkThread
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.monitor import Monitor
 from ragaliq.live.run import Framework, OpenRun
 from ragaliq.telemetry.emit import target_context
-from ragaliq.traces import AttributeNames, SpanEvent, TracedCase, TraceSpan, cases_of_trace
-from ragaliq.traces.cases import pipeline_of
+from ragaliq.traces import (
+    AttributeNames,
+    SpanEvent,
+    TextFetcher,
+    TracedCase,
+    TraceSpan,
+    cases_of_trace,
+)
+from ragaliq.traces.cases import pipeline_of, require_text_fetcher
 from ragaliq.traces.conventions import (
     LANGCHAIN_SCOPES,
     LLAMA_INDEX_SCOPE,
@@ -76,6 +84,8 @@ class RagaliqSpanProcessor(SpanProcessor):
         pipeline: Name for every run; by default the name of its first span.
         attribute_names: Where the application itself keeps what the conventions do not say.
         mapping: What the application's own spans are; `ragaliq.traces.read_mapping` reads a file.
+        resolve: Called with the ids of documents that spans name without a text; gives the texts
+            of those that it knows, as a dictionary. On a thread of its own, so it may block.
         grace: Seconds to wait for late spans after the end of a run.
         max_traces: Runs followed at the same time; beyond it the oldest is given up (`evicted`).
         max_spans: Spans of one run; one with more is given up (`evicted`).
@@ -97,6 +107,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         pipeline: str = "",
         attribute_names: AttributeNames = _NO_NAMES,
         mapping: Sequence[SpanRule] = (),
+        resolve: TextFetcher | None = None,
         grace: float = 1.0,
         max_traces: int = 1000,
         max_spans: int = 5000,
@@ -131,6 +142,8 @@ class RagaliqSpanProcessor(SpanProcessor):
         self._max_spans = max_spans
         self._max_bytes = max_bytes
         self._mapping = tuple(mapping)
+        require_text_fetcher(resolve, name)
+        self._resolve = resolve
         self._recognition = _Recognition(roots, self._mapping)
         named = [attribute_names.question, attribute_names.answer, attribute_names.contexts]
         for rule in self._mapping:
@@ -159,6 +172,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         self._wakes_at: float | None = None
         # Held while a unit is in no list, so that waiting for all runs misses none.
         self._reading = threading.RLock()
+        self._reader = WorkThread("ragaliq-traces")
 
     def __len__(self) -> int:
         """Runs followed now."""
@@ -353,6 +367,12 @@ class RagaliqSpanProcessor(SpanProcessor):
 
     def sweep(self) -> None:
         """Read the units that are due, and come back for others; called by the monitor's timer."""
+        if self._resolve is None:
+            self._read_due()
+        else:  # what fetches texts may block, and the timer's thread has an event loop
+            self._reader.submit(self._read_due)
+
+    def _read_due(self) -> None:
         # Another thread that reads now may wait for this very thread: come back rather than wait.
         if self._reading.acquire(blocking=False):
             try:
@@ -403,7 +423,12 @@ class RagaliqSpanProcessor(SpanProcessor):
             return
         try:
             spans = [_trace_span(copy) for copy in unit.spans]
-            found = cases_of_trace(spans, attribute_names=self._names, mapping=self._mapping)
+            found = cases_of_trace(
+                spans,
+                attribute_names=self._names,
+                mapping=self._mapping,
+                resolve=self._resolve,
+            )
             for case, its_ticket in self._tickets(found, ticket, unit):
                 if case.draft is None:
                     its_ticket.discard(case.reason)

@@ -203,7 +203,9 @@ class SinkSet:
         if not self._lanes:
             return []
         try:
-            record = evaluation_record(evaluation, content=self._content)
+            fetched = evaluation.case.sources.has_fetched_texts
+            content = self._content.without_chunks() if fetched else self._content
+            record = evaluation_record(evaluation, content=content)
         except Exception as error:  # noqa: BLE001 - the evaluation itself is fine
             for lane in self._lanes:
                 lane.refuse("unrecordable")

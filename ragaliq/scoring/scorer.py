@@ -332,7 +332,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             if judging == "circuit_open":
                 raise CircuitOpenError(_NOT_ASKED)
             built = case.build() if isinstance(case, CaseDraft) else case
-            with self.emitter.evaluation(run, lag=lag) as emission:
+            fetched = built.sources.has_fetched_texts
+            with self.emitter.evaluation(run, lag=lag, has_fetched_texts=fetched) as emission:
                 if self._redact is not None:
                     built, error = _redacted(built, self._redact)
                     if error is not None:

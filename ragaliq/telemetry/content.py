@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragaliq.errors import ConfigurationError
@@ -91,6 +91,17 @@ class ContentPolicy:
                 on_spans, on_events = _MODES[said[name]]
                 return cls(on_spans=on_spans, on_events=on_events, redact=redact)
         return cls(redact=redact)
+
+    def without_chunks(self) -> ContentPolicy:
+        """The same, without the text of chunks and what quotes it: evidence and explanations."""
+        mine = self.redact
+
+        def redact(text: str, kind: ContentKind) -> str | None:
+            if kind in ("chunk", "evidence", "explanation"):
+                return None
+            return text if mine is None else mine(text, kind)
+
+        return replace(self, redact=redact)
 
     def text(self, text: str, kind: ContentKind, limit: int) -> str | None:
         """`text` as it may be emitted: redacted, then cut to `limit` characters; None to drop."""

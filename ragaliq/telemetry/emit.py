@@ -194,7 +194,9 @@ class Emitter:
             self.metrics.unjudged(pipeline, results)
 
     @contextmanager
-    def evaluation(self, run: RunInfo, *, lag: float = 0.0) -> Iterator[Emission]:
+    def evaluation(
+        self, run: RunInfo, *, lag: float = 0.0, has_fetched_texts: bool = False
+    ) -> Iterator[Emission]:
         """Open the root span of an evaluation and make it current, so that a judge's spans nest.
 
         The span is ended in every case, cancellation included.
@@ -202,8 +204,10 @@ class Emitter:
         Args:
             run: The evaluated run.
             lag: Seconds between the end of the run and now.
+            has_fetched_texts: Whether texts of chunks were fetched for it, which stay out.
         """
-        emission = Emission(self, run, lag)
+        content = self.content.without_chunks() if has_fetched_texts else self.content
+        emission = Emission(self, run, lag, content)
         token = attach(emission.context)
         try:
             yield emission
@@ -260,8 +264,8 @@ class Emission:
         context: The context in which that is current.
     """
 
-    def __init__(self, emitter: Emitter, run: RunInfo, lag: float) -> None:
-        self._emitter, self._run, self._lag = emitter, run, lag
+    def __init__(self, emitter: Emitter, run: RunInfo, lag: float, content: ContentPolicy) -> None:
+        self._emitter, self._run, self._lag, self._content = emitter, run, lag, content
         self._target = target_context(run.target)
         self._scope: OnUnsampled = "all"
         if run.target is not None and not run.target.is_sampled:
@@ -315,7 +319,7 @@ class Emission:
             with emitter.contained("recording a metric"):
                 detail = emitter.options.claim_detail
                 attributes = result_attributes(
-                    result, emitter.content, captured=emitter.content.on_spans, detail=detail
+                    result, self._content, captured=self._content.on_spans, detail=detail
                 )
                 emitted.append(attributes)
                 self._metric(result, claims, attributes, documents)
@@ -336,7 +340,7 @@ class Emission:
         attributes: Attributes,
         documents: Mapping[ChunkId, str],
     ) -> None:
-        content, detail = self._emitter.content, self._emitter.options.claim_detail
+        content, detail = self._content, self._emitter.options.claim_detail
         ended = time.time_ns()
         # An evaluator of the user's own may give any number of seconds.
         duration = result.duration or 0.0
@@ -375,8 +379,8 @@ class Emission:
         emitter, run = self._emitter, self._run
         attributes = result_attributes(
             result,
-            emitter.content,
-            captured=emitter.content.on_events,
+            self._content,
+            captured=self._content.on_events,
             detail=emitter.options.claim_detail,
         )
         if span.is_recording():  # it is not where only a logger provider is set up

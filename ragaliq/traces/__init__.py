@@ -1,6 +1,6 @@
 """Cases from traces that exist already, from any recorder and in any language."""
 
-from ragaliq.traces.cases import AttributeNames, TracedCase, cases_of_trace
+from ragaliq.traces.cases import AttributeNames, TextFetcher, TracedCase, cases_of_trace
 from ragaliq.traces.mapping import SpanRule, read_mapping
 from ragaliq.traces.span import SpanEvent, SpanLink, TraceSpan
 
@@ -9,6 +9,7 @@ __all__ = [
     "SpanEvent",
     "SpanLink",
     "SpanRule",
+    "TextFetcher",
     "TraceSpan",
     "TracedCase",
     "cases_of_trace",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import CONTEXT_KEYS, Found
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.draft import CaseDraft, FoundContext, Passage
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import CaseSources, RAGTestCase
+from ragaliq.errors import ConfigurationError
 from ragaliq.traces import llama_index
 from ragaliq.traces.conventions import (
     LANGCHAIN_SCOPES,
@@ -31,7 +34,16 @@ from ragaliq.traces.messages import READER, decoded
 from ragaliq.traces.span import TraceSpan
 from ragaliq.traces.tree import forest_of, walk
 
-__all__ = ["REASONS", "AttributeNames", "TracedCase", "case_of", "cases_of_trace", "run_of"]
+__all__ = [
+    "REASONS",
+    "AttributeNames",
+    "TextFetcher",
+    "TracedCase",
+    "case_of",
+    "cases_of_trace",
+    "require_text_fetcher",
+    "run_of",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +53,7 @@ REASONS = {
     "no_answer": "the spans show no answer",
     "answer_streamed": "the answer was streamed, and the spans do not hold it",
     "content_hidden": "question, context or answer was kept out of the spans",
+    "texts_not_fetched": "the function that fetches the texts of documents failed",
     "attributes_cut": "attributes are cut or were dropped; raise the SDK's attribute limits",
     "truncated": "the answer was broken off",
     "errored": "the run failed",
@@ -100,7 +113,25 @@ class TracedCase:
     steps: Sequence[Step] = ()
 
 
+TextFetcher = Callable[[Sequence[str]], Mapping[str, str | None]]
+"""Gives the texts of documents by their ids; those that it does not know may be missing."""
+
 _NO_NAMES = AttributeNames()
+_COMPLAINTS = Complaints(logger)
+
+
+def require_text_fetcher(resolve: TextFetcher | None, name: str) -> None:
+    """Check what was given to fetch texts with.
+
+    Raises:
+        ConfigurationError: It is not a plain function.
+    """
+    if resolve is not None and (not callable(resolve) or iscoroutinefunction(resolve)):
+        kind = "an async one" if callable(resolve) else type(resolve).__name__
+        raise ConfigurationError(
+            f"{name}: resolve must be a function from a list of document ids to a dictionary of "
+            f"their texts, got {kind}"
+        )
 
 
 def cases_of_trace(
@@ -108,6 +139,7 @@ def cases_of_trace(
     *,
     attribute_names: AttributeNames = _NO_NAMES,
     mapping: Sequence[SpanRule] = (),
+    resolve: TextFetcher | None = None,
 ) -> list[TracedCase]:
     """The runs of one trace, in the order they ended.
 
@@ -119,6 +151,8 @@ def cases_of_trace(
         spans: All spans of the trace, in any order.
         attribute_names: Where the application itself keeps what the conventions do not say.
         mapping: What the application's own spans are.
+        resolve: Called once for a run with the ids of the documents that its spans name without a
+            text; may block.
     """
     listed = list(spans)
     found: list[TracedCase] = []
@@ -128,8 +162,10 @@ def cases_of_trace(
         return [_unreadable([Step(span=listed[0], kind=Kind.NONE)], error)]
     for is_loose, runs in ((False, forest.runs), (True, forest.loose)):
         for steps in runs:
+            fetching: Fetching = "no" if resolve is None else _fetch_texts(steps, resolve)
             try:
-                found.append(_Run(steps, attribute_names, is_loose=is_loose).case())
+                run = _Run(steps, attribute_names, is_loose=is_loose, fetching=fetching)
+                found.append(run.case())
             except Exception as error:  # noqa: BLE001 - as above
                 found.append(_unreadable(steps, error))
     if forest.knotted:
@@ -143,6 +179,36 @@ def _unreadable(steps: Sequence[Step], error: Exception) -> TracedCase:
     # Values may be nested a thousand deep.
     is_deep = isinstance(error, RecursionError)
     return _traced(steps, reason="malformed" if is_deep else "internal_error")
+
+
+Fetching = Literal["no", "done", "failed"]
+"""Whether texts of a run's documents were fetched."""
+
+
+def _fetch_texts(steps: Sequence[Step], resolve: TextFetcher) -> Fetching:
+    """Complete the documents that spans name without a text."""
+    listed = [passages for step in steps for passages in (step.found, step.given) if passages]
+    ids = dict.fromkeys(p.id for passages in listed for p in passages if p.id and not p.text)
+    if not ids:
+        return "no"
+    try:
+        texts = resolve(list(ids))
+    except Exception as error:  # noqa: BLE001 - the application's own function
+        _COMPLAINTS.add("resolve could not fetch texts", error, in_application=True)
+        return "failed"
+    if not isinstance(texts, Mapping) or not all(
+        isinstance(text, str | None) for text in texts.values()
+    ):
+        _COMPLAINTS.once("", "resolve must return a dictionary of document ids to texts")
+        return "failed"
+    for passages in listed:
+        passages[:] = [
+            p if p.text else p._replace(text=texts.get(p.id or "") or "") for p in passages
+        ]
+    for step in steps:
+        if step.found:
+            step.is_hidden = not all(passage.text for passage in step.found)
+    return "done"
 
 
 _SKEW_NS = 2_000_000
@@ -160,15 +226,22 @@ class _Run:
         steps: The run's own first, then all below it.
         attribute_names: Where the application itself keeps something.
         is_loose: Whether the first is only what the others are in, such as a request.
+        fetching: Whether texts of its documents were fetched.
     """
 
     def __init__(
-        self, steps: Sequence[Step], attribute_names: AttributeNames, *, is_loose: bool
+        self,
+        steps: Sequence[Step],
+        attribute_names: AttributeNames,
+        *,
+        is_loose: bool,
+        fetching: Fetching,
     ) -> None:
         self._steps = steps
         self._root = root = steps[0]
         self._names = attribute_names
         self._is_loose = is_loose
+        self._fetching = fetching
         self._is_llama_index = root.span.scope == LLAMA_INDEX_SCOPE
         says = root.inputs is not None or root.outputs is not None
         self._is_langchain = says and root.span.scope in LANGCHAIN_SCOPES
@@ -212,6 +285,7 @@ class _Run:
                     answer=answer.where,
                     context=context.source,
                     no_context=context.missing,
+                    has_fetched_texts=self._fetching == "done",
                 ),
             )
         return _traced(self._steps, draft=draft, reason=reason, model=self._last_model())
@@ -355,10 +429,13 @@ class _Run:
         texts = (asked, said, *(passage.text for passage in passages))
         limits = frozenset().union(*(step.cut_at for step in steps))
         is_cut = any(step.is_cut for step in (root, *self._sources))
-        hides_sources = not passages and any(step.is_hidden for step in self._sources)
+        hides_sources = any(not passage.text for passage in passages) or (
+            not passages and any(step.is_hidden for step in self._sources)
+        )
         is_rag = context is not None and not (self._is_loose and not self._models)
         reasons = {
             "truncated": not self._own("answer") and self._is_broken_off(said),
+            "texts_not_fetched": self._fetching == "failed" and hides_sources,
             "content_hidden": REDACTED in texts or hides_sources,
             "cancelled": llama_index.is_workflow(root) and root.outputs is None,
             "not_rag": not is_rag,

@@ -72,7 +72,8 @@ class Step:
         convention: By which convention it was read.
         inputs: What it was given.
         outputs: What it returned.
-        passages: What a retriever or reranker returned; None where the span does not say.
+        found: What a retriever or reranker returned, without a text where the span only names it;
+            None where the span does not say.
         given: What a reranker chose from.
         messages: Of a model, its prompt.
         reply: Of a model, what it said; None where the span does not say.
@@ -93,7 +94,7 @@ class Step:
     convention: str = ""
     inputs: Any = None
     outputs: Any = None
-    passages: list[Passage] | None = None
+    found: list[Passage] | None = None
     given: list[Passage] = field(default_factory=list)
     messages: Sequence[Message] = ()
     reply: str | None = None
@@ -106,6 +107,12 @@ class Step:
     children: list[Step] = field(default_factory=list)
     index: int = 0
     last: int = 0
+
+    @property
+    def passages(self) -> list[Passage] | None:
+        """What a retriever or reranker returned; None where the span shows no text of it."""
+        is_told = not self.found or any(passage.text for passage in self.found)
+        return self.found if is_told else None
 
     @property
     def asked(self) -> str | None:
@@ -151,7 +158,7 @@ def _step_by_rule(span: TraceSpan, rule: SpanRule) -> Step:
     step.outputs = step.outputs if said is None else said
     passages = None if found is None else results_of(found)
     if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
-        step.passages = step.passages if passages is None else passages
+        step.found = step.found if passages is None else passages
         step.is_hidden = step.passages is None
     elif step.kind is Kind.TOOL:
         step.outputs = step.outputs if found is None else found
@@ -323,6 +330,13 @@ def _set_model(step: Step, asked: Any, said: Any) -> None:
     step.also = tuple(text for each in listed for text in arguments_of(each))
 
 
+def _set_found(step: Step, found: Sequence[Passage | None]) -> None:
+    """What a search found, from hits; None is one of which nothing is known."""
+    step.is_hidden = not all(passage and passage.text for passage in found)
+    known = [passage for passage in found if passage is not None]
+    step.found = known if known or not step.is_hidden else None
+
+
 def _set_reply(step: Step, outputs: Any) -> None:
     """The reply in a LangChain or OpenAI result, or whatever else a span holds as its output."""
     first: Any = None
@@ -343,6 +357,8 @@ def _set_reply(step: Step, outputs: Any) -> None:
 
 # --- OpenInference --------------------------------------------------------------------------------
 
+# What LangChain4j's instrumentation writes on an AI service's spans in place of their content.
+_NOTHING_SAID = ("Execution Started", "Execution Completed", "LLM REQUEST")
 _HISTORY_WRITERS = ("write_response_to_history", "awrite_response_to_history")
 
 
@@ -352,9 +368,9 @@ def _openinference(span: TraceSpan) -> Step:
     if span.scope == LLAMA_INDEX_SCOPE and span.name.endswith(_HISTORY_WRITERS):
         step.kind = Kind.OTHER  # marked as a model's for the stream that they read
     elif step.kind is Kind.RETRIEVER:
-        step.passages = _openinference_documents(step, "retrieval.documents", step.outputs)
+        step.found = _openinference_documents(step, "retrieval.documents", step.outputs)
     elif step.kind is Kind.RERANKER:
-        step.passages = _openinference_documents(step, "reranker.output_documents", step.outputs)
+        step.found = _openinference_documents(step, "reranker.output_documents", step.outputs)
         step.given = _openinference_documents(step, "reranker.input_documents", None)
     elif step.kind is Kind.LLM:
         asked, said = (
@@ -374,8 +390,8 @@ def _openinference(span: TraceSpan) -> Step:
 
 def _side(span: TraceSpan, side: str) -> _Content:
     held, mime = span.attributes.get(f"{side}.value"), span.text(f"{side}.mime_type")
-    if held == "null" and span.scope in LANGCHAIN_SCOPES:
-        return _Content(None)  # how a chain that returned nothing is written
+    if held in _NOTHING_SAID or (held == "null" and span.scope in LANGCHAIN_SCOPES):
+        return _Content(None)
     is_json = mime == "application/json"
     if not mime and span.scope not in (*LANGCHAIN_SCOPES, LLAMA_INDEX_SCOPE):
         # Several instrumentations do not write the type.
@@ -394,12 +410,12 @@ def _openinference_documents(step: Step, prefix: str, outputs: Any) -> list[Pass
     for item in _numbered(step.span, prefix):
         held = {name.removeprefix("document."): value for name, value in item.items()}
         text, metadata = held.get("content"), decoded(held.get("metadata"))
-        if isinstance(text, str) and text != REDACTED:
-            found = hit({"content": text, "id": held.get("id"), "score": held.get("score")})
+        text = text if isinstance(text, str) and text != REDACTED else None
+        found = hit({"content": text, "id": held.get("id"), "score": held.get("score")})
+        if found is not None:
             known = metadata if isinstance(metadata, Mapping) and metadata else None
-            passages += [found._replace(metadata=known)] if found else []
-        else:
-            step.is_hidden = step.is_hidden or text == REDACTED or "document.id" in item
+            passages.append(found._replace(metadata=known))
+        step.is_hidden = step.is_hidden or (text is None and bool({"id", "content"} & held.keys()))
     return passages
 
 
@@ -445,10 +461,7 @@ def _genai(span: TraceSpan) -> Step:
         step.inputs = attributes.get("gen_ai.retrieval.query.text")
         step.is_cut = step.is_cut or documents.is_cut
         listed = documents.value if isinstance(documents.value, list) else [None]
-        found = [Passage(item) if isinstance(item, str) else hit(item) for item in listed]
-        step.is_hidden = None in found  # ids and scores only
-        kept = [passage for passage in found if passage is not None]
-        step.passages = None if step.is_hidden and not kept else kept
+        _set_found(step, [Passage(item) if isinstance(item, str) else hit(item) for item in listed])
     elif step.kind is Kind.TOOL:
         step.outputs = attributes.get("gen_ai.tool.call.result")
         if step.outputs is None:
@@ -542,7 +555,7 @@ def _traceloop(span: TraceSpan) -> Step:
     step.outputs = _unrecorded(step.outputs, "outputs")
     if step.kind is Kind.RETRIEVER:
         held = step.outputs.get("documents") if isinstance(step.outputs, Mapping) else step.outputs
-        step.passages = READER.listed(held)
+        step.found = READER.listed(held)
     return step
 
 
@@ -569,11 +582,8 @@ def _vector_store(span: TraceSpan) -> Step:
     """A vector store's search, with an event for each hit."""
     start = len(_DB_RESULT) + 1
     events = (e.attributes for e in span.events if e.name == _DB_RESULT)
-    found = [hit({name[start:]: value for name, value in held.items()}) for held in events]
-    kept = [passage for passage in found if passage is not None]
     step = _step(span, "traceloop", kind=Kind.RETRIEVER)
-    step.is_hidden = None in found
-    step.passages = None if step.is_hidden and not kept else kept
+    _set_found(step, [hit({name[start:]: v for name, v in held.items()}) for held in events])
     return step
 
 
@@ -607,7 +617,7 @@ def _spring(span: TraceSpan) -> Step:
         documents = found.get("db.vector.query.response.documents")
         step = _step(span, "spring", attributes.get("db.vector.query.content"), documents)
         step.is_hidden = documents is None
-        step.passages = None if documents is None else results_of(documents)
+        step.found = None if documents is None else results_of(documents)
         return step
     if attributes[SPRING] == "tool_call":
         step = _step(span, "spring", attributes.get("spring.ai.tool.call.arguments"))
@@ -635,7 +645,7 @@ def _plain(span: TraceSpan, convention: str, given: str, said: str) -> Step:
     step = _step(span, convention, span.attributes.get(given), span.attributes.get(said))
     step.inputs = _given(step.inputs)
     if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
-        step.passages = None if step.outputs is None else results_of(step.outputs)
+        step.found = None if step.outputs is None else results_of(step.outputs)
     elif step.kind is Kind.LLM:
         _set_model(step, step.inputs, None)
         if isinstance(step.outputs, str):

@@ -269,23 +269,23 @@ def _result_texts(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def hit(item: Any) -> Passage | None:
-    """One found text in an object, with the id and the score beside it; None if there is none."""
+    """One found text in an object, with the id and the score beside it.
+
+    The text is empty where the object only names what was found; None where it does not either.
+    """
     if not isinstance(item, Mapping):
         return None
     document = READER.passage(item)
     if document is not None:
         return document
     text = _text_in(item, 0)
-    if text is None:
-        return None
     around = (item, *(item[key] for key in _HIT_INNER if isinstance(item.get(key), Mapping)))
     ids = (_identifier(each.get(key)) for each in around for key in _HIT_IDS)
     scores = (number(each.get(key)) for each in around for key in _HIT_SCORES)
-    return Passage(
-        text,
-        next((own for own in ids if own is not None), None),
-        next((score for score in scores if score is not None), None),
-    )
+    own_id = next((own for own in ids if own is not None), None)
+    if text is None and own_id is None:
+        return None
+    return Passage(text or "", own_id, next((s for s in scores if s is not None), None))
 
 
 def _hits(value: Any, depth: int) -> Iterator[Passage]:

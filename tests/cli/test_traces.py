@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -151,3 +152,39 @@ def test_a_sink_that_is_not_known_is_refused(ragaliq, traces):
 
     assert done.returncode == 2
     assert "is one of phoenix, langfuse, mlflow, langsmith" in done.stderr
+
+
+def named_documents(number):
+    root, search = run(number)
+    search["attributes"][1]["key"] = "retrieval.documents.0.document.id"
+    search["attributes"][1]["value"] = {"stringValue": f"doc-{number}"}
+    return [root, search]
+
+
+def test_texts_of_documents_that_are_only_named_are_fetched(ragaliq, traces, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "store.py").write_text(
+        f"def texts(ids):\n    return dict.fromkeys(ids, {ANSWER!r})\n"
+    )
+    path = traces(*named_documents(1), *named_documents(2))
+    done = ragaliq("evaluate", path, "--metrics", "faithfulness", "--resolve", "store:texts")
+    assert done.returncode == 0, done.stderr
+    assert "faithfulness  1.000" in done.stdout
+    assert "2 cases" in ragaliq("estimate", path, "--resolve", "store:texts").stdout
+    assert ANSWER in ragaliq("traces", "explain", path, "--resolve", "store:texts").stdout
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("store", "write it as MODULE:FUNCTION"),
+        ("no_such_store:texts", "ModuleNotFoundError"),
+        ("json:texts", "AttributeError"),
+        ("json:__doc__", "must be a function"),
+    ],
+)
+def test_a_function_that_is_not_there(ragaliq, traces, named, said, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    done = ragaliq("evaluate", traces(*run(1)), "--resolve", named)
+    assert done.returncode == 2
+    assert said in done.stderr

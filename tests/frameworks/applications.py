@@ -113,7 +113,7 @@ def openai_openinference(provider, url):
     "OpenAI SDK",
     "OpenTelemetry",
     # The newest asks for a helper library that its own release does not have.
-    *("openai", "httpx", "opentelemetry-instrumentation-openai-v2<2.4b0", "wrapt<2"),
+    *("openai", "httpx", "opentelemetry-instrumentation-openai-v2<=2.3b0", "wrapt<2"),
 )
 def openai_opentelemetry(provider, url):
     from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor

@@ -179,6 +179,24 @@ def quarkus_langchain4j():
     return [request, found, step(request, at=(30, 40), gen_ai__operation__name="chat", **texts)]
 
 
+def langchain4j():
+    """An AI service's own spans hold phrases of the instrumentation's."""
+    kind, prompt, said = "openinference__span__kind", "llm__input_messages__", "output__value"
+    root = step(**{kind: "AGENT", "input__value": "Execution Started", said: "Execution Completed"})
+    tool = step(root, at=(10, 20), **{kind: "TOOL", said: "\n".join(TEXTS)})
+    asked = {
+        f"{prompt}0__message__role": "user",
+        f"{prompt}0__message__content": QUESTION,
+        f"{prompt}1__message__role": "tool",
+        f"{prompt}1__message__content": "\n".join(TEXTS),
+        "llm__output_messages__0__message__role": "assistant",
+        "llm__output_messages__0__message__content": REPLY,
+    }
+    model = step(root, at=(30, 40), **{kind: "LLM"}, **asked)
+    service = {kind: "LLM", "input__value": "LLM REQUEST", said: f"ChatResponse {{ {REPLY} }}"}
+    return [root, tool, model, step(root, at=(41, 42), **service)]
+
+
 def strands():
     """One event a message; contents are Amazon's blocks, as JSON."""
     asked = event("gen_ai.user.message", content=json.dumps([{"text": QUESTION}]))
@@ -276,6 +294,11 @@ def test_the_same_case(way):
     found = only(way())
     assert triple(found) == (QUESTION, TEXTS, REPLY)
     assert found.draft.sources.context == "prompt"
+
+
+def test_phrases_that_stand_for_what_was_said_are_no_question_and_no_answer():
+    found = only(langchain4j())
+    assert triple(found) == (QUESTION, ["\n".join(TEXTS)], REPLY)
 
 
 @pytest.mark.parametrize("way", [spring_ai, quarkus_langchain4j])
