@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from sys import getsizeof
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 __all__ = ["CaseSources", "ChunkId", "ContextChunk", "RAGTestCase"]
 
 ChunkId = int | str
 """A chunk's own id, or its position in the context where it has none."""
+
+
+def _as_plain(text: object) -> object:
+    """A framework's own kind of string as a plain one.
+
+    Pydantic refuses half a surrogate pair in them alone, which models do write.
+    """
+    return str.__str__(text) if isinstance(text, str) else text
+
+
+_Text = Annotated[str, BeforeValidator(_as_plain)]
 
 
 class ContextChunk(BaseModel):
@@ -27,7 +38,7 @@ class ContextChunk(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    text: str
+    text: _Text
     id: ChunkId | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     score: float | None = None
@@ -82,9 +93,9 @@ class RAGTestCase(BaseModel):
 
     id: str = Field(default_factory=lambda: uuid4().hex)
     name: str = ""
-    query: str
-    context: list[str | ContextChunk] = Field(default_factory=list)
-    response: str
+    query: _Text
+    context: list[_Text | ContextChunk] = Field(default_factory=list)
+    response: _Text
     expected_answer: str | None = None
     expected_facts: list[str] = Field(default_factory=list)
     tags: list[str] = Field(default_factory=list)

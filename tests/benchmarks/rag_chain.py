@@ -21,8 +21,8 @@ class ConstantRetriever(BaseRetriever):
         return self._get_relevant_documents(query, run_manager=None)
 
 
-def rag_chain(seconds=0.0):
-    """A chain whose model takes so many seconds."""
+def rag_chain(seconds=0.0, answers=("Five days.",)):
+    """A chain whose model takes so many seconds, and gives these answers in turn."""
 
     def joined(docs):
         return "\n\n".join(doc.page_content for doc in docs)
@@ -33,7 +33,7 @@ def rag_chain(seconds=0.0):
 
     prompt = ChatPromptTemplate.from_messages([("system", "{context}"), ("human", "{question}")])
     sources = {"context": ConstantRetriever() | joined, "question": RunnablePassthrough()}
-    model = FakeListChatModel(responses=["Five days."])
+    model = FakeListChatModel(responses=list(answers))
     if seconds:
         model = RunnableLambda(wait) | model
     return sources | prompt | model | StrOutputParser()

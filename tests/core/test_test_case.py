@@ -6,6 +6,19 @@ from pydantic import ValidationError
 from ragaliq import ContextChunk, RAGTestCase
 
 
+class FrameworkText(str):
+    """As LangChain gives a message's text."""
+
+    __slots__ = ()
+
+
+def test_half_a_surrogate_pair_in_a_frameworks_own_text_is_taken_as_in_any_other():
+    text = FrameworkText("Five days \ud83d.")
+    chunks = [text, ContextChunk(text=text)]
+    case = RAGTestCase(query=text, context=chunks, response=text)
+    assert {type(each) for each in (case.query, case.response, *case.context_texts)} == {str}
+
+
 def test_plain_strings_are_known_by_their_position():
     case = RAGTestCase(query="q", context=["a", "b"], response="r")
     assert (case.context_texts, case.chunk_ids) == (["a", "b"], [0, 1])

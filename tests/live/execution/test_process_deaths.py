@@ -6,10 +6,14 @@ import logging
 import os
 import random
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -178,6 +182,21 @@ def test_killed_at_random_every_run_still_has_one_outcome(monitor_of, claims, ch
     assert stats.restarts == kills
 
 
+def test_a_file_of_the_current_folder_takes_the_place_of_no_module(
+    monitor_of, claims, monkeypatch, tmp_path
+):
+    for module in ("json", "pydantic", "rapidfuzz", "ragaliq"):
+        (tmp_path / f"{module}.py").write_text("open('imported', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])  # as under uvicorn, notebooks, `python -c`
+    monitor = monitor_of(judge="local", executor="process")
+    assert monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert (monitor.stats().executor, monitor.stats().restarts) == ("process", 0)
+    assert monitor.stats().outcomes == {"evaluated": 1}
+    assert not (tmp_path / "imported").exists()
+
+
 class TestNoStart:
     @pytest.fixture(autouse=True)
     def _at_once(self, monkeypatch):
@@ -194,13 +213,16 @@ class TestNoStart:
         [record] = caplog.records
         assert why in record.getMessage()
 
+    @pytest.mark.parametrize("needed", [(subprocess, "Popen"), (socket, "socketpair")])
     def test_where_nothing_can_be_started_the_thread_judges(
-        self, monitor_of, claims, caplog, monkeypatch
+        self, monitor_of, claims, caplog, monkeypatch, needed
     ):
         def forbidden(*_, **__):
             raise PermissionError
 
-        monkeypatch.setattr(execution.subprocess, "Popen", forbidden)
+        # The event loop has made a socket pair of its own by then.
+        monkeypatch.setattr(execution, needed[0].__name__, SimpleNamespace(**vars(needed[0])))
+        monkeypatch.setattr(getattr(execution, needed[0].__name__), needed[1], forbidden)
         self.judged_in_the_thread(monitor_of, claims, caplog, "PermissionError")
 
     def test_where_it_ends_at_once_too(self, monitor_of, claims, caplog, monkeypatch):
