@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -42,6 +42,7 @@ __all__ = [
     "Command",
     "ExitCode",
     "code_of",
+    "counted",
     "errors",
     "output",
     "plain",
@@ -49,6 +50,8 @@ __all__ = [
     "say_what_is_left",
     "stopped_by_sigterm",
 ]
+
+T = TypeVar("T")
 
 output = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -141,6 +144,20 @@ def progress(total: int, done: int) -> Iterator[Callable[[JudgeUsage], None]]:
 
     with bar:
         yield judged
+
+
+def counted(cases: Iterable[T]) -> Iterator[T]:
+    """The cases of a file, with how many there are so far shown while they are read."""
+    every, shown = 0.5 if errors.is_terminal else _LINE_EVERY, time.monotonic()
+    with errors.status("reading") as status:
+        for number, case in enumerate(cases, start=1):
+            if time.monotonic() - shown >= every:
+                shown, line = time.monotonic(), f"reading: {number:,} cases"
+                if errors.is_terminal:
+                    status.update(line)
+                else:
+                    errors.print(line)
+            yield case
 
 
 def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: str) -> None:

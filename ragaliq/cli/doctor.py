@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Collection, Iterator, Mapping
-from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -15,7 +14,7 @@ from rich.table import Table
 
 from ragaliq.cli.console import ExitCode, errors, output, plain
 from ragaliq.cli.options import BaseUrl, Judge, Model, choose_judge
-from ragaliq.core.checks import naming
+from ragaliq.core.checks import did_you_mean, naming
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, RagaliqError
 from ragaliq.evaluators import FaithfulnessEvaluator
@@ -191,8 +190,7 @@ def _unknown() -> Iterator[str]:
     known = known_variables()
     for name in sorted(os.environ):
         if name.startswith(PREFIX) and name not in known:
-            nearest = get_close_matches(name, known, n=1, cutoff=0.8)
-            meant = f"; did you mean {nearest[0]}?" if nearest else ""
+            meant = did_you_mean(name, known, at_least=0.8)
             yield f"{name}: nothing reads a variable of this name{meant}"
 
 

@@ -6,7 +6,7 @@ import inspect
 
 from rich.table import Table
 
-from ragaliq.cli.console import errors, output, plain
+from ragaliq.cli.console import counted, errors, output, plain
 from ragaliq.cli.evaluate import show_skipped_runs
 from ragaliq.cli.options import (
     BaseUrl,
@@ -24,7 +24,7 @@ from ragaliq.cli.options import (
     Strategy,
     choose_judge,
     evaluators_of,
-    reader_of,
+    opened_cases,
 )
 from ragaliq.core.results import passing_scores
 from ragaliq.cost_estimate import estimate as estimate_cost
@@ -52,21 +52,18 @@ def estimate(
     resolve: Resolve = None,
 ) -> None:
     """Say what `evaluate` would cost; no judge is called."""
-    reader = reader_of(
-        [data],
+    # Nothing is asked of it: the price should be known before there is a key, or a store.
+    asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
+    evaluators = evaluators_of(metrics, policy=policy, strategy=strategy)
+    with opened_cases(
+        data,
         field,
         skip_bad_rows=skip_bad_rows,
         encoding=encoding,
         mapping=mapping,
         resolve=resolve,
-    )
-    # Nothing is asked of it: the price should be known before there is a key, or a store.
-    asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
-    expected = estimate_cost(
-        reader,
-        judge=asked.judge,
-        evaluators=evaluators_of(metrics, policy=policy, strategy=strategy),
-    )
+    ) as reader:
+        expected = estimate_cost(counted(reader), judge=asked.judge, evaluators=evaluators)
     usage = expected.usage
     price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.2f}"
     if usage.cost_usd is not None and usage.saved_usd:

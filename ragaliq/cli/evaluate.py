@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, aclosing, closing, contextmanager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, aclosing, closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NamedTuple, Self
 
 import typer
@@ -18,6 +16,7 @@ from rich.table import Table
 
 from ragaliq.cli.console import (
     ExitCode,
+    counted,
     errors,
     output,
     plain,
@@ -42,16 +41,15 @@ from ragaliq.cli.options import (
     StrategyName,
     choose_judge,
     evaluators_of,
-    reader_of,
+    opened_cases,
 )
 from ragaliq.cli.outputs import Outputs
 from ragaliq.cli.pending import evaluate_runs
 from ragaliq.cli.resume import Wanted, case_digests
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.files import owner_only
-from ragaliq.core.results import passing_scores
+from ragaliq.core.results import JudgeUsage, passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
-from ragaliq.datasets.opening import standard_input
 from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
 from ragaliq.evaluators.metrics import (
     ClaimEvaluator,
@@ -235,27 +233,24 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         summary=summary_files or (),
     )
     with ExitStack() as stack:
-        paths = [Path(source) for source in sources]
-        if Path("-") in paths:
-            place = paths.index(Path("-"))
-            folder = stack.enter_context(TemporaryDirectory())
-            stack.enter_context(_naming_standard_input(folder))
-            paths[place] = standard_input(folder)
-        reader = reader_of(
-            paths,
-            field,
-            skip_bad_rows=skip_bad_rows,
-            encoding=encoding,
-            mapping=mapping,
-            resolve=resolve,
+        reader = stack.enter_context(
+            opened_cases(
+                sources,
+                field,
+                skip_bad_rows=skip_bad_rows,
+                encoding=encoding,
+                mapping=mapping,
+                resolve=resolve,
+            )
         )
         if render is not None:
             return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))
         wanted = Wanted(repeats, compares=resume)
         _read_through(reader, wanted, chosen, max_skipped=max_skipped)
         total = len(wanted.evaluations)
+        names = [Path("stdin" if source == "-" else source) for source in sources]
         settings: dict[str, Any] = {
-            "data": ", ".join(path.name for path in paths),
+            "data": ", ".join(path.name for path in names),
             "judge": decider.name,
             "model": decider.model,
             "calibration": decider.calibration,
@@ -265,15 +260,24 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             "repeats": repeats,
             "text": not no_text,
         }
-        summary, worst, done = Summary(), WorstAnswers(), set[str]()
-
-        def take(record: EvaluationRecord) -> None:
-            summary.add(record)
-            worst.add(record)
-
         journal = outputs.open(
-            settings, take, done=done, wanted=wanted if resume else None, retry_failed=retry_failed
+            settings, wanted=wanted if resume else None, retry_failed=retry_failed
         )
+        if journal is not None:
+            stack.enter_context(closing(journal))
+        summary, worst, done = Summary(), WorstAnswers(), set[str]()
+        failed, spent, partial = 0, JudgeUsage(), dict[str, EvaluationRecord]()
+        for record in outputs.results():
+            spent += record.usage
+            if settings["metrics"].keys() <= record.results.keys():
+                summary.add(record)
+                worst.add(record)
+                done.add(record.run.run_id)
+                failed += record.has_failed
+            else:  # without its texts: they come again with the metrics that it lacks
+                partial[record.run.run_id] = record.model_copy(update={"case": None})
+        if failed:
+            errors.print(f"the judge failed on {failed:,} earlier cases; --retry-failed for those")
         left = total - summary.records
         at_once = processes
         if at_once is None:
@@ -296,36 +300,43 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         work = scorer.stream(
             reader,
             concurrency=concurrency,
-            pipeline=", ".join(dict.fromkeys(path.stem for path in paths)),
+            pipeline=", ".join(dict.fromkeys(path.stem for path in names)),
             repeats=repeats,
             skip=done,
-            cap=CostCap(max_cost, spent=summary.usage, option="--max-cost"),
+            lacking={
+                run_id: settings["metrics"].keys() - record.results.keys()
+                for run_id, record in partial.items()
+            },
+            cap=CostCap(max_cost, spent=spent, option="--max-cost"),
         )
         content = ContentPolicy(on_spans=not no_text, on_events=not no_text)
         causes: dict[str, str] = {}
 
         async def run() -> None:
-            with closing(journal) if journal else nullcontext(), stopped_by_sigterm():
+            with stopped_by_sigterm():
                 async with scorer, aclosing(work):
                     async for evaluation in work:
+                        run_id = evaluation.run.run_id
                         digest, asked_digest = case_digests(evaluation.case)
                         record = evaluation_record(evaluation, content=content).model_copy(
                             update={
                                 "case_digest": digest,
                                 "input_digest": asked_digest,
-                                "row": wanted.evaluations[evaluation.run.run_id].row,
+                                "row": wanted.evaluations[run_id].row,
                             }
                         )
+                        if run_id in partial:
+                            record = record.added_to(partial.pop(run_id))
                         if journal is not None:
                             journal.append(record)
-                        take(record)
-                        judged(record.usage)
+                        summary.add(record)
+                        worst.add(record)
+                        judged(evaluation.usage)
                         for result in evaluation.results.values():
                             if result.status.is_failure and result.error_type and result.error:
                                 causes.setdefault(result.error_type, result.error)
 
-        if asked.variables:  # who is asked where no option says it, before it costs anything
-            errors.print(plain(asked.title))
+        asked.announce()
         try:
             with progress(total, summary.records) as judged:
                 asyncio.run(run())
@@ -365,16 +376,6 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         return _code(summary, goals)
 
 
-@contextmanager
-def _naming_standard_input(folder: str) -> Iterator[None]:
-    """Call standard input so in messages, not by the file that keeps it for the while."""
-    try:
-        yield
-    except DatasetError as error:
-        kept = re.escape(folder + os.sep)
-        raise DatasetError(re.sub(rf"{kept}stdin\.\w+", "standard input", str(error))) from None
-
-
 def _read_through(
     reader: CaseReader, wanted: Wanted, metrics: Sequence[Evaluator], *, max_skipped: int | None
 ) -> None:
@@ -384,7 +385,7 @@ def _read_through(
         DatasetError: No row is left, or more are skipped than may be.
     """
     has_context = False
-    for number, case in enumerate(reader, start=1):
+    for number, case in enumerate(counted(reader), start=1):
         wanted.add(case, reader.row or number)
         has_context = has_context or case.has_context
     for row in reader.skipped_rows[:_SHOWN]:

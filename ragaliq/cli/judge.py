@@ -24,7 +24,7 @@ from ragaliq.bench import (
     reliability_svg,
 )
 from ragaliq.cli.console import Command, ExitCode, errors, output, plain, progress, say_what_is_left
-from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Model, choose_judge, judge_of
+from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Model, choose_judge
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.results import JudgeUsage
 from ragaliq.datasets import LabelledClaim, read_labelled_claims
@@ -172,7 +172,7 @@ def _other(compare: str | None, data: Path) -> JudgeBench | None:
     file = _bench_file(compare)
     if file is not None:
         return JudgeBench.load(file)
-    other = judge_of(compare)
+    other = choose_judge(compare, is_calibrated=False).judge
     if other.model is not None:
         raise ConfigurationError(
             f"--compare {compare}: bench a judge that costs money by itself, with --out and "

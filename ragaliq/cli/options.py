@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple
 
 import typer
 
 from ragaliq.cli.console import errors, plain
-from ragaliq.core.checks import naming
+from ragaliq.core.checks import did_you_mean, naming
 from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
-from ragaliq.datasets.cases import OnError
+from ragaliq.datasets.opening import standard_input
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
 from ragaliq.evaluators.metrics import ClaimEvaluator
@@ -49,9 +53,8 @@ __all__ = [
     "evaluators_of",
     "function_named",
     "in_utc",
-    "judge_of",
     "names_of",
-    "reader_of",
+    "opened_cases",
 ]
 
 
@@ -74,10 +77,10 @@ class StrategyName(StrEnum):
 
 
 Data = Annotated[
-    Path,
+    list[str],
     typer.Argument(
         help="Cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces (OTLP, Phoenix's "
-        "exports); also .gz.",
+        "exports), also .gz; - for standard input.",
         metavar="DATA",
     ),
 ]
@@ -217,32 +220,42 @@ def evaluators_of(
     return tuple(evaluators)
 
 
-def reader_of(
-    paths: Sequence[Path],
+@contextmanager
+def opened_cases(
+    sources: Sequence[str],
     fields: Sequence[str] | None,
     *,
     skip_bad_rows: bool,
     encoding: str | None = None,
     mapping: Path | None = None,
     resolve: str | None = None,
-) -> CaseReader:
-    """The cases of files.
+) -> Iterator[CaseReader]:
+    """The cases of files, and of standard input for `-`, which messages call so.
 
     Raises:
         ConfigurationError: A `--field` is not FIELD=NAME, or is given twice; `--resolve` names no
             function.
-        DatasetError: A file is missing or of no known format.
+        DatasetError: A file is missing or of no known format, or, later, cannot be read.
     """
-    named = names_of(fields)
-    on_error: OnError = "skip" if skip_bad_rows else "raise"
-    return read_cases(
-        *paths,
-        fields=named,
-        on_error=on_error,
-        encoding=encoding,
-        mapping=mapping,
-        resolve=function_named(resolve),
-    )
+    with ExitStack() as stack:
+        paths, folder = [Path(source) for source in sources], ""
+        if Path("-") in paths:
+            folder = stack.enter_context(TemporaryDirectory())
+            paths[paths.index(Path("-"))] = standard_input(folder)
+        try:
+            yield read_cases(
+                *paths,
+                fields=names_of(fields),
+                on_error="skip" if skip_bad_rows else "raise",
+                encoding=encoding,
+                mapping=mapping,
+                resolve=function_named(resolve),
+            )
+        except DatasetError as error:
+            if not folder:
+                raise
+            kept = re.escape(folder + os.sep) + r"stdin\.\w+"
+            raise DatasetError(re.sub(kept, "standard input", str(error))) from None
 
 
 def function_named(resolve: str | None) -> TextFetcher | None:
@@ -351,76 +364,44 @@ def choose_judge(
 
     settings = read_judge_settings()
     used: list[str] = []
-    asked = name
-    if asked is None:
-        asked = settings.judge or default
+    if name is None:
+        name = settings.judge or default
         used += [ENV_JUDGE] if settings.judge else []
     with naming(ENV_JUDGE if used else None):
-        if model is None and settings.model and _has_one_claude(asked):
+        stages = cascade_names(name) or [name]
+        paid = [stage for stage in stages if stage != "local"]
+        if model is None and settings.model and paid == ["claude"]:
             model = settings.model
             used.append(ENV_MODEL)
-        judges = _judges(asked, model, base_url, is_asked=is_asked)
+        if model is not None and len(paid) > 1:
+            raise ConfigurationError(
+                f"--model: which judge of {name} is it for? Use the Python API"
+            )
+        judges = [
+            _plain_judge(
+                stage,
+                None if stage == "local" and paid else model,
+                base_url if stage == "openai" or "openai" not in stages else None,
+                is_asked=is_asked,
+            )
+            for stage in stages
+        ]
     source = "--calibration"
     is_calibrated = is_calibrated and (is_asked or len(judges) > 1)
     if calibration is None and is_calibrated and settings.calibration:
         calibration, source = Path(settings.calibration), ENV_CALIBRATION
         used.append(source)
-    with naming(source if source in used else None):
-        return ChosenJudge(_with(judges, calibration, source), tuple(used), calibration)
-
-
-def judge_of(
-    name: str,
-    *,
-    model: str | None = None,
-    base_url: str | None = None,
-    calibration: Path | None = None,
-) -> LLMJudge:
-    """The judge that the options name, whatever the environment says.
-
-    Raises:
-        ConfigurationError: As `choose_judge`.
-        DatasetError: The calibration's file cannot be read.
-    """
-    return _with(_judges(name, model, base_url), calibration, "--calibration")
-
-
-def _with(judges: list[LLMJudge], calibration: Path | None, source: str) -> LLMJudge:
     if calibration is None:
-        return assembled(judges, None)
+        return ChosenJudge(assembled(judges, None), tuple(used))
     from ragaliq.judges.calibration import Calibration
 
-    try:
-        curve = Calibration.load(calibration)
-    except ConfigurationError as error:
-        # On a command line it is a file that cannot be read, like any other.
-        raise DatasetError(f"{source}: {error}") from None
-    return assembled(judges, curve)
-
-
-def _judges(
-    name: str, model: str | None, base_url: str | None, *, is_asked: bool = True
-) -> list[LLMJudge]:
-    stages = cascade_names(name)
-    if stages is None:
-        return [_plain_judge(name, model, base_url, is_asked=is_asked)]
-    if len([stage for stage in stages if stage != "local"]) > 1 and model is not None:
-        raise ConfigurationError(f"--model: which judge of {name} is it for? Use the Python API")
-    return [
-        _plain_judge(
-            stage,
-            model if stage != "local" else None,
-            base_url if stage == "openai" or "openai" not in stages else None,
-            is_asked=is_asked,
-        )
-        for stage in stages
-    ]
-
-
-def _has_one_claude(name: str) -> bool:
-    stages = cascade_names(name) or [name]
-    paid = [stage for stage in stages if stage != "local"]
-    return len(paid) == 1 and paid[0] == "claude"
+    with naming(source if source in used else None):
+        try:
+            curve = Calibration.load(calibration)
+        except ConfigurationError as error:
+            # On a command line it is a file that cannot be read, like any other.
+            raise DatasetError(f"{source}: {error}") from None
+        return ChosenJudge(assembled(judges, curve), tuple(used), calibration)
 
 
 def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked: bool) -> LLMJudge:
@@ -438,8 +419,8 @@ def _plain_judge(name: str, model: str | None, base_url: str | None, *, is_asked
         return EntailmentJudge.named(name, path=model)
     if name not in _NAMES:
         raise ConfigurationError(
-            f"no judge {shown_name(name)}; use {', '.join(_NAMES)}, entailment:NAME, or a cascade "
-            "such as 'local>claude'"
+            f"no judge {shown_name(name)}{did_you_mean(name, _NAMES)}; use {', '.join(_NAMES)}, "
+            "entailment:NAME, or a cascade such as 'local>claude'"
         )
     if name != "openai":
         if base_url is not None:

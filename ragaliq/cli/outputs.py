@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragaliq.cli.console import errors
 from ragaliq.cli.resume import Wanted
 from ragaliq.core.files import owner_only
 from ragaliq.core.results import EvaluationResult
@@ -83,18 +82,14 @@ class Outputs:
     def open(
         self,
         settings: dict[str, Any],
-        take: Callable[[EvaluationRecord], None],
         *,
-        done: set[str],
         wanted: Wanted | None,
         retry_failed: bool,
     ) -> ResultsFile | None:
-        """The results file, with what is in it given to `take` and in `done`.
+        """The results file; who holds it may read in `results` what is done.
 
         Args:
             settings: How the results are made.
-            take: Takes in each result of before.
-            done: Takes in the run ids of that.
             wanted: When resuming: what is to be judged. Results of anything else count for nothing.
             retry_failed: Take out of the file what the judge failed on.
 
@@ -103,25 +98,23 @@ class Outputs:
         """
         if self.journal is None:
             return None
-        # Only who holds the file may read what is left to do: another run might be doing it.
         file = ResultsFile(self.journal, settings=settings)
         try:
             if retry_failed:
-                file.drop(_is_failure)
+                file.rewrite(lambda record: None if record.has_failed else record)
             if wanted is not None:
                 wanted.sort_out(file)
-            self._wanted = wanted
-            failed = 0
-            for record in self._results(self.journal):
-                take(record)
-                done.add(record.run.run_id)
-                failed += _is_failure(record)
         except BaseException:
             file.close()
             raise
-        if failed:
-            errors.print(f"the judge failed on {failed:,} earlier cases; --retry-failed for those")
+        self._wanted = wanted
         return file
+
+    def results(self) -> Iterator[EvaluationRecord]:
+        """The results in the file that are of cases which are to be judged."""
+        for record in read_results_file(self.journal) if self.journal else ():
+            if self._wanted is None or record in self._wanted:
+                yield record
 
     def write(self, goals: Sequence[tuple[str, str]]) -> list[Path]:
         """Make the other forms of the results file.
@@ -138,21 +131,12 @@ class Outputs:
         if self.journal is None:
             return []
         for path in self._others:
-            results = Results(self.journal.name, self._results(self.journal), goals)
+            results = Results(self.journal.name, self.results(), goals)
             try:
                 _WRITERS[path.suffix.lower()](results, path)
             except OSError as error:
                 raise DatasetError(f"{path}: {error.strerror or error}") from None
         return [self.journal, *self._others]
-
-    def _results(self, journal: Path) -> Iterator[EvaluationRecord]:
-        for record in read_results_file(journal):
-            if self._wanted is None or record in self._wanted:
-                yield record
-
-
-def _is_failure(record: EvaluationRecord) -> bool:
-    return any(result.status.is_failure for result in record.results.values())
 
 
 class Results(NamedTuple):

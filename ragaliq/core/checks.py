@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 from ragaliq.errors import ConfigurationError
 
 __all__ = [
+    "did_you_mean",
     "naming",
     "require_choice",
     "require_kind",
@@ -44,9 +45,21 @@ def require_known(
     known = [n for each in signatures for n, p in each.items() if p.kind is not p.VAR_KEYWORD]
     for name in options:
         if name not in known:
-            meant = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {meant[0]!r}?" if meant else ""
+            hint = did_you_mean(name, known)
             raise TypeError(f"{owner} got an unexpected argument {name!r}{hint}")
+
+
+def did_you_mean(name: str, known: Iterable[str], *, at_least: float = 0.6) -> str:
+    """The end of a message: the known name that is nearest, where one is near enough.
+
+    Args:
+        name: What was given, in any case of letters.
+        known: What could have been meant.
+        at_least: How much of it must be alike, 0 to 1.
+    """
+    by_plain_name = {each.lower(): each for each in known}
+    nearest = get_close_matches(name.lower(), by_plain_name, n=1, cutoff=at_least)
+    return f"; did you mean {by_plain_name[nearest[0]]!r}?" if nearest else ""
 
 
 def require_limits(owner: str, limits: Mapping[str, float]) -> None:

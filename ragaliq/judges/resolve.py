@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from ragaliq.core.checks import did_you_mean
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
 
@@ -75,7 +76,9 @@ def named_judges(judge: JudgeSpec | str, *, model: str | None = None) -> list[LL
 
             judges.append(EntailmentJudge.named(name))
         else:
-            what = shown_name(name) if isinstance(name, str) else type(name).__name__
+            what = type(name).__name__
+            if isinstance(name, str):
+                what = f"{shown_name(name)}{did_you_mean(name, ('local', 'claude'))}"
             raise ConfigurationError(
                 f"no judge {what}; use 'local', 'claude', 'entailment:NAME', 'local>claude', or in "
                 "Python a judge: OpenAICompatibleJudge(...), EntailmentJudge(...) or your own "

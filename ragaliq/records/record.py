@@ -122,6 +122,22 @@ class EvaluationRecord(BaseModel):
         key = [run.run_id, repr(run.ended_at), metric, result.judge, result.model]
         return deterministic_id(["metric", *key])
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the judge failed on a metric."""
+        return any(result.status.is_failure for result in self.results.values())
+
+    def added_to(self, earlier: EvaluationRecord) -> EvaluationRecord:
+        """The record of all results of a run that other metrics have scored before."""
+        results = earlier.results | self.results
+        scorers = [(name, each.judge, each.model) for name, each in results.items()]
+        changed = {
+            "evaluation_id": evaluation_id(self.run, scorers),
+            "results": results,
+            "claims_omitted": earlier.claims_omitted | self.claims_omitted,
+        }
+        return self.model_copy(update=changed)
+
     def renamed(self, *, run_id: str, case_id: str) -> EvaluationRecord:
         """The same results as those of another run, whose case holds the same texts."""
         run = self.run.model_copy(update={"run_id": run_id})

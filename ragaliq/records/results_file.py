@@ -1,8 +1,12 @@
 """A file of results that survives anything: one JSON object a line, only ever appended.
 
 The first line says how the results were made, so that work is only continued under the same
-settings. A line that a sudden end cut short is the last one, and is dropped when the file is
-opened again. One process at a time writes it, until it is closed or the process has ended.
+settings; only metrics may be added. A line that a sudden end cut short is the last one, and is
+dropped when the file is opened again. One process at a time writes it, until it is closed or the
+process has ended.
+
+While metrics are added, a line with all of a run's results follows the one with the first of them:
+the header says so, readers take the later one, and the first is dropped when the file is closed.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from ragaliq.records.record import EvaluationRecord
 __all__ = ["ResultsFile", "read_results_file", "read_settings"]
 
 _HEADER = "ragaliq_results"
+_REVISED = "revised"
 _VERSION = 1
 
 
@@ -32,16 +37,20 @@ class ResultsFile:
 
     Args:
         path: The file; continued when it is there.
-        settings: How the results are made: JSON values by name.
+        settings: How the results are made: JSON values by name. Where both have a mapping of
+            `metrics`, those of the file may be a part of these.
+        revised: Whether a line of a new file may replace an earlier one of the same run.
 
     Raises:
         DatasetError: The file is not a results file, was made under other settings, cannot be
             written, or another run is writing it.
     """
 
-    def __init__(self, path: str | Path, *, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: str | Path, *, settings: Mapping[str, Any], revised: bool = False
+    ) -> None:
         self.path = Path(path)
-        self._settings = dict(settings)
+        self._settings, self._is_revised = dict(settings), revised
         try:
             make_folder(self.path.parent)
             # Neither "w" nor "a": nothing may be changed before the lock is held.
@@ -69,11 +78,20 @@ class ResultsFile:
                     "another file"
                 ) from None
         if not os.fstat(file.fileno()).st_size:
-            header = {_HEADER: _VERSION, "settings": self._settings}
-            _write(file, json.dumps(header, ensure_ascii=True).encode() + b"\n")
+            first = {_HEADER: _VERSION, "settings": self._settings}
+            first |= {_REVISED: True} if self._is_revised else {}
+            _write(file, json.dumps(first, ensure_ascii=True).encode() + b"\n")
             return
-        found, wanted = read_settings(self.path), self._settings
-        if found != wanted:
+        with self.path.open("rb") as held:
+            header = _header_of(held.readline(), self.path)
+        found: dict[str, Any] = header["settings"]
+        wanted = self._settings
+        self._is_revised = _REVISED in header
+        had, asked = found.get("metrics"), wanted.get("metrics")
+        is_extended = (
+            isinstance(had, dict) and isinstance(asked, dict) and had.items() < asked.items()
+        )
+        if found | ({"metrics": asked} if is_extended else {}) != wanted:
             details = "; ".join(
                 f"{name} was {_setting(found.get(name))} and is now {_setting(wanted.get(name))}"
                 for name in {**found, **wanted}
@@ -85,6 +103,9 @@ class ResultsFile:
             )
         file.truncate(_end_of_last_line(file))
         file.seek(0, os.SEEK_END)
+        if is_extended:
+            self._is_revised = True
+            self._replace(lambda record: record)
 
     def __enter__(self) -> Self:
         return self
@@ -108,10 +129,6 @@ class ResultsFile:
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
-    def drop(self, is_unwanted: Callable[[EvaluationRecord], bool]) -> int:
-        """Take results out of the file; see `rewrite`."""
-        return self.rewrite(lambda record: None if is_unwanted(record) else record)
-
     def rewrite(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> int:
         """Change results, all at once or, if the process ends here, not at all.
 
@@ -126,12 +143,15 @@ class ResultsFile:
             DatasetError: A line is broken, or the file cannot be written.
         """
         altered = sum(change(record) is not record for record in read_results_file(self.path))
-        if not altered:
-            return 0
+        if altered:
+            self._replace(change)
+        return altered
+
+    def _replace(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> None:
         replacement = self.path.with_name(f".{self.path.name}.new")
         try:
             replacement.unlink(missing_ok=True)
-            kept = ResultsFile(replacement, settings=self._settings)
+            kept = ResultsFile(replacement, settings=self._settings, revised=self._is_revised)
             for record in read_results_file(self.path):
                 if (changed := change(record)) is not None:
                     kept.append(changed)
@@ -142,7 +162,6 @@ class ResultsFile:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
         self._file.close()
         self._file = kept._file
-        return altered
 
     def close(self) -> None:
         """Close the file; what was appended outlives a loss of power too.
@@ -152,6 +171,11 @@ class ResultsFile:
         """
         if self._file.closed:
             return
+        if self._is_revised:
+            wanted = self._settings["metrics"].keys()
+            records = read_results_file(self.path)
+            self._is_revised = any(wanted - record.results.keys() for record in records)
+            self._replace(lambda record: record)
         try:
             with self._file:
                 os.fsync(self._file.fileno())
@@ -181,7 +205,8 @@ def read_settings(path: str | Path) -> dict[str, Any]:
         DatasetError: It is not a results file.
     """
     with Path(path).open("rb") as file:
-        return _settings_of(file.readline(), Path(path))
+        settings: dict[str, Any] = _header_of(file.readline(), Path(path))["settings"]
+    return settings
 
 
 def _setting(value: object) -> str:
@@ -201,25 +226,33 @@ def read_results_file(path: str | Path) -> Iterator[EvaluationRecord]:
     path = Path(path)
     try:
         with path.open("rb") as file:
-            _settings_of(file.readline(), path)
-            for number, line in enumerate(file, start=2):
-                if not line.endswith(b"\n"):
-                    continue
-                try:
-                    record = EvaluationRecord.model_validate_json(line)
-                except ValidationError as error:
-                    place = ".".join(str(part) for part in error.errors()[0]["loc"]) or "it"
-                    raise DatasetError(
-                        f"{path}, line {number}: {place} is not as ragaliq writes it"
-                    ) from None
-                yield record
+            header = _header_of(file.readline(), path)
+            start, latest = file.tell(), dict[str, int]()
+            if _REVISED in header:
+                latest = {record.run.run_id: number for number, record in _lines(file, path)}
+                file.seek(start)
+            for number, record in _lines(file, path):
+                if latest.get(record.run.run_id, number) == number:
+                    yield record
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror or error}") from None
 
 
-def _settings_of(line: bytes, path: Path) -> dict[str, Any]:
+def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, EvaluationRecord]]:
+    for number, line in enumerate(file, start=2):
+        if line.endswith(b"\n"):
+            try:
+                yield number, EvaluationRecord.model_validate_json(line)
+            except ValidationError as error:
+                place = ".".join(str(part) for part in error.errors()[0]["loc"]) or "it"
+                raise DatasetError(
+                    f"{path}, line {number}: {place} is not as ragaliq writes it"
+                ) from None
+
+
+def _header_of(line: bytes, path: Path) -> dict[str, Any]:
     try:
-        header = json.loads(line)
+        header: dict[str, Any] = json.loads(line)
         version, settings = header[_HEADER], header["settings"]
     except (ValueError, TypeError, KeyError):
         raise DatasetError(
@@ -229,7 +262,7 @@ def _settings_of(line: bytes, path: Path) -> dict[str, Any]:
         raise DatasetError(f"{path} was written by a later ragaliq; update ragaliq to read it")
     if not isinstance(settings, dict):
         raise DatasetError(f"{path}, line 1: the settings are not an object")
-    return settings
+    return header
 
 
 def _end_of_last_line(file: BinaryIO) -> int:

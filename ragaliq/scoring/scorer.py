@@ -10,11 +10,11 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from ragaliq.core.checks import require_kind, require_positive
@@ -129,6 +129,7 @@ class _NoTextError(Exception):
 class _Job(NamedTuple):
     case: RAGTestCase
     run: RunInfo
+    metrics: Collection[str]
 
 
 class Scorer(AbstractAsyncContextManager["Scorer"]):
@@ -417,6 +418,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         ended_at: float = 0.0,
         repeats: int = 1,
         skip: Set[str] = frozenset(),
+        lacking: Mapping[str, Collection[str]] = MappingProxyType({}),
         cap: CostCap | None = None,
     ) -> AsyncGenerator[Evaluation]:
         """Judge cases and yield what comes out as soon as it is there, in bounded memory.
@@ -431,6 +433,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 stores it tells the evaluations of one case at several times apart.
             repeats: How often each case is judged; see `run_id_of`.
             skip: Ids of runs that were judged before.
+            lacking: By the id of a run that was judged before, the metrics it has no result of.
             cap: What all of it may cost. What each case cost is counted once the consumer asks for
                 the next one, and has kept it therefore.
 
@@ -452,14 +455,15 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                         is_cut = True
                         return
                     run = run_of(case, run_id=run_id, pipeline=pipeline, ended_at=ended_at)
-                    yield _Job(case, run)
+                    yield _Job(case, run, lacking.get(run_id, ()))
 
         jobs, running = read_jobs(), set[asyncio.Task[Evaluation]]()
         at_once = concurrency * max(1, len(self._processes))
         try:
             while True:
                 for job in itertools.islice(jobs, at_once - len(running)):
-                    running.add(asyncio.create_task(self.score(job.case, job.run)))
+                    scoring = self.score(job.case, job.run, metrics=job.metrics)
+                    running.add(asyncio.create_task(scoring))
                 if not running:
                     break
                 finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)

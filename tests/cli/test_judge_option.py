@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import CascadeJudge, ClaudeJudge, ConfigurationError, LocalJudge
-from ragaliq.cli.options import judge_of
+from ragaliq.cli.options import choose_judge
 from ragaliq.judges.calibration import fit_calibration
 
 
@@ -18,7 +18,9 @@ def test_a_cascade_has_the_model_of_its_paid_judge_and_the_calibration_of_its_sc
     support = [(i + 0.5) / 200 for i in range(200)]
     calibration = fit_calibration(LocalJudge(), support, [x > 0.4 for x in support])
     calibration.save(tmp_path / "cal.json")
-    judge = judge_of("local>claude", model="claude-haiku-4-5", calibration=tmp_path / "cal.json")
+    judge = choose_judge(
+        "local>claude", model="claude-haiku-4-5", calibration=tmp_path / "cal.json"
+    ).judge
     assert isinstance(judge, CascadeJudge)
     assert judge.calibration == calibration.id
     assert isinstance(judge.stages[1], ClaudeJudge)
@@ -26,7 +28,7 @@ def test_a_cascade_has_the_model_of_its_paid_judge_and_the_calibration_of_its_sc
 
 
 def test_a_server_of_ones_own_may_be_a_stage():
-    judge = judge_of("local>openai", model="qwen", base_url="http://127.0.0.1:9/v1")
+    judge = choose_judge("local>openai", model="qwen", base_url="http://127.0.0.1:9/v1").judge
     assert judge.model == "qwen"
 
 
@@ -37,10 +39,12 @@ def test_a_server_of_ones_own_may_be_a_stage():
         ({"name": "local>openai"}, "needs --model and --base-url"),
         ({"name": "local>claude", "base_url": "http://x"}, "goes with --judge openai"),
         ({"name": "local>"}, "written such as"),
+        ({"name": "Claude"}, "did you mean 'claude'"),
+        ({"name": "local>cluade"}, "did you mean 'claude'"),
         ({"name": "entailment"}, "a folder or an .onnx file"),
         ({"name": "entailment", "model": "nowhere/m.onnx"}, "no file"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, says):
     with pytest.raises(ConfigurationError, match=says):
-        judge_of(**options)
+        choose_judge(**options)

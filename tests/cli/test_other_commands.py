@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -39,6 +40,27 @@ def test_what_claude_would_cost_is_known_before_there_is_a_key(ragaliq, write_ca
     assert (done.returncode, done.stderr) == (0, "")
     assert "1 cases" in done.stdout
     assert "$0." in done.stdout
+
+
+def test_several_files_and_standard_input_are_estimated_together(ragaliq, write_cases, monkeypatch):
+    one, more = write_cases(GOOD), write_cases({"id": "z"} | GOOD, name="more.jsonl")
+    piped = io.TextIOWrapper(io.BytesIO(b"question,context,answer\nWhen?,At 9.,At 9.\n"))
+    monkeypatch.setattr(sys, "stdin", piped)
+
+    done = ragaliq("estimate", one, more, "-")
+
+    assert done.returncode == 0, done.stderr
+    assert "3 cases" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["evaluate", "estimate"])
+def test_reading_a_large_file_shows_how_far_it_is(ragaliq, write_cases, monkeypatch, command):
+    monkeypatch.setattr("ragaliq.cli.console._LINE_EVERY", 0.0)
+
+    done = ragaliq(command, write_cases(GOOD, BAD))
+
+    assert done.returncode == 0, done.stderr
+    assert "reading: 2 cases" in done.stderr
 
 
 def test_metrics_are_listed_with_their_thresholds(ragaliq):

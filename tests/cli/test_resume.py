@@ -10,7 +10,12 @@ import time
 
 import pytest
 
-from ragaliq.records.results_file import ResultsFile, read_settings
+from ragaliq.core.results import Evaluation, EvaluationResult
+from ragaliq.core.run import RunInfo
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.records import evaluation_record
+from ragaliq.records.results_file import ResultsFile, read_results_file, read_settings
+from ragaliq.telemetry import ContentPolicy
 from ragaliq.testing import MessagesServer, Reply
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
@@ -23,7 +28,7 @@ def claude(ragaliq):
 
     def command(server, *arguments):
         return ragaliq(
-            "evaluate", *arguments, "--judge", "claude", *FAITHFULNESS,
+            "evaluate", *FAITHFULNESS, *arguments, "--judge", "claude",
             ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL=server.url,
         )  # fmt: skip
 
@@ -121,3 +126,100 @@ def test_a_form_that_cannot_be_written_is_said_and_the_results_are_kept(
     assert done.returncode == 3
     assert "table.csv: No space left on device" in done.stderr
     assert len(records("r.jsonl")) == 1
+
+
+ADDED = ("--metrics", "faithfulness,context_precision", "--out", "results.jsonl", "--resume")
+
+
+def results_of(records):
+    return {r["run"]["run_id"]: set(r["results"]) for r in records()}
+
+
+def test_a_metric_that_is_added_is_asked_about_alone(claude, write_cases, records, tmp_path):
+    cases = write_cases(GOOD, GOOD)
+    with MessagesServer() as server:
+        claude(server, cases, "--out", "results.jsonl")
+    before = records()
+    with MessagesServer() as server:
+        done = claude(server, cases, *ADDED, "--summary", "summary.json")
+        asked = [json.dumps(request.body) for request in server.requests]
+
+    assert done.returncode == 0, done.stderr
+    both = {"faithfulness", "context_precision"}
+    assert results_of(records) == {"case-0": both, "case-1": both}
+    assert [r["results"]["faithfulness"] for r in records()] == [
+        r["results"]["faithfulness"] for r in before
+    ]
+    # One request a case, for the one chunk it has.
+    assert len(asked) == 2
+    figures = json.loads((tmp_path / "summary.json").read_text())
+    assert {name: each["scored"] for name, each in figures["metrics"].items()} == {
+        "faithfulness": 2, "context_precision": 2,
+    }  # fmt: skip
+    assert "revised" not in (tmp_path / "results.jsonl").read_text().splitlines()[0]
+
+
+def test_adding_a_metric_can_be_interrupted_at_any_case(claude, write_cases, records, ragaliq):
+    cases = write_cases(*[GOOD] * 6)
+    with MessagesServer() as server:
+        claude(server, cases, "--out", "results.jsonl")
+        added = ("--concurrency", "1", *ADDED)
+        spent = sum(r["results"]["faithfulness"]["usage"]["cost_usd"] for r in records())
+        stopped = claude(server, cases, *added, "--max-cost", str(spent + 1e-9))
+        found = sorted(map(len, results_of(records).values()))
+        requests = len(server.requests)
+        done = claude(server, cases, *added)
+
+        assert stopped.returncode == 5, stopped.stderr
+        assert found == [1, 1, 1, 1, 1, 2]
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) == requests + 5
+    assert set(map(len, results_of(records).values())) == {2}
+    assert len(records()) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--metrics", "faithfulness"), "metrics was faithfulness 0.7, relevance 0.7 and is now"),
+        (("--metrics", "relevance,hallucination,context_recall"), "faithfulness 0.7"),
+        (
+            ("--metrics", "faithfulness,relevance,hallucination", "--threshold", "relevance=0.9"),
+            "relevance 0.9",
+        ),
+    ],
+    ids=["one fewer", "others", "another threshold"],
+)
+def test_other_metrics_than_more_of_them_need_another_file(ragaliq, write_cases, options, says):
+    cases = write_cases(GOOD)
+    ragaliq("evaluate", cases, "--out", "results.jsonl")
+
+    done = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume", *options)
+
+    assert done.returncode == 3
+    assert says in done.stderr
+
+
+def test_readers_see_each_run_once_while_metrics_are_added(tmp_path):
+    path, both = tmp_path / "results.jsonl", {"metrics": {"faithfulness": 0.7, "relevance": 0.7}}
+    with ResultsFile(path, settings={"metrics": {"faithfulness": 0.7}}) as file:
+        file.append(stored("one", "faithfulness"))
+        file.append(stored("two", "faithfulness"))
+    file = ResultsFile(path, settings=both)
+    file.append(stored("one", "faithfulness", "relevance"))
+
+    # As after a kill: nothing is closed.
+    seen = [(each.case_id, list(each.results)) for each in read_results_file(path)]
+    assert seen == [("two", ["faithfulness"]), ("one", ["faithfulness", "relevance"])]
+    file.close()
+    assert path.read_text().count("\n") == 3
+
+
+def stored(case_id, *metrics):
+    case = RAGTestCase(id=case_id, query="q", context=["c"], response="c")
+    results = {
+        name: EvaluationResult(evaluator_name=name, score=1.0, passed=True) for name in metrics
+    }
+    run = RunInfo(run_id=case_id)
+    evaluation = Evaluation(case=case, results=results, run=run)
+    return evaluation_record(evaluation, content=ContentPolicy())
