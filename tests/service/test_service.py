@@ -82,10 +82,13 @@ async def test_a_service_without_an_event_loop_evaluates_what_it_accepted_when_i
     assert server.triples() == {asked_for: expected(asked_for) for asked_for in asked.answers}
 
 
-async def test_workers_of_greenlets_serve_every_request_and_evaluate_nothing(serve):
+@pytest.mark.parametrize("app", ["greenlets_app", "django_app"])
+async def test_workers_of_greenlets_serve_every_request_and_evaluate_nothing(serve, app):
     # gunicorn has no worker for eventlet any more.
     pytest.importorskip("gevent")
-    server = serve("gunicorn with gevent", app="greenlets_app:app")
+    if app == "django_app":
+        pytest.importorskip("django")
+    server = serve("gunicorn with gevent", app=f"{app}:app")
     # One after the other: greenlets of one thread would see each other's `asyncio.run`.
     for number in range(8):
         asked = await ask_all(server.url, [Plan(question(number))])
