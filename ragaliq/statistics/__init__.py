@@ -45,6 +45,7 @@ from ragaliq.statistics.sampling import (
     horvitz_thompson_total,
     prediction_powered_mean,
 )
+from ragaliq.statistics.sequential import Shift, ShiftTest, confidence_sequence
 
 __all__ = [
     "Confusion",
@@ -56,11 +57,14 @@ __all__ = [
     "PredictionPowered",
     "ReliabilityBin",
     "RiskPoint",
+    "Shift",
+    "ShiftTest",
     "auroc",
     "auroc_estimate",
     "bca_mean_interval",
     "brier_score",
     "cohen_kappa",
+    "confidence_sequence",
     "confusion",
     "cross_validated",
     "effective_sample_size",

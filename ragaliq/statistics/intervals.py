@@ -29,6 +29,7 @@ __all__ = [
     "bca_mean_interval",
     "binomial_cdf",
     "has_no_spread",
+    "logit_t_of_variance",
     "mean_estimate",
     "no_spread_interval",
     "normal_quantile",
@@ -214,6 +215,25 @@ def student_t_of_variance(
     """The interval by Student's t distribution, within the bounds."""
     reach = student_t_quantile(0.5 + confidence / 2.0, df=df) * math.sqrt(variance)
     return max(bounds[0], mean - reach), min(bounds[1], mean + reach)
+
+
+def logit_t_of_variance(
+    mean: float, variance: float, *, df: float, bounds: Bounds, confidence: float = 0.95
+) -> tuple[float, float]:
+    """The interval by Student's t distribution on the scale of log odds, carried back.
+
+    Near a bound, estimates of a mean are skewed towards the middle, and so is this interval
+    (Newcombe 2001, American Statistician 55(3), for shares). At a bound it is Student's own.
+    """
+    low, high = bounds
+    share = (mean - low) / (high - low)
+    if not 0.0 < share < 1.0:
+        return student_t_of_variance(mean, variance, df=df, bounds=bounds, confidence=confidence)
+    error = math.sqrt(variance) / (high - low) / (share * (1.0 - share))
+    reach = student_t_quantile(0.5 + confidence / 2.0, df=df) * error
+    odds = math.log(share / (1.0 - share))
+    ends = [0.5 + 0.5 * math.tanh(0.5 * (odds + way * reach)) for way in (-1.0, 1.0)]
+    return low + ends[0] * (high - low), low + ends[1] * (high - low)
 
 
 def has_no_spread(least: float, most: float, bounds: Bounds) -> bool:

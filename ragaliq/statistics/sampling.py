@@ -27,7 +27,9 @@ from ragaliq.statistics.checks import (
 from ragaliq.statistics.intervals import (
     Estimate,
     has_no_spread,
+    logit_t_of_variance,
     no_spread_interval,
+    normal_quantile,
     student_t_of_variance,
     student_t_quantile,
     wilson_of_variance,
@@ -330,6 +332,7 @@ class PredictionPowered:
         weight: How far the cheap scores are trusted, 0 to 1; 0 makes the estimate the classical.
         labelled: Number of members both judges scored.
         unlabelled: Number that only the cheap judge scored.
+        fixed_variance: The part of the estimate's variance that further expensive scores leave.
     """
 
     estimate: Estimate
@@ -338,6 +341,22 @@ class PredictionPowered:
     weight: float
     labelled: int
     unlabelled: int
+    fixed_variance: float
+
+    def labels_for(self, half_width: float) -> int | None:
+        """How many expensive scores there must be for an interval of so much to either side.
+
+        The variance that these make falls as one over their number, drawn with chances in the same
+        proportion; the rest stays. A plan, not a promise: it rests on the variance seen so far.
+
+        Returns:
+            The number in all; None where the variance that stays is too large already.
+        """
+        tail = 0.5 + self.estimate.confidence / 2.0
+        now = student_t_quantile(tail, df=max(1.0, self.estimate.effective_n - 2.0))
+        variable = max(0.0, (self.estimate.width / 2.0 / now) ** 2 - self.fixed_variance)
+        room = (half_width / normal_quantile(tail)) ** 2 - self.fixed_variance
+        return math.ceil(self.labelled * variable / room) if room > 0.0 else None
 
 
 def prediction_powered_mean(
@@ -346,6 +365,8 @@ def prediction_powered_mean(
     unlabelled: Iterable[float],
     *,
     probabilities: Iterable[float] | None = None,
+    weights: Iterable[float] | None = None,
+    unlabelled_weights: Iterable[float] | None = None,
     weight: float | None = None,
     bounds: Bounds = (0.0, 1.0),
     target: Target = "process",
@@ -353,12 +374,21 @@ def prediction_powered_mean(
 ) -> PredictionPowered:
     """The mean of the expensive judge's scores over everything the cheap judge scored.
 
+    Where that was itself a sample of the traffic, the sample has two phases (Sarndal, Swensson &
+    Wretman 1992, chapter 9): each member stands for `weights` runs, and what both scored for one
+    over its probability times as many.
+
     Args:
-        expensive: The expensive judge's scores.
+        expensive: The expensive judge's scores, one a draw: for claims that are drawn together,
+            such as those of an answer, the mean of the answer.
         cheap: The cheap judge's scores of the same members, in the same order.
         unlabelled: The cheap judge's scores of all other members.
         probabilities: The chance each member of `expensive` had of being scored by that judge; by
-            default the same for all.
+            default the same for all. With chances that prefer what the cheap judge is unsure of,
+            this is active inference (Zrnic & Candes 2024, arXiv 2403.03208).
+        weights: How many runs of all traffic each member of `expensive` stands for, 1 or more; by
+            default 1.
+        unlabelled_weights: The same of each member of `unlabelled`.
         weight: Of the cheap scores, 0 to 1; by default the one that makes the variance least,
             which is PPI++. 1 is plain prediction-powered inference, 0 the classical estimate.
         bounds: The lowest and highest score of both judges.
@@ -377,25 +407,34 @@ def prediction_powered_mean(
         chances = [len(dear) / (len(dear) + len(others))] * len(dear)
     else:
         chances = probabilities_of(probabilities)
-    require_same_length(expensive=dear, cheap=known, probabilities=chances)
+    own = _weights_of(weights, name="weights", count=len(dear))
+    of_others = _weights_of(unlabelled_weights, name="unlabelled_weights", count=len(others))
+    require_same_length(expensive=dear, cheap=known, probabilities=chances, weights=own)
+    require_same_length(unlabelled=others, unlabelled_weights=of_others)
 
     sums, sums_of_known = WeightedSums(), WeightedSums()
-    for score, other, chance in zip(dear, known, chances, strict=True):
-        sums.add(score, chance)
-        sums_of_known.add(other, chance)
+    for score, other, chance, runs in zip(dear, known, chances, own, strict=True):
+        sums.add(score, chance / runs)
+        sums_of_known.add(other, chance / runs)
     classical = sums.estimate(bounds=bounds, target=target, confidence=confidence)
-    cheap_mean = math.fsum((*known, *others)) / (len(known) + len(others))
+    everything, runs_of_all = (*known, *others), (*own, *of_others)
+    cheap_sum = math.fsum(x * runs for x, runs in zip(everything, runs_of_all, strict=True))
+    cheap_mean = cheap_sum / math.fsum(runs_of_all)
 
     # The moments of the pairs about their means, each pair weighted by what it adds to the variance
-    # because only some were scored by the expensive judge: (1 - p) / p^2.
+    # because only some were scored by the expensive judge: runs^2 (1 - p) / p^2.
     pairs = [
-        (x - sums_of_known.mean, y - sums.mean, (1.0 - p) / p**2)
-        for x, y, p in zip(known, dear, chances, strict=True)
+        (x - sums_of_known.mean, y - sums.mean, runs**2 * (1.0 - p) / p**2)
+        for x, y, p, runs in zip(known, dear, chances, own, strict=True)
     ]
     total = math.fsum(w for _, _, w in pairs)
     xx = math.fsum(w * x * x for x, _, w in pairs)
     xy = math.fsum(w * x * y for x, y, w in pairs)
-    yy = math.fsum(w * y * y for _, y, w in pairs)
+    # What is uncertain because only some runs, or only so many, were scored by the cheap judge.
+    of_traffic = [
+        (runs**2 - (runs if target == "traffic" else 0.0)) * (y - sums.mean) ** 2 / p
+        for y, p, runs in zip(dear, chances, own, strict=True)
+    ]
     used = weight
     if used is None:
         # Cut to [0, 1], because a slope from few pairs may be anything, and is multiplied with the
@@ -406,22 +445,27 @@ def prediction_powered_mean(
     effective = sums.effective_n
     if effective <= fitted + 1 or classical.method in ("census", "unseen_share"):
         used = 0.0
-
-    estimate = classical
-    if used > 0.0:
+        estimate = classical
+    else:
         value = sums.mean + used * (cheap_mean - sums_of_known.mean)
         value = min(max(value, bounds[0]), bounds[1])
-        variance = max(0.0, yy - 2.0 * used * xy + used * used * xx)
+        # Each pair's share of the variance.
+        parts = [
+            w * (y - used * x) ** 2 + rest
+            for (x, y, w), rest in zip(pairs, of_traffic, strict=True)
+        ]
+        variance = math.fsum(parts)
+        # Few pairs that make up most of the variance say little about it: the degrees of freedom
+        # follow from how unequal the parts are (Satterthwaite 1946, Biometrics Bulletin 2(6)).
+        squares = math.fsum(part * part for part in parts) - variance**2 / len(parts)
         # Where the judges agree on every pair seen, the next one may still differ. Counting one
         # more, in which the two scores have nothing to do with each other, keeps the interval from
         # promising more than so many pairs can show.
         variance += (1.0 + used * used) * sums.spread * total / effective
-        if target == "process":
-            variance += math.fsum(
-                (y - sums.mean) ** 2 / p for y, p in zip(dear, chances, strict=True)
-            )
         df = effective - fitted
-        variance *= effective / df / sums.weight**2
+        if squares > _NO_SPREAD * variance**2:
+            df = max(1.0, min(df, 2.0 * variance**2 / squares))
+        variance *= effective / (effective - fitted) / sums.weight**2
         low, high = (
             wilson_of_variance(
                 value,
@@ -432,7 +476,7 @@ def prediction_powered_mean(
                 least_cases=effective,  # that many the expensive scores are worth by themselves
             )
             if classical.method == "hajek_wilson"
-            else student_t_of_variance(value, variance, df=df, bounds=bounds, confidence=confidence)
+            else logit_t_of_variance(value, variance, df=df, bounds=bounds, confidence=confidence)
         )
         estimate = Estimate(
             value=value,
@@ -450,4 +494,12 @@ def prediction_powered_mean(
         weight=used,
         labelled=len(dear),
         unlabelled=len(others),
+        fixed_variance=math.fsum(of_traffic) / sums.weight**2,
     )
+
+
+def _weights_of(values: Iterable[float] | None, *, name: str, count: int) -> list[float]:
+    if values is None:
+        return [1.0] * count
+    given = list(values)
+    return numbers_of(given, name=name, bounds=(1.0, math.inf)) if given else []
