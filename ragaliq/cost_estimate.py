@@ -42,7 +42,7 @@ class CostEstimate:
 async def estimate_async(
     cases: Iterable[RAGTestCase],
     *,
-    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    evaluators: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
     policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
 ) -> CostEstimate:
@@ -55,7 +55,7 @@ async def estimate_async(
 
     Args:
         cases: What would be evaluated.
-        evaluators: What would be measured.
+        evaluators: What would be measured; by default what `evaluate` measures.
         judge: Who would decide.
         policy: For evaluators without a policy of their own.
 

@@ -124,7 +124,7 @@ class EvaluationRun(Sequence[Evaluation]):
 async def evaluate_async(
     cases: Iterable[RAGTestCase],
     *,
-    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    evaluators: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
     concurrency: int = 8,
     processes: int = 0,
@@ -150,7 +150,8 @@ async def evaluate_async(
 
     Args:
         cases: What to evaluate.
-        evaluators: What is measured: names, classes or evaluators.
+        evaluators: What is measured: names, classes or evaluators; by default faithfulness, and
+            relevance where the judge is a language model.
         judge: `local`, `claude`, or a judge. `RAGALIQ_JUDGE` has no say here: what a script
             costs is read in the script.
         concurrency: Cases evaluated at the same time, in each process.

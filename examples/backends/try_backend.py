@@ -102,7 +102,9 @@ BACKENDS = {"phoenix": phoenix, "mlflow": mlflow, "langfuse": langfuse, "otlp": 
 def main(name: str) -> None:
     backend = BACKENDS[name]()
     LangChainInstrumentor().instrument(tracer_provider=backend.tracing)
-    monitor = Monitor(judge="local", sinks=backend.sinks, capture_content=True)
+    # Two, to see that each arrives. The embedded judge is weak at relevance, and says so.
+    metrics = ["faithfulness", "relevance"]
+    monitor = Monitor(judge="local", evaluators=metrics, sinks=backend.sinks, capture_content=True)
     application, handler = chain(), RagaliqCallbackHandler(monitor)
     for question in ANSWERS:
         application.invoke(question, {"callbacks": [handler]})

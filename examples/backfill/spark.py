@@ -22,7 +22,7 @@ def score(rows: DataFrame, *, judge: str = "local") -> DataFrame:
             yield score_batch(batch, judge=judge)
 
     # Spark asks for the columns before it has seen a row.
-    added = from_arrow_schema(score_batch_schema())
+    added = from_arrow_schema(score_batch_schema(judge=judge))
     schema = StructType([*rows.schema.fields, *added.fields])
     return rows.mapInPandas(scored, schema=schema)
 

@@ -19,6 +19,7 @@ class WordJudge(LLMJudge):
     """Supports a claim if one chunk has all its words."""
 
     name = "words"
+    default_metrics = ("faithfulness",)
 
     async def extract_claims(self, response: str) -> ClaimsResult:
         return ClaimsResult(claims=[part.strip(". ") for part in response.split(". ") if part])
@@ -36,7 +37,7 @@ class WordJudge(LLMJudge):
         raise JudgeAPIError("this judge knows nothing about relevance")
 
 
-with Monitor(judge=WordJudge(), evaluators=["faithfulness", "relevance"]) as monitor:
+with Monitor(judge=WordJudge()) as monitor:
     monitor.submit(
         RAGTestCase(
             query="How heavy is the lamp?",

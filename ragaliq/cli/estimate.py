@@ -42,7 +42,7 @@ def estimate(
     judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
-    metrics: Metrics = "faithfulness,relevance",
+    metrics: Metrics = None,
     policy: Policy = PolicyName.LIVE,
     strategy: Strategy = None,
     field: Fields = None,
@@ -54,7 +54,7 @@ def estimate(
     """Say what `evaluate` would cost; no judge is called."""
     # Nothing is asked of it: the price should be known before there is a key, or a store.
     asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
-    evaluators = evaluators_of(metrics, policy=policy, strategy=strategy)
+    evaluators = evaluators_of(metrics, asked.judge, policy=policy, strategy=strategy)
     with opened_cases(
         data,
         field,

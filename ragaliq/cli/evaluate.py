@@ -56,6 +56,7 @@ from ragaliq.evaluators.metrics import (
     ContextRecallEvaluator,
     RelevanceEvaluator,
 )
+from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.unsent import RequestWriter, reads_replies, writes_requests
 from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.records.sinks import SinkLimits
@@ -115,7 +116,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     model: Model = None,
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
-    metrics: Metrics = "faithfulness,relevance",
+    metrics: Metrics = None,
     threshold: Annotated[
         list[str] | None,
         typer.Option(
@@ -196,13 +197,16 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     ] = None,
 ) -> int:
     """Score the cases of files. Rerun with --resume to continue an interrupted run."""
-    chosen = evaluators_of(metrics, policy=policy, strategy=strategy, thresholds=threshold)
+
+    def measured(by: LLMJudge) -> tuple[Evaluator, ...]:
+        return evaluators_of(metrics, by, policy=policy, strategy=strategy, thresholds=threshold)
+
     if pending:
         if len(sources) > 1:
             raise ConfigurationError("--pending goes with one file of runs: sqlite:///runs.db")
         summary = evaluate_runs(
             sources[0],
-            chosen,
+            measured,
             choice=(judge, model, base_url),
             sinks=sink or (),
             concurrency=concurrency,
@@ -215,6 +219,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         judge, model=model, base_url=base_url, calibration=calibration, is_asked=not offline
     )
     decider = asked.judge if replies is None else reads_replies(asked.judge, replies)
+    chosen = measured(decider)
     for evaluator in chosen:
         evaluator.require(decider)
         if offline:
@@ -453,7 +458,7 @@ class Goal(NamedTuple):
             )
         if metric and metric not in metrics:
             raise ConfigurationError(
-                f"--fail-under {text!r}: {metric} is not measured; --metrics has "
+                f"--fail-under {text!r}: {metric} is not measured; the metrics are "
                 f"{', '.join(metrics)}"
             )
         return cls(metric, least)

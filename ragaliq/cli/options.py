@@ -53,6 +53,7 @@ __all__ = [
     "evaluators_of",
     "function_named",
     "in_utc",
+    "named_metrics",
     "names_of",
     "opened_cases",
 ]
@@ -114,7 +115,12 @@ CalibrationFile = Annotated[
     ),
 ]
 Metrics = Annotated[
-    str, typer.Option(help="Comma separated; `ragaliq metrics` lists them.", metavar="NAMES")
+    str | None,
+    typer.Option(
+        help="Comma separated; `ragaliq metrics` lists them. By default faithfulness, and "
+        "relevance where the judge is a language model.",
+        metavar="NAMES",
+    ),
 ]
 Policy = Annotated[
     PolicyName,
@@ -179,23 +185,20 @@ def in_utc(moment: datetime | None) -> datetime | None:
 
 
 def evaluators_of(
-    metrics: str,
+    metrics: str | None,
+    judge: LLMJudge,
     *,
     policy: PolicyName,
     strategy: StrategyName | None = None,
     thresholds: Sequence[str] | None = None,
 ) -> tuple[Evaluator, ...]:
-    """The evaluators that the options name.
+    """The evaluators that the options name, or the judge's default metrics.
 
     Raises:
         ConfigurationError: One is unknown or asked for twice, none is named, or a threshold is not
             METRIC=SCORE of one of them.
     """
-    names = [name.strip() for name in metrics.split(",") if name.strip()]
-    if not names:
-        raise ConfigurationError("--metrics: name at least one; `ragaliq metrics` lists them")
-    if len(set(names)) < len(names):
-        raise ConfigurationError("--metrics: one is named twice")
+    names = list(judge.default_metrics) if metrics is None else named_metrics(metrics)
     scores: dict[str, float] = {}
     for option in thresholds or ():
         name, _, score = option.partition("=")
@@ -207,7 +210,8 @@ def evaluators_of(
             raise ConfigurationError(f"--threshold {option!r}: a threshold must be within [0, 1]")
         if name.strip() not in names:
             raise ConfigurationError(
-                f"--threshold {option!r}: {name} is not measured; --metrics has {', '.join(names)}"
+                f"--threshold {option!r}: {name} is not measured; the metrics are "
+                f"{', '.join(names)}"
             )
     evaluators: list[Evaluator] = []
     scoring: ScoringPolicy = getattr(ScoringPolicy, policy.name)
@@ -218,6 +222,20 @@ def evaluators_of(
         else:
             evaluators.append(kind(threshold, policy=scoring))
     return tuple(evaluators)
+
+
+def named_metrics(metrics: str) -> list[str]:
+    """The names that `--metrics` has.
+
+    Raises:
+        ConfigurationError: None is there, or one twice.
+    """
+    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    if not names:
+        raise ConfigurationError("--metrics: name at least one; `ragaliq metrics` lists them")
+    if len(set(names)) < len(names):
+        raise ConfigurationError("--metrics: one is named twice")
+    return names
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from ragaliq.cli.console import errors, output, plain, stopped_by_sigterm
 from ragaliq.cli.options import choose_judge
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.errors import ConfigurationError
+from ragaliq.judges.base import LLMJudge
 from ragaliq.records import evaluation_record
 from ragaliq.records.sqlite_file import parse_options
 from ragaliq.records.summary import Summary
@@ -23,7 +24,7 @@ BATCH = "claude-batch"
 
 def evaluate_runs(
     data: str,
-    evaluators: Sequence[Evaluator],
+    measured: Callable[[LLMJudge], Sequence[Evaluator]],
     *,
     choice: tuple[str | None, str | None, str | None],
     sinks: Sequence[str],
@@ -35,7 +36,7 @@ def evaluate_runs(
 
     Args:
         data: The file's address; numbers after `?` say how batches are made and waited for.
-        evaluators: What is measured, where a run's sampling chose it.
+        measured: What is measured with a judge, where a run's sampling chose it.
         choice: The judge's name, model and address, as the options have them.
         sinks: Where results go; by default the file itself.
         concurrency: Runs judged at the same time.
@@ -73,13 +74,13 @@ def evaluate_runs(
             requests = BatchRequests(runs.connection)
             decider = BatchJudge(requests, **({"model": model} if model else {}))
             batches = decider, Batches(requests, decider, schedule)
-            scorer = Scorer(decider, evaluators, sinks=stores, waits_for_sinks=True)
+            scorer = Scorer(decider, measured(decider), sinks=stores, waits_for_sinks=True)
             title = f"judge {decider.name} ({decider.model})"
         else:
             asked = choose_judge(judge, model=model, base_url=base_url)
             scorer = Scorer(
                 asked.judge,
-                evaluators,
+                measured(asked.judge),
                 deadline=timeout,
                 executor=None,
                 sinks=stores,

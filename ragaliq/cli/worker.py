@@ -15,7 +15,15 @@ import typer
 
 from ragaliq.cli.console import ExitCode, errors, plain
 from ragaliq.cli.dead_letters import dead_letters
-from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Metrics, Model, choose_judge
+from ragaliq.cli.options import (
+    BaseUrl,
+    CalibrationFile,
+    Judge,
+    Metrics,
+    Model,
+    choose_judge,
+    named_metrics,
+)
 from ragaliq.errors import ConfigurationError
 from ragaliq.worker.brokers import ENV_HEARTBEAT
 
@@ -75,7 +83,7 @@ def run(
     model: Model = None,
     base_url: BaseUrl = None,
     calibration: CalibrationFile = None,
-    metrics: Metrics = "faithfulness,relevance",
+    metrics: Metrics = None,
     sink: Annotated[
         list[str] | None,
         typer.Option(help="Where results go, sqlite:///path; repeatable.", metavar="TEXT"),
@@ -103,7 +111,7 @@ def run(
     else:
         settings = WorkerSettings(
             judge=_judge(judge, model, base_url, calibration),
-            evaluators=[each.strip() for each in metrics.split(",") if each.strip()],
+            evaluators=None if metrics is None else named_metrics(metrics),
             sinks=sink or (),
         )
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import run_all
-from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import UNSCORED, ScoringPolicy
 from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
@@ -41,6 +43,8 @@ _LEAST_COVERAGE = 2 / 3
 """Share of an answer that its claims cover, below which the result says so."""
 
 _STRATEGIES = ("batched", "per_claim", "single_pass")
+
+_COMPLAINTS = Complaints(logging.getLogger(__name__))
 
 
 class Measured(NamedTuple):
@@ -492,6 +496,18 @@ class RelevanceEvaluator(Evaluator):
 
     description = "Measures how well the answer addresses the question"
     threshold = 0.7
+
+    def require(self, judge: LLMJudge) -> None:
+        """Warn, once in a process, of a judge that is weak at it."""
+        usual = judge.default_metrics
+        # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
+        if isinstance(usual, tuple) and self.name not in usual:
+            name = identity_of(judge).name
+            _COMPLAINTS.once(
+                name,
+                f"judge {name!r} is weak at {self.name}, which is therefore not one of its default "
+                "metrics: use an LLM judge for it",
+            )
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Ask the judge and pass on what it says."""

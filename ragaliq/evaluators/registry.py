@@ -10,6 +10,7 @@ from typing import TypeVar
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import ConfigurationError
+from ragaliq.judges.base import LLMJudge
 
 __all__ = [
     "EvaluatorSpec",
@@ -83,18 +84,26 @@ def list_evaluators() -> list[str]:
 
 
 def resolve_evaluators(
-    specs: Iterable[EvaluatorSpec], *, policy: ScoringPolicy | None = None
+    specs: Iterable[EvaluatorSpec] | None,
+    *,
+    judge: LLMJudge | None = None,
+    policy: ScoringPolicy | None = None,
 ) -> tuple[Evaluator, ...]:
     """Build the evaluators that `specs` name, in order; a single name will do.
 
     Args:
-        specs: Names, classes or evaluators.
+        specs: Names, classes or evaluators; None for the judge's `default_metrics`.
+        judge: Who decides; needed where `specs` is None.
         policy: For those without a policy of their own.
 
     Raises:
         ConfigurationError: An unknown name, something that is not an evaluator, none at all, or two
             evaluators with one name (their results could not be told apart).
     """
+    if specs is None:
+        # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
+        usual = judge.default_metrics if judge else ()
+        specs = usual if isinstance(usual, tuple) else LLMJudge.default_metrics
     evaluators: dict[str, Evaluator] = {}
     for spec in [specs] if isinstance(specs, str) else specs:
         found: object = get_evaluator(spec) if isinstance(spec, str) else spec

@@ -133,6 +133,7 @@ class LLMJudge(ABC):
         kind: What it is: `llm`, `nli` (an entailment model) or `code`.
         sure_from: Confidence, 0 to 1, from which on the judge's verdicts are seldom wrong; a claim
             below is worth a second look (`ClaimDetail.is_unsure`).
+        default_metrics: What is measured with this judge where nobody says.
     """
 
     name: str = "judge"
@@ -140,6 +141,7 @@ class LLMJudge(ABC):
     calibration: str = UNCALIBRATED
     kind: str = "llm"
     sure_from: float = 0.8
+    default_metrics: tuple[str, ...] = ("faithfulness", "relevance")
     max_context_chars: int | None = None
     max_answer_chars: int | None = None
 

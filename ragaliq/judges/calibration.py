@@ -97,6 +97,7 @@ class CalibratedJudge(BatchingJudge):
         self.max_context_chars = judge.max_context_chars
         self.max_answer_chars = judge.max_answer_chars
         self.max_claims = judge.max_claims
+        self.default_metrics = judge.default_metrics
 
     def fingerprint(self) -> str:
         """That of the judge inside."""

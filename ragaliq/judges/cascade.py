@@ -138,6 +138,7 @@ class CascadeJudge(BatchingJudge):
         self.name = ">".join(self._names)
         self.model = last.model if isinstance(last.model, str) else None
         self.kind = last.kind
+        self.default_metrics = self._relevance.default_metrics
         self.calibration = identity_of(self.first).calibration
         limits = (_limit_of(each.max_context_chars) for each in (self.first, self.second))
         self.max_context_chars = min((limit for limit in limits if limit), default=None)

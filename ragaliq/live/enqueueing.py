@@ -30,7 +30,7 @@ class Enqueueing:
 
     Args:
         target: Takes the jobs.
-        metrics: What the monitor measures.
+        metrics: What the monitor measures; empty for what the workers measure.
         failed: Called for each failed attempt, with the error's class.
 
     Attributes:
@@ -113,7 +113,8 @@ def leave_to_workers(given: Mapping[str, object], monitor: type) -> None:
             "by workers elsewhere, whose settings they are (`ragaliq worker`, WorkerSettings)"
         )
     evaluators = given["evaluators"]
-    if not isinstance(evaluators, list | tuple) or not all(isinstance(e, str) for e in evaluators):
+    names = () if evaluators is None else evaluators
+    if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
         raise ConfigurationError(
             "Monitor: with this executor evaluators must be a list of names; thresholds and the "
             "like are settings of the workers"

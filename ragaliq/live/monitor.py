@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack, overload
@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 from ragaliq.core.checks import require_choice, require_positive
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.draft import CaseDraft
+from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation
 from ragaliq.core.run import SpanTarget
@@ -89,7 +90,8 @@ class Monitor:
             default from `RAGALIQ_JUDGE`, else `local`.
         calibration: A calibration of the judge's confidence, or its file; by default from
             `RAGALIQ_CALIBRATION`, else none.
-        evaluators: The metrics: names, classes or evaluators.
+        evaluators: The metrics: names, classes or evaluators; by default faithfulness, and
+            relevance where the judge is a language model; with a broker, what its workers measure.
         sample_rate: Share of runs to evaluate, 0 to 1; by default from `RAGALIQ_SAMPLE_RATE`, else
             1.0.
         sampling: Rates per pipeline and metric, rules, a cap; instead of `sample_rate`.
@@ -133,7 +135,7 @@ class Monitor:
         *,
         judge: JudgeSpec | str | None = None,
         calibration: CalibrationSpec | None = None,
-        evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+        evaluators: Iterable[EvaluatorSpec] | None = None,
         sample_rate: float | None = None,
         sampling: Sampling | None = None,
         policy: ScoringPolicy = ScoringPolicy.LIVE,
@@ -170,16 +172,22 @@ class Monitor:
             require_choice(mode, "background", "inline", name="mode")
             content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
             emitter = Emitter(content, telemetry)
-            measured = resolve_evaluators(evaluators, policy=policy)
+            measured: Sequence[Evaluator] = ()
+            if (elsewhere := executor_at(executor)) is not None:
+                leave_to_workers(given, Monitor)
+                if evaluators is not None:
+                    measured = resolve_evaluators(evaluators, policy=policy)
+            else:
+                decider = chosen_judge(settings, judge, calibration)
+                measured = resolve_evaluators(evaluators, judge=decider, policy=policy)
             metrics = [evaluator.name for evaluator in measured]
             sampler = Sampler(sampling, sample_rate, general=settings.sample_rate, metrics=metrics)
             scorer: Scorer | Enqueueing
-            if (elsewhere := executor_at(executor)) is not None:
-                leave_to_workers(given, Monitor)
+            if elsewhere is not None:
                 scorer = Enqueueing(elsewhere, metrics, failed=emitter.metrics.publish_failed)
             else:
                 scorer = Scorer(
-                    chosen_judge(settings, judge, calibration),
+                    decider,
                     measured,
                     policy=policy,
                     deadline=deadline,
@@ -569,9 +577,9 @@ def _say_what_it_costs(judge: LLMJudge) -> None:
         )
 
 
-def _listed(given: Iterable[Any]) -> Any:
+def _listed(given: Iterable[Any] | None) -> Any:
     """What may be read more than once, and stays as it was given.
 
     A name alone is refused or read where it is used.
     """
-    return given if isinstance(given, str) else tuple(given)
+    return given if given is None or isinstance(given, str) else tuple(given)

@@ -52,6 +52,10 @@ _ENOUGH = 5  # runs with passages and without a score
 class _Rates:
     """The rates of all metrics in one pipeline.
 
+    Args:
+        by_metric: Each metric's rate; empty where workers elsewhere say what is measured.
+        rate: The rate then.
+
     Attributes:
         by_metric: Each metric's rate.
         highest: The highest of them: the chance of a run of being evaluated at all.
@@ -62,9 +66,10 @@ class _Rates:
 
     __slots__ = ("by_metric", "certainty", "highest", "is_certain", "shared")
 
-    def __init__(self, by_metric: Mapping[str, float]) -> None:
+    def __init__(self, by_metric: Mapping[str, float], rate: float) -> None:
         self.by_metric = dict(by_metric)
-        self.highest, lowest = max(by_metric.values()), min(by_metric.values())
+        rates = by_metric.values() or [rate]
+        self.highest, lowest = max(rates), min(rates)
         self.shared: Choice | None = None
         if self.highest == lowest > 0:
             self.shared = Choice(probability=self.highest, metrics=self.by_metric)
@@ -129,13 +134,13 @@ class Sampler:
         if unknown := sorted(set(own) - set(metrics)):
             raise ConfigurationError(
                 f"Sampling: evaluators names {', '.join(unknown)}, but the monitor measures "
-                f"{', '.join(metrics)}"
+                f"{', '.join(metrics) or 'what its workers measure; name its evaluators'}"
             )
         rate = next(each for each in (sample_rate, sampling.rate, general) if each is not None)
         require_rate("sample_rate", rate)
-        self._others = _Rates({name: own.get(name, rate) for name in metrics})
+        self._others = _Rates({name: own.get(name, rate) for name in metrics}, rate)
         self._pipelines = {
-            pipeline: _Rates({name: min(rate, own.get(name, rate)) for name in metrics})
+            pipeline: _Rates({name: min(rate, own.get(name, rate)) for name in metrics}, rate)
             for pipeline, rate in sampling.pipelines.items()
         }
         self._rules = tuple(sampling.rules)

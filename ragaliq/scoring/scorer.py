@@ -140,7 +140,8 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     Args:
         judge: `local`, `claude`, or a judge.
-        metrics: What is measured: names, classes or evaluators.
+        metrics: What is measured: names, classes or evaluators; by default the judge's
+            `default_metrics`.
         policy: For evaluators without a policy of their own.
         deadline: Seconds each metric of a case may take; None for no limit.
         limits: What stands between cases and the judge; None for nothing.
@@ -177,7 +178,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     def __init__(
         self,
         judge: JudgeSpec | str,
-        metrics: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+        metrics: Iterable[EvaluatorSpec] | None = None,
         *,
         policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
         deadline: float | None = None,
@@ -199,7 +200,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         if deadline is not None:
             require_positive(deadline=deadline)
         self.judge = resolve_judge(judge)
-        self.evaluators = resolve_evaluators(metrics, policy=policy)
+        self.evaluators = resolve_evaluators(metrics, judge=self.judge, policy=policy)
         if redact_for_judge is not None and not callable(redact_for_judge):
             raise ConfigurationError(
                 "redact_for_judge must be a function of a text and its kind, got "

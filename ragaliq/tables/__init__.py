@@ -52,7 +52,7 @@ T = TypeVar("T")
 def score_batch(
     table: T,
     *,
-    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    evaluators: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
     model: str | None = None,
     calibration: CalibrationSpec | None = None,
@@ -84,7 +84,8 @@ def score_batch(
 
     Args:
         table: A `pandas.DataFrame`, `pyarrow.Table` or `pyarrow.RecordBatch`; it stays as it is.
-        evaluators: What is measured: names, classes or evaluators.
+        evaluators: What is measured: names, classes or evaluators; by default faithfulness, and
+            relevance where the judge is a language model.
         judge: `local`, `claude`, a cascade such as `local>claude`, or a judge.
         model: Claude's model.
         calibration: For the judge that is named, or the file it is in.
@@ -122,7 +123,8 @@ def score_batch(
             f"score_batch: policy must be a ScoringPolicy, got {type(policy).__name__}"
         )
     given = table_of(table)
-    chosen = resolve_evaluators(evaluators)
+    decider = judge_of_process(judge, model=model, calibration=calibration)
+    chosen = resolve_evaluators(evaluators, judge=decider)
     schema = schema_of(chosen, claims=claims, prefix=prefix)
     taken = next((name for name in schema.names if name in given.names), None)
     if taken is not None:
@@ -134,7 +136,6 @@ def score_batch(
     reads_context = any(isinstance(each, ClaimEvaluator | ContextEvaluator) for each in chosen)
     needed = ["query", "response", *(["context"] if reads_context else [])]
     places = _find_columns(given.names, columns or {}, needed=needed)
-    decider = judge_of_process(judge, model=model, calibration=calibration)
     scorer = Scorer(
         decider,
         chosen,
@@ -180,7 +181,8 @@ def score_batch(
 
 def score_batch_schema(
     *,
-    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance"),
+    evaluators: Iterable[EvaluatorSpec] | None = None,
+    judge: JudgeSpec | str = "local",
     claims: bool = True,
     prefix: str = "",
 ) -> Any:
@@ -188,13 +190,16 @@ def score_batch_schema(
 
     Args:
         evaluators: As for `score_batch`.
+        judge: As for `score_batch`; not looked at where `evaluators` says what is measured.
         claims: As for `score_batch`.
         prefix: As for `score_batch`.
 
     Raises:
-        ConfigurationError: An evaluator is not known, or pyarrow is missing.
+        ConfigurationError: An evaluator or the judge is not known, or pyarrow is missing.
     """
-    return schema_of(resolve_evaluators(evaluators), claims=claims, prefix=prefix)
+    decider = resolve_judge(judge) if evaluators is None else None
+    measured = resolve_evaluators(evaluators, judge=decider)
+    return schema_of(measured, claims=claims, prefix=prefix)
 
 
 class _Place(NamedTuple):

@@ -44,7 +44,7 @@ class JobMessage(BaseModel):
         version: See `VERSION`.
         job_id: The same whenever the same run is published.
         published_at: Unix time in seconds.
-        metrics: What is to be measured.
+        metrics: What is to be measured; empty for what the worker measures.
         traceparent: The evaluated span by W3C's convention, when one was found.
         case: Question, context and answer.
         run: Where the answer came from, and how it was chosen.
@@ -55,7 +55,7 @@ class JobMessage(BaseModel):
     version: tuple[int, int] = VERSION
     job_id: str = Field(max_length=128)
     published_at: float
-    metrics: tuple[Annotated[str, Field(max_length=256)], ...] = Field(min_length=1)
+    metrics: tuple[Annotated[str, Field(max_length=256)], ...] = ()
     traceparent: str | None = Field(default=None, pattern=_TRACEPARENT)
     case: RAGTestCase
     run: RunInfo

@@ -27,7 +27,8 @@ class WorkerSettings:
     Attributes:
         judge: As in `Monitor`.
         calibration: As in `Monitor`.
-        evaluators: The metrics that jobs may ask for.
+        evaluators: The metrics that jobs may ask for; by default faithfulness, and relevance where
+            the judge is a language model.
         policy: As in `Monitor`.
         deadline: Seconds for each metric of a job.
         budget: Limits on cost; for each process, unless they share a storage.
@@ -52,7 +53,7 @@ class WorkerSettings:
 
     judge: JudgeSpec | str | None = None
     calibration: CalibrationSpec | None = None
-    evaluators: Iterable[EvaluatorSpec] = ("faithfulness", "relevance")
+    evaluators: Iterable[EvaluatorSpec] | None = None
     policy: ScoringPolicy = ScoringPolicy.LIVE
     deadline: float = 60.0
     budget: Budget | None = None
@@ -72,7 +73,7 @@ class WorkerSettings:
         # Read more than once.
         for name in ("evaluators", "sinks"):
             given = getattr(self, name)
-            if not isinstance(given, str):  # which its reader refuses
+            if given is not None and not isinstance(given, str):  # which its reader refuses
                 object.__setattr__(self, name, tuple(given))
         require_positive(
             "WorkerSettings",

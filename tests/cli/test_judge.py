@@ -72,7 +72,7 @@ def test_calibrate_writes_a_file_that_bench_and_evaluate_use(ragaliq, write_clai
     assert done.returncode == 0, done.stderr
     metrics = json.loads((tmp_path / "results.jsonl").read_text().splitlines()[1])["results"]
     found = {name: result["calibration"] for name, result in metrics.items()}
-    assert found == {"faithfulness": calibration.id, "relevance": "uncalibrated"}
+    assert found == {"faithfulness": calibration.id}
 
 
 def test_too_few_labels_are_refused_with_the_number_needed(ragaliq, write_claims, tmp_path):

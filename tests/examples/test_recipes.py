@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "recipes"
 SHOWN = {
     "cascade_judge.py": ["NOT_ENOUGH_INFO by scripted - They come in cash."],
     "custom_evaluator.py": ["no_claims None None - No citations.", "mean of 2 is 0.5"],
-    "custom_judge.py": ["{'faithfulness': {'scored': 1}, 'relevance': {'judge_error': 1}}"],
+    "custom_judge.py": ["{'faithfulness': {'scored': 1}}"],
     "guard.py": [
         "chain: Refunds take five days.",
         "check: rejected ['Shipping costs 90 dollars.']",

@@ -102,7 +102,8 @@ def worker() -> None:
 def file() -> None:
     Path("cases.jsonl").write_text(json.dumps({"id": "a"} | CASE) + "\n", encoding="utf-8")
     argv, stdout = sys.argv, sys.stdout
-    sys.argv, sys.stdout = ["ragaliq", "evaluate", "cases.jsonl"], sys.stderr
+    asked = ["evaluate", "cases.jsonl", "--metrics", ",".join(METRICS)]
+    sys.argv, sys.stdout = ["ragaliq", *asked], sys.stderr
     try:
         assert command_line() == 0
     finally:

@@ -67,7 +67,7 @@ def test_a_run_is_enqueued_whole_and_counted(enqueueing):
     assert monitor.submit(CASE, pipeline="shop")
     assert monitor.flush(5.0)
     ((job, metrics),) = executor.taken
-    assert (job.case, job.run.pipeline, metrics) == (CASE, "shop", ["faithfulness", "relevance"])
+    assert (job.case, job.run.pipeline, metrics) == (CASE, "shop", [])  # the workers' own
     stats = monitor.stats()
     assert (stats.outcomes, stats.pending, stats.executor) == ({"enqueued": 1}, 0, "recorder")
 
@@ -75,7 +75,9 @@ def test_a_run_is_enqueued_whole_and_counted(enqueueing):
 def test_metrics_that_sampling_did_not_choose_are_not_asked_for(enqueueing):
     executor = Recorder()
     monitor = enqueueing(
-        executor, sampling=Sampling(evaluators={"faithfulness": 1.0, "relevance": 0.0})
+        executor,
+        evaluators=["faithfulness", "relevance"],
+        sampling=Sampling(evaluators={"faithfulness": 1.0, "relevance": 0.0}),
     )
     monitor.submit(CASE)
     assert monitor.flush(5.0)

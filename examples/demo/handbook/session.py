@@ -26,7 +26,7 @@ from ragaliq import Evaluation, Monitor
 
 __all__ = ["Application", "Ask", "Handbook", "run_session"]
 
-METRICS = ("faithfulness", "hallucination", "relevance")
+METRICS = ("faithfulness", "hallucination")
 FLUSH_TIMEOUT = 120.0
 """Seconds; the embedded judge needs a fraction of one, Claude some seconds."""
 

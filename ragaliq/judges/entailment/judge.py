@@ -83,6 +83,7 @@ class EntailmentJudge(BatchingJudge):
 
     name = "entailment"
     kind = "nli"
+    default_metrics = LocalJudge.default_metrics
 
     def __init__(
         self,

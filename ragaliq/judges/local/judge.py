@@ -11,6 +11,7 @@ from ragaliq.judges.base import (
     ClaimsResult,
     ClaimVerdict,
     JudgeResult,
+    LLMJudge,
     VerdictsResult,
     digest_of,
 )
@@ -66,9 +67,13 @@ class LocalJudge(BatchingJudge):
     name = "local"
     kind = "code"
     model = None
+    # Not relevance: by words it tells good answers from others little better than chance.
+    default_metrics: tuple[str, ...] = ("faithfulness",)
 
     def __init__(self, *, embed: Embed | None = None) -> None:
         self.embed = embed
+        if embed is not None:
+            self.default_metrics = LLMJudge.default_metrics
 
     def fingerprint(self) -> str:
         """Changes with the parameters and with how texts are read.

@@ -114,6 +114,7 @@ class _MetricEvaluator(BaseEvaluator):
             raise ConfigurationError(f"{type(self).__name__}: give judge or llm, not both")
         self.judge = resolve_judge(judge_of(llm if judge is None else judge) or "local")
         self._metric = self.metric_class(threshold, policy=policy, **options)
+        self._metric.require(self.judge)
 
     @property
     def threshold(self) -> float:

@@ -1,0 +1,100 @@
+"""What is measured where nobody says: the judge's default metrics."""
+
+from __future__ import annotations
+
+from unittest.mock import MagicMock
+
+import pyarrow as pa
+import pytest
+
+from ragaliq import (
+    CascadeJudge,
+    EntailmentJudge,
+    LLMJudge,
+    LocalJudge,
+    Monitor,
+    RAGTestCase,
+    RelevanceEvaluator,
+    Sampling,
+    evaluate,
+    score_batch,
+    score_batch_schema,
+)
+from ragaliq.evaluators import metrics, resolve_evaluators
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
+
+CASE = RAGTestCase(query="When?", context=["Refunds take a day."], response="Refunds take a day.")
+FAITHFULNESS = ["faithfulness"]
+BOTH = ["faithfulness", "relevance"]
+
+
+class NoRelevance(PlainScriptedJudge):
+    default_metrics = ("faithfulness",)
+
+
+def entailment():
+    return EntailmentJudge(lambda pairs: [0.9] * len(pairs))
+
+
+@pytest.mark.parametrize(
+    ("judge", "measured"),
+    [
+        (LocalJudge(), FAITHFULNESS),
+        (LocalJudge(embed=lambda texts: [[1.0]] * len(texts)), BOTH),
+        (entailment(), FAITHFULNESS),
+        (ScriptedJudge(), BOTH),
+        (PlainScriptedJudge(), BOTH),
+        (MagicMock(spec=LLMJudge), BOTH),
+        (NoRelevance(), FAITHFULNESS),
+        (CascadeJudge(LocalJudge(), ScriptedJudge()), BOTH),
+        (CascadeJudge(LocalJudge(), ScriptedJudge(), relevance_with="first"), FAITHFULNESS),
+        (CascadeJudge(LocalJudge(), entailment()), FAITHFULNESS),
+        (CascadeJudge(LocalJudge(), entailment(), ScriptedJudge()), BOTH),
+    ],
+)
+def test_the_judge_that_would_score_relevance_says_whether_it_is_measured(judge, measured):
+    assert [each.name for each in resolve_evaluators(None, judge=judge)] == measured
+
+
+@pytest.mark.parametrize(("judge", "measured"), [("local", FAITHFULNESS), (ScriptedJudge(), BOTH)])
+def test_every_entry_point_measures_the_default_metrics(judge, measured):
+    assert list(evaluate([CASE], judge=judge).metrics) == measured
+    with Monitor(judge=judge) as monitor:
+        assert [each.name for each in monitor.evaluators] == measured
+    rows = pa.table({"question": ["q"], "answer": ["a"], "contexts": [["c"]]})
+    added = score_batch(rows, judge=judge).schema.names[3:]
+    assert added == score_batch_schema(judge=judge).names
+    assert [name.removesuffix("_score") for name in added if name.endswith("_score")] == measured
+
+
+def test_a_schema_needs_no_judge_where_the_metrics_are_given():
+    names = score_batch_schema(evaluators=["relevance"], judge="no such judge").names
+    assert names[0] == "relevance_score"
+
+
+def test_a_monitor_with_a_broker_leaves_the_metrics_to_the_workers(tmp_path):
+    with Monitor(executor=f"sqlite:///{tmp_path}/runs.db", sampling=Sampling(rate=0.5)) as monitor:
+        assert monitor.evaluators == ()
+
+
+@pytest.fixture
+def warnings_seen(caplog, monkeypatch):
+    monkeypatch.setattr(metrics, "_COMPLAINTS", metrics.Complaints(metrics.logging.getLogger("r")))
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(("judge", "name"), [(LocalJudge(), "local"), (entailment(), "entailment")])
+def test_relevance_of_a_judge_that_is_weak_at_it_warns_once(judge, name, warnings_seen):
+    for _ in range(2):
+        run = evaluate([CASE], evaluators=BOTH, judge=judge)
+    assert list(run.metrics) == BOTH
+    (warning,) = warnings_seen()
+    assert warning.startswith(f"judge '{name}' is weak at relevance")
+    assert warning.endswith("use an LLM judge for it")
+
+
+@pytest.mark.parametrize("judge", [ScriptedJudge(), MagicMock(spec=LLMJudge)])
+def test_relevance_of_any_other_judge_does_not_warn(judge, warnings_seen):
+    RelevanceEvaluator().require(judge)
+    evaluate([CASE], judge="local")
+    assert warnings_seen() == []
