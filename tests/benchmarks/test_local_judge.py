@@ -5,6 +5,7 @@ Set RAGALIQ_DATA to the folder with the labelled sets to measure on these too.
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import os
@@ -18,7 +19,7 @@ from random import Random
 
 import pytest
 
-from ragaliq.judges.local.verdict import WordingVerifier
+from ragaliq.judges import LocalJudge
 
 pytestmark = pytest.mark.benchmark
 
@@ -46,13 +47,15 @@ def chunks(number: int, *, seed: int) -> list[str]:
 
 def milliseconds(contexts: list[list[str]], *, claims: Sequence[str] = (CLAIM,)) -> float:
     """Median time of a claim against each context, of an answer with these claims."""
-    taken = []
-    for context in contexts:
-        begun = time.process_time()
-        verifier = WordingVerifier(context)
-        for claim in claims:
-            verifier.decide(claim)
-        taken.append(1000 * (time.process_time() - begun) / len(claims))
+    judge, taken = LocalJudge(), []
+
+    async def decide_all():
+        for context in contexts:
+            begun = time.process_time()
+            await judge.verify_claims(claims, context)
+            taken.append(1000 * (time.process_time() - begun) / len(claims))
+
+    asyncio.run(decide_all())
     return statistics.median(taken)
 
 
@@ -97,6 +100,12 @@ def test_a_claim_takes_under_two_milliseconds_and_ten_more_chunks_under_one(repo
     assert again[14] - again[4] < 1.0
 
 
+async def decide_each(asked):
+    judge = LocalJudge()
+    for claim, context in asked:
+        await judge.verify_claim(claim, context)
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason="the labelled sets are not here")
 def test_claims_a_second_on_the_labelled_sets(report):
     lines, claims, seconds, rates = [], 0, 0.0, {}
@@ -104,8 +113,7 @@ def test_claims_a_second_on_the_labelled_sets(report):
         with gzip.open(path, "rt", encoding="utf-8") as rows:
             asked = [(row["claim"], row["context"]) for row in map(json.loads, rows)]
         begun = time.process_time()
-        for claim, context in asked:
-            WordingVerifier(context).decide(claim)
+        asyncio.run(decide_each(asked))
         taken = time.process_time() - begun
         name = path.name.partition(".")[0]
         rates[name] = len(asked) / taken
@@ -118,17 +126,18 @@ def test_claims_a_second_on_the_labelled_sets(report):
 
 
 MEMORY = """
-import gzip, json, resource, sys
+import asyncio, gzip, json, resource, sys
 from pathlib import Path
 def held():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 bare = held()
-from ragaliq.judges.local.verdict import WordingVerifier
-for path in sorted(Path(sys.argv[1]).glob("*.jsonl.gz")):
-    with gzip.open(path, "rt", encoding="utf-8") as rows:
-        for line in rows:
-            row = json.loads(line)
-            WordingVerifier(row["context"]).decide(row["claim"])
+from ragaliq.judges import LocalJudge
+async def main():
+    for path in sorted(Path(sys.argv[1]).glob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as rows:
+            for row in map(json.loads, rows):
+                await LocalJudge().verify_claim(row["claim"], row["context"])
+asyncio.run(main())
 print(held() - bare)
 """
 

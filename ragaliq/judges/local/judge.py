@@ -24,7 +24,12 @@ from ragaliq.judges.local.relevance import (
     embedded_relevance,
     result,
 )
-from ragaliq.judges.local.verdict import WordingVerifier, load_parameters, parameters_off_loop
+from ragaliq.judges.local.verdict import (
+    decide,
+    load_parameters,
+    parameters_off_loop,
+    read_context,
+)
 
 __all__ = ["LocalJudge"]
 
@@ -100,15 +105,14 @@ class LocalJudge(BatchingJudge):
 
     async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
         """Decide one claim; an empty context gives NOT_ENOUGH_INFO."""
-        (verdict,) = (await self.verify_claims([claim], context)).verdicts
-        return verdict.model_copy(update={"index": None})
+        return decide(claim, read_context(tuple(context)), await parameters_off_loop())
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; the context is read once."""
-        verifier = WordingVerifier(context, await parameters_off_loop())
+        index, parameters = read_context(tuple(context)), await parameters_off_loop()
         verdicts = [
-            ClaimVerdict(index=index, **verifier.decide(claim)._asdict(), usage=_FREE)
-            for index, claim in enumerate(claims)
+            decide(claim, index, parameters).model_copy(update={"index": position})
+            for position, claim in enumerate(claims)
         ]
         return VerdictsResult(verdicts=verdicts, usage=_FREE)
 
@@ -151,8 +155,8 @@ class LocalJudge(BatchingJudge):
 
 @cache
 def _fingerprint() -> str:
-    decided = map(WordingVerifier(_CONTEXT).decide, _CLAIMS)
+    parameters, context = load_parameters(), read_context(_CONTEXT)
+    decided = [decide(claim, context, parameters) for claim in _CLAIMS]
     return digest_of(
-        load_parameters().digest,
-        *(f"{decision.verdict} {decision.confidence:.3f}" for decision in decided),
+        parameters.digest, *(f"{each.verdict} {each.confidence:.3f}" for each in decided)
     )

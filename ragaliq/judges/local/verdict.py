@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
-from ragaliq.core.results import Verdict
-from ragaliq.judges.base import digest_of
+from ragaliq.core.results import JudgeUsage, Verdict
+from ragaliq.judges.base import ClaimVerdict, digest_of
 from ragaliq.judges.local.claim import ClaimWords, WordFrequencies, clauses, denies, read_claim
 from ragaliq.judges.local.context import ContextIndex, Match, match_claim
 from ragaliq.judges.local.numbers import UNITS, Number, other_unit
@@ -28,11 +28,11 @@ __all__ = [
     "Parameters",
     "Sign",
     "SupportModel",
-    "WordingVerdict",
-    "WordingVerifier",
+    "decide",
     "examine",
     "load_parameters",
     "parameters_off_loop",
+    "read_context",
 ]
 
 
@@ -62,15 +62,31 @@ class Sign(NamedTuple):
 
 
 def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
-    """The first sign of a contradiction between a claim and the sentence that matches it best."""
+    """The first sign of a contradiction between a claim and the sentence that matches it best.
+
+    Another number, also where the context has the claim's in another sentence ("nine working days"
+    and "the shop opens at nine"); the same number with another unit, five days against five weeks;
+    a denial on one side only.
+    """
     if match.sentence < 0:
         return None
-    numbers = read_words(context.text(match.sentence)).numbers if match.far_numbers else []
-    return (
-        _other_number(claim, match, numbers)
-        or _other_measure(claim, match, context.stems(match.sentence))
-        or _negation(claim, match, context)
-    )
+    if match.far_numbers:
+        absent = match.missing_numbers or match.far_numbers
+        theirs = read_words(context.text(match.sentence)).numbers
+        stated = [
+            number
+            for number in theirs
+            if number.stem not in claim.stems and number.certain and number.year == absent[0].year
+        ]
+        is_rounded = any(_rounds(*pair) for pair in itertools.product(match.far_numbers, theirs))
+        without = tuple(number.stem for number in absent)
+        share = _NUMBER_COVER if match.missing_numbers else _FAR_COVER
+        if stated and not is_rounded and _agrees(claim, match, share, without=without):
+            return Sign("number", without, tuple(number.stem for number in stated))
+    units = other_unit(claim.stems, context.stems(match.sentence), _UNITS)
+    if units and _agrees(claim, match, _NUMBER_COVER, without=units[0]):
+        return Sign("measure", *units)
+    return Sign("negation") if _differ_in_negation(claim, match, context) else None
 
 
 def _agrees(
@@ -88,26 +104,6 @@ def _agrees(
     return len(found) >= words and total > 0.0 and covered / total >= share
 
 
-def _other_number(claim: ClaimWords, match: Match, theirs: Sequence[Number]) -> Sign | None:
-    """A number that the sentence has with another value.
-
-    Also where another sentence has it: "nine working days" and "the shop opens at nine".
-    """
-    absent = match.missing_numbers or match.far_numbers
-    stated = [
-        number
-        for number in theirs
-        if number.stem not in claim.stems and number.certain and number.year == absent[0].year
-    ]
-    share = _NUMBER_COVER if match.missing_numbers else _FAR_COVER
-    without = tuple(number.stem for number in absent)
-    if not stated or any(_rounds(*pair) for pair in itertools.product(match.far_numbers, theirs)):
-        return None
-    if not _agrees(claim, match, share, without=without):
-        return None
-    return Sign("number", without, tuple(number.stem for number in stated))
-
-
 def _rounds(claimed: Number, stated: Number) -> bool:
     """Whether one number may be the other in fewer digits: 1.2 billion and 1.18 billion."""
     try:
@@ -117,21 +113,13 @@ def _rounds(claimed: Number, stated: Number) -> bool:
     return not claimed.year and math.isclose(one, other, rel_tol=_ROUNDED)
 
 
-def _other_measure(claim: ClaimWords, match: Match, stems: Sequence[str]) -> Sign | None:
-    """The same number with another unit: five days against five weeks."""
-    found = other_unit(claim.stems, stems, _UNITS)
-    if found and _agrees(claim, match, _NUMBER_COVER, without=found[0]):
-        return Sign("measure", *found)
-    return None
-
-
-def _negation(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
-    """A denial on one side only; another sentence that matches as well may agree."""
+def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) -> bool:
+    """Whether only one side denies; another sentence that matches as well may agree."""
     if not _agrees(claim, match, _NEGATION_COVER, words=1) or not match.near:
-        return None
+        return False
     for sentence in match.near:
         if denies(context.stems(sentence)) == claim.negated:
-            return None
+            return False
         if not claim.negated:
             parts = list(clauses(context.text(sentence)))
             # What the sentence says without a denial too, it does not deny: "(winter does not occur
@@ -146,8 +134,8 @@ def _negation(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | 
                 if denies(part)
             ]
             if all(map(shared.isdisjoint, denied)):
-                return None
-    return Sign("negation")
+                return False
+    return True
 
 
 # The support score: features, and the weights that training left behind.
@@ -224,10 +212,7 @@ class Parameters(NamedTuple):
 def load_parameters() -> Parameters:
     """The parameters shipped with the package, read once in a process."""
     folder = resources.files(__package__) / FOLDER
-    model, packed = (
-        (folder / MODEL_FILE).read_bytes(),
-        (folder / WORDS_FILE).read_bytes(),
-    )
+    model, packed = ((folder / name).read_bytes() for name in (MODEL_FILE, WORDS_FILE))
     weights, stored = json.loads(model), json.loads(gzip.decompress(packed))
     counts = {
         word: int(count) for count, words in stored["words"].items() for word in words.split()
@@ -259,16 +244,6 @@ _SURFACE = re.compile(
 )
 
 
-class WordingVerdict(NamedTuple):
-    """What was decided about one claim; the fields are those of `ClaimVerdict`."""
-
-    verdict: Verdict
-    confidence: float
-    reason: str
-    evidence: str = ""
-    supporting_chunk_ids: Sequence[int] = ()
-
-
 def examine(
     claim: str, context: ContextIndex, frequencies: WordFrequencies
 ) -> tuple[Match, Sign | None, Features]:
@@ -294,51 +269,46 @@ def examine(
     return match, sign, features
 
 
-@lru_cache(maxsize=_KEPT)
-def _read(chunks: tuple[str, ...]) -> ContextIndex:
-    """The index of a context; the last few are kept, as claims are often asked one by one."""
-    return ContextIndex(chunks)
+read_context = lru_cache(maxsize=_KEPT)(ContextIndex)
+"""The index of a context; the last few are kept, as claims are often asked one by one."""
 
 
-class WordingVerifier:
-    """Decides claims against one context, which is read once.
-
-    Args:
-        chunks: The texts of the context.
-        parameters: Those shipped with the package by default.
-    """
-
-    def __init__(self, chunks: Sequence[str], parameters: Parameters | None = None) -> None:
-        self._context = _read(tuple(chunks))
-        self._frequencies, self._model, _ = parameters or load_parameters()
-
-    def decide(self, claim: str) -> WordingVerdict:
-        """Decide one claim. The confidence is a score, not a calibrated probability."""
-        if not self._context.chunk_of:
-            return WordingVerdict("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
-        match, sign, features = examine(claim, self._context, self._frequencies)
-        support = round(self._model.support(features), 4)
-        sentence = self._context.text(match.sentence)
-        if sign is not None:
-            doubt = round(max(1.0 - support, 1.0 - _THRESHOLD), 4)
-            reason = _difference(claim, sentence, sign)
-            chunk = self._context.chunk_of[match.sentence]
-            return WordingVerdict("CONTRADICTED", doubt, reason, sentence, [chunk])
-        named = ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
-        closest = f"Closest sentence: {_quoted(sentence)}."
-        if support >= _THRESHOLD:
-            reason = f"{closest} Not in the context: {named}." if named else closest
-            return WordingVerdict("SUPPORTED", support, reason, sentence, match.chunk_ids)
-        if named:
-            reason = f"Not supported by wording: the context does not have {named}."
-        elif not read_words(claim).stems:
-            reason = "The claim has no words to compare."
-        else:
-            reason = (
-                "Not supported by wording: the claim's words occur in the context, but not "
-                f"together. {closest}"
-            )
-        return WordingVerdict("NOT_ENOUGH_INFO", round(1.0 - support, 4), reason)
+def decide(claim: str, context: ContextIndex, parameters: Parameters) -> ClaimVerdict:
+    """Decide one claim. The confidence is a score, not a calibrated probability."""
+    if not context.chunk_of:
+        reason = "The context is empty."
+        return ClaimVerdict(verdict="NOT_ENOUGH_INFO", reason=reason, usage=JudgeUsage())
+    match, sign, features = examine(claim, context, parameters.frequencies)
+    support = round(parameters.model.support(features), 4)
+    sentence = context.text(match.sentence)
+    named = ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
+    closest = f"Closest sentence: {_quoted(sentence)}."
+    verdict: Verdict = "NOT_ENOUGH_INFO"
+    confidence, evidence, chunks = 1.0 - support, "", list[int]()
+    if sign is not None:
+        verdict, confidence = "CONTRADICTED", max(1.0 - support, 1.0 - _THRESHOLD)
+        evidence, chunks = sentence, [context.chunk_of[match.sentence]]
+        reason = _difference(claim, sentence, sign)
+    elif support >= _THRESHOLD:
+        verdict, confidence, evidence, chunks = "SUPPORTED", support, sentence, match.chunk_ids
+        reason = f"{closest} Not in the context: {named}." if named else closest
+    elif named:
+        reason = f"Not supported by wording: the context does not have {named}."
+    elif not read_words(claim).stems:
+        reason = "The claim has no words to compare."
+    else:
+        reason = (
+            "Not supported by wording: the claim's words occur in the context, but not "
+            f"together. {closest}"
+        )
+    return ClaimVerdict(
+        verdict=verdict,
+        confidence=round(confidence, 4),
+        reason=reason,
+        evidence=evidence,
+        supporting_chunk_ids=chunks,
+        usage=JudgeUsage(),
+    )
 
 
 def _difference(claim: str, sentence: str, sign: Sign) -> str:

@@ -17,8 +17,6 @@ from ragaliq.judges.language.refusals import declines, is_question, is_refusal, 
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local import LocalJudge, context, verdict
 from ragaliq.judges.local.claims import find_claims
-from ragaliq.judges.local.relevance import answer_relevance
-from ragaliq.judges.local.verdict import WordingVerifier, load_parameters
 from ragaliq.judges.local.words import read_words
 
 pytestmark = pytest.mark.slow
@@ -71,9 +69,9 @@ READERS = {
     "words": read_words,
     "refusals": lambda text: (is_refusal(text), declines(text), is_small_talk(text)),
     "questions": is_question,
-    "relevance": lambda text: answer_relevance("When?", text, load_parameters().frequencies),
-    "a claim": lambda text: WordingVerifier([SHARES]).decide(text),
-    "a context": lambda text: WordingVerifier([text]).decide(SHARES),
+    "relevance": lambda text: asyncio.run(LocalJudge().evaluate_relevance("When?", text)),
+    "a claim": lambda text: asyncio.run(LocalJudge().verify_claim(text, [SHARES])),
+    "a context": lambda text: asyncio.run(LocalJudge().verify_claim(SHARES, [text])),
 }
 SIZE = 1_000  # characters
 MOST = 9.0  # times as long for four times as much: 4 is linear, 16 quadratic
@@ -82,7 +80,7 @@ LEAST = 0.02  # seconds below which a difference is noise
 
 def seconds(read, text: str) -> float:
     context._kept.cache_clear()
-    verdict._read.cache_clear()
+    verdict.read_context.cache_clear()
     begun = time.process_time()
     read(text)
     return time.process_time() - begun
