@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -25,11 +24,11 @@ _clock = (
 
 @dataclass
 class FreezeWatch:
-    """Counts freezes while something is evaluated; used on one event loop.
+    """Counts freezes while something is evaluated.
 
-    A look at the clock that comes late by seconds in which the process used little of a processor
-    is one: neither waiting for a judge nor computing delays it. A judge that blocks the loop does:
-    a thread looks as well, and where that came in time the process did run.
+    A thread looks at the clock. A look that comes late by seconds in which the process used little
+    of a processor is a freeze: neither waiting for a judge, nor computing, nor a judge that blocks
+    the event loop delays it.
 
     Attributes:
         freezes: How many there were.
@@ -37,51 +36,35 @@ class FreezeWatch:
 
     freezes: int = 0
     _watched: int = 0
-    _looked: float = 0.0
-    _used: float = 0.0
-    _next: asyncio.TimerHandle | None = None
-    _beat: float = 0.0
-    _beating: threading.Thread | None = None
+    _last: tuple[float, float] = (0.0, 0.0)
+    _thread: threading.Thread | None = None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch inside the block."""
         if not self._watched:
-            self._looked, self._used = _clock(), time.process_time()
+            self._last = _clock(), time.process_time()
         self._watched += 1
-        if self._beating is None or not self._beating.is_alive():
-            self._beat = _clock()
-            self._beating = threading.Thread(
-                target=self._look_aside, name="ragaliq-clock", daemon=True
-            )
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._watch, name="ragaliq-clock", daemon=True)
             with suppress(RuntimeError):  # too many threads, or the interpreter ends
-                self._beating.start()
+                self._thread.start()
         try:
-            self._look()
             yield
         finally:
+            # What failed in a freeze may come here before the thread looks again.
+            if self._thread.is_alive():
+                self._look()
             self._watched -= 1
+
+    def _watch(self) -> None:
+        while self._watched:
+            time.sleep(_EVERY)
             self._look()
 
     def _look(self) -> None:
-        now, used = _clock(), time.process_time()
-        self._compare(max(self._looked, self._beat), now, used - self._used)
-        self._looked, self._used = now, used
-        if self._next is not None:
-            self._next.cancel()
-        self._next = None
-        if self._watched:
-            self._next = asyncio.get_running_loop().call_later(_EVERY, self._look)
-
-    def _compare(self, before: float, now: float, computed: float) -> None:
+        (before, used_before), now, used = self._last, _clock(), time.process_time()
         late = now - before - _EVERY
-        self.freezes += late > _LEAST and computed < late / 2
-
-    def _look_aside(self) -> None:
-        used = time.process_time()
-        while self._watched:
-            time.sleep(_EVERY)
-            now, used_before, used = _clock(), used, time.process_time()
-            # Counted before the beat is set: the loop may look in between.
-            self._compare(self._beat, now, used - used_before)
-            self._beat = now
+        # Counted before the look is noted: another thread may look in between.
+        self.freezes += late > _LEAST and used - used_before < late / 2
+        self._last = now, used

@@ -1,0 +1,136 @@
+"""What the library costs, as ratios to what stands next to it in the same run, against a baseline.
+
+python tests/benchmarks/test_ratios.py
+
+records `baselines.json`, after a change that is meant to cost more, or to cost less. Processor time
+is compared, not time on the clock: other work on the machine disturbs it little.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import pytest
+from held_back import HeldBack
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from rag_chain import QUESTION, TEXTS, rag_chain
+from test_llama_index_overhead import ConstantRetriever
+
+from langchain_ragaliq import RagaliqCallbackHandler
+from llama_index.evaluation.ragaliq import RagaliqSpanHandler
+from ragaliq import RAGTestCase, evaluate
+
+BASELINES = Path(__file__).with_name("baselines.json")
+ROUNDS = 300
+PROCESSES = 11
+CASES = 200
+
+
+def ratio(with_it: Callable[[], object], without: Callable[[], object]) -> float:
+    """Of the processor time of this thread; the two take turns."""
+    taken: dict[Callable[[], object], list[int]] = {with_it: [], without: []}
+    for _ in range(ROUNDS):
+        for call, times in taken.items():
+            begun = time.thread_time_ns()
+            call()
+            times.append(time.thread_time_ns() - begun)
+    return median(taken[with_it]) / median(taken[without])
+
+
+def langchain(rate: float) -> float:
+    """A chain with the handler to the same chain without one."""
+    held, chain = HeldBack(rate), rag_chain()
+    config = {"callbacks": [RagaliqCallbackHandler(held.monitor)]}
+    found = ratio(lambda: chain.invoke(QUESTION, config), lambda: chain.invoke(QUESTION))
+    held.catch_up()
+    held.monitor.close(5)
+    return found
+
+
+def llama_index(rate: float) -> float:
+    """A query with the span handler to the same query without one."""
+    held, dispatcher = HeldBack(rate), get_dispatcher()
+    ours, before = [RagaliqSpanHandler(held.monitor)], dispatcher.span_handlers
+    engine = RetrieverQueryEngine.from_args(ConstantRetriever(), llm=MockLLM(max_tokens=8))
+
+    def ask(handlers):
+        dispatcher.span_handlers = handlers
+        engine.query(QUESTION)
+
+    found = ratio(lambda: ask(ours), lambda: ask([]))
+    dispatcher.span_handlers = before
+    held.catch_up()
+    held.monitor.close(5)
+    return found
+
+
+def imported(statement: str, beside: str) -> float:
+    """An import in a fresh process to another one in another."""
+
+    def seconds(done: str) -> float:
+        script = f"import time; t = time.process_time(); {done}; print(time.process_time() - t)"
+        ran = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+        return float(ran.stdout)
+
+    times = [(seconds(statement), seconds(beside)) for _ in range(PROCESSES)]
+    return median(one for one, _ in times) / median(other for _, other in times)
+
+
+def throughput() -> float:
+    """Evaluating a case with the embedded judge to adding up a million whole numbers."""
+    cases = [
+        RAGTestCase(
+            query=QUESTION,
+            context=[*TEXTS[:2], f"Refunds are paid within {n} working days. The shop is open."],
+            response=f"Refunds are paid within {n} working days. They come in cash.",
+        )
+        for n in range(CASES)
+    ]
+    evaluate(cases[:20], judge="local", evaluators=["faithfulness"])
+    shares = []
+    for start in range(0, CASES, 20):
+        begun = time.process_time()
+        evaluate(cases[start : start + 20], judge="local", evaluators=["faithfulness"])
+        evaluated = time.process_time()
+        sum(range(10_000_000))
+        shares.append((evaluated - begun) / 20 / ((time.process_time() - evaluated) / 10))
+    return median(shares)
+
+
+# And by how much a ratio may be over its baseline: as far as runs on a busy machine differ.
+MEASURED: dict[str, tuple[Callable[[], float], float]] = {
+    "LangChain handler, every run sampled": (lambda: langchain(1.0), 0.06),
+    "LangChain handler, no run sampled": (lambda: langchain(0.0), 0.05),
+    "LlamaIndex handler, every run sampled": (lambda: llama_index(1.0), 0.06),
+    "LlamaIndex handler, no run sampled": (lambda: llama_index(0.0), 0.05),
+    "import ragaliq / pydantic": (lambda: imported("import ragaliq", "import pydantic"), 0.05),
+    "import of a monitor / pydantic": (
+        lambda: imported("from ragaliq import Monitor", "import pydantic"),
+        0.8,
+    ),
+    "import langchain_ragaliq / a chain's parts": (
+        lambda: imported("import langchain_ragaliq", "from langchain_core.runnables import chain"),
+        0.2,
+    ),
+    "a case evaluated / a million additions": (throughput, 0.015),
+}
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_ratio_is_no_worse_than_its_baseline(name, report):
+    baseline, (measure, slack) = json.loads(BASELINES.read_text("utf-8"))[name], MEASURED[name]
+    found = measure()
+    report([f"{name}: {found:.3f}, baseline {baseline:.3f}"])
+    assert found <= baseline + slack
+
+
+if __name__ == "__main__":
+    recorded = {name: round(measure(), 3) for name, (measure, _) in MEASURED.items()}
+    BASELINES.write_text(json.dumps(recorded, indent=2) + "\n", encoding="utf-8")
