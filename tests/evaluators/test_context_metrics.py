@@ -14,7 +14,7 @@ from ragaliq import (
     ScoringPolicy,
 )
 from ragaliq.evaluators import evaluate_case
-from ragaliq.judges.base import JudgeResult
+from ragaliq.judges import JudgeResult
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CONTEXT = [

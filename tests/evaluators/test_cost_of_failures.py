@@ -20,7 +20,7 @@ from ragaliq import (
     evaluate,
 )
 from ragaliq.evaluators import evaluate_case
-from ragaliq.judges.base import VerdictsResult
+from ragaliq.judges import VerdictsResult
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CALL = JudgeUsage(input_tokens=10, requests=1, cost_usd=0.01)

@@ -11,7 +11,7 @@ from ragaliq import (
     RAGTestCase,
     ScoringPolicy,
 )
-from ragaliq.judges.base import ClaimVerdict, VerdictsResult
+from ragaliq.judges import ClaimVerdict, VerdictsResult
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="One. Two. Three. Four.")

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq import FaithfulnessEvaluator, RAGTestCase
-from ragaliq.core.policy import ScoringPolicy
-from ragaliq.errors import JudgeResponseError
-from ragaliq.evaluators.claims import verdicts_for
-from ragaliq.judges.base import BatchingJudge, ClaimsResult, ClaimVerdict, VerdictsResult
+from ragaliq import FaithfulnessEvaluator, JudgeResponseError, RAGTestCase, ScoringPolicy
+from ragaliq.judges import BatchingJudge, ClaimsResult, ClaimVerdict, VerdictsResult
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["A. B. C."], response="A. B. C.")
 CLAIMS = ["A", "B", "C"]
-
-
-def verdict(index, value="SUPPORTED"):
-    return ClaimVerdict(index=index, verdict=value)
+YES, NO = "SUPPORTED", "CONTRADICTED"
 
 
 class Replying(ScriptedJudge):
-    """Answers each verification with the next of the given replies."""
+    """Answers each verification with the next of the given replies: (index, verdict) pairs."""
 
     def __init__(self, *replies):
         super().__init__(claims=CLAIMS)
@@ -32,89 +27,77 @@ class Replying(ScriptedJudge):
         self.asked = []
 
     async def verify_claims(self, claims, context):
-        self.asked.append(list(claims))
-        return VerdictsResult(verdicts=self.replies.pop(0), tokens_used=10)
+        self.asked.append("".join(claims))
+        verdicts = [ClaimVerdict(index=i, verdict=verdict) for i, verdict in self.replies.pop(0)]
+        return VerdictsResult(verdicts=verdicts, tokens_used=10)
 
 
-async def test_reordered_verdicts_find_their_claims():
-    judge = Replying([verdict(2, "CONTRADICTED"), verdict(0), verdict(1)])
-    result = await FaithfulnessEvaluator().evaluate(CASE, judge)
-    assert [claim.verdict for claim in result.claims] == ["SUPPORTED", "SUPPORTED", "CONTRADICTED"]
+async def evaluate(judge, policy=ScoringPolicy.RAGALIQ):
+    return await FaithfulnessEvaluator(policy=policy).evaluate(CASE, judge)
 
 
-async def test_only_missing_claims_are_asked_again():
-    judge = Replying([verdict(0), verdict(2)], [verdict(0, "CONTRADICTED")])
-    result = await FaithfulnessEvaluator().evaluate(CASE, judge)
-    assert judge.asked == [CLAIMS, ["B"]]
-    assert [claim.verdict for claim in result.claims] == ["SUPPORTED", "CONTRADICTED", "SUPPORTED"]
-    assert result.status == "scored"
+ALL = [(0, YES), (1, YES), (2, YES)]
 
 
-async def test_the_second_question_is_paid_for_too():
-    judge = Replying([verdict(0), verdict(2)], [verdict(0)])
-    result = await FaithfulnessEvaluator().evaluate(CASE, judge)
-    assert result.tokens_used >= 20
-
-
-async def test_conflicting_verdicts_decide_nothing_and_are_asked_again():
-    judge = Replying([verdict(0), verdict(1), verdict(1, "CONTRADICTED"), verdict(2)], [verdict(0)])
-    await FaithfulnessEvaluator().evaluate(CASE, judge)
-    assert judge.asked == [CLAIMS, ["B"]]
-
-
-async def test_verdicts_for_unknown_claims_are_ignored():
-    judge = Replying([verdict(None), verdict(7), verdict(0), verdict(1), verdict(2)])
-    result = await FaithfulnessEvaluator().evaluate(CASE, judge)
-    assert (len(result.claims), result.score) == (3, 1.0)
+@pytest.mark.parametrize(
+    ("replies", "asked", "verdicts"),
+    [
+        ([[(2, NO), (0, YES), (1, YES)]], ["ABC"], [YES, YES, NO]),
+        ([[(0, YES), (2, YES)], [(0, NO)]], ["ABC", "B"], [YES, NO, YES]),
+        ([[*ALL, (1, NO)], [(0, YES)]], ["ABC", "B"], [YES, YES, YES]),
+        ([[(None, YES), (7, NO), *ALL]], ["ABC"], [YES, YES, YES]),
+    ],
+    ids=["reordered", "one missing", "one disputed", "unknown claims"],
+)
+async def test_verdicts_find_their_claims_and_those_without_are_asked_again(
+    replies, asked, verdicts
+):
+    judge = Replying(*replies)
+    result = await evaluate(judge)
+    assert (judge.asked, [claim.verdict for claim in result.claims]) == (asked, verdicts)
+    assert (result.status, result.tokens_used) == ("scored", 10 * len(asked))
 
 
 async def test_offline_a_claim_that_stays_undecided_is_an_error():
-    judge = Replying([verdict(0)], [verdict(1)])
     with pytest.raises(JudgeResponseError, match="1 of 3 claims") as caught:
-        await FaithfulnessEvaluator().evaluate(CASE, judge)
+        await evaluate(Replying([(0, YES)], [(1, YES)]))
     assert caught.value.usage.total_tokens >= 20
 
 
-async def test_live_it_becomes_partial_and_leaves_the_denominator():
-    judge = Replying([verdict(0)], [verdict(0, "CONTRADICTED")])
-    result = await FaithfulnessEvaluator(policy=ScoringPolicy.LIVE).evaluate(CASE, judge)
-    assert (result.status, result.score) == ("partial", 0.5)
-    assert [claim.verdict for claim in result.claims] == ["SUPPORTED", "CONTRADICTED", None]
-    assert "1 could not be decided" in result.reasoning
-
-
-async def test_live_no_verdict_at_all_is_a_judge_error_without_a_score():
-    judge = Replying([], [])
-    result = await FaithfulnessEvaluator(policy=ScoringPolicy.LIVE).evaluate(CASE, judge)
-    assert (result.status, result.score) == ("judge_error", None)
+@pytest.mark.parametrize(
+    ("replies", "verdicts", "status", "score"),
+    [
+        (([(0, YES)], [(0, NO)]), [YES, NO, None], "partial", 0.5),
+        (([], []), [], "judge_error", None),
+    ],
+)
+async def test_live_what_stays_undecided_leaves_the_denominator(replies, verdicts, status, score):
+    result = await evaluate(Replying(*replies), ScoringPolicy.LIVE)
+    assert [claim.verdict for claim in result.claims] == verdicts
+    assert (result.status, result.score) == (status, score)
+    assert ("1 could not be decided" in result.reasoning) is (status == "partial")
 
 
 @given(
     st.lists(
-        st.tuples(
-            st.none() | st.integers(-3, 12),
-            st.sampled_from(["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]),
-        )
-    ),
-    st.integers(0, 8),
+        st.tuples(st.none() | st.integers(-3, 5), st.sampled_from([YES, NO, "NOT_ENOUGH_INFO"]))
+    )
 )
-def test_any_reply_decides_only_claims_that_were_asked_and_never_disputed_ones(rows, asked):
-    reply = VerdictsResult(verdicts=[verdict(index, value) for index, value in rows])
-    decided = verdicts_for(reply, list(range(100, 100 + asked)))
-    for position, found in decided.items():
-        said = {value for index, value in rows if index == position - 100}
-        assert said == {found.verdict}
-    assert set(decided) <= set(range(100, 100 + asked))
+def test_any_reply_decides_only_claims_that_were_asked_and_never_disputed_ones(rows):
+    result = asyncio.run(evaluate(Replying([(0, YES)], rows), ScoringPolicy.LIVE))
+    said = [{YES}, *({value for at, value in rows if at == index} for index in range(2))]
+    for claim, values in zip(result.claims, said, strict=True):
+        assert claim.verdict == (values.pop() if len(values) == 1 else None)
 
 
 @pytest.mark.parametrize("policy", [ScoringPolicy.RAGAS, ScoringPolicy.PROMPTFOO])
 async def test_where_the_verdicts_that_came_are_enough_one_unusable_reply_is_left_out(policy):
     judge = PlainScriptedJudge(
         claims=CLAIMS,
-        verdicts="SUPPORTED",
+        verdicts=YES,
         failures={"verify_claim": [None, JudgeResponseError("unusable"), None]},
     )
-    result = await FaithfulnessEvaluator(policy=policy).evaluate(CASE, judge)
+    result = await evaluate(judge, policy)
     assert (result.score, result.status) == (1.0, "partial")
     assert result.raw_response["total_claims"] == 2
 
@@ -122,8 +105,7 @@ async def test_where_the_verdicts_that_came_are_enough_one_unusable_reply_is_lef
 async def test_a_double_of_a_batching_judge_is_asked_once_for_all_claims():
     judge = MagicMock(spec=BatchingJudge)
     judge.extract_statements = AsyncMock(return_value=ClaimsResult(claims=CLAIMS))
-    replies = VerdictsResult(verdicts=[verdict(index) for index in range(3)])
-    judge.verify_claims = AsyncMock(return_value=replies)
-    result = await FaithfulnessEvaluator().evaluate(CASE, judge)
-    assert result.score == 1.0
+    verdicts = [ClaimVerdict(index=index, verdict=YES) for index in range(3)]
+    judge.verify_claims = AsyncMock(return_value=VerdictsResult(verdicts=verdicts))
+    assert (await evaluate(judge)).score == 1.0
     assert judge.verify_claims.await_count == 1

@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragaliq import FaithfulnessEvaluator, JudgeAPIError, RAGTestCase
-from ragaliq.judges.base import (
-    ClaimVerdict,
-    VerdictsResult,
-)
+from ragaliq.judges import ClaimVerdict, VerdictsResult
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CASE = RAGTestCase(
@@ -52,35 +49,39 @@ async def test_a_quote_that_is_there_costs_no_second_question():
     assert [claim.evidence_verified for claim in result.claims] == [True, True]
 
 
-async def test_only_the_unfounded_claim_is_asked_again():
-    judge, _ = await check([FOUND, INVENTED], [verdict(0, "It folds flat for the bag.")])
-    assert judge.asked[1:] == [["The lamp folds."]]
+OTHER = verdict(0, "The lamp weighs 410 grams.")
 
 
-async def test_a_real_quote_on_second_thought_clears_it():
-    _, result = await check([FOUND, INVENTED], [verdict(0, "It folds flat for the bag.")])
-    assert result.claims[1].evidence_verified
-    assert result.claims[1].confidence == 0.8
-    assert result.claims[1].evidence_spans[0].chunk_id == 1
-
-
-async def test_another_invented_quote_keeps_the_verdict_with_half_the_confidence():
-    _, result = await check([FOUND, INVENTED], [verdict(0, "A hinge, somewhere in the arm.")])
+@pytest.mark.parametrize(
+    ("first", "second", "verdict", "verified", "confidence"),
+    [
+        (INVENTED, [verdict(0, "It folds flat for the bag.")], "SUPPORTED", True, 0.8),
+        (INVENTED, [verdict(0, "A hinge, somewhere in the arm.")], "SUPPORTED", False, 0.4),
+        (INVENTED, [verdict(0, "")], "SUPPORTED", False, 0.4),
+        (INVENTED, [verdict(0, "", "NOT_ENOUGH_INFO")], "NOT_ENOUGH_INFO", False, 0.8),
+        (INVENTED, [], "SUPPORTED", False, 0.4),
+        (INVENTED, JudgeAPIError("down"), "SUPPORTED", False, 0.4),
+        (verdict(1, "The lamp weighs 410 grams."), [OTHER], "SUPPORTED", False, 0.4),
+    ],
+    ids=[
+        "a real quote",
+        "another invented quote",
+        "no quote",
+        "a changed mind",
+        "no answer",
+        "a failure",
+        "another number",
+    ],
+)
+async def test_only_the_claim_with_an_invented_quote_is_asked_again_and_doubted_unless_cleared(
+    first, second, verdict, verified, confidence
+):
+    judge, result = await check([FOUND, first], second, second)
     claim = result.claims[1]
-    assert (claim.verdict, claim.evidence_verified, claim.confidence) == ("SUPPORTED", False, 0.4)
-
-
-async def test_leaving_the_quote_out_does_not_clear_it():
-    _, result = await check([FOUND, INVENTED], [verdict(0, "")])
-    claim = result.claims[1]
-    assert (claim.verdict, claim.evidence_verified, claim.confidence) == ("SUPPORTED", False, 0.4)
-
-
-async def test_a_quote_with_another_number_is_not_there():
-    other = verdict(0, "The lamp weighs 410 grams.")
-    judge, result = await check([other, FOUND_TOO], [other])
-    assert judge.asked[1:] == [["The lamp weighs 310 grams."]]
-    assert not result.claims[0].evidence_verified
+    assert judge.asked[1:2] == [["The lamp folds."]]
+    assert (claim.verdict, claim.evidence_verified) == (verdict, verified)
+    assert claim.confidence == confidence
+    assert [span.chunk_id for span in claim.evidence_spans] == ([1] if verified else [])
 
 
 @pytest.mark.parametrize("value", ["SUPPORTED", "CONTRADICTED"])
@@ -97,16 +98,15 @@ async def test_a_claim_is_unsure_below_the_confidence_that_its_judge_names():
     class Careful(Quoting):
         sure_from = 0.75
 
-    _, result = await check([FOUND, FOUND_TOO])
-    assert [claim.is_unsure for claim in result.claims] == [False, False]  # at 0.8
-    doubted = FOUND_TOO.model_copy(update={"confidence": 0.74})
-    for judge, unsure in ((Quoting([FOUND, doubted]), True), (Careful([FOUND, doubted]), True)):
-        result = await FaithfulnessEvaluator().evaluate(CASE, judge)
-        assert [claim.is_unsure for claim in result.claims] == [False, unsure]
-    barely = FOUND_TOO.model_copy(update={"confidence": 0.76})
-    for judge, unsure in ((Quoting([FOUND, barely]), True), (Careful([FOUND, barely]), False)):
-        result = await FaithfulnessEvaluator().evaluate(CASE, judge)
-        assert [claim.is_unsure for claim in result.claims] == [False, unsure]
+    for confidence, unsure, unsure_if_careful in (
+        (0.8, False, False),
+        (0.76, True, False),
+        (0.74, True, True),
+    ):
+        replies = [FOUND, FOUND_TOO.model_copy(update={"confidence": confidence})]
+        for judge, expected in ((Quoting(replies), unsure), (Careful(replies), unsure_if_careful)):
+            result = await FaithfulnessEvaluator().evaluate(CASE, judge)
+            assert [claim.is_unsure for claim in result.claims] == [False, expected]
 
 
 async def test_in_a_single_pass_chunks_that_do_not_exist_are_left_out():
@@ -131,19 +131,6 @@ async def test_a_result_whose_claims_cover_little_of_the_answer_says_so(claims, 
     result = await FaithfulnessEvaluator().evaluate(CASE, ScriptedJudge(claims=claims))
     assert result.raw_response.get("coverage") == coverage
     assert ("The claims cover 30% of the answer." in result.reasoning) is bool(coverage)
-
-
-async def test_a_changed_mind_is_taken():
-    _, result = await check([FOUND, INVENTED], [verdict(0, "", "NOT_ENOUGH_INFO")])
-    assert result.claims[1].verdict == "NOT_ENOUGH_INFO"
-    assert result.score == 0.5
-
-
-@pytest.mark.parametrize("second", [[], JudgeAPIError("down")], ids=["nothing", "failure"])
-async def test_without_a_second_answer_the_first_stands_in_doubt(second):
-    replies = [[FOUND, INVENTED], second, second]
-    _, result = await check(*replies)
-    assert (result.claims[1].verdict, result.claims[1].confidence) == ("SUPPORTED", 0.4)
 
 
 async def test_a_verdict_without_a_quote_is_not_asked_again():

@@ -13,7 +13,7 @@ from ragaliq import (
     ScoringPolicy,
 )
 from ragaliq.evaluators.claims import split_context, split_text
-from ragaliq.judges.base import ClaimsResult, ClaimVerdict, VerdictsResult
+from ragaliq.judges import ClaimsResult, ClaimVerdict, VerdictsResult
 from ragaliq.testing import ScriptedJudge
 
 

@@ -23,7 +23,7 @@ EXAMPLES = [json.loads(line) for line in recorded.EXAMPLES.read_text("utf-8").sp
 DIGESTS = json.loads(recorded.DIGESTS.read_text("utf-8"))
 SCRIPT = """
 import asyncio, json, sys
-from ragaliq.judges.local import LocalJudge
+from ragaliq.judges import LocalJudge
 
 examples = json.load(sys.stdin)
 context = list(dict.fromkeys(example["context"] for example in examples))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.judges.local import LocalJudge
+from ragaliq.judges import LocalJudge
 from ragaliq.judges.local.training.data import SETS, read_data
 from ragaliq.judges.local.training.figures import (
     SIX,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragaliq.errors import JudgeAPIError, JudgeResponseError
-from ragaliq.judges.local import LocalJudge
+from ragaliq.judges import LocalJudge
 from ragaliq.scoring.execution import obstacle
 
 

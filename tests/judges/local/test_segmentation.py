@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from ragaliq.judges.local.claims import find_claims
+from ragaliq.judges import LocalJudge
 
 
 def claims(answer):
-    return [answer[start:end] for start, end in find_claims(answer)]
+    return asyncio.run(LocalJudge().extract_claims(answer)).claims
 
 
 def test_abbreviations_decimals_and_citations_do_not_cut_a_sentence():
