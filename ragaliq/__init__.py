@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from ragaliq.core.run import RunInfo, SpanTarget
-    from ragaliq.core.test_case import ContextChunk, RAGTestCase
+    from ragaliq.core.test_case import ContextChunk, RAGTestCase, Turn
     from ragaliq.cost_estimate import CostEstimate, estimate, estimate_async
     from ragaliq.evaluators import (
         ChunkUtilityEvaluator,
@@ -203,6 +203,7 @@ __all__ = [
     "StoreError",
     "Summary",
     "TelemetryOptions",
+    "Turn",
     "Verdict",
     "WorkerSettings",
     "__version__",
@@ -236,7 +237,7 @@ _NAMES = {
         "ClaimDetail Evaluation EvaluationResult EvidenceSpan JudgeUsage Status Verdict"
     ),
     "ragaliq.core.run": "RunInfo SpanTarget",
-    "ragaliq.core.test_case": "ContextChunk RAGTestCase",
+    "ragaliq.core.test_case": "ContextChunk RAGTestCase Turn",
     "ragaliq.cost_estimate": "CostEstimate estimate estimate_async",
     "ragaliq.evaluators": (
         "ChunkUtilityEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["UNSCORED", "Fallback", "OnFailure", "ScoringPolicy", "Wording"]
 
@@ -80,6 +80,9 @@ class ScoringPolicy(BaseModel):
             asks all the same, `error` raises, `skip` reports `no_context` without a score.
         answer_refusal: Whether an answer that declines to answer is reported as `answer_refused`
             (True) or as any other answer without claims (False).
+        history_turns: How many messages before the question count: claims may rest on the chunks
+            of earlier turns and on what the user said, and a question is judged together with what
+            it refers to. 0 looks at this turn alone.
         tolerance: A score passes from `threshold - tolerance` on.
         wording: How reasons are worded; None for each metric's own words.
     """
@@ -95,6 +98,7 @@ class ScoringPolicy(BaseModel):
     still_missing: Literal["error", "partial"] = "error"
     empty_context: Literal["not_enough_info", "judge", "error", "skip"]
     answer_refusal: bool = False
+    history_turns: int = Field(default=20, ge=0)
     tolerance: float = 1e-9
     wording: Wording | None = None
 
@@ -122,6 +126,7 @@ ScoringPolicy.RAGAS = ScoringPolicy(
     judge_failure="raise",
     missing_verdicts="returned",
     empty_context="error",
+    history_turns=0,
 )
 ScoringPolicy.RAG_EVALS = ScoringPolicy(
     name="rag_evals",
@@ -131,6 +136,7 @@ ScoringPolicy.RAG_EVALS = ScoringPolicy(
     judge_failure="raise",
     missing_verdicts="error",
     empty_context="judge",
+    history_turns=0,
 )
 ScoringPolicy.PROMPTFOO = ScoringPolicy(
     name="promptfoo",
@@ -140,6 +146,7 @@ ScoringPolicy.PROMPTFOO = ScoringPolicy(
     judge_failure="raise",
     missing_verdicts="truncate",
     empty_context="judge",
+    history_turns=0,
     wording=Wording(
         no_claims="No statements generated for faithfulness calculation",
         refusal="LLM refused to provide faithfulness verdicts",

@@ -21,12 +21,16 @@ __all__ = [
     "EvidenceSpan",
     "JudgeUsage",
     "Status",
+    "SupportSource",
     "Verdict",
     "passing_scores",
 ]
 
 Verdict = Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
 """What the context says about a claim."""
+
+SupportSource = Literal["turn", "earlier_turn", "user"]
+"""What a verdict rests on: this turn's chunks, those of an earlier turn, or what the user said."""
 
 UNCALIBRATED = "uncalibrated"
 """In the place of a calibration's id where a confidence is no probability."""
@@ -134,7 +138,11 @@ class ClaimDetail(BaseModel):
         is_unsure: Whether the claim is worth a second look: the judge's confidence is below its
             `sure_from`, or there is no verdict.
         reason: Why, in the judge's words.
-        supporting_chunk_ids: Chunks the verdict rests on.
+        support_source: Where that is: in this turn's context, in an earlier turn's, or in what the
+            user said; None for a claim of which none of them says anything.
+        supporting_chunk_ids: Chunks the verdict rests on. Those of the case's `history` are named
+            by the turn's position and their own id or position, such as `history.1/refunds.md`;
+            what the user said is `history.2`, or `query` where it is the question itself.
         answer_span: `(start, end)` of the claim in the answer, when it could be located.
         evidence_spans: Where the evidence stands in the chunks.
         evidence_verified: Whether the quoted evidence really occurs in the context.
@@ -150,6 +158,7 @@ class ClaimDetail(BaseModel):
     confidence: float = Field(default=1.0, ge=0.0, le=1.0)
     is_unsure: bool = False
     reason: str = ""
+    support_source: SupportSource | None = None
     supporting_chunk_ids: tuple[ChunkId, ...] = ()
     answer_span: tuple[int, int] | None = None
     evidence_spans: tuple[EvidenceSpan, ...] = ()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sys import getsizeof
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-__all__ = ["CaseSources", "ChunkId", "ContextChunk", "RAGTestCase"]
+__all__ = ["CaseSources", "ChunkId", "ContextChunk", "RAGTestCase", "Turn"]
 
 ChunkId = int | str
 """A chunk's own id, or its position in the context where it has none."""
@@ -42,6 +42,33 @@ class ContextChunk(BaseModel):
     id: ChunkId | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     score: float | None = None
+
+
+class Turn(BaseModel):
+    """One message of the conversation before the question.
+
+    Attributes:
+        role: Who wrote it.
+        text: What was written. A user's is evidence for what is about the user; an assistant's
+            never is, or one invention would support the next.
+        context: The chunks that an assistant's answer was made from then, as in a case.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    role: Literal["user", "assistant"]
+    text: _Text
+    context: list[_Text | ContextChunk] = Field(default_factory=list)
+
+    @property
+    def context_texts(self) -> list[str]:
+        """The chunks' texts in rank order."""
+        return _texts(self.context)
+
+    @property
+    def size(self) -> int:
+        """Bytes its texts take."""
+        return getsizeof(self.text) + sum(map(getsizeof, self.context_texts))
 
 
 class CaseSources(BaseModel):
@@ -78,6 +105,7 @@ class RAGTestCase(BaseModel):
         query: The user's question.
         context: Retrieved chunks in rank order, as strings or as `ContextChunk`.
         response: The application's answer.
+        history: The conversation before the question, oldest first.
         expected_answer: The reference answer, for metrics that need one.
         expected_facts: Facts a complete context covers, for metrics that need them.
         tags: Free labels.
@@ -96,6 +124,7 @@ class RAGTestCase(BaseModel):
     query: _Text
     context: list[_Text | ContextChunk] = Field(default_factory=list)
     response: _Text
+    history: list[Turn] = Field(default_factory=list)
     expected_answer: str | None = None
     expected_facts: list[str] = Field(default_factory=list)
     tags: list[str] = Field(default_factory=list)
@@ -117,7 +146,7 @@ class RAGTestCase(BaseModel):
     @property
     def context_texts(self) -> list[str]:
         """The chunks' texts in rank order."""
-        return [chunk if isinstance(chunk, str) else chunk.text for chunk in self.context]
+        return _texts(self.context)
 
     @property
     def chunk_ids(self) -> list[ChunkId]:
@@ -136,9 +165,14 @@ class RAGTestCase(BaseModel):
             + getsizeof(self.expected_answer)
             + sum(map(getsizeof, self.context_texts))
             + sum(map(getsizeof, self.expected_facts))
+            + sum(turn.size for turn in self.history)
         )
 
     @property
     def has_context(self) -> bool:
         """Whether any chunk holds more than white space."""
         return any(text.strip() for text in self.context_texts)
+
+
+def _texts(chunks: list[str | ContextChunk]) -> list[str]:
+    return [chunk if isinstance(chunk, str) else chunk.text for chunk in chunks]

@@ -21,6 +21,7 @@ from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
 from ragaliq.evaluators.alignment import EvidenceFinder, SearchedText
+from ragaliq.evaluators.history import Ground, earlier_grounds, question_of, turns_of
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, VerdictsResult
 from ragaliq.judges.language.refusals import is_refusal
 
@@ -30,6 +31,9 @@ Strategy = Literal["batched", "per_claim", "single_pass"]
 
 Verdicts: TypeAlias = dict[int, ClaimVerdict]
 """Verdicts by the position of their claim; claims that stayed undecided are not there."""
+
+Earlier: TypeAlias = dict[int, tuple[Ground, EvidenceFinder]]
+"""By the position of a claim that was decided from the conversation: what it rests on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +60,13 @@ class ClaimCheck:
 
 
 def has_context(case: RAGTestCase, policy: ScoringPolicy) -> bool:
-    """Whether a case has any context.
+    """Whether a case has any context, its own or an earlier turn's.
 
     Raises:
         DatasetError: It has none, and the policy calls that an error.
     """
-    if any(text.strip() for text in case.context_texts):
+    earlier = (text for _, turn in turns_of(case, policy) for text in turn.context_texts)
+    if any(text.strip() for text in (*case.context_texts, *earlier)):
         return True
     if policy.empty_context == "error":
         raise DatasetError(
@@ -104,12 +109,15 @@ async def check_claims(
     verifier = Verifier(judge, case.context_texts, policy=policy, batched=batching is not None)
     answer = split_text(case.response, _limit(judge.max_answer_chars))
     fits = len(verifier.parts) == len(answer) == 1
+    question = question_of(case, judge, policy)
     # Where the policy has an empty context judged, it is given to the judge like any other.
-    undecidable = not with_context and policy.empty_context == "not_enough_info"
+    undecidable = not case.has_context and (
+        with_context or policy.empty_context == "not_enough_info"
+    )
     with spending() as spent:
         if batching and strategy == "single_pass" and fits and not undecidable:
             graded = await paid(
-                batching.grade_statements(case.query, case.response, case.context_texts)
+                batching.grade_statements(question, case.response, case.context_texts)
             )
             claims = [verdict.statement for verdict in graded.verdicts]
             verdicts = await verifier.look_again(claims, dict(enumerate(graded.verdicts)))
@@ -117,7 +125,7 @@ async def check_claims(
             claims = []
             for part in answer:
                 if batching:
-                    extracted = await paid(batching.extract_statements(case.query, part))
+                    extracted = await paid(batching.extract_statements(question, part))
                 else:
                     extracted = await paid(judge.extract_claims(part))
                 claims += [claim for claim in extracted.claims if claim.strip()]
@@ -128,9 +136,12 @@ async def check_claims(
                 verdicts = dict.fromkeys(range(len(claims)), verdict)
             else:
                 verdicts = await verifier.decide(claims) if claims else {}
+        earlier = await _decide_from_history(case, claims, verdicts, verifier)
     if not claims:
         return ClaimCheck(status=Status.NO_CLAIMS, chunk_ids=ids, usage=spent.usage)
-    details = await claim_details(case, claims, verdicts, judge, evidence=verifier.evidence)
+    details = await claim_details(
+        case, claims, verdicts, judge, evidence=verifier.evidence, earlier=earlier
+    )
     return ClaimCheck(
         status=Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL,
         claims=details,
@@ -140,6 +151,42 @@ async def check_claims(
         context_parts=len(verifier.parts),
         coverage=_coverage(case.response, details),
     )
+
+
+async def _decide_from_history(
+    case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
+) -> Earlier:
+    """Decide from the conversation what this turn's context says nothing of.
+
+    Args:
+        case: The case.
+        claims: Its claims.
+        verdicts: What was decided from this turn's context; takes in what is found.
+        verifier: Decided that.
+
+    Returns:
+        What the claims that were decided so rest on.
+    """
+    found: Earlier = {}
+    unsettled = [i for i, each in verdicts.items() if each.verdict == "NOT_ENOUGH_INFO"]
+    for ground in earlier_grounds(case, verifier.policy):
+        if not unsettled:
+            break
+        decided, evidence = await verifier.decide_from(ground.texts, claims, unsettled)
+        echoes: Verdicts = {}
+        if ground.answers:
+            supported = [i for i, each in decided.items() if each.verdict == "SUPPORTED"]
+            echoes, _ = await verifier.decide_from(ground.answers, claims, supported)
+        unsettled = []
+        for position, verdict in decided.items():
+            is_echo = position in echoes and echoes[position].verdict == "SUPPORTED"
+            if verdict.verdict == "NOT_ENOUGH_INFO" or is_echo:
+                unsettled.append(position)
+            # Against what a user says an answer may well be right: that only counts in its favour.
+            elif verdict.verdict == "SUPPORTED" or ground.source != "user":
+                verdicts[position] = verdict
+                found[position] = ground, evidence
+    return found
 
 
 # --- Deciding claims --------------------------------------------------------------------------
@@ -163,6 +210,7 @@ class Verifier:
         batched: Ask about many claims in one call, where the judge is a `BatchingJudge`.
 
     Attributes:
+        policy: See above.
         evidence: Finds quotes in the context.
         parts: The parts in which the context is judged.
     """
@@ -170,11 +218,21 @@ class Verifier:
     def __init__(
         self, judge: LLMJudge, context: Sequence[str], *, policy: ScoringPolicy, batched: bool
     ) -> None:
-        self._judge, self._policy, self._context = judge, policy, context
+        self._judge, self.policy, self._context = judge, policy, context
         self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
         self.evidence = EvidenceFinder(context)
         self.parts = split_context(context, _limit(judge.max_context_chars))
+
+    async def decide_from(
+        self, context: Sequence[str], claims: Sequence[str], positions: Sequence[int]
+    ) -> tuple[Verdicts, EvidenceFinder]:
+        """Decide the claims at these positions from another context."""
+        batched = self._batching is not None
+        other = Verifier(self._judge, context, policy=self.policy, batched=batched)
+        asked = [claims[position] for position in positions]
+        verdicts = await other.decide(asked) if asked else {}
+        return {positions[i]: verdict for i, verdict in verdicts.items()}, other.evidence
 
     async def decide(self, claims: Sequence[str], *, holds_to_quotes: bool = True) -> Verdicts:
         """Decide all claims.
@@ -247,7 +305,7 @@ class Verifier:
         """
         verdicts: Verdicts = {}
         missing = list(range(len(claims)))
-        for _ in range(2 if self._policy.missing_verdicts == "reask" else 1):
+        for _ in range(2 if self.policy.missing_verdicts == "reask" else 1):
             if self._batching:
                 size = _limit(self._batching.max_claims) or len(missing)
                 for start in range(0, len(missing), size):
@@ -282,9 +340,9 @@ class Verifier:
                 raise
 
     def _tolerates_missing(self) -> bool:
-        if self._policy.missing_verdicts == "reask":
-            return self._policy.still_missing == "partial"
-        return self._policy.missing_verdicts != "error"
+        if self.policy.missing_verdicts == "reask":
+            return self.policy.still_missing == "partial"
+        return self.policy.missing_verdicts != "error"
 
 
 def _undecided(missing: int, total: int) -> JudgeResponseError:
@@ -328,9 +386,20 @@ async def claim_details(
     judge: LLMJudge,
     *,
     evidence: EvidenceFinder,
+    earlier: Earlier | None = None,
 ) -> tuple[ClaimDetail, ...]:
-    """Describe each claim: its verdict, and where it and its evidence stand."""
-    name, ids, answer = identity_of(judge).name, case.chunk_ids, SearchedText(case.response)
+    """Describe each claim: its verdict, and where it and its evidence stand.
+
+    Args:
+        case: The case.
+        claims: Its claims.
+        verdicts: On the claims.
+        judge: Who decided.
+        evidence: Finds quotes in the case's context.
+        earlier: What claims rest on that were decided from the conversation.
+    """
+    name, answer = identity_of(judge).name, SearchedText(case.response)
+    this_turn = Ground("turn", case.context_texts, case.chunk_ids, [0] * len(case.context))
     details, cursor, paused = [], 0, 0.0
     for position, claim in enumerate(claims):
         paused = await pause_if_due(paused)
@@ -344,9 +413,12 @@ async def claim_details(
                 )
             )
             continue
+        ground, finder = (earlier or {}).get(position, (this_turn, evidence))
+        ids = ground.ids
         known = (i for i in verdict.supporting_chunk_ids if 0 <= i < len(ids))
         chunks = list(dict.fromkeys(known))
-        evidence_spans = await evidence.find(verdict.evidence, ids, chunks)
+        places = await finder.find(verdict.evidence, range(len(ids)), chunks)
+        evidence_spans = tuple(map(ground.named, places))
         # A MagicMock(spec=LLMJudge) answers any call with another mock.
         unsure: object = judge.is_unsure(verdict)
         details.append(
@@ -357,6 +429,7 @@ async def claim_details(
                 confidence=verdict.confidence,
                 is_unsure=unsure is True,
                 reason=verdict.reason,
+                support_source=None if verdict.verdict == "NOT_ENOUGH_INFO" else ground.source,
                 supporting_chunk_ids=tuple(ids[i] for i in chunks),
                 answer_span=span,
                 evidence_spans=evidence_spans,

@@ -24,6 +24,7 @@ from ragaliq.evaluators.claims import (
     claim_details,
     has_context,
 )
+from ragaliq.evaluators.history import question_of
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.base import BatchingJudge, JudgeResult, LLMJudge
 
@@ -307,7 +308,7 @@ class ChunkUtilityEvaluator(ClaimEvaluator):
         """Used over retrieved chunks."""
         resting: dict[Any, list[int]] = {chunk_id: [] for chunk_id in check.chunk_ids}
         for position, claim in enumerate(check.claims):
-            if claim.verdict == "SUPPORTED":
+            if claim.verdict == "SUPPORTED" and claim.support_source == "turn":
                 spans = claim.evidence_spans
                 for chunk_id in {*claim.supporting_chunk_ids, *(span.chunk_id for span in spans)}:
                     resting[chunk_id].append(position)
@@ -491,6 +492,10 @@ def _nothing_expected(case: RAGTestCase) -> MissingReferenceError:
 class RelevanceEvaluator(Evaluator):
     """The judge's own relevance score, passed through with its reasoning.
 
+    A question that has a conversation before it is judged together with that. A judge that compares
+    words is asked both with and without what the question may refer to, and the better score
+    counts.
+
     `raw_response`: `score`, `reasoning`, `tokens_used`.
     """
 
@@ -511,15 +516,23 @@ class RelevanceEvaluator(Evaluator):
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
         """Ask the judge and pass on what it says."""
-        reply = await paid(judge.evaluate_relevance(test_case.query, test_case.response))
+        questions = {question_of(test_case, judge, self.policy)}
+        if identity_of(judge).kind != "llm":
+            questions.add(test_case.query)
+        replies = [
+            await paid(judge.evaluate_relevance(question, test_case.response))
+            for question in questions
+        ]
+        reply = max(replies, key=lambda each: each.score)
+        usage = sum((each.spent() for each in replies), JudgeUsage())
         return self.result(
             judge,
             score=reply.score,
             reasoning=reply.reasoning,
-            usage=reply.spent(),
+            usage=usage,
             raw_response={
                 "score": reply.score,
                 "reasoning": reply.reasoning,
-                "tokens_used": reply.tokens_used,
+                "tokens_used": sum(each.tokens_used for each in replies),
             },
         )

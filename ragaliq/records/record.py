@@ -259,12 +259,9 @@ def _stored_result(
 
 
 def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPolicy) -> ClaimDetail:
-    kept = dict.fromkeys(("claim", "evidence", "reason"), "")
-    if texts is not None:
-        kinds: dict[str, ContentKind] = {"claim": "claim", "evidence": "evidence"}
-        for name in kept:
-            kind = kinds.get(name, "explanation")
-            kept[name] = content.text(getattr(claim, name), kind, MAX_CLAIM_TEXT) or ""
+
+    def kept(text: str, kind: ContentKind) -> str:
+        return "" if texts is None else content.text(text, kind, MAX_CLAIM_TEXT) or ""
 
     def still_there(where: ChunkId | None, start: int, end: int) -> bool:
         # Redaction and shortening move text. Without stored texts every range is kept, as it says
@@ -276,8 +273,11 @@ def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPoli
 
     span = claim.answer_span
     return ClaimDetail(
-        **kept,
+        claim=kept(claim.claim, "claim"),
+        evidence=kept(claim.evidence, "evidence"),
+        reason=kept(claim.reason, "explanation"),
         verdict=claim.verdict,
+        support_source=claim.support_source,
         confidence=claim.confidence,
         is_unsure=claim.is_unsure,
         supporting_chunk_ids=tuple(map(_chunk_id, claim.supporting_chunk_ids[:MAX_CHUNKS])),
