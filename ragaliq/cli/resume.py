@@ -29,8 +29,18 @@ def case_digests(case: RAGTestCase) -> tuple[str, str]:
     Labels and metadata are no part of either.
     """
     chunks = list(zip(case.chunk_ids, case.context_texts, strict=True))
-    judged = [case.query, chunks, case.response, case.expected_answer, case.expected_facts]
-    asked = [case.query, case.context_texts]
+    judged: list[object] = [
+        case.query,
+        chunks,
+        case.response,
+        case.expected_answer,
+        case.expected_facts,
+    ]
+    asked: list[object] = [case.query, case.context_texts]
+    if case.history:
+        history = [[turn.role, turn.text, turn.context_texts] for turn in case.history]
+        judged.append(history)
+        asked.append(history)
     return long_digest_of(json.dumps(judged)), long_digest_of(json.dumps(asked))
 
 

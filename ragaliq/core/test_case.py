@@ -65,6 +65,14 @@ class Turn(BaseModel):
         """The chunks' texts in rank order."""
         return _texts(self.context)
 
+    def chunk_ids(self, position: int) -> list[ChunkId]:
+        """Its chunks' ids in results, where it is the turn at this position of a history."""
+        own_ids = [None if isinstance(chunk, str) else chunk.id for chunk in self.context]
+        return [
+            f"history.{position}/{place if own_id is None else own_id}"
+            for place, own_id in enumerate(own_ids)
+        ]
+
     @property
     def size(self) -> int:
         """Bytes its texts take."""
@@ -155,6 +163,15 @@ class RAGTestCase(BaseModel):
             position if isinstance(chunk, str) or chunk.id is None else chunk.id
             for position, chunk in enumerate(self.context)
         ]
+
+    @property
+    def conversation_texts(self) -> dict[ChunkId, str]:
+        """What the conversation holds, by the ids that results name it with."""
+        texts: dict[ChunkId, str] = {"query": self.query} if self.history else {}
+        for position, turn in enumerate(self.history):
+            texts[f"history.{position}"] = turn.text
+            texts.update(zip(turn.chunk_ids(position), turn.context_texts, strict=True))
+        return texts
 
     @property
     def size(self) -> int:

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.capture.texts import Reader
+from ragaliq.core.test_case import ContextChunk, RAGTestCase, Turn
 from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
@@ -53,6 +54,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "chunks",
         "passages",
     ),
+    "history": ("history", "chat_history", "conversation_history"),
     "response": ("response", "answer", "actual_output", "output", "prediction", "generated_answer"),
     "expected_answer": (
         "expected_answer",
@@ -161,6 +163,7 @@ def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], 
 _TEXT_KEYS = ("text", "page_content", "content", "chunk", "passage")
 _ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 _SCORE_KEYS = ("score", "similarity", "relevance_score")
+_READER = Reader()
 _QUOTES_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
 
 
@@ -210,6 +213,34 @@ def as_chunks(value: Any, *, where: str) -> list[str | ContextChunk]:
         )
         chunks.append(chunk)
     return chunks
+
+
+def as_turns(value: Any, *, where: str) -> list[Turn]:
+    """The conversation before the question, from messages with a role, a text and maybe chunks."""
+    turns: list[Turn] = []
+    told: list[str | ContextChunk] = []
+    for place, item in enumerate(_items(value)):
+        field = f"history[{place}]"
+        held = dict(item) if isinstance(item, Mapping) else {}
+        inner = held.get("data")
+        held |= inner if isinstance(inner, Mapping) else {}  # as LangChain writes messages
+        said = {"role": held.get("role", held.get("type")), "content": held.get("content")}
+        if said["content"] is None:
+            said["content"] = held.get("text")
+        message = _READER.message(said if held else item)
+        if message is None:
+            raise fault(where, f"{field} must be an object with a role and a text")
+        names = (name for name in held if recognised(name) == "context")
+        chunks = [c for name in names if held[name] for c in as_chunks(held[name], where=where)]
+        if message.role == "tool":
+            told += message.texts
+        elif message.role == "user":
+            turns.append(Turn(role="user", text=message.text, context=chunks))
+            told = []
+        elif message.role == "assistant" and (message.text.strip() or chunks):
+            turns.append(Turn(role="assistant", text=message.text, context=[*told, *chunks]))
+            told = []
+    return turns
 
 
 def _texts(values: Mapping[str, Any], field: str, where: str) -> list[str]:
@@ -309,6 +340,7 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
             query=texts.get("query", ""),
             context=as_chunks(values["context"], where=where) if "context" in values else [],
             response=texts.get("response", ""),
+            history=as_turns(values["history"], where=where) if "history" in values else [],
             expected_answer=texts.get("expected_answer"),
             expected_facts=facts,
             tags=_texts(values, "tags", where),

@@ -84,11 +84,10 @@ def earlier_grounds(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[Ground
     chunks = Ground("earlier_turn")
     known = set(case.context_texts)
     for position, turn in reversed(turns):
-        ids = (getattr(chunk, "id", None) for chunk in turn.context)
-        for place, (text, own_id) in enumerate(zip(turn.context_texts, ids, strict=True)):
+        for chunk_id, text in zip(turn.chunk_ids(position), turn.context_texts, strict=True):
             if text.strip() and text not in known:
                 known.add(text)
-                chunks.add(text, f"history.{position}/{place if own_id is None else own_id}")
+                chunks.add(text, chunk_id)
     if chunks.texts:
         yield chunks
     messages = [(f"history.{position}", turn) for position, turn in turns]

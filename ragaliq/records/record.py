@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,7 +19,7 @@ from ragaliq.core.results import (
     JudgeUsage,
 )
 from ragaliq.core.run import RunInfo
-from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase
+from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase, Turn
 from ragaliq.telemetry.attributes import score, template_explanation
 from ragaliq.telemetry.content import ContentKind, ContentPolicy, sendable
 
@@ -104,6 +105,7 @@ class EvaluationRecord(BaseModel):
         if self.case is not None:
             texts += [len(self.case.query), len(self.case.response)]
             texts += map(len, self.case.context_texts)
+            texts += map(len, self.case.conversation_texts.values())
         return sum(texts)
 
     @property
@@ -162,8 +164,10 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
     texts: dict[ChunkId | None, tuple[str, str]] | None = None
     stored = _stored_case(case, content) if content.on_sinks else None
     if stored is not None:
-        chunks = zip(case.chunk_ids, case.context_texts, stored.context_texts, strict=False)
-        texts = {chunk_id: (text, kept) for chunk_id, text, kept in chunks}
+        said, kept = case.conversation_texts, stored.conversation_texts
+        texts = dict(zip(said, zip(said.values(), kept.values(), strict=False), strict=False))
+        chunks = zip(case.context_texts, stored.context_texts, strict=False)
+        texts.update(zip(case.chunk_ids, chunks, strict=False))
         texts[None] = case.response, stored.response
     names = {"run_id", "pipeline", "sampling_reason", "session_id", "response_id"}
     return EvaluationRecord(
@@ -295,29 +299,41 @@ def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPoli
 
 def _stored_case(case: RAGTestCase, content: ContentPolicy) -> RAGTestCase:
     tags = [content.text(tag, "question", MAX_ID) for tag in case.tags[:MAX_TAGS]]
-    context: list[str | ContextChunk] = []
-    for chunk in case.context[:MAX_CHUNKS]:
-        if isinstance(chunk, str):
-            context.append(content.text(chunk, "chunk", MAX_CHUNK) or "")
-            continue
-        context.append(
-            ContextChunk(
-                text=content.text(chunk.text, "chunk", MAX_CHUNK) or "",
-                id=None if chunk.id is None else _chunk_id(chunk.id),
-                score=chunk.score,
-                metadata=_stored_metadata(chunk.metadata, "chunk", content),
-            )
-        )
+    kinds: dict[str, ContentKind] = {"user": "question", "assistant": "answer"}
     return RAGTestCase(
         id=_name(case.id, MAX_ID),
         name=content.text(case.name, "question", MAX_ID) or "",
         query=content.text(case.query, "question", MAX_QUERY) or "",
         response=content.text(case.response, "answer", MAX_RESPONSE) or "",
-        context=context,
+        context=_stored_chunks(case.context, content),
+        history=[
+            Turn(
+                role=turn.role,
+                text=content.text(turn.text, kinds[turn.role], MAX_QUERY) or "",
+                context=_stored_chunks(turn.context, content),
+            )
+            for turn in case.history
+        ],
         tags=[tag for tag in tags if tag],
         metadata=_stored_metadata(case.metadata, "question", content),
         sources=case.sources,
     )
+
+
+def _stored_chunks(
+    chunks: Iterable[str | ContextChunk], content: ContentPolicy
+) -> list[str | ContextChunk]:
+    return [
+        content.text(chunk, "chunk", MAX_CHUNK) or ""
+        if isinstance(chunk, str)
+        else ContextChunk(
+            text=content.text(chunk.text, "chunk", MAX_CHUNK) or "",
+            id=None if chunk.id is None else _chunk_id(chunk.id),
+            score=chunk.score,
+            metadata=_stored_metadata(chunk.metadata, "chunk", content),
+        )
+        for chunk in islice(chunks, MAX_CHUNKS)
+    ]
 
 
 def _stored_metadata(

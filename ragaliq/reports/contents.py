@@ -264,6 +264,7 @@ def _claim(claim: ClaimDetail) -> dict[str, Any]:
         "confidence": claim.confidence,
         "calibration": claim.calibration,
         "by": claim.decided_by,
+        "source": claim.support_source,
         "verified": claim.evidence_verified,
         "chunk_ids": [str(chunk_id) for chunk_id in claim.supporting_chunk_ids],
         "text": claim.claim or None,
@@ -289,6 +290,10 @@ def _chunks(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[dic
     if case is None:
         return []
     texts = dict(zip(case.chunk_ids, case.context_texts, strict=True))
+    # Of a conversation, what claims rest on.
+    rested_on = {chunk_id for claim in claims for chunk_id in claim.supporting_chunk_ids}
+    said = case.conversation_texts.items()
+    texts |= {chunk_id: text for chunk_id, text in said if chunk_id in rested_on}
     spans = {chunk_id: _spans(chunk_id, claims) for chunk_id in texts}
     shown: set[ChunkId] = set()
     room = _MAX_CHUNK_TEXT
@@ -296,15 +301,16 @@ def _chunks(case: RAGTestCase | None, claims: Sequence[ClaimDetail]) -> list[dic
         if len(texts[chunk_id]) <= room:
             shown.add(chunk_id)
             room -= len(texts[chunk_id])
-    scores = [None if isinstance(chunk, str) else chunk.score for chunk in case.context]
+    own = [None if isinstance(chunk, str) else chunk.score for chunk in case.context]
+    scores = dict(zip(case.chunk_ids, own, strict=True))
     return [
         {
             "id": str(chunk_id),
-            "score": finite(score),
+            "score": finite(scores.get(chunk_id)),
             "length": len(text) or None,
             "text": cut(text, spans[chunk_id]) if text and chunk_id in shown else None,
         }
-        for (chunk_id, text), score in zip(texts.items(), scores, strict=True)
+        for chunk_id, text in texts.items()
     ]
 
 

@@ -536,17 +536,29 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
             raise _NoTextError(type(allowed).__name__)
         return allowed
 
-    try:
-        context: list[str | ContextChunk] = [
+    def chunks(context: list[str | ContextChunk]) -> list[str | ContextChunk]:
+        return [
             of(chunk, "chunk")
             if isinstance(chunk, str)
             else chunk.model_copy(update={"text": of(chunk.text, "chunk")})
-            for chunk in case.context
+            for chunk in context
+        ]
+
+    try:
+        history = [
+            turn.model_copy(
+                update={
+                    "text": of(turn.text, "question" if turn.role == "user" else "answer"),
+                    "context": chunks(turn.context),
+                }
+            )
+            for turn in case.history
         ]
         texts = {
             "name": of(case.name, "question"),
             "query": of(case.query, "question"),
-            "context": context,
+            "context": chunks(case.context),
+            "history": history,
             "response": of(case.response, "answer"),
             "expected_answer": case.expected_answer and of(case.expected_answer, "answer"),
             "expected_facts": [of(fact, "answer") for fact in case.expected_facts],
@@ -555,6 +567,7 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
         what = f"returned a {error}" if isinstance(error, _NoTextError) else ""
         what = what or f"raised {type(error).__name__}"
         blank = {"name": "", "query": "", "context": [], "response": "", "expected_facts": []}
+        blank["history"] = []
         return (
             case.model_copy(update=blank | {"expected_answer": None}),
             RedactionError(f"redact_for_judge {what}: nothing was sent"),

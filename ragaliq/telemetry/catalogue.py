@@ -165,6 +165,12 @@ CLAIM_SPAN = (
         "`SUPPORTED`, `CONTRADICTED`, `NOT_ENOUGH_INFO` or `UNVERIFIED`",
     ),
     Attribute(names.CLAIM_CONFIDENCE, "double", "the judge's own certainty, 0 to 1"),
+    Attribute(names.CLAIM_IS_UNSURE, "boolean", "whether the claim is worth a second look"),
+    Attribute(
+        names.CLAIM_SUPPORT_SOURCE,
+        "string",
+        "what the verdict rests on: `turn`, `earlier_turn` or `user`",
+    ),
     Attribute(
         names.CLAIM_DOCUMENT_IDS,
         "string[]",

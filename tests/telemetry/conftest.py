@@ -94,6 +94,7 @@ def claim(verdict="SUPPORTED", **fields):
         evidence=f"{SECRET} lies far away.",
         reason=f"It says {SECRET}.",
         confidence=0.9,
+        support_source="earlier_turn",
         supporting_chunk_ids=("doc-1", 2),
         answer_span=(0, 16),
         evidence_verified=True,

@@ -130,6 +130,8 @@ def test_claim_spans_come_once_for_metrics_that_share_a_check(emit):
     assert pop("ragaliq.claim.index") == 0
     assert pop("ragaliq.claim.verdict") == "SUPPORTED"
     assert pop("ragaliq.claim.confidence") == 0.9
+    assert pop("ragaliq.claim.is_unsure") is False
+    assert pop("ragaliq.claim.support_source") == "earlier_turn"
     assert pop("ragaliq.claim.document.ids") == ("doc-1", "2")
     assert pop("ragaliq.claim.evidence_verified") is True
     assert pop("ragaliq.claim.decided_by") == "claude"

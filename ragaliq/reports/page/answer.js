@@ -127,11 +127,14 @@ function certainty(claim) {
   return claim.calibration === "uncalibrated" ? `confidence ${figure} (uncalibrated)` : `probability ${figure} (calibration ${claim.calibration})`;
 }
 
+// This turn's context goes without saying.
+const RESTS_ON = { earlier_turn: "an earlier turn's context", user: "what the user said" };
+
 function claimReasons(claim) {
   const evidence = claim.evidence ? `${claim.evidence}${claim.verified ? "" : "  (not found in the context word for word)"}` : "";
   const pairs = [
     ["Verdict", `${verdictOf(claim).words}, ${certainty(claim)}`], ["Decided by", claim.by],
-    ["Reason", claim.reason], ["Evidence", evidence], ["Chunks", claim.chunk_ids.join(", ")],
+    ["Reason", claim.reason], ["Evidence", evidence], ["Rests on", RESTS_ON[claim.source]], ["Chunks", claim.chunk_ids.join(", ")],
   ];
   return el("dl", {}, pairs.filter(([, value]) => value).map(([name, value]) => [el("dt", {}, name), el("dd", { class: "text", dir: "auto" }, value)]));
 }

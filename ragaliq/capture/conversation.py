@@ -1,0 +1,96 @@
+"""The conversation before a question: from messages to turns, and what turns were made from.
+
+The answering model's prompt holds the earlier messages, but seldom the chunks that earlier answers
+were made from. `Conversations` remembers those of the runs that it has seen.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
+
+from ragaliq.capture.texts import Message
+from ragaliq.core.test_case import RAGTestCase, Turn
+
+__all__ = ["Conversations", "turns_of_messages"]
+
+_MOST_TURNS = 20
+_MOST_BYTES = 64 * 1024
+_MOST_CONVERSATIONS = 1_000
+_MOST_BYTES_TOGETHER = 16 * 1024 * 1024
+
+
+def turns_of_messages(messages: Iterable[Message]) -> list[Turn]:
+    """The latest turns of a conversation, oldest first: 20 at most, of 64 KiB together.
+
+    What tools said is the context of the answer that follows. System messages, calls of tools and
+    messages without text are skipped.
+    """
+    turns: list[Turn] = []
+    told: list[str] = []
+    for message in messages:
+        if message.role == "tool":
+            told += (text for text in message.texts if text.strip())
+        elif message.role == "user" and message.text.strip():
+            turns.append(Turn(role="user", text=message.text))
+            told = []
+        elif message.role == "assistant" and message.text.strip() and not message.is_call:
+            turns.append(Turn(role="assistant", text=message.text, context=list(told)))
+            told = []
+    return _latest(turns)
+
+
+def _latest(turns: Sequence[Turn]) -> list[Turn]:
+    kept: deque[Turn] = deque()
+    room = _MOST_BYTES
+    for turn in reversed(turns[-_MOST_TURNS:]):
+        room -= turn.size
+        if room < 0:
+            break
+        kept.appendleft(turn)
+    return list(kept)
+
+
+class Conversations:
+    """The latest turns of the latest conversations of one application, by what it calls them.
+
+    Safe for threads. 1,000 conversations are kept at most, of 16 MiB together; the one that was
+    heard of longest ago goes first.
+    """
+
+    def __init__(self) -> None:
+        self._turns: OrderedDict[str, list[Turn]] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def joined(self, case: RAGTestCase, conversation: str) -> RAGTestCase:
+        """A case with what is known of its conversation; its own turn is remembered for the next.
+
+        Where the case has a history, its answers get the chunks that they were made from. Where it
+        has none, because its model was shown none, it gets the turns that are remembered.
+
+        Args:
+            case: The case.
+            conversation: What the application calls the conversation.
+        """
+        with self._lock:
+            known = self._turns.pop(conversation, [])
+            self._size -= sum(turn.size for turn in known)
+            history = case.history or known
+            chunks = {turn.text.strip(): turn.context for turn in known if turn.context}
+            history = [
+                turn.model_copy(update={"context": chunks[turn.text.strip()]})
+                if turn.role == "assistant" and not turn.context and turn.text.strip() in chunks
+                else turn
+                for turn in history
+            ]
+            asked = Turn(role="user", text=case.query)
+            answered = Turn(role="assistant", text=case.response, context=case.context)
+            turns = _latest([*history, asked, answered])
+            self._turns[conversation] = turns
+            self._size += sum(turn.size for turn in turns)
+            while len(self._turns) > _MOST_CONVERSATIONS or self._size > _MOST_BYTES_TOGETHER:
+                _, gone = self._turns.popitem(last=False)
+                self._size -= sum(turn.size for turn in gone)
+        return case.model_copy(update={"history": history}) if history else case
