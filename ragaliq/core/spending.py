@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeError
 
-__all__ = ["PACE", "Pace", "Spending", "Turn", "paid", "spending"]
+__all__ = ["PACE", "LimitTurn", "Pace", "Spending", "paid", "spending"]
 
 
 class _Reply(Protocol):
@@ -27,7 +27,7 @@ R = TypeVar("R", bound=_Reply)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class LimitTurn:
     """One call's turn.
 
     Attributes:
@@ -48,10 +48,10 @@ class Pace(Protocol):
     def held_up(self) -> bool:
         """Whether a call waits for its turn, or did so when it was given up."""
 
-    async def turn(self) -> Turn:
+    async def turn(self) -> LimitTurn:
         """Wait until a call may be made."""
 
-    def replied(self, turn: Turn, usage: JudgeUsage) -> None:
+    def replied(self, turn: LimitTurn, usage: JudgeUsage) -> None:
         """Note what the call used that had this turn."""
 
 

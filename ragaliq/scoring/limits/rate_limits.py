@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ragaliq.core.checks import require_limits
 from ragaliq.core.results import JudgeUsage
-from ragaliq.core.spending import Turn
+from ragaliq.core.spending import LimitTurn
 from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.shared import IN_MEMORY, SharedWindows, StorageState, require_shared
 from ragaliq.scoring.limits.windows import Window
@@ -113,7 +113,7 @@ class Turns:
             return "local"
         return "unavailable" if self._shared.is_unavailable else "shared"
 
-    async def take(self, guess: int) -> Turn:
+    async def take(self, guess: int) -> LimitTurn:
         """Wait for a turn.
 
         Args:
@@ -143,9 +143,9 @@ class Turns:
                     self._shared.change(number, costs[name], at=now)
             # Tokens come last, where they are limited.
             slot = taken.slots[-1] if taken else 0
-            return Turn(tokens=costs.get("tokens", 0), at=now, slot=slot)
+            return LimitTurn(tokens=costs.get("tokens", 0), at=now, slot=slot)
 
-    def used(self, turn: Turn, usage: JudgeUsage) -> None:
+    def used(self, turn: LimitTurn, usage: JudgeUsage) -> None:
         """Note what a call really used."""
         tokens = usage.total_tokens
         if usage.requests:
@@ -196,7 +196,7 @@ class RunPace:
         """Whether a call waits for its turn, or did so when it was given up."""
         return self._given_up or self._waiting > 0
 
-    async def turn(self) -> Turn:
+    async def turn(self) -> LimitTurn:
         """Wait for a turn."""
         self._waiting += 1
         try:
@@ -207,6 +207,6 @@ class RunPace:
         finally:
             self._waiting -= 1
 
-    def replied(self, turn: Turn, usage: JudgeUsage) -> None:
+    def replied(self, turn: LimitTurn, usage: JudgeUsage) -> None:
         """Note what a call used."""
         self._turns.used(turn, usage)
