@@ -14,6 +14,7 @@ from ragaliq.records.sinks import SinkStats
 from ragaliq.scoring.limits.breaker import BreakerState
 from ragaliq.scoring.limits.budget import BudgetLine
 from ragaliq.scoring.limits.shared import StorageState
+from ragaliq.telemetry.names import OTHER
 
 if TYPE_CHECKING:
     from ragaliq.live.run import OpenRun
@@ -88,6 +89,8 @@ class MonitorStats:
     restarts: int = 0
 
 
+_SKIPPED: tuple[Outcome, ...] = ("incomplete_run", "not_rag")
+_MOST_SKIPPED = 1_000
 # Runs that end without a score before that is said.
 _TELLING_RUNS = 20
 
@@ -117,6 +120,7 @@ class Tally:
         self._sampled_out = 0  # apart from the outcomes: most runs of most applications end so
         self._without_context: Counter[str] = Counter()
         self._ended: defaultdict[tuple[Outcome, str], int] = defaultdict(int)
+        self._skipped: Counter[tuple[str, str, str]] = Counter()  # with the pipeline
         self._evaluations: dict[str, Counter[str]] = {}
         self._usage = JudgeUsage()
         self._unjudged = 0
@@ -146,6 +150,9 @@ class Tally:
             left = self._pending - 1
             if run.is_pending:
                 run.is_pending, self._pending, ended[how] = False, left, ended[how] + 1
+                if outcome in _SKIPPED:
+                    is_known = len(self._skipped) < _MOST_SKIPPED
+                    self._skipped[outcome, reason, run.pipeline if is_known else OTHER] += 1
 
     def evaluated(
         self,
@@ -172,6 +179,11 @@ class Tally:
             for name, result in results.items():
                 self._evaluations.setdefault(name, Counter())[result.status.value] += 1
                 self._usage += result.usage
+
+    def skipped(self) -> Mapping[tuple[str, str, str], int]:
+        """The runs that gave no case, by outcome, reason and pipeline."""
+        with self._lock:
+            return Counter(self._skipped)
 
     def none_scored(self) -> str:
         """What became of the first runs where none of a good number was scored, else nothing."""

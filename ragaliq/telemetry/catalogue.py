@@ -240,6 +240,13 @@ METRICS = (
         (names.RUN_OUTCOME,),
     ),
     Metric(
+        names.METRIC_SKIPPED_RUNS,
+        "observable counter",
+        "{run}",
+        "Of these the ones that gave no case, `incomplete_run` and `not_rag`, by reason.",
+        (names.RUN_OUTCOME, names.RUN_REASON, names.PIPELINE_NAME),
+    ),
+    Metric(
         names.METRIC_QUEUE_SIZE,
         "observable up-down counter",
         "{run}",

@@ -239,6 +239,10 @@ class Counts(Protocol):
         """The counts now."""
         ...
 
+    def skipped(self) -> Mapping[tuple[str, str, str], int]:
+        """Runs that gave no case, by outcome, reason and pipeline."""
+        ...
+
 
 class Queue(Protocol):
     """Where runs wait."""
@@ -259,7 +263,11 @@ class RunReadings:
         self._reset()
         instruments(
             provider,
-            {names.METRIC_RUNS: self._outcomes, names.METRIC_QUEUE_SIZE: self._sizes},
+            {
+                names.METRIC_RUNS: self._outcomes,
+                names.METRIC_SKIPPED_RUNS: self._skipped_runs,
+                names.METRIC_QUEUE_SIZE: self._sizes,
+            },
         )
 
     def watch(self, queue: Queue, counts: Counts, *, owner: object) -> None:
@@ -284,6 +292,7 @@ class RunReadings:
         self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
         self._ended: deque[int] = deque()
         self._kept: Counter[str] = Counter()
+        self._kept_skipped: Counter[tuple[str, str, str]] = Counter()
 
     def _outcomes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
         if self._pid != os.getpid():
@@ -299,17 +308,36 @@ class RunReadings:
         for outcome, runs in total.items():
             yield metrics.Observation(runs, {names.RUN_OUTCOME: outcome})
 
+    def _skipped_runs(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
+        if self._pid != os.getpid():
+            self._reset()
+        with self._lock:
+            self._keep_ended()
+            total = Counter(self._kept_skipped)
+            for counts in list(self._counts.values()):
+                total.update(counts.skipped())
+        pipelines = list(dict.fromkeys(pipeline for *_, pipeline in total))
+        bounded: Counter[tuple[str, str, str]] = Counter()
+        for (outcome, reason, pipeline), runs in total.items():
+            is_known = pipeline in pipelines[: names.MAX_METRIC_VALUES]
+            bounded[outcome, reason, pipeline if is_known else names.OTHER] += runs
+        for values, runs in bounded.items():
+            attributes = (names.RUN_OUTCOME, names.RUN_REASON, names.PIPELINE_NAME)
+            named = zip(attributes, values, strict=True)
+            yield metrics.Observation(runs, {k: identifier(text) for k, text in named if text})
+
     def _keep_ended(self) -> None:
         # A count must not shrink because its monitor is gone. One whose last runs are still being
         # judged is asked again the next time.
         for _ in range(len(self._ended)):
             gone = self._ended.popleft()
-            now = self._counts[gone].snapshot()
+            now, skipped = self._counts[gone].snapshot(), self._counts[gone].skipped()
             if now.pending:
                 self._ended.append(gone)
             else:
                 del self._counts[gone]
                 self._kept.update(now.outcomes)
+                self._kept_skipped.update(skipped)
 
     def _sizes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
         if self._pid != os.getpid():

@@ -84,6 +84,35 @@ def test_after_mixed_outcomes_the_metric_and_the_stats_agree(sdk, outcomes):
     assert outcomes() == counted
 
 
+def test_runs_without_a_case_are_counted_by_reason_and_pipeline(sdk):
+    first, second = build(sdk), build(sdk)
+    for monitor, pipeline, reason in [
+        (first, "support", "content_hidden"),
+        (second, "support", "content_hidden"),
+        (second, "search", "not_rag"),
+    ]:
+        monitor.begin("run", pipeline=pipeline).discard(reason)
+    for number in range(200):
+        second.begin("run", pipeline=f"pipeline {number}").discard("errored")
+    first.submit(CASE)
+    assert first.close(10.0)
+    assert second.close(10.0)
+    del first, monitor
+    gc.collect()
+    points = sdk.metrics()["ragaliq.run.skipped"].data.data_points
+    found = {
+        tuple(
+            point.attributes.get(f"ragaliq.{name}")
+            for name in ("run.outcome", "run.reason", "pipeline.name")
+        ): point.value
+        for point in points
+    }
+    assert found["incomplete_run", "content_hidden", "support"] == 2
+    assert found["not_rag", None, "search"] == 1
+    assert found["incomplete_run", "errored", "_OTHER"] == 102
+    assert len(found) == 101
+
+
 def test_several_monitors_add_up_and_a_lost_one_is_not_forgotten(sdk, outcomes):
     monitors = [build(sdk) for _ in range(3)]
     for monitor in monitors:
