@@ -24,7 +24,7 @@ from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.records.sinks import SinkLimits, SinkSpec, SinkStats
 from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.reports import write_report
-from ragaliq.reports.views import failures_of, html_of, row_of
+from ragaliq.reports.views import failures_of, html_of, notebook_progress, row_of
 from ragaliq.reports.wording import WorstAnswers, figures_of, markdown_of
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry.content import ContentPolicy, Redactor
@@ -164,7 +164,8 @@ async def evaluate_async(
             second repeat `id#2`. `{record.run.run_id for record in read_records(store)}` has them.
         max_cost: US dollars after which no further case is begun; what was begun is finished, and
             the result says that it `is_cut`.
-        on_progress: Called with (cases done, cases in all) after each case.
+        on_progress: Called with (cases done, cases in all) after each case; by default a notebook
+            shows a bar.
         sinks: Where results are stored besides: `sqlite:///path`, or sink objects. What became of
             them there is in the result's `sinks`; a sink that fails never fails the run.
         pipeline: Names what was evaluated, in sinks and telemetry.
@@ -206,6 +207,7 @@ async def evaluate_async(
     summary = Summary(each.name for each in scorer.evaluators)
     done: list[Evaluation] = []
     is_cut = False
+    on_progress = on_progress or notebook_progress()
     async with scorer:
         stream = scorer.stream(
             todo,

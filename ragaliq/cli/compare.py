@@ -16,6 +16,7 @@ from ragaliq.datasets.rows import is_place
 from ragaliq.errors import DatasetError
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.summary import joint_score
+from ragaliq.reports.wording import METHOD_NAMES
 from ragaliq.statistics import hajek_mean, paired_difference
 
 __all__ = ["compare"]
@@ -270,6 +271,7 @@ def _cells(metric: _Metric) -> tuple[str, ...]:
         pairs = replace(pairs, difference=weighted)
     change = pairs.difference
     clear = "" if pairs.is_clear else ", not clear"
+    method = METHOD_NAMES[change.method]
     return (
         f"{len(metric.pairs):,}",
         *(
@@ -277,7 +279,7 @@ def _cells(metric: _Metric) -> tuple[str, ...]:
             for side in (metric.before, metric.after)
         ),
         f"{change.value:+.3f}",
-        f"{change.low:+.3f} to {change.high:+.3f} ({change.method}{clear})",
+        f"{change.low:+.3f} to {change.high:+.3f} ({method}{clear})",
         f"{pairs.higher:,}",
         f"{pairs.lower:,}",
     )

@@ -50,6 +50,7 @@ from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.files import owner_only
 from ragaliq.core.results import JudgeUsage, passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
+from ragaliq.datasets.cases import misspelt
 from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
 from ragaliq.evaluators.metrics import (
     ClaimEvaluator,
@@ -406,6 +407,7 @@ def _read_through(
     names = [each.name for each in metrics if not isinstance(each, RelevanceEvaluator)]
     if names and not has_context:  # their scores mean nothing then
         found = f": the rows have {reader.named_columns}" if reader.columns else ""
+        found += misspelt("context", reader.columns)
         errors.print(
             plain(
                 f"no case has any context for {', '.join(names)}{found}; say where it is "

@@ -144,6 +144,16 @@ class Evaluator(ABC):
             return Status.JUDGE_TIMEOUT, self.policy.judge_failure
         return Status.JUDGE_ERROR, self.policy.judge_failure
 
+    def without_question(self, judge: LLMJudge) -> EvaluationResult:
+        """The result of a metric that needs a question, for a case whose question is blank."""
+        return self.result(
+            judge,
+            status=Status.NO_QUESTION,
+            fallback=UNSCORED,
+            reasoning="Not scored: the question is blank.",
+            usage=JudgeUsage(),
+        )
+
     def result(
         self,
         judge: LLMJudge,

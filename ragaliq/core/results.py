@@ -56,6 +56,7 @@ class Status(StrEnum):
     EMPTY_ANSWER = "empty_answer"
     NO_CONTEXT = "no_context"
     NO_REFERENCE = "no_reference"
+    NO_QUESTION = "no_question"
     ANSWER_REFUSED = "answer_refused"
     JUDGE_REFUSED = "judge_refused"
     JUDGE_ERROR = "judge_error"

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from ragaliq.capture.texts import Reader
+from ragaliq.core.checks import did_you_mean
 from ragaliq.core.test_case import ContextChunk, RAGTestCase, Turn
 from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
@@ -31,6 +32,7 @@ __all__ = [
     "as_text",
     "case_of",
     "is_absent",
+    "misspelt",
     "plain_name",
     "recognised",
     "require_known",
@@ -90,12 +92,23 @@ def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> Non
         if field not in FIELDS:
             raise ConfigurationError(
                 f"{argument}: a case has no field {field!r}; it has {', '.join(FIELDS)}"
+                f"{did_you_mean(field, FIELDS)}"
             )
 
 
 def recognised(name: str) -> str | None:
     """The field a name stands for."""
     return _FIELD_OF.get(plain_name(name))
+
+
+def misspelt(field: str, columns: Iterable[str]) -> str:
+    """The end of a message: the column whose name is nearly one that the field goes by."""
+    for column in columns:
+        if recognised(column) is None and did_you_mean(
+            plain_name(column), FIELDS[field], at_least=0.75
+        ):
+            return f"; is it {column!r}?"
+    return ""
 
 
 def plain_name(path: str) -> str:
@@ -359,8 +372,9 @@ def _advice(field: str, row: Row) -> str:
     )
     # A table without a header would be quoted here: names are shown where some are known.
     if any(recognised(str(name)) for name in row.data):
-        present = ", ".join(repr(str(name)[:40]) for name in list(row.data)[:12])
-        return f"the row has {present}; {advice}"
+        names = [str(name)[:_NAME] for name in row.data]
+        present = ", ".join(map(repr, names[:_SHOWN]))
+        return f"the row has {present}{misspelt(field, names)}; {advice}"
     return f"none of its {len(row.data)} columns has a known name; {advice}"
 
 
@@ -441,7 +455,7 @@ class CaseReader:
             if name in unseen:
                 raise DatasetError(
                     f"{self.path}: no row has {name!r}, which was named as the {field}; "
-                    f"the rows have {self.named_columns}"
+                    f"the rows have {self.named_columns}{did_you_mean(name, self.columns)}"
                 )
 
     @property

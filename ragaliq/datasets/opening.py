@@ -51,7 +51,7 @@ def read_cases(
             nested values with a dot, `inputs.frage`. In traces, the attribute of a run's first
             span that holds it.
         on_error: `raise` stops at the first bad row; `skip` skips and counts it.
-        encoding: Of a file that is text; by default UTF-8, or what a byte order mark says.
+        encoding: Of a file that is text; by default UTF-8, or UTF-16 or UTF-32 where it begins so.
         mapping: A TOML file that says what an application's own spans are; for traces only.
         resolve: Gives the texts of documents that spans name by their ids only, as a dictionary;
             for traces only.

@@ -88,7 +88,7 @@ def open_binary(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
                 if start.startswith(magic):
                     raise DatasetError(advice)
             marked = (name for mark, name in _MARKS.items() if start.startswith(mark))
-            encoding = encoding or next(marked, None)
+            encoding = encoding or next(marked, None) or _without_mark(start)
             file.seek(3 if start.startswith(codecs.BOM_UTF8) else 0)
             if encoding is None:
                 yield file
@@ -96,6 +96,14 @@ def open_binary(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
                 yield io.BufferedReader(_AsUtf8(file, encoding))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise DatasetError(f"it is no complete gzip file ({error})") from None
+
+
+def _without_mark(start: bytes) -> str | None:
+    # A table or a JSON document begins with ASCII: two such characters, each with a NUL.
+    is_nul = [byte == 0 for byte in start]
+    if is_nul == [False, True, False, True]:
+        return "utf-16-le"
+    return "utf-16-be" if is_nul == [True, False, True, False] else None
 
 
 class _AsUtf8(io.RawIOBase):

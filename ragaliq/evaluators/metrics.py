@@ -380,7 +380,9 @@ class ContextPrecisionEvaluator(ContextEvaluator):
     threshold = 0.7
 
     async def measure_context(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        """Ask about each chunk and grade the ranking."""
+        """Ask about each chunk and grade the ranking, if there is a question."""
+        if not test_case.query.strip():
+            return self.without_question(judge)
         slots = asyncio.Semaphore(_CONCURRENT_CHUNKS)
 
         async def relevance(chunk: str) -> JudgeResult:
@@ -515,7 +517,9 @@ class RelevanceEvaluator(Evaluator):
             )
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        """Ask the judge and pass on what it says."""
+        """Ask the judge and pass on what it says, if there is a question."""
+        if not test_case.query.strip():
+            return self.without_question(judge)
         questions = {question_of(test_case, judge, self.policy)}
         if identity_of(judge).kind != "llm":
             questions.add(test_case.query)

@@ -47,6 +47,7 @@ _FAILURES: Mapping[Status, type[JudgeError]] = {
     Status.JUDGE_REFUSED: JudgeRefusalError,
     Status.JUDGE_TIMEOUT: JudgeTimeoutError,
 }
+_LACKS = (Status.NO_CONTEXT, Status.NO_REFERENCE, Status.NO_QUESTION)
 
 
 class RagAssertionError(AssertionError):
@@ -121,7 +122,7 @@ def assert_rag(
             raise _FAILURES[result.status](
                 f"{result.evaluator_name} could not be judged: {result.error}"
             )
-        if result.score is None and result.status in (Status.NO_CONTEXT, Status.NO_REFERENCE):
+        if result.score is None and result.status in _LACKS:
             raise DatasetError(f"{result.evaluator_name} has no score: {result.status.value}")
     failed = [result for result in evaluation.results.values() if not result.passed]
     if failed:

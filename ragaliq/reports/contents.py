@@ -13,6 +13,7 @@ from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import Series, SeriesKey
 from ragaliq.reports.gathering import VERDICTS, ClaimSet, Gathering, claim_sets, finite
+from ragaliq.reports.wording import METHOD_NAMES
 from ragaliq.statistics import Estimate
 
 __all__ = ["Contents", "bucket_width", "contents_of", "cut", "embedded_json"]
@@ -22,15 +23,6 @@ _ROOM_FOR_ANSWERS = 7_000_000
 _ROOM_FOR_ROWS = 6_000_000
 # Characters of chunks an answer brings along; those that evidence lies in come first.
 _MAX_CHUNK_TEXT = 60_000
-
-_METHOD_NAMES = {
-    "wilson": "Wilson",
-    "student_t": "Student's t",
-    "bca_bootstrap": "BCa bootstrap",
-    "hajek_t": "Hájek, Student's t",
-    "hajek_wilson": "Hájek, Wilson",
-    "unseen_share": "unseen share",
-}
 
 _MOST_BUCKETS = 40
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
@@ -161,7 +153,7 @@ def _mean(estimate: Estimate | None) -> dict[str, Any] | None:
         "low": round(estimate.low, 4),
         "high": round(estimate.high, 4),
         "n": estimate.n,
-        "method": _METHOD_NAMES.get(estimate.method, estimate.method),
+        "method": METHOD_NAMES.get(estimate.method, estimate.method),
     }
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from typing import Any
 
 from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, passing_scores
@@ -13,9 +16,10 @@ from ragaliq.reports.contents import cut
 from ragaliq.reports.gathering import badness
 from ragaliq.reports.wording import interval_words, is_drawn, why
 
-__all__ = ["failures_of", "html_of", "row_of"]
+__all__ = ["failures_of", "html_of", "notebook_progress", "row_of"]
 
 _MOST_ANSWERS = 20
+_EVERY = 0.2  # seconds
 _COLOURS = {"SUPPORTED": "#c8ecd0", "CONTRADICTED": "#f9c9c6", "NOT_ENOUGH_INFO": "#fbe6b3"}
 _WORST_VERDICT_FIRST = ("CONTRADICTED", "NOT_ENOUGH_INFO", None, "SUPPORTED")
 
@@ -87,6 +91,30 @@ def html_of(evaluations: Sequence[Evaluation], metrics: Mapping[str, MetricSumma
     if more > 0:
         lines.append(f"<p>and {more:,} more that do not pass: see <code>failures</code></p>")
     return "".join([*lines, "</div>"])
+
+
+def notebook_progress() -> Callable[[int, int], object] | None:
+    """What shows a bar below the cell of a notebook; None anywhere else.
+
+    Returns:
+        To be called with (cases done, cases in all).
+    """
+    notebook = sys.modules.get("IPython")
+    shell = notebook.get_ipython() if notebook is not None else None
+    if shell is None or not hasattr(shell, "kernel"):  # a terminal's IPython has none
+        return None
+    ipython = import_module("IPython.display")
+    bar, shown = ipython.display(ipython.HTML(""), display_id=True), 0.0
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= _EVERY or done == total:
+            shown = now
+            element = f'<progress value="{done}" max="{total}"></progress>'
+            bar.update(ipython.HTML(f"{element} {done:,} of {total:,} evaluated"))
+
+    return show
 
 
 def _answer(evaluation: Evaluation) -> str:

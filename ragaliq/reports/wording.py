@@ -13,6 +13,7 @@ from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.reports.gathering import Worst, badness
 
 __all__ = [
+    "METHOD_NAMES",
     "BadAnswer",
     "WorstAnswers",
     "figures_of",
@@ -21,6 +22,16 @@ __all__ = [
     "markdown_of",
     "why",
 ]
+
+METHOD_NAMES = {
+    "wilson": "Wilson",
+    "student_t": "Student's t",
+    "bca_bootstrap": "BCa bootstrap",
+    "hajek_t": "Hájek, Student's t",
+    "hajek_wilson": "Hájek, Wilson",
+    "unseen_share": "all scores are equal",
+}
+"""How an interval was made, in words."""
 
 _CLAIM = 100  # characters
 _DRAWN_ID = re.compile("[0-9a-f]{32}")

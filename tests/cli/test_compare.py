@@ -151,3 +151,9 @@ def test_what_is_not_a_results_file_is_refused(ragaliq, tmp_path, content):
 
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
+
+
+def test_how_an_interval_was_made_is_said_in_words(compare):
+    done = compare(named(GOOD, GOOD), named(GOOD, GOOD))
+
+    assert "(all scores are equal, not clear)" in done.stdout

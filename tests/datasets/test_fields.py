@@ -127,7 +127,14 @@ def test_a_row_keeps_its_number_whatever_lines_it_takes(tmp_path):
 
 @pytest.mark.parametrize(
     ("written", "named"),
-    [("utf-16", None), ("utf-32", None), ("cp1252", "cp1252"), ("utf-16-le", "utf-16-le")],
+    [
+        ("utf-16", None),
+        ("utf-32", None),
+        ("cp1252", "cp1252"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-le", None),
+        ("utf-16-be", None),
+    ],
 )
 @pytest.mark.parametrize("name", ["cases.csv", "cases.jsonl"])
 def test_another_encoding_is_read_where_it_is_named_or_marked(tmp_path, name, written, named):
@@ -150,3 +157,31 @@ def test_a_wrong_encoding_is_refused(tmp_path):
         list(read_cases(path, encoding="ascii"))
     with pytest.raises(ConfigurationError, match="there is no encoding 'klingon'"):
         list(read_cases(path, encoding="klingon"))
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "says"),
+    [
+        ({"question": "Q", "anwser": "A"}, {}, "'anwser'; is it 'anwser'?; name it one of"),
+        ({"qestion": "Q", "answer": "A"}, {}, "is it 'qestion'?"),
+        (
+            {"Frage": "Q", "answer": "A"},
+            {"fields": {"query": "frage"}},
+            "no query was found",
+        ),
+        (
+            {"question": "Q", "answer": "A", "Kontext": "C"},
+            {"fields": {"context": "kontxt"}},
+            "the rows have 'question', 'answer', 'Kontext'; did you mean 'Kontext'?",
+        ),
+    ],
+)
+def test_a_misspelt_column_is_named(cases_of, row, options, says):
+    with pytest.raises(DatasetError) as refused:
+        cases_of(row, **options)
+    assert says in str(refused.value)
+
+
+def test_a_misspelt_field_is_named(cases_of):
+    with pytest.raises(ConfigurationError, match="did you mean 'query'"):
+        cases_of({"q": "Q", "answer": "A"}, fields={"qurey": "q"})

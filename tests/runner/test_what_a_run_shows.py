@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -95,3 +96,41 @@ def test_a_case_without_an_id_is_shown_by_its_question():
 
     assert "- When?: faithfulness" in str(run)
     assert run[0].case.id not in str(run) + run._repr_html_()
+
+
+class Notebook(ModuleType):
+    """What a kernel shows below a cell, by IPython's own names."""
+
+    def __init__(self, shell):
+        super().__init__("IPython")
+        self.shell, self.shown = shell, []
+        self.get_ipython, self.HTML = lambda: self.shell, lambda text: text
+
+    def display(self, what, *, display_id):
+        self.update(what)
+        return self
+
+    def update(self, what):
+        self.shown.append(what)
+
+
+@pytest.mark.parametrize(
+    ("shell", "options", "last"),
+    [
+        (SimpleNamespace(kernel=object()), {}, "2 of 2 evaluated"),
+        (SimpleNamespace(), {}, None),
+        (None, {}, None),
+        (SimpleNamespace(kernel=object()), {"on_progress": lambda done, total: None}, None),
+    ],
+    ids=["notebook", "terminal", "plain Python", "a bar of one's own"],
+)
+def test_a_notebook_shows_how_far_a_run_is(monkeypatch, shell, options, last):
+    notebook = Notebook(shell)
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook)
+    cases = [RAGTestCase(query="q", context=["c"], response="c") for _ in range(2)]
+
+    evaluate(cases, evaluators=["faithfulness"], **options)
+
+    assert bool(notebook.shown) == bool(last)
+    assert last is None or last in notebook.shown[-1]

@@ -23,6 +23,7 @@ _NOT_ITS_FAULT = (RateLimitedError.__name__, JudgeProcessError.__name__)
 _SAYS_NOTHING = (
     Status.NO_CONTEXT,
     Status.NO_REFERENCE,
+    Status.NO_QUESTION,
     Status.ANSWER_REFUSED,
     Status.EMPTY_ANSWER,
     Status.NO_CLAIMS,
