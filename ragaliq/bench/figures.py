@@ -65,7 +65,7 @@ class JudgeFigures(BaseModel):
         scored: How many the judge decided; all figures are about these.
         supported: Those of them that people call supported.
         failures: How often the judge failed, by status; such claims are in no figure.
-        classes: 3 where labels and verdicts are told apart into three, else 2.
+        classes: 3 where labels and verdicts have three classes, else 2.
         auroc: How well the judge's support ranks.
         balanced_accuracy: Mean share met of supported and of unsupported claims.
         macro_f1: Mean F1 of the classes.

@@ -46,7 +46,7 @@ class FollowedRun(Protocol):
         """Bytes of what it holds, about."""
 
     def discard(self, reason: str) -> None:
-        """The run was given up: `evicted`, `expired` or what `give_up` was told."""
+        """The run was given up: `evicted`, `expired` or what `give_up` got."""
 
 
 R = TypeVar("R", bound=FollowedRun)

@@ -103,7 +103,7 @@ def shown(
         answer: The answer.
 
     Returns:
-        None where that cannot be told: no call gave the answer, or its prompt is not to be seen.
+        None where that is not known: no call gave the answer, or its prompt is not to be seen.
     """
     finding = _Finding(calls, candidates, question, answer)
     if not any(prompt.text.strip() for prompt in finding.prompts):

@@ -107,7 +107,7 @@ class Message(NamedTuple):
             feedback) and what says that a tool failed is `system`: it is nobody's evidence.
         texts: Its texts, one by one; reasoning, images and tool calls are skipped.
         is_call: Whether it calls tools, and so is no answer.
-        artifact: What a tool kept beside its text.
+        artifact: What a tool kept with its text.
     """
 
     role: Role
@@ -237,7 +237,7 @@ class Reader:
     def echoed_question(self, value: Any, where: str = "output") -> Found | None:
         """The question as the application returned it, under a key that says so.
 
-        An unknown key will not do: the text beside it may be the answer.
+        An unknown key will not do: the text next to it may be the answer.
         """
         fields = self.fields(value)
         if fields is None:

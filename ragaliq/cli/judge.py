@@ -405,7 +405,7 @@ def _show(calibration: Calibration, out: Path) -> None:
     low, high = figures.auroc_interval
     output.print(plain(f"AUROC {figures.auroc:.3f} [{low:.3f}, {high:.3f}]"))
     output.print(
-        "on left-out labels: "
+        "on held-out labels: "
         f"Brier score {figures.brier:.3f} (was {figures.brier_uncalibrated:.3f}), "
         f"ECE {figures.ece:.3f} (was {figures.ece_uncalibrated:.3f})"
     )

@@ -30,7 +30,7 @@ _LACKS = {
     "no_question": "looked for a named input of the run's first span, a message of the user's to "
     "its models, the query of its retrievers",
     "no_answer": "looked for a named output of the run's first span, the reply of its models",
-    "not_rag": "looked for a retriever, a tool or a vector store beside a model",
+    "not_rag": "looked for a retriever, a tool or a vector store besides a model",
 }
 
 

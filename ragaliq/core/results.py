@@ -133,7 +133,7 @@ class ClaimDetail(BaseModel):
 
     Attributes:
         claim: The statement that was checked, able to stand alone.
-        verdict: What the context says about it; None when no verdict was to be had.
+        verdict: What the context says about it; None when there was no verdict.
         evidence: The judge's quote or remark from the context.
         confidence: The judge's own certainty, 0 to 1; a probability only for a calibrated judge.
         is_unsure: Whether the claim is worth a second look: the judge's confidence is below its

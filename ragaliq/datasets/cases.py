@@ -73,7 +73,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 """Each field of a case with the names it goes by: ragaliq's own, RAGAS's, DeepEval's, LangSmith's.
 
 Where two names of the context are in one row, the first of this list is what was retrieved: other
-tools keep an ideal context beside it.
+tools keep an ideal context next to it.
 """
 
 # LangSmith exports an example as nested inputs and outputs.

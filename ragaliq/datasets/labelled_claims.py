@@ -51,7 +51,7 @@ class LabelledClaim:
         is_supported: Whether the context supports it.
         verdict: One of three; None where the label only says that it is not supported.
         question: What was asked, where that is known.
-        group: What figures are told apart by, such as the data set; empty for none.
+        group: What figures are grouped by, such as the data set; empty for none.
     """
 
     id: str

@@ -98,7 +98,7 @@ def resolve_evaluators(
 
     Raises:
         ConfigurationError: An unknown name, something that is not an evaluator, none at all, or two
-            evaluators with one name (their results could not be told apart).
+            evaluators with one name (their results could not be distinguished).
     """
     if specs is None:
         # A MagicMock(spec=LLMJudge) answers any attribute with another mock.

@@ -172,7 +172,7 @@ class Guard:
         return self._note(result) if callable(self._note) else self._note
 
     def feedback(self, result: GuardResult) -> str:
-        """What the application's own model is told before it answers again."""
+        """What the application's own model gets it before it answers again."""
         return result.feedback if self._feedback is None else self._feedback(result)
 
     def _decide(self, live: Evaluation) -> GuardResult:

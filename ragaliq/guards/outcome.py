@@ -52,7 +52,7 @@ class GuardResult:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Plain data without any text, to put beside an answer."""
+        """Plain data without any text, to put next to an answer."""
         return {
             "decision": self.decision,
             "reason": self.reason,

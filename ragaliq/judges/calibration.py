@@ -437,10 +437,10 @@ def fit_calibration(
     min_support: float | Literal["balanced"] | None = None,
     seed: int = 0,
 ) -> Calibration:
-    """Fit the curve that predicts left-out labels best.
+    """Fit the curve that predicts held-out labels best.
 
     Platt scaling and, from 300 labels on, isotonic regression are cross-validated in five parts;
-    the lower Brier score wins. The figures are those of the left-out parts.
+    the lower Brier score wins. The figures are those of the held-out parts.
 
     Args:
         judge: Who gave the confidences.

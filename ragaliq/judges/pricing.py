@@ -52,7 +52,7 @@ def cost_usd(model: str, usage: JudgeUsage, *, provider: str | None = None) -> f
 
 
 def provider_at(base_url: str) -> str | None:
-    """Who serves models at an address, as price lists name it; None for a server of one's own."""
+    """Who serves models at an address, as price lists name it; None for your own server."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:

@@ -42,7 +42,7 @@ class MonitorStats:
     `started == sum(outcomes.values()) + pending` always holds.
 
     Attributes:
-        started: Runs the monitor was told of.
+        started: Runs the monitor noticed.
         pending: Runs still open, queued or being evaluated.
         outcomes: Runs by how they ended.
         incomplete: The runs that ended as `incomplete_run`, by reason.
@@ -60,7 +60,7 @@ class MonitorStats:
         callback_timeouts: Times it took too long, or was not called because an earlier call still
             blocked its thread.
         sinks: What became of the results in each sink, by name.
-        sampling: What sampling did beside choosing by chance; see the page on sampling.
+        sampling: What sampling did besides choosing by chance; see the page on sampling.
         executor: Where runs are evaluated now: `thread`, `process`, or for workers elsewhere the
             broker's kind, such as `redis`.
         publish_errors: Failed attempts to enqueue runs for workers elsewhere.

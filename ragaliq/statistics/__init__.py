@@ -1,4 +1,4 @@
-"""Intervals, estimates from samples, and measures of judges; no dependency beside Python.
+"""Intervals, estimates from samples, and measures of judges; no dependency but Python.
 
 Pure functions over sequences. Whatever draws random numbers takes a seed and gives the same
 figure every time. Settings out of range raise ConfigurationError, data that cannot be counted

@@ -63,7 +63,7 @@ def reliability_table(
     bins: int = 10,
     binning: Binning = "equal_mass",
 ) -> list[ReliabilityBin]:
-    """Mean confidence beside the share of positives, bin by bin; empty bins are skipped.
+    """Mean confidence with the share of positives, bin by bin; empty bins are skipped.
 
     Items of equal confidence are always in one bin, so equal-mass bins may differ in number.
     """

@@ -44,7 +44,7 @@ def numbers_of(
         number = float(value)
         if not math.isfinite(number):
             raise DatasetError(
-                f"{name}[{position}] is {number}; leave out what was not scored before counting"
+                f"{name}[{position}] is {number}; exclude what was not scored before counting"
             )
         if not bounds[0] <= number <= bounds[1]:
             raise DatasetError(

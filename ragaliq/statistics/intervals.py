@@ -393,7 +393,7 @@ def mean_estimate(
     takes seconds; the BCa bootstrap in between.
 
     Args:
-        values: The scores; leave out what was not scored.
+        values: The scores; without what was not scored.
         bounds: The lowest and the highest score possible.
         method: Another choice than `auto`.
         confidence: Share of such intervals that hold the true mean.
@@ -457,7 +457,7 @@ class PairedDifference:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.difference.low > 0.0 or self.difference.high < 0.0
 
 

@@ -323,7 +323,7 @@ _NO_SPREAD = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionPowered:
-    """The sharpened mean beside the one from the expensive scores alone.
+    """The sharpened mean with the one from the expensive scores alone.
 
     Attributes:
         estimate: The prediction-powered mean and its interval.

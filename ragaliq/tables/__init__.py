@@ -70,7 +70,7 @@ def score_batch(
     redact_for_judge: Redactor | None = None,
     telemetry: TelemetryOptions | None = None,
 ) -> T:
-    """Score every row of a table, for engines that hand over a batch at a time.
+    """Score every row of a table, for engines that pass a batch at a time.
 
     For each metric the columns `METRIC_score` (null where there is none), `METRIC_passed`,
     `METRIC_status`, `METRIC_error` and `METRIC_claims` are added after the table's own, and
@@ -298,7 +298,7 @@ def _find_columns(
             continue
         meant = [place for place, name in enumerate(names) if recognised(name) == field]
         if field == "context" and meant:
-            # Other tools keep an ideal context beside the one that was retrieved.
+            # Other tools keep an ideal context next to the one that was retrieved.
             order = FIELDS["context"]
             meant = [min(meant, key=lambda place: order.index(plain_name(names[place])))]
         if len(meant) > 1:

@@ -269,7 +269,7 @@ def _result_texts(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def hit(item: Any) -> Passage | None:
-    """One found text in an object, with the id and the score beside it.
+    """One found text in an object, with the id and the score next to it.
 
     The text is empty where the object only names what was found; None where it does not either.
     """

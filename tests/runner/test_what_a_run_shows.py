@@ -122,7 +122,7 @@ class Notebook(ModuleType):
         (None, {}, None),
         (SimpleNamespace(kernel=object()), {"on_progress": lambda done, total: None}, None),
     ],
-    ids=["notebook", "terminal", "plain Python", "a bar of one's own"],
+    ids=["notebook", "terminal", "plain Python", "an own bar"],
 )
 def test_a_notebook_shows_how_far_a_run_is(monkeypatch, shell, options, last):
     notebook = Notebook(shell)

@@ -105,7 +105,7 @@ class RagaliqGuard(Runnable[Any, Any]):
         """The chain's output, or what the guard makes of it.
 
         Raises:
-            ragaliq.GuardRejected: The answer must not go out, and the guard was told to raise.
+            ragaliq.GuardRejected: The answer must not go out, and the guard is set to raise.
             ragaliq.ConfigurationError: `stream_mode` names a mode that cannot be held back, or a
                 retry would stay in a graph's thread.
         """

@@ -504,7 +504,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
 
     @_contained
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A tool failed: the model is told so, not what was fetched until then."""
+        """A tool failed: the model sees that, not what was fetched until then."""
         root = self._tracker.evaluated(run_id)
         if root is not None:
             root.log.failed(run_id.int)

@@ -61,7 +61,7 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         """Check the answer, if the model has given its final one.
 
         Raises:
-            ragaliq.GuardRejected: It must not go out, and the guard was told to raise.
+            ragaliq.GuardRejected: It must not go out, and the guard is set to raise.
         """
         case = self._case(state)
         if case is None:

@@ -43,7 +43,7 @@ def replaced(output: Any, answer: Any) -> Any:
 
 
 def annotated(output: Any, note: str, summary: Mapping[str, Any]) -> Any:
-    """The output with a note: beside the answer where there is room, else at the end of its text.
+    """The output with a note: next to the answer where there is room, else at the end of its text.
 
     Args:
         output: What a chain returned.

@@ -233,14 +233,14 @@ def _load_onnx(file: Path, source: _Source) -> Loaded:
     stored = next((place for place in places if place.is_file()), None)
     if stored is None:
         raise ConfigurationError(
-            f"there is no tokenizer.json beside {file.name} or one folder up; export it with the "
+            f"there is no tokenizer.json next to {file.name} or one folder up; export it with the "
             "model"
         )
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(stored))
     except Exception as error:  # noqa: BLE001 - the library raises plain Exception
         raise ConfigurationError(
-            f"tokenizer.json beside {file.name} cannot be read ({type(error).__name__})"
+            f"tokenizer.json next to {file.name} cannot be read ({type(error).__name__})"
         ) from None
     known = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
     provider = known.get(source.device or "cpu", source.device)
@@ -464,7 +464,7 @@ def _load_alignscore(torch: Any, transformers: Any, source: _Source) -> _Model:
     if len(layer) < 2:
         raise ConfigurationError(
             f"{name} is no {preset.name}: its weights lack tri_layer; put the authors' .ckpt file "
-            "beside the config.json and tokenizer.json of RoBERTa"
+            "next to the config.json and tokenizer.json of RoBERTa"
         )
     model = transformers.RobertaModel(
         transformers.RobertaConfig.from_pretrained(str(source.folder)), add_pooling_layer=True

@@ -1,1 +1,1 @@
-"""What can be told from the words alone, in many languages: sentences, refusals, courtesies."""
+"""What follows from the words alone, in many languages: sentences, refusals, courtesies."""

@@ -336,7 +336,7 @@ def _is_content(word: str) -> bool:
 
 
 def _as_written(text: str, stems: Sequence[str]) -> list[str]:
-    """The words of a text behind some stems; where they cannot be told, the stems."""
+    """The words of a text behind some stems; where they are not known, the stems."""
     forms: dict[str, str] = {}
     for word in _SURFACE.findall(text):
         for found in stems_of(word):

@@ -69,7 +69,7 @@ local function count(i, slot, amount)
   end
 end
 
--- A server that lost its data is told again what this process used, before anything is counted.
+-- A server that lost its data is sent again what this process used, before anything is counted.
 if request.is_known and redis.call('EXISTS', KEYS[1]) == 0 then return { -1, now, {}, {} } end
 redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) or 0, 'PX', 2 * DAY)
 
@@ -213,7 +213,7 @@ def _client(address: str) -> Any:
 class SharedWindows:
     """This process's part in windows that many processes count in; used on one event loop.
 
-    Asking may fail; what is told never does: it is gathered, and delivered in the background as
+    Asking may fail; what is sent never does: it is gathered, and delivered in the background as
     soon as the storage is there.
 
     Args:

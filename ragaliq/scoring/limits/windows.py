@@ -34,12 +34,12 @@ class Window:
         return list(self._slots.items())
 
     def clear(self) -> None:
-        """Leave out everything."""
+        """Exclude everything."""
         self.spent = 0
         self._slots.clear()
 
     def forget(self, now: float) -> None:
-        """Leave out what is too old to count."""
+        """Exclude what is too old to count."""
         for ends in [ends for ends in self._slots if ends + self.length <= now]:
             self.spent -= self._slots.pop(ends)
 

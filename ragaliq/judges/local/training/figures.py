@@ -57,7 +57,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How well one set is told apart.
+    """How well one set is separated.
 
     Attributes:
         claims: Their number.
@@ -204,7 +204,7 @@ def fingerprint(folder: Path) -> str:
 def record(
     figures: Mapping[str, Figures], shipped: Mapping[str, tuple[float, float]], folder: Path
 ) -> dict[str, object]:
-    """The figures as they are stored beside the parameters.
+    """The figures as they are stored with the parameters.
 
     Args:
         figures: By set, each with its family excluded.

@@ -5,7 +5,7 @@
     handler = attach(judge="local", sample_rate=0.1)
 
 From then on a sample of all answers is scored in the background. The three evaluators are for
-`BatchEvalRunner` and for calls of one's own.
+`BatchEvalRunner` and for your own calls.
 """
 
 from llama_index.evaluation.ragaliq.attach import attach, attached, detach
