@@ -19,10 +19,8 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from ragaliq.core.concurrency import pause_if_due
-from ragaliq.core.results import EvidenceSpan
-from ragaliq.core.test_case import ChunkId
 
-__all__ = ["CLAIM_CUTOFF", "EvidenceFinder", "SearchedText"]
+__all__ = ["CLAIM_CUTOFF", "EvidenceFinder", "Place", "SearchedText"]
 
 CLAIM_CUTOFF = 75.0
 """Least similarity, 0 to 100, at which a reworded claim counts as found in the answer."""
@@ -44,7 +42,9 @@ _SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|\n")
 _SHORTEST_FUZZY, _LONGEST_FUZZY, _LONGEST_CLAIM = 12, 20_000, 2_000
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
+    """A range of characters, `[start, end)`, in the chunk at this position."""
+
     chunk: int
     start: int
     end: int
@@ -61,29 +61,26 @@ class EvidenceFinder:
 
     def __init__(self, context: Sequence[str]) -> None:
         self._texts = [SearchedText(text) for text in context]
-        self._found: dict[tuple[str, tuple[int, ...]], list[_Place]] = {}
+        self._found: dict[tuple[str, tuple[int, ...]], list[Place]] = {}
         self._paused = 0.0
 
-    async def find(
-        self, evidence: str, ids: Sequence[ChunkId], preferred: Sequence[int] = ()
-    ) -> tuple[EvidenceSpan, ...]:
+    async def find(self, evidence: str, preferred: Sequence[int] = ()) -> list[Place]:
         """Where the parts of a quote stand in the context.
 
         Args:
             evidence: A quote; an ellipsis separates parts that may stand apart.
-            ids: The chunks' ids, in their order.
             preferred: Positions of chunks to look in first.
 
         Returns:
-            One span for each part when every part was found; otherwise nothing, because a quote of
+            One place for each part when every part was found; otherwise none, because a quote of
             which a part is made up is not evidence.
         """
         key = evidence, tuple(preferred)
         if key not in self._found:
             self._found[key] = await self._places(evidence, preferred)
-        return tuple(EvidenceSpan(ids[chunk], start, end) for chunk, start, end in self._found[key])
+        return self._found[key]
 
-    async def _places(self, evidence: str, preferred: Sequence[int]) -> list[_Place]:
+    async def _places(self, evidence: str, preferred: Sequence[int]) -> list[Place]:
         if len(evidence) > _LONGEST_QUOTE:
             return []
         parts = [part.strip().strip(_QUOTATION_MARKS) for part in _ELLIPSIS.split(evidence)]
@@ -92,7 +89,7 @@ class EvidenceFinder:
             return []
         everywhere = range(len(self._texts))
         order = [*(position for position in preferred if position in everywhere), *everywhere]
-        places: list[_Place] = []
+        places: list[Place] = []
         for part in parts:
             # With single words from here and there anything can be said.
             if len(parts) > 1 and len(_words(part)) < 2:
@@ -113,7 +110,7 @@ class EvidenceFinder:
                 return []
             if start and _denies(self._texts[chunk].text[start : span[0]]):
                 return []
-            places.append(_Place(chunk, *span))
+            places.append(Place(chunk, *span))
         return places
 
 

@@ -66,7 +66,7 @@ def has_context(case: RAGTestCase, policy: ScoringPolicy) -> bool:
         DatasetError: It has none, and the policy calls that an error.
     """
     earlier = (text for _, turn in turns_of(case, policy) for text in turn.context_texts)
-    if any(text.strip() for text in (*case.context_texts, *earlier)):
+    if case.has_context or any(text.strip() for text in earlier):
         return True
     if policy.empty_context == "error":
         raise DatasetError(
@@ -109,7 +109,7 @@ async def check_claims(
     verifier = Verifier(judge, case.context_texts, policy=policy, batched=batching is not None)
     answer = split_text(case.response, _limit(judge.max_answer_chars))
     fits = len(verifier.parts) == len(answer) == 1
-    question = question_of(case, judge, policy)
+    question = question_of(case, judge, policy) if case.history else case.query
     # Where the policy has an empty context judged, it is given to the judge like any other.
     undecidable = not case.has_context and (
         with_context or policy.empty_context == "not_enough_info"
@@ -136,7 +136,9 @@ async def check_claims(
                 verdicts = dict.fromkeys(range(len(claims)), verdict)
             else:
                 verdicts = await verifier.decide(claims) if claims else {}
-        earlier = await _decide_from_history(case, claims, verdicts, verifier)
+        earlier = (
+            await _decide_from_history(case, claims, verdicts, verifier) if case.history else {}
+        )
     if not claims:
         return ClaimCheck(status=Status.NO_CLAIMS, chunk_ids=ids, usage=spent.usage)
     details = await claim_details(
@@ -218,7 +220,7 @@ class Verifier:
     def __init__(
         self, judge: LLMJudge, context: Sequence[str], *, policy: ScoringPolicy, batched: bool
     ) -> None:
-        self._judge, self.policy, self._context = judge, policy, context
+        self._judge, self.policy = judge, policy
         self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
         self.evidence = EvidenceFinder(context)
@@ -293,9 +295,7 @@ class Verifier:
     async def _is_founded(self, verdict: ClaimVerdict) -> bool:
         if verdict.verdict == "NOT_ENOUGH_INFO":
             return True
-        positions = range(len(self._context))
-        chunks = verdict.supporting_chunk_ids
-        return bool(await self.evidence.find(verdict.evidence, positions, chunks))
+        return bool(await self.evidence.find(verdict.evidence, verdict.supporting_chunk_ids))
 
     async def _from_part(self, part: ContextPart, claims: Sequence[str]) -> Verdicts:
         """Ask about all claims, then once more about those without a verdict if the policy says so.
@@ -417,7 +417,7 @@ async def claim_details(
         ids = ground.ids
         known = (i for i in verdict.supporting_chunk_ids if 0 <= i < len(ids))
         chunks = list(dict.fromkeys(known))
-        places = await finder.find(verdict.evidence, range(len(ids)), chunks)
+        places = await finder.find(verdict.evidence, chunks)
         evidence_spans = tuple(map(ground.named, places))
         # A MagicMock(spec=LLMJudge) answers any call with another mock.
         unsure: object = judge.is_unsure(verdict)

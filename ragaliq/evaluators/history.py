@@ -15,6 +15,7 @@ from ragaliq.core.evaluator import identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import EvidenceSpan, SupportSource
 from ragaliq.core.test_case import ChunkId, RAGTestCase, Turn
+from ragaliq.evaluators.alignment import Place
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.language.sentences import split_sentences
 
@@ -60,11 +61,10 @@ class Ground:
         self.ids.append(chunk_id)
         self.starts.append(start)
 
-    def named(self, span: EvidenceSpan) -> EvidenceSpan:
+    def named(self, place: Place) -> EvidenceSpan:
         """A place in one of its texts, by the text's id instead of its position."""
-        at = int(span.chunk_id)
-        start = self.starts[at]
-        return EvidenceSpan(self.ids[at], max(0, span.start + start), span.end + start)
+        start = self.starts[place.chunk]
+        return EvidenceSpan(self.ids[place.chunk], max(0, place.start + start), place.end + start)
 
 
 def turns_of(case: RAGTestCase, policy: ScoringPolicy) -> Sequence[tuple[int, Turn]]:
