@@ -51,6 +51,7 @@ from ragaliq.core.files import owner_only
 from ragaliq.core.results import JudgeUsage, passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.datasets.cases import misspelt
+from ragaliq.datasets.opening import is_backend
 from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
 from ragaliq.evaluators.metrics import (
     ClaimEvaluator,
@@ -60,7 +61,7 @@ from ragaliq.evaluators.metrics import (
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.unsent import RequestWriter, reads_replies, writes_requests
 from ragaliq.records import EvaluationRecord, evaluation_record
-from ragaliq.records.sinks import SinkLimits
+from ragaliq.records.sinks import SinkLimits, SinkSpec
 from ragaliq.records.summary import TOLERANCE, Summary
 from ragaliq.reports.wording import (
     BadAnswer,
@@ -91,7 +92,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         typer.Argument(
             metavar="DATA",
             help="Cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces (OTLP, Phoenix's "
-            "exports), also .gz; - for standard input; with --pending a file of runs, "
+            "exports), also .gz; - for standard input; phoenix://PROJECT, mlflow://EXPERIMENT or "
+            "langfuse:// for the runs there without a score; with --pending a file of runs, "
             "sqlite:///runs.db.",
         ),
     ],
@@ -249,6 +251,20 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                 resolve=resolve,
             )
         )
+        sinks: list[SinkSpec] = [*(sink or ())]
+        if is_backend(sources[0]):
+            from ragaliq.datasets.backends import BackendReader
+
+            assert isinstance(reader, BackendReader)  # noqa: S101 - for mypy
+            reader.skip_scored([each.name for each in chosen])
+            sources[0] = sources[0].partition("?")[0]
+            if not reader.unscored:
+                output.print(
+                    plain(f"{sources[0]}: no run without a score; {reader.scored:,} have one")
+                )
+                show_skipped_runs(reader)
+                return ExitCode.OK
+            sinks.append(reader.sink)
         if render is not None:
             return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))
         wanted = Wanted(repeats, compares=resume)
@@ -300,7 +316,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             deadline=timeout,
             executor=None if at_once else "thread",
             processes=max(1, at_once),
-            sinks=sink or (),
+            sinks=sinks,
             sink_limits=SinkLimits(max_queue=max(1, left), max_characters=sys.maxsize),
         )
         work = scorer.stream(
@@ -366,6 +382,17 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                         "or use --judge claude."
                     )
                 show_skipped_runs(reader)
+                for name, counts in scorer.sinks.stats().items():
+                    fate = ", ".join(
+                        f"{number:,} {what}"
+                        for what, number in (
+                            ("written", counts.written),
+                            ("passed over", counts.passed_over),
+                            ("not stored", counts.failed + counts.dropped + counts.pending),
+                        )
+                        if number
+                    )
+                    errors.print(plain(f"sink {name}: {fate or 'nothing'}"))
                 files = outputs.write(problems)
                 for path in summary_files or ():
                     figures = figures_of(summary) | {
@@ -597,5 +624,7 @@ def show_skipped_runs(reader: CaseReader) -> None:
         errors.print(f"runs skipped, of {reader.traces:,} traces:")
     for reason, count in reader.skipped_runs.most_common():
         errors.print(plain(f"  {count:,} {reason}: {REASONS.get(reason, reason)}"))
+    if running := getattr(reader, "running", 0):
+        errors.print(f"  {running:,} traces are not complete yet; run it again later")
     if reader.late_spans:
         errors.print(f"  {reader.late_spans:,} spans came too late for their trace; sort the file")

@@ -17,6 +17,7 @@ from ragaliq.bench.labelling import (
 from ragaliq.cli.console import ExitCode, errors, output, plain
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.results import Verdict
+from ragaliq.datasets.opening import is_backend
 from ragaliq.errors import ConfigurationError
 
 __all__ = ["label"]
@@ -33,8 +34,12 @@ _LISTED = 20
 
 def label(
     results: Annotated[
-        Path | None,
-        typer.Argument(help="Results of `evaluate`, a .jsonl file with texts.", metavar="RESULTS"),
+        str | None,
+        typer.Argument(
+            help="Results of `evaluate`, a .jsonl file with texts; or phoenix://PROJECT, "
+            "mlflow://EXPERIMENT or langfuse://, for what people annotated there.",
+            metavar="RESULTS",
+        ),
     ] = None,
     *,
     out: Annotated[
@@ -46,6 +51,9 @@ def label(
             metavar="PATH",
         ),
     ] = None,
+    annotation: Annotated[
+        str, typer.Option(help="What people call the annotation in a product.", metavar="NAME")
+    ] = "faithfulness",
     compare: Annotated[
         tuple[Path, Path] | None,
         typer.Option(help="Two people's labels: how far they agree.", metavar="PATH PATH"),
@@ -60,6 +68,11 @@ def label(
         raise ConfigurationError("name a results file, and with --out where the labels go")
     if out.suffix.lower() != ".jsonl":
         raise ConfigurationError(f"--out {out}: labels go to a .jsonl file")
+    if is_backend(results):
+        # What it needs is loaded for those who use it.
+        from ragaliq.cli.annotations import label_from_backend
+
+        return label_from_backend(results, out, annotation)
     require_writable([("--out", out)], read=[("the results", results)])
     claims = claims_to_label(results)
     file = LabelFile(out)

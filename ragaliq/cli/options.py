@@ -256,10 +256,11 @@ def opened_cases(
         DatasetError: A file is missing or of no known format, or, later, cannot be read.
     """
     with ExitStack() as stack:
-        paths, folder = [Path(source) for source in sources], ""
-        if Path("-") in paths:
+        paths: list[str | Path] = [*sources]
+        folder = ""
+        if "-" in paths:
             folder = stack.enter_context(TemporaryDirectory())
-            paths[paths.index(Path("-"))] = standard_input(folder)
+            paths[paths.index("-")] = standard_input(folder)
         try:
             yield read_cases(
                 *paths,

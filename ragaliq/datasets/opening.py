@@ -18,9 +18,15 @@ from ragaliq.traces import TextFetcher, read_mapping
 from ragaliq.traces.cases import require_text_fetcher
 from ragaliq.traces.files import holds_traces
 
-__all__ = ["CaseFormat", "read_cases", "standard_input"]
+__all__ = ["CaseFormat", "is_backend", "read_cases", "standard_input"]
 
 CaseFormat = Format | Literal["traces"]
+
+
+def is_backend(source: object) -> bool:
+    """Whether a source is the address of a product's project, and no file."""
+    scheme, separator, _ = source.partition("://") if isinstance(source, str) else ("", "", "")
+    return bool(separator) and scheme.partition("+")[0] in ("phoenix", "mlflow", "langfuse")
 
 
 def read_cases(
@@ -33,16 +39,18 @@ def read_cases(
     mapping: str | Path | None = None,
     resolve: TextFetcher | None = None,
 ) -> CaseReader:
-    """Read cases from a JSON, JSONL, CSV, TSV, YAML or Parquet file, or from a file of traces.
+    """Read cases from a JSON, JSONL, CSV, TSV, YAML or Parquet file, or from traces.
 
     Any of them may be gzipped. Traces (OTLP as JSON or protobuf, Phoenix's exports) are recognised
-    by what is in the file, whatever it is called; `TraceReader` says what becomes of them.
+    by what is in the file, whatever it is called; `TraceReader` says what becomes of them. The
+    address of a product's project (`phoenix://PROJECT`, `mlflow://EXPERIMENT`, `langfuse://`) gives
+    the runs there that have no score of ragaliq's; see `BackendReader`.
 
     Fields are recognised by the names RAGAS, DeepEval, LangSmith and ragaliq give them (`FIELDS`);
     columns that are none of them travel in the case's metadata.
 
     Args:
-        path: The file.
+        path: The file, or the address.
         *more: Further files, read after it. A case without an id has the name of its file in its
             id then.
         file_format: How it is written; by default `traces` for a file that holds spans, else
@@ -73,6 +81,14 @@ def read_cases(
         raise ConfigurationError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     rules = read_mapping(Path(mapping)) if mapping is not None else ()
     require_text_fetcher(resolve, "read_cases")
+    backends = [each for each in (path, *more) if is_backend(each)]
+    if backends:
+        if more:
+            raise ConfigurationError(f"{backends[0]}: name it alone, without further sources")
+        # Its sinks are loaded for those who use them.
+        from ragaliq.datasets.backends import BackendReader
+
+        return BackendReader(str(path), fields=fields, mapping=rules, resolve=resolve)
     readers: list[CaseReader] = []
     paths = [Path(each) for each in (path, *more)]
     for place, each in enumerate(paths):

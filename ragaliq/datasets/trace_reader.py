@@ -71,6 +71,7 @@ class TraceReader(CaseReader):
         resolve: TextFetcher | None = None,
     ) -> None:
         super().__init__(path, file_format=None, fields=fields, on_error=on_error)
+        self._name = str(path)
         if unknown := sorted(set(fields) - set(_NAMED)):
             raise ConfigurationError(
                 f"fields: traces have no {unknown[0]!r}; name the span attribute that holds "
@@ -84,9 +85,16 @@ class TraceReader(CaseReader):
         self.late_spans = 0
 
     def __iter__(self) -> Iterator[RAGTestCase]:
+        found = False
+        for case in self._cases():
+            found = True
+            yield case
+        if not found:
+            raise DatasetError(f"{self._name}: {self._nothing()}")
+
+    def _cases(self) -> Iterator[RAGTestCase]:
         self.skipped, self.skipped_rows = 0, []
         self.traces, self.skipped_runs, self.late_spans = 0, Counter(), 0
-        found = False
         unseen = set(self._fields.values())
         for spans in self._traces():
             if unseen:
@@ -95,14 +103,11 @@ class TraceReader(CaseReader):
             for traced in self._runs_of(spans):
                 case = self._built(traced)
                 if case is not None:
-                    found = True
                     yield case
-        if not found:
-            raise DatasetError(f"{self.path}: {self._nothing()}")
         for field, name in self._fields.items():
-            if name in unseen:
+            if self.traces and name in unseen:
                 raise DatasetError(
-                    f"{self.path}: no span has the attribute {name!r}, which was named as the "
+                    f"{self._name}: no span has the attribute {name!r}, which was named as the "
                     f"{field}"
                 )
 

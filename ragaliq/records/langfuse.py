@@ -58,12 +58,12 @@ class LangfuseSink:
                 "LangfuseSink: give public_key and secret_key, or set LANGFUSE_PUBLIC_KEY and "
                 "LANGFUSE_SECRET_KEY"
             )
-        self._client = SinkClient(
+        self.client = SinkClient(
             "Langfuse", endpoint_of("LangfuseSink", endpoint, _VARIABLES), auth=(user, password)
         )
 
     def __repr__(self) -> str:
-        return f"LangfuseSink({self._client.base_url!r})"
+        return f"LangfuseSink({self.client.base_url!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
         """Send all scores in one request; record by record when Langfuse finds fault with some.
@@ -87,10 +87,10 @@ class LangfuseSink:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self.client.aclose()
 
     async def _send(self, scores: Sequence[Mapping[str, Any]]) -> None:
-        answer = await self._client.post(_PATH, list(scores))
+        answer = await self.client.post(_PATH, list(scores))
         # 207 says how many were rejected and not which; ids make it safe to send them all again.
         if isinstance(answer, dict) and answer.get("rejected"):
             raise SinkError("Langfuse rejected scores", kind="rejected", permanent=True)
@@ -103,7 +103,7 @@ class LangfuseSink:
                 if error.kind != "http_400":
                     raise
                 # Servers before the batch form take one score, and no list.
-                await self._client.post(_PATH, score)
+                await self.client.post(_PATH, score)
 
 
 def _scores(record: EvaluationRecord) -> list[dict[str, Any]]:

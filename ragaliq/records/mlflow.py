@@ -60,7 +60,7 @@ class MLflowSink:
         token = token or os.environ.get("MLFLOW_TRACKING_TOKEN")
         user = username or os.environ.get("MLFLOW_TRACKING_USERNAME")
         secret = password or os.environ.get("MLFLOW_TRACKING_PASSWORD")
-        self._client = SinkClient(
+        self.client = SinkClient(
             "MLflow",
             endpoint_of("MLflowSink", endpoint, _VARIABLES),
             headers={"authorization": f"Bearer {token}"} if token and not user else None,
@@ -68,7 +68,7 @@ class MLflowSink:
         )
 
     def __repr__(self) -> str:
-        return f"MLflowSink({self._client.base_url!r})"
+        return f"MLflowSink({self.client.base_url!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
         """Add the feedback, trace by trace: there is no call for many.
@@ -84,18 +84,18 @@ class MLflowSink:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self.client.aclose()
 
     async def _send(self, record: EvaluationRecord) -> None:
         if record.run.target is None:
             return
         trace = f"{_TRACES}/tr-{record.run.target.trace_id}"
-        known = _entries(await self._client.get(trace))
+        known = _entries(await self.client.get(trace))
         for metric in record.results:
             # Neither a second time, nor a failure next to the score of an earlier delivery.
             if known.isdisjoint((record.metric_id(metric), entry_id(record, metric))):
                 assessment = _assessment(record, metric, record.run.target.trace_id)
-                await self._client.post(f"{trace}/assessments", {"assessment": assessment})
+                await self.client.post(f"{trace}/assessments", {"assessment": assessment})
 
 
 def _entries(answer: Any) -> set[str]:

@@ -48,7 +48,7 @@ class PhoenixSink:
 
     def __init__(self, endpoint: str | None = None, *, api_key: str | None = None) -> None:
         key = api_key or os.environ.get("PHOENIX_API_KEY")
-        self._client = SinkClient(
+        self.client = SinkClient(
             "Phoenix",
             # The collector's address is often given with the path of its traces.
             endpoint_of("PhoenixSink", endpoint, _VARIABLES).removesuffix("/v1/traces"),
@@ -56,7 +56,7 @@ class PhoenixSink:
         )
 
     def __repr__(self) -> str:
-        return f"PhoenixSink({self._client.base_url!r})"
+        return f"PhoenixSink({self.client.base_url!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
         """Send all annotations in one request; one by one when Phoenix finds fault with some.
@@ -77,7 +77,7 @@ class PhoenixSink:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self.client.aclose()
 
     async def _send_one(self, record: EvaluationRecord) -> None:
         await self._send([record])
@@ -90,9 +90,7 @@ class PhoenixSink:
             for name, result in record.results.items()
         ]
         if data:
-            await self._client.post(
-                "/v1/span_annotations", {"data": data}, params={"sync": "false"}
-            )
+            await self.client.post("/v1/span_annotations", {"data": data}, params={"sync": "false"})
 
 
 def _annotation(

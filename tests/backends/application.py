@@ -31,9 +31,11 @@ __all__ = [
     "ANSWERS",
     "PIPELINE",
     "answer_all",
+    "answer_unwatched",
     "eventually",
     "failed",
     "fetch",
+    "ragaliq",
     "tracing",
     "try_it",
 ]
@@ -92,6 +94,27 @@ def answer_all(provider: TracerProvider, sink: object) -> list[EvaluationRecord]
     for counts in stats.sinks.values():
         assert (counts.written, counts.failed, counts.dropped) == (len(ANSWERS), 0, 0), stats
     return kept.records
+
+
+def answer_unwatched(provider: TracerProvider) -> None:
+    """Answer every question in an application that knows nothing of ragaliq."""
+    for question in ANSWERS:
+        chain().invoke(question)
+    provider.force_flush()
+
+
+def ragaliq(*arguments: str, environment: dict[str, str]) -> str:
+    """Run the command line in a process of its own; what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ragaliq.cli", *arguments],
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path), **environment},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def try_it(backend: str, environment: dict[str, str]) -> str:

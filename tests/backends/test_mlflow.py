@@ -6,10 +6,21 @@ import asyncio
 import base64
 
 import pytest
-from application import ANSWERS, answer_all, eventually, failed, fetch, tracing, try_it
+from application import (
+    ANSWERS,
+    answer_all,
+    answer_unwatched,
+    eventually,
+    failed,
+    fetch,
+    ragaliq,
+    tracing,
+    try_it,
+)
 from servers import free_port, installed, serving
 
 from ragaliq import MLflowSink
+from ragaliq.datasets import read_labelled_claims
 
 pytestmark = pytest.mark.backends
 
@@ -115,3 +126,45 @@ def test_a_failed_evaluation_is_an_error_and_no_value(mlflow, records):
 def test_the_example_ends_with_verdicts_in_mlflow(mlflow):
     said = try_it("mlflow", {"MLFLOW_TRACKING_URI": mlflow})
     assert "mlflow: 2 written, 0 failed" in said
+
+
+def test_runs_that_are_there_are_scored_once_and_peoples_feedback_read_as_labels(mlflow, tmp_path):
+    made = fetch(f"{mlflow}/api/2.0/mlflow/experiments/create", {"name": "archive/2026"})
+    archive = made["experiment_id"]
+    with tracing(mlflow, {}, {"x-mlflow-experiment-id": archive}) as provider:
+        answer_unwatched(provider)
+    place = {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": archive}}
+
+    def traces():
+        return fetch(f"{mlflow}/api/3.0/mlflow/traces/search", {"locations": [place]})["traces"]
+
+    eventually(traces, lambda found: len(found) == len(ANSWERS))
+    address, environment = "mlflow://archive%2F2026", {"MLFLOW_TRACKING_URI": mlflow}
+    assert "sink mlflow: 2 written" in ragaliq("evaluate", address, environment=environment)
+    scores = [
+        each["feedback"]["value"]
+        for trace in traces()
+        for each in trace["assessments"]
+        if each["assessment_name"] == "faithfulness"
+    ]
+    assert sorted(scores) == [pytest.approx(2 / 3), 1.0]
+    said = ragaliq("evaluate", address, environment=environment)
+    assert "no run without a score; 2 have one" in said
+
+    for trace in traces():
+        opinion = {
+            "assessment_name": "faithfulness",
+            "trace_id": trace["trace_id"],
+            "source": {"source_type": "HUMAN", "source_id": "ana"},
+            "create_time": "2026-11-22T12:00:00Z",
+            "last_update_time": "2026-11-22T12:00:00Z",
+            "feedback": {"value": "open" in trace["request_preview"]},
+            "valid": True,
+        }
+        url = f"{mlflow}/api/3.0/mlflow/traces/{trace['trace_id']}/assessments"
+        fetch(url, {"assessment": opinion})
+    labels = tmp_path / "labels.jsonl"
+    ragaliq("label", address, "-o", str(labels), environment=environment)
+    assert {label.claim: label.is_supported for label in read_labelled_claims(labels)} == {
+        answer: "open" in question for question, answer in ANSWERS.items()
+    }

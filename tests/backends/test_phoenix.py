@@ -7,11 +7,23 @@ import shutil
 from urllib.error import HTTPError
 
 import pytest
-from application import ANSWERS, PIPELINE, answer_all, eventually, failed, fetch, tracing, try_it
+from application import (
+    ANSWERS,
+    PIPELINE,
+    answer_all,
+    answer_unwatched,
+    eventually,
+    failed,
+    fetch,
+    ragaliq,
+    tracing,
+    try_it,
+)
 from browser import content, picture
 from servers import ROOT, free_port, installed, serving
 
 from ragaliq import PhoenixSink
+from ragaliq.datasets import read_labelled_claims
 
 pytestmark = pytest.mark.backends
 PICTURE = ROOT / "docs/pages/images/phoenix.png"
@@ -171,3 +183,50 @@ def test_a_failed_evaluation_has_its_status_as_label_and_no_score(phoenix, recor
 def test_the_example_ends_with_verdicts_in_phoenix(phoenix):
     said = try_it("phoenix", {"PHOENIX_BASE_URL": phoenix})
     assert "phoenix: 2 written, 0 failed" in said
+
+
+def test_runs_that_are_there_are_scored_once_and_peoples_annotations_read_as_labels(
+    phoenix, tmp_path
+):
+    with tracing(phoenix, {"openinference.project.name": "archive"}) as provider:
+        answer_unwatched(provider)
+    environment = {"PHOENIX_BASE_URL": phoenix}
+    place = f"{phoenix}/v1/projects/archive"
+
+    def roots():
+        try:
+            return fetch(f"{place}/spans?limit=100&parent_id=null")["data"]
+        except HTTPError:
+            return []
+
+    spans = eventually(roots, lambda found: len(found) == len(ANSWERS))
+    said = ragaliq("evaluate", "phoenix://archive", environment=environment)
+    assert "sink phoenix: 2 written" in said
+    ids = "&".join(f"span_ids={span['context']['span_id']}" for span in spans)
+
+    def scores():
+        return fetch(f"{place}/span_annotations?{ids}&limit=100")["data"]
+
+    found = eventually(scores, lambda found: len(found) == 2 * len(ANSWERS))
+    assert sorted(a["result"]["score"] for a in found if a["name"] == "faithfulness") == [
+        pytest.approx(2 / 3),
+        1.0,
+    ]
+    said = ragaliq("evaluate", "phoenix://archive", environment=environment)
+    assert "no run without a score; 2 have one" in said
+
+    opinions = [
+        {
+            "span_id": span["context"]["span_id"],
+            "name": "faithfulness",
+            "annotator_kind": "HUMAN",
+            "result": {"label": "pass" if "open" in span["attributes"]["input.value"] else "fail"},
+        }
+        for span in spans
+    ]
+    fetch(f"{phoenix}/v1/span_annotations?sync=true", {"data": opinions})
+    labels = tmp_path / "labels.jsonl"
+    ragaliq("label", "phoenix://archive", "-o", str(labels), environment=environment)
+    assert {label.claim: label.is_supported for label in read_labelled_claims(labels)} == {
+        answer: "open" in question for question, answer in ANSWERS.items()
+    }

@@ -30,6 +30,7 @@ class Receiver:
 
         class Connection(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # headers and body are sent apart
 
             def do_POST(self):
                 receiver.serve(self)

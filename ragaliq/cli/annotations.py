@@ -1,0 +1,109 @@
+"""`ragaliq label phoenix://PROJECT`: what people said of runs in a product, as labels."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.datasets.backends import Annotation, BackendReader
+from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.traces.cases import run_of
+
+__all__ = ["label_from_backend"]
+
+_GOOD = {
+    *("pass", "passed", "yes", "true", "good", "correct", "supported", "faithful", "factual"),
+    *("grounded", "thumbs up", "1"),
+}
+_BAD = {
+    *("fail", "failed", "no", "false", "bad", "incorrect", "unsupported", "not supported"),
+    *("unfaithful", "hallucinated", "hallucination", "ungrounded", "thumbs down", "0"),
+}
+_LOW_IS_GOOD = ("hallucination",)
+
+
+def label_from_backend(address: str, out: Path, name: str) -> int:
+    """Write a row for each run that people annotated under a name.
+
+    A row has the whole answer as its claim, as `bench` and `calibrate` read it, and the mean of
+    what people gave as its `score`.
+
+    Args:
+        address: Of the product's project.
+        out: The file of labels, which must not be there yet.
+        name: What people called it.
+
+    Raises:
+        ConfigurationError: The file is there already.
+        DatasetError: The product cannot be asked, nobody annotated a run under that name, or the
+            file cannot be written.
+    """
+    if out.exists():
+        raise ConfigurationError(f"{out} exists; delete it, or name another file")
+    reader = BackendReader(address, fields={})
+    names: Counter[str] = Counter()
+    rows: list[dict[str, Any]] = []
+    unclear = 0
+    for case, found in reader.annotated():
+        names.update({each.name for each in found})
+        said = [each for each in found if each.name == name]
+        if not said:
+            continue
+        scores = [score for each in said if (score := _score(each)) is not None]
+        if not scores or fmean(scores) == 0.5:
+            unclear += 1
+        else:
+            rows.append(_row(case, said, fmean(scores)))
+    if not rows:
+        shown = ", ".join(f"{each} ({count:,})" for each, count in names.most_common(12))
+        detail = f"people annotated {shown}; name one by --annotation" if shown else "none at all"
+        raise DatasetError(
+            f"{address}: no run has a clear annotation {name!r} of a person: {detail}"
+        )
+    try:
+        # Texts of users: for the owner's eyes.
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    except OSError as error:
+        raise DatasetError(f"{out}: {error.strerror or error}") from None
+    good = sum(row["label"] for row in rows)
+    output.print(
+        plain(f"{out}: {len(rows):,} answers labelled by people, {good:,} of them as supported")
+    )
+    if unclear:
+        errors.print(f"{unclear:,} more have annotations that are no score in [0, 1], or disagree")
+    return ExitCode.OK
+
+
+def _score(annotation: Annotation) -> float | None:
+    """What a person said as a score in [0, 1], 1 for an answer that is supported."""
+    value = annotation.value
+    if isinstance(value, str):
+        word = value.strip().lower().replace("_", " ").replace("-", " ")
+        return 1.0 if word in _GOOD else 0.0 if word in _BAD else None
+    if value is None or not 0.0 <= value <= 1.0:
+        return None
+    return 1.0 - value if annotation.name in _LOW_IS_GOOD else value
+
+
+def _row(case: RAGTestCase, said: list[Annotation], score: float) -> dict[str, Any]:
+    run = run_of(case, run_id=case.id, pipeline="")
+    return {
+        "id": case.id,
+        "claim": case.response,
+        "context": case.context_texts,
+        "label": int(score > 0.5),
+        "score": score,
+        "question": case.query,
+        "group": run.pipeline,
+        "metric": said[0].name,
+        "trace_id": said[0].trace_id,
+        "authors": sorted({each.author for each in said if each.author}),
+    }

@@ -1,0 +1,554 @@
+"""Cases from a product that keeps traces: its runs without a score, and people's annotations.
+
+What the product answers is kept in a file in a folder of its own, readable by its owner alone, and
+read as any file of traces; the folder goes with the reader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.results import Status
+from ragaliq.core.run import SpanTarget
+from ragaliq.core.sync import run_sync
+from ragaliq.core.test_case import RAGTestCase
+from ragaliq.datasets.trace_reader import TraceReader
+from ragaliq.errors import ConfigurationError, DatasetError, SinkError
+from ragaliq.records.langfuse import LangfuseSink
+from ragaliq.records.mlflow import MLflowSink
+from ragaliq.records.phoenix import PhoenixSink
+from ragaliq.traces import SpanRule, TextFetcher, TracedCase, TraceSpan
+from ragaliq.traces.cases import run_of
+
+__all__ = ["Annotation", "BackendReader"]
+
+_FORMS = "phoenix://PROJECT, phoenix+https://HOST/PROJECT, mlflow://EXPERIMENT or langfuse://"
+_OPTIONS = ("since", "until", "limit")
+_ATTEMPTS = 4
+_LONGEST_PAUSE = 30.0
+# Seconds by which a run's spans may begin before or after its first span.
+_MARGIN = 600.0
+# Seconds within which the rest of a run may still arrive.
+_ARRIVING = 60.0
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """What somebody or something said of a run, in the product.
+
+    Attributes:
+        trace_id: The trace, 32 hexadecimal digits.
+        span_id: The span; empty where the whole trace is meant.
+        name: What it is called there, such as `faithfulness`.
+        by_person: Whether a person said it.
+        value: A number, a truth value or a label.
+        author: Who said it, as far as the product names them.
+        metadata: What came with it.
+    """
+
+    trace_id: str
+    span_id: str
+    name: str
+    by_person: bool
+    value: float | str | None
+    author: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def metric(self) -> str:
+        """The metric that ragaliq scored, or failed to for good; empty for everything else."""
+        status = self.metadata.get("ragaliq.status")
+        if status not in list(Status) or Status(status).is_failure:
+            return ""
+        return self.name.removesuffix("_status")
+
+
+class BackendReader(TraceReader):
+    """The runs of a product's project that ragaliq has not scored there.
+
+    Args:
+        address: `phoenix://PROJECT`, `mlflow://EXPERIMENT` or `langfuse://`; with the product's
+            address, `phoenix+https://HOST/PROJECT`, else that comes from the product's variables.
+            May end in `?since=2026-11-01&until=2026-11-08T12:00&limit=100`, times in UTC.
+        fields: As `read_cases` has it.
+        mapping: What the application's own spans are.
+        resolve: Gives the texts of documents that spans name by their ids only.
+
+    Attributes:
+        address: Where the runs are.
+        sink: Writes scores back.
+        scored: How many of the runs have a score.
+        unscored: How many have none, and are read.
+        running: Traces of the last reading whose first span has not arrived yet.
+
+    Raises:
+        ConfigurationError: The address has another form, or a key is missing.
+        DatasetError: The product cannot be asked, or has no such project.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        fields: Mapping[str, str],
+        mapping: Sequence[SpanRule] = (),
+        resolve: TextFetcher | None = None,
+    ) -> None:
+        folder = Path(mkdtemp(prefix="ragaliq-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        # A span that cannot be read is somebody's among many.
+        super().__init__(
+            folder / "spans.jsonl",
+            fields=fields,
+            on_error="skip",
+            mapping=mapping,
+            resolve=resolve,
+        )
+        self._name = self.address = address
+        self._window = _Window.of(address)
+        self._backend = _backend_of(address, self._window)
+        self.sink = self._backend.sink
+        self.running = 0
+        self._asked_at = time.time()
+        self._targets: dict[str, tuple[SpanTarget, float]] = {}
+        self._metrics: dict[str, set[str]] = defaultdict(set)
+        self._unscored: set[str] = set()
+        try:
+            run_sync(self._fetch())
+            for case in self._cases():
+                run = run_of(case, run_id=case.id, pipeline="")
+                if run.target is not None:
+                    self._targets[case.id] = run.target, run.ended_at
+            targets = [target for target, _ in self._targets.values()]
+            annotations = run_sync(self._annotations(targets))
+        except SinkError as error:
+            known = error.kind != "http_404"
+            problem = f"{error}" if known else f"{self._backend.product} knows no such project"
+            raise DatasetError(f"{address}: {problem}") from None
+        for case_id, found in self._by_case(annotations).items():
+            self._metrics[case_id] = {each.metric for each in found if each.metric}
+        self.skip_scored()
+
+    def skip_scored(self, metrics: Sequence[str] = ()) -> None:
+        """Skip the runs with a score for each of these metrics; for any, where none is named."""
+        wanted = set(metrics)
+        left = [
+            case_id
+            for case_id in self._targets
+            if not (wanted <= self._metrics[case_id] if wanted else self._metrics[case_id])
+        ]
+        newest = sorted(left, key=lambda case_id: -self._targets[case_id][1])
+        self._unscored = set(newest[: self._window.limit])
+        self.scored, self.unscored = len(self._targets) - len(left), len(self._unscored)
+
+    def annotated(self) -> Iterator[tuple[RAGTestCase, list[Annotation]]]:
+        """The runs that people annotated, scored or not, with what each of them said.
+
+        Raises:
+            DatasetError: The product cannot be asked.
+        """
+        try:
+            targets = [target for target, _ in self._targets.values()]
+            found = run_sync(self._annotations(targets))
+        except SinkError as error:
+            raise DatasetError(f"{self.address}: {error}") from None
+        by_case = self._by_case([each for each in found if each.by_person])
+        for case in self._cases():
+            if case.id in by_case:
+                yield case, by_case[case.id]
+
+    def __iter__(self) -> Iterator[RAGTestCase]:
+        for case in self._cases():
+            if case.id in self._unscored:
+                yield case
+
+    def _cases(self) -> Iterator[RAGTestCase]:
+        self.running = 0
+        yield from super()._cases()
+
+    def _runs_of(self, spans: list[TraceSpan]) -> list[TracedCase]:
+        began = min(span.start_ns for span in spans) / 1e9
+        if not self._window.holds(began):
+            return []
+        known = {span.span_id for span in spans}
+        is_whole = all(span.parent_id in known for span in spans if span.parent_id)
+        ended = max(span.end_ns for span in spans) / 1e9
+        if not is_whole and ended > self._asked_at - _ARRIVING:
+            self.running += 1
+            return []
+        return super()._runs_of(spans)
+
+    def _by_case(self, annotations: Sequence[Annotation]) -> dict[str, list[Annotation]]:
+        """Annotations by the run they are about: the span's, or each run of the trace."""
+        found: defaultdict[str, list[Annotation]] = defaultdict(list)
+        by_trace: defaultdict[str, list[Annotation]] = defaultdict(list)
+        for each in annotations:
+            by_trace[each.trace_id].append(each)
+        for case_id, (target, _) in self._targets.items():
+            for each in by_trace[target.trace_id]:
+                if each.span_id in ("", target.span_id):
+                    found[case_id].append(each)
+        return dict(found)
+
+    async def _fetch(self) -> None:
+        try:
+            with self.path.open("w", encoding="utf-8") as file:
+                async for value in self._backend.spans():
+                    file.write(json.dumps(value) + "\n")
+        except BaseException:
+            await self.sink.aclose()
+            raise
+
+    async def _annotations(self, targets: Sequence[SpanTarget]) -> list[Annotation]:
+        try:
+            return [each async for each in self._backend.annotations(targets)]
+        finally:
+            await self.sink.aclose()
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Which runs are asked for: when they began, and how many.
+
+    Attributes:
+        since: Unix time in seconds; None for the first there is.
+        until: Likewise, for the last.
+        limit: The newest so many; None for all.
+    """
+
+    since: float | None = None
+    until: float | None = None
+    limit: int | None = None
+
+    @classmethod
+    def of(cls, address: str) -> _Window:
+        options = dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
+        if unknown := sorted(options.keys() - set(_OPTIONS)):
+            raise ConfigurationError(
+                f"{address}: an address knows {', '.join(_OPTIONS)}, not {unknown[0]!r}"
+            )
+        limit = options.get("limit")
+        if limit is not None and not (limit.isdecimal() and int(limit)):
+            raise ConfigurationError(f"{address}: limit must be a whole number from 1 on")
+        times: dict[str, float] = {}
+        for name in ("since", "until"):
+            if name in options:
+                try:
+                    moment = datetime.fromisoformat(options[name])
+                except ValueError:
+                    raise ConfigurationError(
+                        f"{address}: {name} is a day or a time, such as 2026-11-01T12:00"
+                    ) from None
+                moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+                times[name] = moment.timestamp()
+        return cls(times.get("since"), times.get("until"), int(limit) if limit else None)
+
+    def holds(self, began: float) -> bool:
+        return (self.since is None or began >= self.since) and (
+            self.until is None or began < self.until
+        )
+
+    def asked(self, first: str, last: str) -> dict[str, str]:
+        """The window in a product's words, wide enough for runs at its edges."""
+        edges = {
+            first: None if self.since is None else self.since - _MARGIN,
+            last: None if self.until is None else self.until + _MARGIN,
+        }
+        return {
+            name: datetime.fromtimestamp(edge, UTC).isoformat().replace("+00:00", "Z")
+            for name, edge in edges.items()
+            if edge is not None
+        }
+
+
+# --- the products ---------------------------------------------------------------------------------
+
+
+class _Backend(ABC):
+    """What is read of a product, page by page.
+
+    Args:
+        place: Its web address; None for what its variables say.
+        project: The project or experiment.
+        window: Which runs are asked for.
+    """
+
+    product: str
+    needs_project = True
+    sink: PhoenixSink | MLflowSink | LangfuseSink
+
+    def __init__(self, place: str | None, project: str, window: _Window) -> None:  # noqa: ARG002 - for its kinds
+        self.project, self.window = project, window
+
+    @abstractmethod
+    def spans(self) -> AsyncIterator[Mapping[str, Any]]:
+        """The spans of the runs, as values that a file of traces may hold.
+
+        Raises:
+            SinkError: The product cannot be asked, or refuses.
+        """
+
+    @abstractmethod
+    def annotations(self, targets: Sequence[SpanTarget]) -> AsyncIterator[Annotation]:
+        """What is said of these runs there; what is said of others may come with it.
+
+        Raises:
+            SinkError: The product cannot be asked, or refuses.
+        """
+
+    async def asked(self, path: str, query: Mapping[str, Any], body: object = None) -> Any:
+        """A page of an answer; what may pass is tried again."""
+        where = f"{path}?{urlencode(query, doseq=True)}" if query else path
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                answer = await (
+                    self.sink.client.get(where)
+                    if body is None
+                    else self.sink.client.post(where, body)
+                )
+            except SinkError as error:
+                if error.permanent or error.kind == "http_404" or attempt == _ATTEMPTS:
+                    raise
+                pause = pause_before_retry(attempt, first=0.5, longest=_LONGEST_PAUSE)
+                await asyncio.sleep(min(max(pause, error.retry_after or 0.0), _LONGEST_PAUSE))
+            else:
+                if isinstance(answer, dict):
+                    return answer
+                raise SinkError(
+                    f"{self.product} at {self.sink.client.base_url} gave no JSON object",
+                    kind="http",
+                    permanent=True,
+                )
+        raise AssertionError
+
+
+def _batches(ids: Iterable[str], size: int) -> Iterator[list[str]]:
+    left = iter(ids)
+    while some := list(islice(left, size)):
+        yield some
+
+
+def _listed(held: Any, name: str) -> list[dict[str, Any]]:
+    value = held.get(name) if isinstance(held, dict) else None
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _object(held: Any, name: str) -> dict[str, Any]:
+    value = held.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _value(value: Any) -> float | str | None:
+    if isinstance(value, bool | int | float):
+        return float(value)
+    return value if isinstance(value, str) and value else None
+
+
+class _Phoenix(_Backend):
+    product = "Phoenix"
+
+    def __init__(self, place: str | None, project: str, window: _Window) -> None:
+        super().__init__(place, project, window)
+        self.sink = PhoenixSink(place)
+        self._path = f"/v1/projects/{quote(project, safe='')}"
+
+    async def spans(self) -> AsyncIterator[Mapping[str, Any]]:
+        query = {"limit": 500, **self.window.asked("start_time", "end_time")}
+        while True:
+            page = await self.asked(f"{self._path}/spans", query)
+            for span in _listed(page, "data"):
+                yield span
+            if not page.get("next_cursor"):
+                return
+            query["cursor"] = page["next_cursor"]
+
+    async def annotations(self, targets: Sequence[SpanTarget]) -> AsyncIterator[Annotation]:
+        traces = {target.span_id: target.trace_id for target in targets}
+        for kind, ids in (("span", traces), ("trace", set(traces.values()))):
+            for some in _batches(ids, _AT_ONCE):
+                query: dict[str, Any] = {f"{kind}_ids": some, "limit": 1000}
+                while True:
+                    page = await self._page(kind, query)
+                    for each in _listed(page, "data"):
+                        result, about = _object(each, "result"), str(each.get(f"{kind}_id", ""))
+                        value = _value(result.get("score"))
+                        yield Annotation(
+                            trace_id=traces.get(about, about),
+                            span_id=about if kind == "span" else "",
+                            name=str(each.get("name", "")),
+                            by_person=each.get("annotator_kind") == "HUMAN",
+                            value=_value(result.get("label")) if value is None else value,
+                            author=str(each.get("user_id") or ""),
+                            metadata=_object(each, "metadata"),
+                        )
+                    if not page.get("next_cursor"):
+                        break
+                    query["cursor"] = page["next_cursor"]
+
+    async def _page(self, kind: str, query: Mapping[str, Any]) -> Any:
+        try:
+            return await self.asked(f"{self._path}/{kind}_annotations", query)
+        except SinkError as error:
+            # Older servers have no annotations of traces; none at all is a 404 as well.
+            if error.kind != "http_404":
+                raise
+            return {}
+
+
+class _MLflow(_Backend):
+    product = "MLflow"
+
+    def __init__(self, place: str | None, project: str, window: _Window) -> None:
+        super().__init__(place, project, window)
+        self.sink = MLflowSink(place)
+
+    async def _traces(self) -> AsyncIterator[list[dict[str, Any]]]:
+        found = await self.asked(
+            "/api/2.0/mlflow/experiments/get-by-name", {"experiment_name": self.project}
+        )
+        experiment = {"experiment_id": _object(found, "experiment").get("experiment_id")}
+        edges = (("timestamp_ms >=", self.window.since), ("timestamp_ms <", self.window.until))
+        body: dict[str, Any] = {
+            "locations": [{"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": experiment}],
+            "filter": " AND ".join(f"{n} {int(t * 1000)}" for n, t in edges if t is not None),
+            "max_results": _AT_ONCE,
+            "order_by": ["timestamp_ms DESC"],
+        }
+        while True:
+            page = await self.asked("/api/3.0/mlflow/traces/search", {}, body)
+            yield _listed(page, "traces")
+            if not page.get("next_page_token") or not _listed(page, "traces"):
+                return
+            body["page_token"] = page["next_page_token"]
+
+    async def spans(self) -> AsyncIterator[Mapping[str, Any]]:
+        async for traces in self._traces():
+            for some in _batches((str(trace.get("trace_id")) for trace in traces), 20):
+                page = await self.asked("/api/3.0/mlflow/traces/batchGet", {"trace_ids": some})
+                for trace in _listed(page, "traces"):
+                    yield {"resourceSpans": [{"scopeSpans": [{"spans": _listed(trace, "spans")}]}]}
+
+    async def annotations(self, targets: Sequence[SpanTarget]) -> AsyncIterator[Annotation]:
+        wanted = {f"tr-{target.trace_id}" for target in targets}
+        async for traces in self._traces():
+            for trace in traces:
+                if trace.get("trace_id") not in wanted:
+                    continue
+                for each in _listed(trace, "assessments"):
+                    if each.get("valid") is False or "feedback" not in each:
+                        continue
+                    source = _object(each, "source")
+                    yield Annotation(
+                        trace_id=str(trace["trace_id"]).removeprefix("tr-"),
+                        span_id="",  # it lists them by the trace alone
+                        name=str(each.get("assessment_name", "")),
+                        by_person=source.get("source_type") == "HUMAN",
+                        value=_value(_object(each, "feedback").get("value")),
+                        author=str(source.get("source_id") or ""),
+                        metadata=_object(each, "metadata"),
+                    )
+
+
+class _Langfuse(_Backend):
+    product = "Langfuse"
+    needs_project = False  # the keys say which
+
+    def __init__(self, place: str | None, project: str, window: _Window) -> None:
+        super().__init__(place, project, window)
+        self.sink = LangfuseSink(place)
+
+    async def spans(self) -> AsyncIterator[Mapping[str, Any]]:
+        query: dict[str, Any] = {
+            "fields": "core,basic,io,trace_context",
+            "limit": 500,
+            **self.window.asked("fromStartTime", "toStartTime"),
+        }
+        async for each in self._pages("/api/public/v2/observations", query):
+            attributes = {
+                "langfuse.observation.type": str(each.get("type", "")).lower(),
+                "langfuse.observation.input": each.get("input"),
+                "langfuse.observation.output": each.get("output"),
+                "session.id": each.get("sessionId"),
+            }
+            yield {
+                "name": each.get("name"),
+                "context": {"trace_id": each.get("traceId"), "span_id": each.get("id")},
+                "parent_id": each.get("parentObservationId"),
+                "start_time": each.get("startTime"),
+                "end_time": each.get("endTime"),
+                "status_code": "ERROR" if each.get("level") == "ERROR" else "OK",
+                "attributes": attributes,
+            }
+
+    async def annotations(self, targets: Sequence[SpanTarget]) -> AsyncIterator[Annotation]:
+        wanted = dict.fromkeys(target.trace_id for target in targets)
+        for some in _batches(wanted, 50):
+            query = {
+                "traceId": ",".join(some),
+                "fields": "details,subject,annotation",
+                "limit": 100,
+            }
+            async for each in self._pages("/api/public/v3/scores", query):
+                subject = _object(each, "subject")
+                about = str(subject.get("id", ""))
+                is_trace = subject.get("kind") == "trace"
+                yield Annotation(
+                    trace_id=about if is_trace else str(subject.get("traceId", "")),
+                    span_id="" if is_trace else about,
+                    name=str(each.get("name", "")),
+                    by_person=each.get("source") == "ANNOTATION",
+                    value=_value(each.get("value")),
+                    author=str(each.get("authorUserId") or ""),
+                    metadata=_object(each, "metadata"),
+                )
+
+    async def _pages(self, path: str, query: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        while True:
+            page = await self.asked(path, query)
+            for each in _listed(page, "data"):
+                yield each
+            cursor = _object(page, "meta").get("cursor")
+            if not cursor:
+                return
+            query["cursor"] = cursor
+
+
+_BACKENDS: dict[str, type[_Backend]] = {
+    "phoenix": _Phoenix,
+    "mlflow": _MLflow,
+    "langfuse": _Langfuse,
+}
+
+
+def _backend_of(address: str, window: _Window) -> _Backend:
+    """The product that an address names.
+
+    Raises:
+        ConfigurationError: It has another form.
+    """
+    parts = urlsplit(address)
+    product, _, scheme = parts.scheme.partition("+")
+    kind = _BACKENDS[product]
+    project, place = parts.path.strip("/"), parts.netloc
+    if kind.needs_project and place and not project and not scheme and ":" not in place:
+        place, project = "", place  # the name alone; the server is where its variables say
+    if kind.needs_project != bool(project) or (scheme and not place):
+        raise ConfigurationError(f"{address}: write it as {_FORMS}")
+    at = f"{scheme or 'http'}://{place}" if place else None
+    return kind(at, unquote(project), window)
