@@ -327,9 +327,9 @@ class Child:
     @property
     def is_alive(self) -> bool:
         """Whether it may be asked."""
-        # Its end is heard of through the loop, some time after it: asked before, the loop could
-        # send it one case after the other in vain.
-        return not (self._is_lost or self._listening.done()) and self._process.poll() is None
+        # Nothing is asked of the system: whatever releases the interpreter's lock for each case
+        # has the application wait for it. What is sent to a process that has ended fails.
+        return not (self._is_lost or self._listening.done())
 
     @property
     def exit_code(self) -> int | None:
@@ -446,6 +446,9 @@ def _kill_unwanted(starting: Future[tuple[subprocess.Popen[bytes], socket.socket
 class Channel:
     """One end of a socket pair, used on one event loop.
 
+    What is sent at about the same time goes out at once: each system call releases the
+    interpreter's lock, which the application then has to wait for.
+
     Args:
         end: The connected socket; the channel's from now on.
     """
@@ -454,23 +457,34 @@ class Channel:
         end.setblocking(False)  # noqa: FBT003 - the name says it
         self._end = end
         self._unread = bytearray()
-        self._sending = asyncio.Lock()
+        self._unsent = bytearray()
+        self._sending: asyncio.Task[None] | None = None
 
-    async def send(self, message: Message) -> None:
-        """Send a message whole.
+    async def send(self, *messages: Message) -> None:
+        """Send messages, each of them whole, also where the caller stops waiting.
 
         Raises:
             OSError: The other side is gone.
         """
-        # The json module and not pydantic's: text may hold lone surrogates, scores may be NaN.
-        text = json.dumps(message).encode("ascii")
-        async with self._sending:
-            try:
-                loop = asyncio.get_running_loop()
-                await loop.sock_sendall(self._end, _LENGTH.pack(len(text)) + text)
-            except BaseException:
-                self.hang_up()  # after half a message nothing that follows could be read
-                raise
+        for message in messages:
+            # The json module and not pydantic's: text may hold lone surrogates, scores may be NaN.
+            text = json.dumps(message).encode("ascii")
+            self._unsent += _LENGTH.pack(len(text)) + text
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send_all())
+            # Asked for, or asyncio would log it where nobody waits any more.
+            self._sending.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.shield(self._sending)
+
+    async def _send_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._unsent:
+                together, self._unsent = self._unsent, bytearray()
+                await loop.sock_sendall(self._end, together)
+        except BaseException:
+            self.hang_up()  # after half a message nothing that follows could be read
+            raise
 
     async def receive(self) -> Message | None:
         """The next message; None when there will be no more.

@@ -22,6 +22,7 @@ from ragaliq.scoring.execution import Channel, Message, read_plan
 
 __all__ = ["main"]
 
+_LONGEST_WAIT = 0.05  # seconds a reply waits for others
 _FIRST_CASE = RAGTestCase(id="warm-up", query="What?", context=["One."], response="One.")
 
 
@@ -50,16 +51,34 @@ async def _serve(channel: Channel) -> None:
     judge, evaluators = read_plan(plan)
     await evaluate_case(_FIRST_CASE, [*evaluators.values()], judge)  # loads what loads on first use
     await channel.send({"ready": __version__})
-    answering: set[asyncio.Task[None]] = set()
+    answering: set[asyncio.Task[Message]] = set()
+    sending: set[asyncio.Task[None]] = set()
+    replies: list[Message] = []
+
+    def send() -> None:
+        if replies:
+            task = asyncio.create_task(channel.send(*replies))
+            replies.clear()
+            sending.add(task)
+            task.add_done_callback(sending.discard)
+
+    def answered(task: asyncio.Task[Message]) -> None:
+        answering.discard(task)
+        replies.append(task.result())
+        # Several at once, since each time the application has to wait for its interpreter; in time
+        # for it to send more before there is nothing left to do here.
+        if len(replies) >= len(answering):
+            send()
+        elif len(replies) == 1:
+            asyncio.get_running_loop().call_later(_LONGEST_WAIT, send)
+
     while (job := await channel.receive()) is not None:
-        task = asyncio.create_task(_answer(job, evaluators, judge, channel))
-        answering.add(task)
-        task.add_done_callback(answering.discard)
+        answer = asyncio.create_task(_answer(job, evaluators, judge))
+        answering.add(answer)
+        answer.add_done_callback(answered)
 
 
-async def _answer(
-    job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge, channel: Channel
-) -> None:
+async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge) -> Message:
     try:
         results = await evaluate_case(
             RAGTestCase.model_validate(job["case"]),
@@ -71,4 +90,4 @@ async def _answer(
     except Exception as error:  # noqa: BLE001 - one case must not end the others
         # The message may quote the application's text: only the type goes back.
         reply = {"failed": type(error).__name__}
-    await channel.send({"id": job["id"]} | reply)
+    return {"id": job["id"]} | reply

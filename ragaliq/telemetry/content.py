@@ -122,6 +122,8 @@ def sendable(text: str) -> str:
     That is half a surrogate pair, which has no UTF-8 form, and NUL, which databases behind
     receivers refuse, and with it all that was sent along.
     """
+    if text.isascii() and "\0" not in text:
+        return text
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 

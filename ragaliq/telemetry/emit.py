@@ -238,6 +238,13 @@ class Emitter:
             self._tracer = provider, tracer
         return self._tracer[1]
 
+    @property
+    def logger_provider(self) -> _logs.LoggerProvider | None:
+        """Where events go; None for the API's own providers (proxy, no-op): they swallow all."""
+        provider = self.options.logger_provider or _logs.get_logger_provider()
+        is_api = type(provider).__module__.startswith("opentelemetry._logs")
+        return None if is_api else provider
+
     @contextmanager
     def contained(self, what: str) -> Iterator[None]:
         """Keep what fails inside from the caller; it is logged, the first time, without content."""
@@ -306,7 +313,8 @@ class Emission:
         if self._scope != "none":
             with emitter.contained("recording metrics"):
                 emitter.metrics.evaluated(self._run, results, lag=self._lag, target=self._target)
-        if self._scope != "all":
+        # Where nobody listens all that follows would be for nothing.
+        if self._scope != "all" or not (self.root.is_recording() or emitter.logger_provider):
             return
         if any(result.status.is_failure for result in results.values()):
             self.failed()
@@ -395,9 +403,8 @@ class Emission:
             names.RESPONSE_ID: run.response_id,
         }
         attributes.update({name: identifier(value) for name, value in optional.items() if value})
-        provider = emitter.options.logger_provider or _logs.get_logger_provider()
-        # The API's own providers (proxy, no-op) swallow everything.
-        if type(provider).__module__.startswith("opentelemetry._logs"):
+        provider = emitter.logger_provider
+        if provider is None:
             # Span events are on their way out: only where there is no other carrier.
             span.add_event(names.EVENT_RESULT, attributes)
             return

@@ -128,14 +128,29 @@ async def test_what_is_no_message_is_an_error(text):
     raw.close()
 
 
-async def test_a_message_cut_off_while_it_is_sent_ends_the_conversation():
+async def test_a_message_is_sent_whole_also_when_its_sender_stops_waiting():
     here, end = socket.socketpair()
     channel, other = Channel(here), Channel(end)
+    long = {"long": "x" * 1_000_000}
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
-            await channel.send({"long": "x" * 10_000_000})  # nobody reads
-    assert await other.receive() is None
+            await channel.send(long)  # nobody reads yet
+    assert await other.receive() == long
+    other.close()
     with pytest.raises(OSError, match=r".+"):
-        await channel.send({})
+        await channel.send(long)
+    channel.close()
+
+
+async def test_what_is_sent_at_the_same_time_goes_out_at_once(monkeypatch):
+    here, end = socket.socketpair()
+    channel, other = Channel(here), Channel(end)
+    loop, sent = asyncio.get_running_loop(), []
+    send_all = loop.sock_sendall
+    monkeypatch.setattr(loop, "sock_sendall", lambda *given: sent.append(1) or send_all(*given))
+    messages = [{"id": number} for number in range(20)]
+    await asyncio.gather(*(channel.send(message) for message in messages))
+    assert [await other.receive() for _ in messages] == messages
+    assert len(sent) == 1
     channel.close()
     other.close()
