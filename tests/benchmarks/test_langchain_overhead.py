@@ -11,18 +11,11 @@ import pytest
 from held_back import HeldBack
 from interleaved import compare
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.documents import Document
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnablePassthrough
+from rag_chain import QUESTION, rag_chain
 
 from langchain_ragaliq import RagaliqCallbackHandler
 
 CALLS, ROUNDS, PASSES = 4, 80, 6
-QUESTION = "How long do refunds take?"
-TEXTS = [f"Document {n}. ".ljust(800, "x") for n in range(4)]
 
 NONE, AGAIN = "no handler", "no handler, again"
 EMPTY, ALL, NOTHING = "empty inline handler", "ragaliq at 100 %", "ragaliq at 0 %"
@@ -36,14 +29,6 @@ AT_MOST = {ALL: 5.0, NOTHING: 3.0, RARELY: 3.0}
 # measurement of it make the bar impossible, and the grace for the noise of a machine in use.
 EMPTY_AT_LEAST = 0.05
 GRACE = 0.1
-
-
-class ConstantRetriever(BaseRetriever):
-    def _get_relevant_documents(self, query, *, run_manager):
-        return [Document(page_content=text, id=str(n)) for n, text in enumerate(TEXTS)]
-
-    async def _aget_relevant_documents(self, query, *, run_manager):
-        return self._get_relevant_documents(query, run_manager=None)
 
 
 class EmptyHandler(BaseCallbackHandler):
@@ -82,19 +67,10 @@ class RememberingHandler(EmptyHandler):
     on_retriever_end = on_llm_end = on_chain_end
 
 
-def chain():
-    def joined(docs):
-        return "\n\n".join(doc.page_content for doc in docs)
-
-    prompt = ChatPromptTemplate.from_messages([("system", "{context}"), ("human", "{question}")])
-    sources = {"context": ConstantRetriever() | joined, "question": RunnablePassthrough()}
-    return sources | prompt | FakeListChatModel(responses=["Five days."]) | StrOutputParser()
-
-
 @pytest.fixture(params=["sync", "async"])
 def call(request):
     """Call the chain once; the event loop is kept from call to call."""
-    rag = chain()
+    rag = rag_chain()
     if request.param == "sync":
         yield lambda callbacks: rag.invoke(QUESTION, {"callbacks": callbacks})
         return

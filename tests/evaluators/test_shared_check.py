@@ -22,30 +22,28 @@ CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.
 ALL = (FaithfulnessEvaluator(), HallucinationEvaluator(), RelevanceEvaluator())
 
 
-async def test_a_batching_judge_is_asked_twice_for_both_claim_metrics():
-    judge = ScriptedJudge()
-    await evaluate_case(CASE, ALL[:2], judge)
-    assert judge.call_counts == {"extract_statements": 1, "verify_claims": 1}
-
-
-async def test_a_plain_judge_is_asked_once_and_once_a_claim():
-    judge = PlainScriptedJudge()
-    await evaluate_case(CASE, ALL[:2], judge)
-    assert judge.call_counts == {"extract_claims": 1, "verify_claim": 2}
-
-
-async def test_single_pass_asks_once():
-    judge = ScriptedJudge()
-    await evaluate_case(CASE, [FaithfulnessEvaluator(strategy="single_pass")], judge)
-    assert judge.call_counts == {"grade_statements": 1}
-
-
-async def test_different_strategies_do_not_share():
-    judge = ScriptedJudge()
-    evaluators = [FaithfulnessEvaluator(strategy="per_claim"), HallucinationEvaluator()]
-    await evaluate_case(CASE, evaluators, judge)
-    assert judge.call_counts["extract_claims"] == 1
-    assert judge.call_counts["extract_statements"] == 1
+@pytest.mark.parametrize(
+    ("judge", "evaluators", "asked"),
+    [
+        (ScriptedJudge, ALL[:2], {"extract_statements": 1, "verify_claims": 1}),
+        (PlainScriptedJudge, ALL[:2], {"extract_claims": 1, "verify_claim": 2}),
+        (
+            ScriptedJudge,
+            [FaithfulnessEvaluator(strategy="single_pass")],
+            {"grade_statements": 1},
+        ),
+        (
+            ScriptedJudge,
+            [FaithfulnessEvaluator(strategy="per_claim"), HallucinationEvaluator()],
+            {"extract_claims": 1, "verify_claim": 2, "extract_statements": 1, "verify_claims": 1},
+        ),
+    ],
+    ids=["batching judge", "plain judge", "single pass", "two strategies share nothing"],
+)
+async def test_metrics_with_one_strategy_ask_once(judge, evaluators, asked):
+    asking = judge()
+    await evaluate_case(CASE, evaluators, asking)
+    assert asking.call_counts == asked
 
 
 async def test_results_come_in_order_and_agree():
@@ -70,14 +68,6 @@ async def test_a_failed_check_costs_one_metric_its_tokens_and_gives_both_a_statu
     assert results["hallucination"].status == "judge_refused"
     assert results["hallucination"].usage.requests == 0
     assert results["relevance"].status == "scored"
-
-
-async def test_a_foreign_exception_is_a_judge_error_that_quotes_nothing():
-    judge = ScriptedJudge(failures={"evaluate_relevance": ValueError("secret answer text")})
-    results = await evaluate_case(CASE, ALL, judge)
-    assert results["relevance"].status == "judge_error"
-    assert results["relevance"].error_type == "ValueError"
-    assert "secret" not in results["relevance"].model_dump_json()
 
 
 async def test_the_deadline_gives_a_timeout_and_keeps_other_metrics():
@@ -110,31 +100,33 @@ async def test_alone_an_evaluator_raises_what_its_policy_says():
     assert (result.status, result.score, result.error) == ("judge_error", None, "down")
 
 
-async def test_a_judge_that_runs_out_of_time_by_itself_is_a_timeout_of_its_own():
-    judge = ScriptedJudge(failures={"evaluate_relevance": TimeoutError("after 3 s: secret")})
-    results = await evaluate_case(CASE, ALL, judge)
-    assert results["relevance"].status == "judge_timeout"
-    assert "None" not in results["relevance"].error
-    assert "secret" not in results["relevance"].error
-
-
-@pytest.mark.parametrize("error", [BudgetExceeded("spent"), RagaliqError("other")])
-async def test_only_a_wrong_configuration_ends_all_metrics(error):
+@pytest.mark.parametrize(
+    ("error", "status", "error_type"),
+    [
+        (ValueError("secret"), "judge_error", "ValueError"),
+        (BudgetExceeded("secret"), "judge_error", "BudgetExceeded"),
+        (RagaliqError("secret"), "judge_error", "RagaliqError"),
+        (asyncio.CancelledError(), "judge_error", "CancelledError"),
+        (TimeoutError("after 3 s: secret"), "judge_timeout", "JudgeTimeoutError"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+async def test_whatever_a_judge_raises_ends_only_its_metric_and_quotes_nothing(
+    error, status, error_type
+):
     judge = ScriptedJudge(failures={"evaluate_relevance": error})
     results = await evaluate_case(CASE, ALL, judge)
-    assert results["relevance"].status == "judge_error"
-    assert results["relevance"].error_type == type(error).__name__
+    failed = results["relevance"]
+    assert (failed.status, failed.error_type) == (status, error_type)
+    assert "secret" not in failed.model_dump_json()
+    assert "None" not in failed.error
     assert results["faithfulness"].status == "scored"
-    wrong = ScriptedJudge(failures={"evaluate_relevance": ConfigurationError("wrong")})
+
+
+async def test_a_wrong_configuration_ends_all_metrics():
+    judge = ScriptedJudge(failures={"evaluate_relevance": ConfigurationError("wrong")})
     with pytest.raises(ConfigurationError):
-        await evaluate_case(CASE, ALL, wrong)
-
-
-async def test_a_judge_that_cancels_itself_ends_only_its_metric():
-    judge = ScriptedJudge(failures={"evaluate_relevance": asyncio.CancelledError()})
-    results = await evaluate_case(CASE, ALL, judge)
-    assert results["relevance"].status == "judge_error"
-    assert results["faithfulness"].status == "scored"
+        await evaluate_case(CASE, ALL, judge)
 
 
 async def test_cancelling_the_evaluation_cancels_the_judge_and_is_not_a_result():
