@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
@@ -312,7 +313,7 @@ class Verifier:
                     group = missing[start : start + size]
                     asked = [claims[i] for i in group]
                     reply = await paid(self._batching.verify_claims(asked, list(part.texts)))
-                    verdicts |= verdicts_for(reply, group)
+                    verdicts |= _verdicts_for(group, reply)
             else:
                 replies = await run_all(self._about_one(claims[i], part) for i in missing)
                 answered = zip(missing, replies, strict=True)
@@ -355,25 +356,17 @@ def _limit(limit: object) -> int | None:
     return limit if isinstance(limit, int) and limit > 0 else None
 
 
-def verdicts_for(reply: VerdictsResult, positions: Sequence[int]) -> Verdicts:
-    """A reply's verdicts by the position of their claim.
-
-    A verdict for a claim that was not asked is ignored. A claim with two different verdicts has
-    none: taking either would be a guess.
-
-    Args:
-        reply: The judge's reply.
-        positions: Of the claims that were asked, in the order in which they were.
-    """
-    verdicts: Verdicts = {}
-    disputed: set[int] = set()
+def _verdicts_for(positions: Sequence[int], reply: VerdictsResult) -> Verdicts:
+    """A reply's verdicts by the position of their claim; one for another claim is ignored."""
+    given: defaultdict[int | None, list[ClaimVerdict]] = defaultdict(list)
     for verdict in reply.verdicts:
-        if verdict.index is None or not 0 <= verdict.index < len(positions):
-            continue
-        position = positions[verdict.index]
-        if verdicts.setdefault(position, verdict).verdict != verdict.verdict:
-            disputed.add(position)
-    return {position: found for position, found in verdicts.items() if position not in disputed}
+        given[verdict.index].append(verdict)
+    # A claim with two different verdicts has none: taking either would be a guess.
+    return {
+        position: given[index][0]
+        for index, position in enumerate(positions)
+        if len({verdict.verdict for verdict in given[index]}) == 1
+    }
 
 
 # --- Claim details ----------------------------------------------------------------------------

@@ -93,13 +93,9 @@ class TestContextRecall:
         result = await ContextRecallEvaluator().evaluate(case, ScriptedJudge())
         assert (result.score, result.raw_response["total_facts"]) == (0.5, 2)
 
-    async def test_a_case_that_expects_nothing_is_refused_by_its_id(self):
-        case = RAGTestCase(id="bare", query="q", context=["c"], response="r")
-        with pytest.raises(DatasetError, match=r"'bare'.*expected_facts"):
-            await ContextRecallEvaluator().evaluate(case, ScriptedJudge())
-
-    async def test_nor_is_it_scored_where_nothing_was_retrieved(self):
-        case = RAGTestCase(id="bare", query="q", response="r")
+    @pytest.mark.parametrize("context", [["c"], []], ids=["with context", "without"])
+    async def test_a_case_that_expects_nothing_is_refused_by_its_id(self, context):
+        case = RAGTestCase(id="bare", query="q", context=context, response="r")
         with pytest.raises(DatasetError, match=r"'bare'.*expected_facts"):
             await ContextRecallEvaluator().evaluate(case, ScriptedJudge())
 
@@ -134,9 +130,9 @@ class TestChunkUtility:
         await evaluate_case(CASE, [FaithfulnessEvaluator(), ChunkUtilityEvaluator()], judge)
         assert judge.call_counts == {"extract_statements": 1, "verify_claims": 1}
 
-    async def test_an_answer_without_claims_used_nothing_of_what_was_retrieved(self):
+    async def test_an_answer_without_claims_used_nothing_and_has_no_score(self):
         result = await ChunkUtilityEvaluator().evaluate(CASE, ScriptedJudge(claims=[]))
-        assert result.status == "no_claims"
+        assert (result.score, result.passed, result.status) == (None, None, "no_claims")
         assert (result.raw_response["used_chunks"], result.raw_response["total_chunks"]) == (0, 3)
 
     async def test_a_contradicting_chunk_was_not_used(self):
@@ -147,22 +143,15 @@ class TestChunkUtility:
 
 
 @pytest.mark.parametrize("evaluator", [ContextPrecisionEvaluator, ContextRecallEvaluator])
-class TestWithoutContext:
-    async def test_offline_the_score_is_zero_without_a_call(self, evaluator):
-        judge = ScriptedJudge()
-        result = await evaluator().evaluate(WITHOUT_CONTEXT, judge)
-        assert (result.score, result.status) == (0.0, "scored")
-        assert not judge.call_counts
-
-    async def test_live_it_is_no_context(self, evaluator):
-        result = await evaluator(policy=ScoringPolicy.LIVE).evaluate(
-            WITHOUT_CONTEXT, ScriptedJudge()
-        )
-        assert (result.score, result.status) == (None, "no_context")
-
-    async def test_under_ragas_it_is_an_error(self, evaluator):
-        with pytest.raises(DatasetError, match="no context"):
-            await evaluator(policy=ScoringPolicy.RAGAS).evaluate(WITHOUT_CONTEXT, ScriptedJudge())
+async def test_without_context_the_policy_decides_and_no_judge_is_asked(evaluator):
+    judge = ScriptedJudge()
+    offline = await evaluator().evaluate(WITHOUT_CONTEXT, judge)
+    live = await evaluator(policy=ScoringPolicy.LIVE).evaluate(WITHOUT_CONTEXT, judge)
+    assert (offline.score, offline.status) == (0.0, "scored")
+    assert (live.score, live.status) == (None, "no_context")
+    with pytest.raises(DatasetError, match="no context"):
+        await evaluator(policy=ScoringPolicy.RAGAS).evaluate(WITHOUT_CONTEXT, judge)
+    assert not judge.call_counts
 
 
 @pytest.mark.parametrize(
@@ -177,8 +166,3 @@ async def test_a_failing_judge_is_a_status_and_no_score(evaluator, method):
     judge = ScriptedJudge(failures={method: [JudgeAPIError("down")] * 3})
     result = await evaluator(policy=ScoringPolicy.LIVE).evaluate(CASE, judge)
     assert (result.score, result.status) == (None, "judge_error")
-
-
-async def test_an_answer_without_claims_has_no_chunk_utility():
-    result = await ChunkUtilityEvaluator().evaluate(CASE, ScriptedJudge(claims=[]))
-    assert (result.score, result.passed, result.status) == (None, None, "no_claims")
