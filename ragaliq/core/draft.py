@@ -1,4 +1,4 @@
-"""A case as the request path hands it over: plain strings, validated only where there is time."""
+"""A case as the request path enqueues it: plain strings, validated only where there is time."""
 
 from __future__ import annotations
 

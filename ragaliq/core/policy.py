@@ -43,9 +43,9 @@ class Wording(BaseModel):
     """How a reference system words its reasons, where its users look for them.
 
     Attributes:
-        no_claims: Said of an answer without claims.
-        refusal: Said when the judge declined.
-        no_verdict: Said when the reply held no usable verdict.
+        no_claims: The reason for an answer without claims.
+        refusal: The reason when the judge declined.
+        no_verdict: The reason when the reply held no usable verdict.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,7 +58,7 @@ class Wording(BaseModel):
     def scored(
         metric: str, score: float, threshold: float, *, passed: bool, higher_is_better: bool = True
     ) -> str:
-        """Said of a score: the metric, the score, and on which side of the threshold it lies."""
+        """The reason for a score: the metric, the score, on which side of the threshold it lies."""
         sign = (">=", "<") if higher_is_better else ("<=", ">")
         return f"{metric.capitalize()} {score:.2f} is {sign[not passed]} {threshold:g}"
 

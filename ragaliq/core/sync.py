@@ -138,7 +138,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _stop_loop(loop: asyncio.AbstractEventLoop, pid: int) -> None:
-    """Stop the loop of a `LoopThread` that is no more; a forked child leaves its parent's alone."""
+    """Stop the loop of a `LoopThread` that is gone; a forked child leaves its parent's alone."""
     if pid == os.getpid():
         with suppress(RuntimeError):  # closed already
             loop.call_soon_threadsafe(loop.stop)

@@ -128,8 +128,8 @@ def question_of(case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy) -> st
     if not turns:
         return case.query
     if identity_of(judge).kind == "llm":
-        told = (f"{turn.role}: {_shortened(turn.text)}" for turn in turns[-_SHOWN_TURNS:])
-        return "\n".join(["Earlier in the conversation:", *told, "The question now:", case.query])
+        shown = (f"{turn.role}: {_shortened(turn.text)}" for turn in turns[-_SHOWN_TURNS:])
+        return "\n".join(["Earlier in the conversation:", *shown, "The question now:", case.query])
     asked = [turn.text for turn in turns if turn.role == "user"]
     telling = (text for text in reversed(asked) if len(text.split()) >= _SELF_CONTAINED)
     before = next(telling, asked[-1] if asked else "")

@@ -52,7 +52,7 @@ class Measured(NamedTuple):
     """What a metric makes of a claim check or a context.
 
     Attributes:
-        score: 0 to 1; of no meaning where there are no claims.
+        score: 0 to 1; without meaning where the answer has no claims.
         reasoning: One sentence for people.
         raw_response: The metric's documented details.
     """

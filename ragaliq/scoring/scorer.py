@@ -115,7 +115,7 @@ class CostCap:
 
 
 class _FrozenError(Exception):
-    """The judge gave no answer while the process did not run, which is no failure of the judge."""
+    """The judge gave no answer while the process did not run: not a failure of the judge."""
 
 
 class _FailedForNowError(Exception):

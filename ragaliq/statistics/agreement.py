@@ -90,7 +90,7 @@ def confusion(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> Confu
     """Count true against predicted categories."""
     require_same_length(truth=truth, predicted=predicted)
     if not truth:
-        raise DatasetError("truth: there are no items; at least one is needed")
+        raise DatasetError("truth: no items; at least one is needed")
     counts = Counter(zip(truth, predicted, strict=True))
     categories = sorted({*truth, *predicted}, key=lambda c: (type(c).__name__, str(c)))
     return Confusion(categories=tuple(categories), counts=dict(counts), n=len(truth))
@@ -293,7 +293,7 @@ def _delong(
         shares = _placements(values, sorted(others))
         middle = math.fsum(shares) / len(shares)
         squares = math.fsum((share - middle) ** 2 for share in shares)
-        # A class of one shows no spread of its own; the widest possible stands in for it.
+        # A class of one shows no spread of its own; the widest possible takes its place.
         n = len(values)
         variance += squares / (n - 1) / n if n > 1 else area * (1.0 - area)
     reach = normal_quantile(0.5 + confidence / 2.0) * math.sqrt(variance)

@@ -40,7 +40,7 @@ def numbers_of(
     for position, value in enumerate(given):
         if not isinstance(value, Real):
             kind = type(value).__name__
-            raise DatasetError(f"{name}[{position}] is no number but of type {kind}")
+            raise DatasetError(f"{name}[{position}] is a {kind}, not a number")
         number = float(value)
         if not math.isfinite(number):
             raise DatasetError(
@@ -53,7 +53,7 @@ def numbers_of(
             )
         numbers.append(number)
     if not numbers:
-        raise DatasetError(f"{name}: there are no values; at least one is needed")
+        raise DatasetError(f"{name}: no values; at least one is needed")
     return numbers
 
 

@@ -96,7 +96,7 @@ def denies(stems: Iterable[str]) -> bool:
 
 # The claim itself.
 
-_CLAUSE_WORDS = 2  # content words of one clause among others, with fewer "not" is no claim
+_CLAUSE_WORDS = 2  # content words of one clause among others, with fewer, "not" is not a claim
 # "According to the context, ...": said about the claim, not by it.
 _ATTRIBUTION = re.compile(
     rf"^\W*(?:according to|based on|as (?:stated|mentioned|described) in|per) (?:\w+ )?{CONTEXT},?",

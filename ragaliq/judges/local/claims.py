@@ -100,7 +100,7 @@ def _is_sentence(line: str) -> bool:
 
 
 def _block(content: str, offset: int) -> Block | None:
-    """A line as prose, without its marker; None where it is no prose."""
+    """A line as prose, without its marker; None where it is not prose."""
     line = content.strip()
     if not line or _RULE.fullmatch(line) or _TABLE_RULE.fullmatch(line):
         return None

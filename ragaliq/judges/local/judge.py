@@ -55,7 +55,7 @@ class LocalJudge(BatchingJudge):
 
     A screen, not a verdict: it finds claims whose words are not in the context, and contradictions
     that show in a number, a name or a negation. It does not understand paraphrase, arithmetic or
-    who did what to whom. Its confidence is no probability until a `CalibratedJudge` makes it one.
+    who did what to whom. Without a `CalibratedJudge` its confidence is not a probability.
     The model card, with measured accuracy, is the documentation page "The embedded judge".
 
     Every reply is free (`JudgeUsage()`) and the same in every process. Instructions inside the

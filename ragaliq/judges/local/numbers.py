@@ -30,7 +30,7 @@ class Number(NamedTuple):
 
     Attributes:
         stem: What it means, canonical: `#1000`.
-        certain: False where the word often is no quantity ("one of them", "first of all").
+        certain: False where the word often is not a quantity ("one of them", "first of all").
         year: Whether it reads as a year.
     """
 

@@ -46,7 +46,7 @@ _NOT_AS_ASKED = 0.6
 _UNDECIDED = 0.5
 _SHORT_TYPED = 15  # content words up to which an answer of the wanted kind may repeat nothing
 _SHORT = 6
-_BESIDE = 1  # content words an answer may have beside a name or a number, and be nothing else
+_OTHERS = 1  # content words an answer may have next to a name or a number, and be nothing else
 
 _ASKING = FUNCTION_WORDS | frozenset(
     map(
@@ -71,7 +71,7 @@ _BEFORE = frozenset(
         "opposite binnen etwa ungefähr nahe hinter neben environ près derrière cerca circa".split(),
     )
 )
-_NOT_BESIDE = _BEFORE | _MONTH_STEMS | frozenset(map(stem, UNITS))
+_NOT_OTHERS = _BEFORE | _MONTH_STEMS | frozenset(map(stem, UNITS))
 # "What happens when ..." asks for no date: the word that asks stands in front.
 _FRONT = (
     r"^\W*(?:please )?(?:(?:(?:do|can|could|would) you )?(?:please )?(?:know|tell me) )?"
@@ -166,12 +166,12 @@ def _names(text: str, words: set[str]) -> tuple[bool, bool]:
         return True, len(words) <= _SHORT
     sentences = [text[start:end] for start, end in split_sentences(text)]
     names = names_in(text)
-    words = {word for word in words - _NOT_BESIDE if word[0] != "#"}
-    beside = words - names
+    words = {word for word in words - _NOT_OTHERS if word[0] != "#"}
+    others = words - names
     # "Goethe." is a name; "Bananas" in "Bananas are yellow." may owe its capital to its place.
     firsts = ("".join(sentence.split(maxsplit=1)[:1]) for sentence in sentences)
     openings = {word for first in firsts for word in stems_of(first)}
-    return bool(names), not beside or len(beside | (openings & words)) <= _BESIDE
+    return bool(names), not others or len(others | (openings & words)) <= _OTHERS
 
 
 # By the user's own embeddings.
