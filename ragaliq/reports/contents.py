@@ -197,6 +197,7 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
         ],
         "claims": claims,
         "pipelines": pipelines,
+        "questions": gathered.unanswered.groups() if gathered.with_text else [],
     }
 
 

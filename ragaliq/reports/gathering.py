@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import SeriesKey, Summary
+from ragaliq.reports.unanswered import Unanswered
 
 __all__ = [
     "VERDICTS",
@@ -53,6 +54,7 @@ class Gathering:
         with_text: Records that hold texts.
         claims: Claims by judge and verdict.
         statuses: The statuses met, each known by its place.
+        unanswered: The questions without a supported answer.
     """
 
     def __init__(self, *, in_full: int, in_rows: int) -> None:
@@ -60,6 +62,7 @@ class Gathering:
         self.with_text = 0
         self.claims: Counter[tuple[str, str | None]] = Counter()
         self.statuses: list[str] = []
+        self.unanswered = Unanswered()
         self._positions: dict[SeriesKey, int] = {}
         self._in_full = in_full
         self._worst: dict[SeriesKey, Worst[EvaluationRecord]] = {}
@@ -85,6 +88,7 @@ class Gathering:
         number = self.summary.records
         pipeline = self.summary.add(record)
         self.with_text += record.case is not None
+        self.unanswered.add(record)
         for name, result in record.results.items():
             key = SeriesKey.by_judge(name, result)
             if key not in self._positions:
