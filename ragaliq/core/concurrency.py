@@ -23,9 +23,10 @@ async def run_all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """
     # Not a TaskGroup: before Python 3.13 one that fails leaves the caller's task marked as being
     # cancelled, and a timeout around it then ends in CancelledError instead of TimeoutError.
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    if not tasks:
-        return []
+    alone = list(coroutines)
+    if len(alone) < 2:  # the usual case needs no task
+        return [await coroutine for coroutine in alone]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in alone]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         failed = (task for task in tasks if task.done() and not task.cancelled())

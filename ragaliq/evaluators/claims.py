@@ -326,8 +326,10 @@ class Verifier:
         # Chunk ids that count in the whole context instead of in a part of it.
         positions = part.positions
         for claim, verdict in verdicts.items():
-            known = [positions[i] for i in verdict.supporting_chunk_ids if 0 <= i < len(positions)]
-            verdicts[claim] = verdict.model_copy(update={"supporting_chunk_ids": known})
+            given = verdict.supporting_chunk_ids
+            known = [positions[i] for i in given if 0 <= i < len(positions)]
+            if known != given:
+                verdicts[claim] = verdict.model_copy(update={"supporting_chunk_ids": known})
         return verdicts
 
     async def _about_one(self, claim: str, part: ContextPart) -> ClaimVerdict | None:

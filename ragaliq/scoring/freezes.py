@@ -42,10 +42,9 @@ class FreezeWatch:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch inside the block."""
-        if not self._watched:
-            self._last = _clock(), time.process_time()
         self._watched += 1
         if self._thread is None or not self._thread.is_alive():
+            self._last = _clock(), time.process_time()
             self._thread = threading.Thread(target=self._watch, name="ragaliq-clock", daemon=True)
             with suppress(RuntimeError):  # too many threads, or the interpreter ends
                 self._thread.start()
@@ -54,17 +53,19 @@ class FreezeWatch:
         finally:
             # What failed in a freeze may come here before the thread looks again.
             if self._thread.is_alive():
-                self._look()
+                self._compare()
             self._watched -= 1
 
     def _watch(self) -> None:
         while self._watched:
             time.sleep(_EVERY)
-            self._look()
+            self._compare()
+            self._last = _clock(), time.process_time()
 
-    def _look(self) -> None:
-        (before, used_before), now, used = self._last, _clock(), time.process_time()
+    def _compare(self) -> None:
+        (before, used_before), now = self._last, _clock()
         late = now - before - _EVERY
-        # Counted before the look is noted: another thread may look in between.
-        self.freezes += late > _LEAST and used - used_before < late / 2
-        self._last = now, used
+        if late > _LEAST:  # only then, as to ask for processor time takes long on some systems
+            used = time.process_time()
+            self.freezes += used - used_before < late / 2
+            self._last = now, used

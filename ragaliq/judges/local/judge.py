@@ -109,10 +109,9 @@ class LocalJudge(BatchingJudge):
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; the context is read once."""
-        index, parameters = read_context(tuple(context)), await parameters_off_loop()
+        read, parameters = read_context(tuple(context)), await parameters_off_loop()
         verdicts = [
-            decide(claim, index, parameters).model_copy(update={"index": position})
-            for position, claim in enumerate(claims)
+            decide(claim, read, parameters, index=index) for index, claim in enumerate(claims)
         ]
         return VerdictsResult(verdicts=verdicts, usage=_FREE)
 

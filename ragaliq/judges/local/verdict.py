@@ -273,16 +273,23 @@ read_context = lru_cache(maxsize=_KEPT)(ContextIndex)
 """The index of a context; the last few are kept, as claims are often asked one by one."""
 
 
-def decide(claim: str, context: ContextIndex, parameters: Parameters) -> ClaimVerdict:
+def decide(
+    claim: str, context: ContextIndex, parameters: Parameters, *, index: int | None = None
+) -> ClaimVerdict:
     """Decide one claim. The confidence is a score, not a calibrated probability."""
     if not context.chunk_of:
         reason = "The context is empty."
-        return ClaimVerdict(verdict="NOT_ENOUGH_INFO", reason=reason, usage=JudgeUsage())
+        return ClaimVerdict(
+            verdict="NOT_ENOUGH_INFO", reason=reason, index=index, usage=JudgeUsage()
+        )
     match, sign, features = examine(claim, context, parameters.frequencies)
     support = round(parameters.model.support(features), 4)
     sentence = context.text(match.sentence)
-    named = ", ".join(_as_written(claim, match.missing[:_MOST_NAMED]))
-    closest = f"Closest sentence: {_quoted(sentence)}."
+    missing = () if sign else match.missing[:_MOST_NAMED]
+    named, closest = (
+        ", ".join(_as_written(claim, missing)),
+        f"Closest sentence: {_quoted(sentence)}.",
+    )
     verdict: Verdict = "NOT_ENOUGH_INFO"
     confidence, evidence, chunks = 1.0 - support, "", list[int]()
     if sign is not None:
@@ -307,6 +314,7 @@ def decide(claim: str, context: ContextIndex, parameters: Parameters) -> ClaimVe
         reason=reason,
         evidence=evidence,
         supporting_chunk_ids=chunks,
+        index=index,
         usage=JudgeUsage(),
     )
 

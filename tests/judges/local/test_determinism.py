@@ -95,6 +95,7 @@ async def test_verdicts_on_the_texts_of_this_folder_are_those_that_were_recorded
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(not recorded.LABELLED, reason="the labelled sets are not here")
 @pytest.mark.parametrize("path", recorded.LABELLED, ids=lambda path: path.name)
 async def test_verdicts_on_a_labelled_set_are_those_that_were_recorded(path):
