@@ -11,13 +11,12 @@ from collections import deque
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from enum import Enum
 from sys import getsizeof
-from typing import NamedTuple
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
-from opentelemetry.trace import SpanContext, SpanKind, StatusCode
+from opentelemetry.trace import SpanContext, StatusCode
 
 from ragaliq._private import suppress_instrumentation_key
 from ragaliq.capture import RunRegistry
@@ -292,12 +291,12 @@ class RagaliqSpanProcessor(SpanProcessor):
                 self._end(loose)
         self._recognition.learn(span)
 
-    def _keep(self, unit: _Unit, span: ReadableSpan, context: SpanContext) -> _Copied:
+    def _keep(self, unit: _Unit, span: ReadableSpan, context: SpanContext) -> TraceSpan:
         """Copy a finished span for its run, and give runs up where that is too much."""
         copy, size = _copied(span, context, self._wanted)
         with self._lock:
             if not unit.closed:
-                unit.open.discard(copy.span_id)
+                unit.open.discard(context.span_id)
                 unit.spans.append(copy)
                 unit.size += size
                 self._size += size
@@ -422,9 +421,8 @@ class RagaliqSpanProcessor(SpanProcessor):
         if ticket is None:
             return
         try:
-            spans = [_trace_span(copy) for copy in unit.spans]
             found = cases_of_trace(
-                spans,
+                unit.spans,
                 attribute_names=self._names,
                 mapping=self._mapping,
                 resolve=self._resolve,
@@ -548,7 +546,7 @@ class _Unit:
         self.start_ns = start_ns
         self.steps: set[int] = {context.span_id}
         self.open: set[int] = {context.span_id}
-        self.spans: list[_Copied] = []
+        self.spans: list[TraceSpan] = []
         self.size = 0
         self.due: float | None = None
         self.closed = False
@@ -660,7 +658,7 @@ class _Recognition:
         if _PARTS.get(kind_of(attributes)) in {_Part.RUN, _Part.STEP}:
             self._learned.add((_scope_of(span), span.name))
 
-    def is_run(self, copy: _Copied) -> bool:
+    def is_run(self, copy: TraceSpan) -> bool:
         """Whether a finished span with no run above it is a run of its own."""
         if copy.name in self.roots:
             return True
@@ -670,7 +668,7 @@ class _Recognition:
         if MARKS.isdisjoint(attributes) or _PARTS.get(kind_of(attributes)) is not _Part.RUN:
             return False
         is_llama_index = copy.scope == LLAMA_INDEX_SCOPE
-        return not is_llama_index or not is_plumbing(Step(span=_trace_span(copy), kind=Kind.CHAIN))
+        return not is_llama_index or not is_plumbing(Step(span=copy, kind=Kind.CHAIN))
 
 
 def _scope_of(span: ReadableSpan) -> str:
@@ -683,33 +681,11 @@ def _scope_of(span: ReadableSpan) -> str:
 
 _OVERHEAD = 600
 """Bytes of a copy without its texts, about."""
-_KINDS = {kind: kind.name.lower() for kind in SpanKind}
-
-
-class _Copied(NamedTuple):
-    """A finished span as plain data, without a reference to anything of the SDK's.
-
-    Formatting ids and building a `TraceSpan` takes longer than the copy, so the request path leaves
-    it: ids are numbers here.
-    """
-
-    trace_id: int
-    span_id: int
-    parent_id: int | None
-    name: str
-    kind: str
-    start_ns: int
-    end_ns: int
-    is_error: bool
-    attributes: Mapping[str, object]
-    events: tuple[SpanEvent, ...]
-    scope: str
-    dropped_attributes: int
 
 
 def _copied(
     span: ReadableSpan, context: SpanContext, wanted: Collection[str]
-) -> tuple[_Copied, int]:
+) -> tuple[TraceSpan, int]:
     """A copy of a finished span, and the bytes that it takes, about.
 
     Args:
@@ -723,39 +699,23 @@ def _copied(
     else:
         attributes = held.copy()  # type: ignore[attr-defined]  # a proxy has it: one step in C
     parent = span.parent
-    events = tuple(
-        SpanEvent(name=e.name, time_ns=e.timestamp or 0, attributes=dict(e.attributes or {}))
-        for e in span.events
-    )
+    events = tuple(SpanEvent(event.name, dict(event.attributes or {})) for event in span.events)
     size = _OVERHEAD
     for value in attributes.values():
         size += getsizeof(value)
     for event in events:
         size += sum(map(getsizeof, event.attributes.values()), _OVERHEAD)
-    copy = _Copied(
-        context.trace_id,
-        context.span_id,
-        None if parent is None else parent.span_id,
+    copy = TraceSpan(
+        f"{context.trace_id:032x}",
+        f"{context.span_id:016x}",
+        None if parent is None else f"{parent.span_id:016x}",
         span.name,
-        _KINDS[span.kind],
         span.start_time or 0,
         span.end_time or 0,
         span.status.status_code is StatusCode.ERROR,
         attributes,
         events,
         _scope_of(span),
-        span.dropped_attributes,
+        dropped_attributes=span.dropped_attributes,
     )
     return copy, size
-
-
-def _trace_span(copy: _Copied) -> TraceSpan:
-    parent = copy.parent_id
-    return TraceSpan(
-        **copy._asdict()
-        | {
-            "trace_id": f"{copy.trace_id:032x}",
-            "span_id": f"{copy.span_id:016x}",
-            "parent_id": None if parent is None else f"{parent:016x}",
-        }
-    )

@@ -2,12 +2,11 @@
 
 from ragaliq.traces.cases import AttributeNames, TextFetcher, TracedCase, cases_of_trace
 from ragaliq.traces.mapping import SpanRule, read_mapping
-from ragaliq.traces.span import SpanEvent, SpanLink, TraceSpan
+from ragaliq.traces.span import SpanEvent, TraceSpan
 
 __all__ = [
     "AttributeNames",
     "SpanEvent",
-    "SpanLink",
     "SpanRule",
     "TextFetcher",
     "TraceSpan",

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.traces.conventions import KIND, LLAMA_INDEX_SCOPE
-from ragaliq.traces.span import SpanEvent, SpanLink, TraceSpan
+from ragaliq.traces.span import SpanEvent, TraceSpan
 
 __all__ = ["SpanProblem", "TraceGroups", "holds_traces", "spans_in"]
 
@@ -335,8 +335,6 @@ def _varint(data: bytes) -> tuple[int, int]:
 
 _MOST_NESTED = 64
 _HEX = re.compile(r"[0-9a-f]+")
-_KINDS = ("internal", "internal", "server", "client", "producer", "consumer")
-_KIND_NAMES = {f"SPAN_KIND_{name.upper()}": name for name in _KINDS} | dict(enumerate(_KINDS))
 _ERRORS = (2, "2", "STATUS_CODE_ERROR")
 _NO_ID = "AAAAAAAAAAA="  # eight bytes of zeros, in base64
 _VALUES = (
@@ -349,8 +347,8 @@ _CAMEL = {
     for name in (
         *("resource_spans", "scope_spans", "instrumentation_library_spans"),
         *("instrumentation_library", "trace_id", "span_id", "parent_span_id", "attributes"),
-        *("start_time_unix_nano", "end_time_unix_nano", "time_unix_nano", "name", "kind", "key"),
-        *("dropped_attributes_count", "status", "code", "events", "links", "value", "values"),
+        *("start_time_unix_nano", "end_time_unix_nano", "name", "key"),
+        *("dropped_attributes_count", "status", "code", "events", "value", "values"),
         *("resource", "scope", "spans", *_VALUES),
     )
 }
@@ -405,12 +403,6 @@ def _resource_spans(part: Any) -> _Found:
 def _otlp_span(span: Any, scope: str, resource: Mapping[str, object]) -> TraceSpan:
     parent = _get(span, "parent_span_id")
     is_empty = isinstance(parent, str | bytes) and set(parent) <= {"0", 0}
-    kind = _get(span, "kind")
-    links = []
-    for link in _items(span, "links"):
-        with suppress(_BadSpanError):  # SDKs may write links to nowhere
-            ids = _id(_get(link, "trace_id"), 32, "traceId"), _id(_get(link, "span_id"), 16, "")
-            links.append(SpanLink(trace_id=ids[0], span_id=ids[1], attributes=_attributes(link)))
     return TraceSpan(
         trace_id=_id(_get(span, "trace_id"), 32, "traceId"),
         span_id=_id(_get(span, "span_id"), 16, "spanId"),
@@ -418,20 +410,14 @@ def _otlp_span(span: Any, scope: str, resource: Mapping[str, object]) -> TraceSp
             None if not parent or is_empty or parent == _NO_ID else _id(parent, 16, "parentSpanId")
         ),
         name=_text(_get(span, "name")),
-        kind=_KIND_NAMES.get(kind, "internal") if isinstance(kind, str | int) else "internal",
         start_ns=_number(span, "start_time_unix_nano"),
         end_ns=_number(span, "end_time_unix_nano"),
         is_error=_get(_get(span, "status") or {}, "code") in _ERRORS,
         attributes=_attributes(span),
         events=tuple(
-            SpanEvent(
-                name=_text(_get(event, "name")),
-                time_ns=_number(event, "time_unix_nano"),
-                attributes=_attributes(event),
-            )
+            SpanEvent(_text(_get(event, "name")), _attributes(event))
             for event in _items(span, "events")
         ),
-        links=tuple(links),
         scope=scope,
         resource=resource,
         dropped_attributes=_number(span, "dropped_attributes_count"),
@@ -541,8 +527,8 @@ def _row_span(row: Mapping[str, Any]) -> TraceSpan | _BadSpanError:
             attributes=attributes,
             events=tuple(
                 SpanEvent(
-                    name=_text(event.get("name")),
-                    attributes=held if isinstance(held := event.get("attributes"), Mapping) else {},
+                    _text(event.get("name")),
+                    held if isinstance(held := event.get("attributes"), Mapping) else {},
                 )
                 for event in (events if isinstance(events, list) else ())
                 if isinstance(event, Mapping)
@@ -704,9 +690,7 @@ class TraceGroups:
 
 
 def _size(span: TraceSpan) -> int:
-    events = [(event, event.name, event.attributes) for event in span.events]
-    links = [(link, link.trace_id, link.span_id, link.attributes) for link in span.links]
-    todo: list[object] = [[span.name, span.attributes, events, links]]
+    todo: list[object] = [[span.name, span.attributes, span.events]]
     total = _SPAN_BYTES
     while todo:
         held = todo.pop()

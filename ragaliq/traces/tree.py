@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE, Kind, Step, step_of
@@ -143,7 +143,7 @@ def _gathered(places: Sequence[_Place]) -> list[list[Step]]:
             if place.step is not None:
                 span = place.step.span
             else:  # missing: the first there, for as long as they took
-                span = replace(inside[0].span, end_ns=max(step.span.end_ns for step in inside))
+                span = inside[0].span._replace(end_ns=max(step.span.end_ns for step in inside))
             groups.append(_in_order(Step(span=span, kind=Kind.NONE, children=inside))[0])
     return groups[::-1]
 

@@ -98,12 +98,6 @@ def test_what_was_read_before_the_file_broke_off(content, written):
     assert reader.skipped_rows[-1].where == "the rest of the file"
 
 
-@pytest.mark.parametrize("link", [{"traceId": "0" * 32, "spanId": "0" * 16}, {"traceId": ""}, {}])
-def test_a_link_to_nowhere_does_not_cost_its_span(link, written):
-    spans = [SPANS[0], {**SPANS[1], "links": [link]}]
-    assert_the_case(read_cases(written("t.json", request(*spans))))
-
-
 def test_no_parent_in_base64(written):
     spans = [{**SPANS[0], "parentSpanId": "AAAAAAAAAAA="}, SPANS[1]]
     assert_the_case(read_cases(written("t.json", request(*spans))))

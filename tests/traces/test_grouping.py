@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragaliq.traces.files import TraceGroups
-from ragaliq.traces.span import SpanEvent, SpanLink, TraceSpan
+from ragaliq.traces.span import SpanEvent, TraceSpan
 
 
 def a_span(trace, number):
@@ -31,9 +31,6 @@ def test_beyond_the_bound_the_traces_that_wait_longest_are_given_out():
     assert len(list(groups.rest())) == 2
 
 
-LINK = SpanLink(trace_id="f" * 32, span_id="f" * 16)
-
-
 @pytest.mark.parametrize(
     "held",
     [
@@ -43,7 +40,6 @@ LINK = SpanLink(trace_id="f" * 32, span_id="f" * 16)
         {"name": "n" * 120_000},
         {"events": tuple(SpanEvent(name="e") for _ in range(1_000))},
         {"events": (SpanEvent(name="e" * 120_000),)},
-        {"links": (LINK,) * 1_000},
     ],
     ids="-".join,
 )
