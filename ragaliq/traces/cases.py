@@ -20,6 +20,7 @@ from ragaliq.core.test_case import CaseSources, RAGTestCase
 from ragaliq.errors import ConfigurationError
 from ragaliq.traces import llama_index
 from ragaliq.traces.conventions import (
+    FINISH_REASONS,
     LANGCHAIN_SCOPES,
     LLAMA_INDEX_SCOPE,
     METADATA,
@@ -48,7 +49,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 REASONS = {
-    "not_rag": "nothing was retrieved, or no model answered",
+    "not_rag": "the spans show no retrieval, or no model that answered",
     "no_question": "the spans show no question",
     "no_answer": "the spans show no answer",
     "answer_streamed": "the answer was streamed, and the spans do not hold it",
@@ -433,10 +434,15 @@ class _Run:
             not passages and any(step.is_hidden for step in self._sources)
         )
         is_rag = context is not None and not (self._is_loose and not self._models)
+        # A model that called a tool was shown what that found, and neither is to be seen.
+        hides_calls = context is None and any(
+            step.is_hidden and "tool" in str(step.span.attributes.get(FINISH_REASONS)).lower()
+            for step in self._models
+        )
         reasons = {
             "truncated": not self._own("answer") and self._is_broken_off(said),
             "texts_not_fetched": self._fetching == "failed" and hides_sources,
-            "content_hidden": REDACTED in texts or hides_sources,
+            "content_hidden": REDACTED in texts or hides_sources or hides_calls,
             "cancelled": llama_index.is_workflow(root) and root.outputs is None,
             "not_rag": not is_rag,
             "attributes_cut": is_cut or any(len(text) in limits for text in texts),

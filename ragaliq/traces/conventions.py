@@ -33,6 +33,7 @@ PROMPT_VARIABLES = "llm.prompt_template.variables"
 METADATA = "metadata"
 SESSIONS = ("session.id", "gen_ai.conversation.id", "langfuse.session.id")
 RESPONSE_ID = "gen_ai.response.id"
+FINISH_REASONS = "gen_ai.response.finish_reasons"
 REDACTED = "__REDACTED__"
 """What OpenInference writes in place of content that was switched off."""
 

@@ -50,7 +50,7 @@ def test_results_speak_of_the_original_span_and_what_is_left_out_is_said(ragaliq
     assert done.returncode == 0, done.stderr
     assert "faithfulness  1.000" in done.stdout
     assert "1 content_hidden: question, context or answer was kept out" in done.stderr
-    assert "1 not_rag: nothing was retrieved" in done.stderr
+    assert "1 not_rag: the spans show no retrieval" in done.stderr
     (record,) = records()
     assert record["run"]["run_id"] == "a" * 32 + "-" + "1" * 16
     assert record["run"]["pipeline"] == "support"
@@ -78,8 +78,8 @@ def test_a_file_without_any_run_is_refused_with_the_reasons(ragaliq, traces):
     done = ragaliq("evaluate", traces(span("9", "LLM")))
     assert done.returncode != 0
     assert (
-        "no run in its 1 traces can be evaluated: 1 not_rag (nothing was retrieved, or no model "
-        "answered)" in done.stderr
+        "no run in its 1 traces can be evaluated: 1 not_rag (the spans show no retrieval, or "
+        "no model that answered)" in done.stderr
     )
 
 

@@ -134,7 +134,10 @@ def outcome(cases, reasons):
 
 def rows(folder, names):
     """Framework, instrumentation, versions and what became of it; empty where it did not run."""
-    chosen = [name for name in (*APPLICATIONS, *NODE) if not names or name in names]
+    known = (*APPLICATIONS, *NODE)
+    if unknown := set(names) - set(known):
+        sys.exit(f"no such application: {', '.join(unknown)}; there are {', '.join(known)}")
+    chosen = [name for name in known if not names or name in names]
     for name in chosen:
         is_python = name in APPLICATIONS
         framework, instrumentation = (APPLICATIONS if is_python else NODE)[name][:2]

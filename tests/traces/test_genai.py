@@ -112,6 +112,16 @@ def test_documents_without_their_texts(found):
     assert reason([root, retrieval(root, found), chat(root)]) == "content_hidden"
 
 
+@pytest.mark.parametrize(
+    ("finish", "expected"), [("tool_calls", "content_hidden"), ("stop", "not_rag")]
+)
+def test_models_without_content_of_which_one_called_a_tool(finish, expected):
+    request = span(name="POST /ask")
+    reasons = {"response__finish_reasons": [finish]}
+    calls = [step("chat", parent=request, at=(10, 20), **reasons), step("chat", parent=request)]
+    assert reason([request, *calls]) == expected
+
+
 def test_an_answer_that_was_not_captured():
     root = step("invoke_agent", input__messages=message("user", QUESTION))
     assert reason([root, retrieval(root)]) == "no_answer"
