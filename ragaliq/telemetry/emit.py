@@ -136,7 +136,10 @@ def span_target(context: SpanContext, *, source: str) -> SpanTarget | None:
 def current_span_target(*, source: str = "ambient") -> SpanTarget | None:
     """The current span as a target, or None outside any span; never raises."""
     try:
-        return span_target(trace.get_current_span().get_span_context(), source=source)
+        span = trace.get_current_span()
+        # Asked on every request, most of which nobody traces.
+        untraced = span is trace.INVALID_SPAN
+        return None if untraced else span_target(span.get_span_context(), source=source)
     except Exception as error:  # noqa: BLE001 - another library's span may do anything
         logger.debug("the current span could not be read: %s", type(error).__name__)
         return None
