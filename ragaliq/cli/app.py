@@ -67,15 +67,10 @@ def run() -> int:
     except Exception as error:
         if not hasattr(error, "exit_code"):
             raise
-        _show_usage_error(error)
+        if hasattr(error, "show"):  # a wrong option; asking for an exit shows nothing
+            error.show()
         return int(error.exit_code)
     code = int(result or 0)
     if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED):
         errors.print("ragaliq: interrupted")
     return code
-
-
-def _show_usage_error(error: Exception) -> None:
-    show = getattr(error, "show", None)
-    if show is not None:
-        show()

@@ -82,19 +82,15 @@ def _show(example: _Example, result: EvaluationResult) -> None:
     output.print(f"          {score}")
     mistaken = _mistaken(example, result)
     for claim in result.claims:
-        _show_claim(claim)
+        verdict = claim.verdict or "UNVERIFIED"
+        output.print(plain(f"  {verdict:16}{claim.claim}", style=_STYLES.get(verdict, "")))
+        if claim.evidence:
+            output.print(plain(f"{'':18}evidence: {claim.evidence}", style="dim"))
+        if claim.reason:
+            output.print(plain(f"{'':18}reason: {claim.reason}", style="dim"))
         if claim in mistaken:
             output.print(plain(f"{'':18}WRONG: this is {mistaken[claim]}", style="bold red"))
     output.print()
-
-
-def _show_claim(claim: ClaimDetail) -> None:
-    verdict = claim.verdict or "UNVERIFIED"
-    output.print(plain(f"  {verdict:16}{claim.claim}", style=_STYLES.get(verdict, "")))
-    if claim.evidence:
-        output.print(plain(f"{'':18}evidence: {claim.evidence}", style="dim"))
-    if claim.reason:
-        output.print(plain(f"{'':18}reason: {claim.reason}", style="dim"))
 
 
 def _mistaken(example: _Example, result: EvaluationResult) -> dict[ClaimDetail, Verdict]:

@@ -85,8 +85,6 @@ def doctor(
 
     No secret is printed.
     """
-    from ragaliq.cli.doctor import environment_problems, known_variables
-
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_row("Python", platform.python_version())
     for name, state in (*_packages(), *_environment(os.environ, known_variables())):
@@ -95,7 +93,16 @@ def doctor(
     problems = environment_problems()
     for problem in problems:
         errors.print(plain(f"wrong: {problem}"))
-    code = ExitCode.OK if offline else _try_judge(judge, model, base_url)
+    code = ExitCode.OK
+    if not offline:
+        try:
+            asked = choose_judge(judge, model=model, base_url=base_url)
+            asked.announce()
+            code = _try(asked.judge)
+        except RagaliqError as error:
+            who = f"judge {judge}: " if judge else "the judge: "
+            errors.print(plain(f"{who}{error}"))
+            code = ExitCode.JUDGE
     return ExitCode.USAGE if problems else code
 
 
@@ -105,17 +112,6 @@ def _packages() -> Iterator[tuple[str, str]]:
             yield package, version(package)
         except PackageNotFoundError:
             yield package, "not installed"
-
-
-def _try_judge(name: str | None, model: str | None, base_url: str | None) -> ExitCode:
-    try:
-        asked = choose_judge(name, model=model, base_url=base_url)
-        asked.announce()
-        return _try(asked.judge)
-    except RagaliqError as error:
-        who = f"judge {name}: " if name else "the judge: "
-        errors.print(plain(f"{who}{error}"))
-        return ExitCode.JUDGE
 
 
 def _environment(environ: Mapping[str, str], known: Collection[str]) -> Iterator[tuple[str, str]]:

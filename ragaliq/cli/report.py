@@ -49,7 +49,8 @@ def report(
         raise ConfigurationError(
             f"{page} is there already; name it by --out to replace it, or name another file"
         )
-    require_writable([("--out", page)], read=[("the results", _file_of(source))])
+    read = parse_location(source) if source.startswith("sqlite:") else Path(source)
+    require_writable([("--out", page)], read=[("the results", read)])
     written = write_report(
         source,
         page,
@@ -67,7 +68,3 @@ def report(
         plain(f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB")
     )
     return ExitCode.OK
-
-
-def _file_of(source: str) -> Path:
-    return parse_location(source) if source.startswith("sqlite:") else Path(source)

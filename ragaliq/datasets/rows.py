@@ -294,7 +294,11 @@ def rows_in(value: Any) -> Iterator[Row | RowError]:
         DatasetError: It holds no list of objects.
     """
     if isinstance(value, dict):
-        lists = [held for held in value.values() if _is_table(held)]
+        lists = [
+            held
+            for held in value.values()
+            if isinstance(held, list) and held and all(isinstance(item, dict) for item in held)
+        ]
         if len(lists) != 1:
             raise DatasetError(
                 "the file holds one object; expected a list of objects, or an object with one "
@@ -309,10 +313,6 @@ def rows_in(value: Any) -> Iterator[Row | RowError]:
             yield Row(where, item, number)
         else:
             yield fault(where, f"it is a {type(item).__name__}, not an object")
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
 
 
 # JSON Lines: an object a line.

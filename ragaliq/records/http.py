@@ -194,7 +194,7 @@ async def deliver_each(
         try:
             await send(record)
         except SinkError as error:
-            if not _concerns_one_record(error):
+            if error.kind not in _OF_ONE_RECORD:
                 undelivered.extend(records[position:])
                 worst = error
                 break
@@ -209,10 +209,6 @@ async def deliver_each(
             retry_after=worst.retry_after,
             undelivered=undelivered,
         )
-
-
-def _concerns_one_record(error: SinkError) -> bool:
-    return error.kind in _OF_ONE_RECORD
 
 
 def entry_id(record: EvaluationRecord, metric: str) -> str:

@@ -21,7 +21,7 @@ from ragaliq.core.results import (
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase, Turn
 from ragaliq.telemetry.attributes import score, template_explanation
-from ragaliq.telemetry.content import ContentKind, ContentPolicy, sendable
+from ragaliq.telemetry.content import ContentKind, ContentPolicy, identifier, sendable
 
 __all__ = [
     "RECORD_VERSION",
@@ -174,18 +174,20 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
         evaluation_id=evaluation_id(run, [(r.evaluator_name, r.judge, r.model) for r in results]),
         run=run.model_copy(
             update={
-                name: _name(value) for name, value in run.model_dump(include=names).items() if value
+                name: identifier(value)
+                for name, value in run.model_dump(include=names).items()
+                if value
             }
-            | {"sampling_rules": tuple(map(_name, run.sampling_rules))}
+            | {"sampling_rules": tuple(map(identifier, run.sampling_rules))}
         ),
-        case_id=_name(case.id, MAX_ID),
+        case_id=sendable(case.id[:MAX_ID]),
         created_at=time.time(),
         # Offline nothing waits.
         lag=evaluation.lag or None,
         version=__version__,
-        results={_name(r.evaluator_name): _stored_result(r, texts, content) for r in results},
+        results={identifier(r.evaluator_name): _stored_result(r, texts, content) for r in results},
         claims_omitted={
-            _name(r.evaluator_name): len(r.claims) - MAX_CLAIMS
+            identifier(r.evaluator_name): len(r.claims) - MAX_CLAIMS
             for r in results
             if len(r.claims) > MAX_CLAIMS
         },
@@ -242,23 +244,23 @@ def _stored_result(
         reasoning = content.text(result.reasoning, "explanation", MAX_REASONING)
     is_failed = bool(result.error_type) and result.status.is_failure
     return EvaluationResult(
-        evaluator_name=_name(result.evaluator_name),
+        evaluator_name=identifier(result.evaluator_name),
         score=value,
         passed=None if value is None else result.passed,
         reasoning=reasoning or "",
         tokens_used=result.tokens_used,
         status=result.status,
-        error_type=_name(result.error_type or "") if is_failed else None,
+        error_type=identifier(result.error_type or "") if is_failed else None,
         usage=result.usage,
         claims=tuple(_stored_claim(claim, texts, content) for claim in result.claims[:MAX_CLAIMS]),
         higher_is_better=result.higher_is_better,
         threshold=result.threshold,
-        judge=_name(result.judge),
-        model=_name(result.model) if result.model else None,
-        calibration=_name(result.calibration),
+        judge=identifier(result.judge),
+        model=identifier(result.model) if result.model else None,
+        calibration=identifier(result.calibration),
         duration=result.duration,
-        judge_kind=_name(result.judge_kind),
-        fingerprint=_name(result.fingerprint),
+        judge_kind=identifier(result.judge_kind),
+        fingerprint=identifier(result.fingerprint),
     )
 
 
@@ -292,8 +294,8 @@ def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPoli
             if still_there(chunk_id, start, end)
         ),
         evidence_verified=claim.evidence_verified,
-        decided_by=_name(claim.decided_by),
-        calibration=_name(claim.calibration),
+        decided_by=identifier(claim.decided_by),
+        calibration=identifier(claim.calibration),
     )
 
 
@@ -301,7 +303,7 @@ def _stored_case(case: RAGTestCase, content: ContentPolicy) -> RAGTestCase:
     tags = [content.text(tag, "question", MAX_ID) for tag in case.tags[:MAX_TAGS]]
     kinds: dict[str, ContentKind] = {"user": "question", "assistant": "answer"}
     return RAGTestCase(
-        id=_name(case.id, MAX_ID),
+        id=sendable(case.id[:MAX_ID]),
         name=content.text(case.name, "question", MAX_ID) or "",
         query=content.text(case.query, "question", MAX_QUERY) or "",
         response=content.text(case.response, "answer", MAX_RESPONSE) or "",
@@ -345,19 +347,15 @@ def _stored_metadata(
         held = content.text(value, kind, MAX_NAME) if isinstance(value, str) else value
         is_number = isinstance(held, bool | int | float) and math.isfinite(held)
         if len(kept) < MAX_METADATA and (is_number or (isinstance(held, str) and held)):
-            kept[_name(str(key))] = held
+            kept[identifier(str(key))] = held
     return kept
-
-
-def _name(text: str, longest: int = MAX_NAME) -> str:
-    return sendable(text[:longest])
 
 
 def _chunk_id(chunk_id: ChunkId) -> ChunkId:
     """The id as it is stored; two that differ only in what is cut off or replaced still differ."""
     if isinstance(chunk_id, int):
         return chunk_id
-    kept = _name(chunk_id, MAX_ID)
+    kept = sendable(chunk_id[:MAX_ID])
     if kept == chunk_id:
         return chunk_id
     return f"{kept[: MAX_ID - 17]}~{deterministic_id([chunk_id])[:16]}"

@@ -15,6 +15,7 @@ from ragaliq.reports.unanswered import Unanswered
 
 __all__ = [
     "VERDICTS",
+    "Badness",
     "ClaimSet",
     "Gathering",
     "Row",

@@ -203,16 +203,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"moment": _moment, "count": _count, "dollars": _dollars}
+    environment.filters |= {"moment": _moment, "count": "{:,}".format, "dollars": _dollars}
     return environment
 
 
 def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _count(number: int) -> str:
-    return f"{number:,}"
 
 
 def _dollars(amount: float) -> str:

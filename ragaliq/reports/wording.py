@@ -10,7 +10,7 @@ from ragaliq.core.printable import printable
 from ragaliq.core.results import ClaimDetail, EvaluationResult, passing_scores
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import MetricSummary, Summary
-from ragaliq.reports.gathering import Worst, badness
+from ragaliq.reports.gathering import Badness, badness
 
 __all__ = [
     "METHOD_NAMES",
@@ -92,8 +92,8 @@ class WorstAnswers:
     """
 
     def __init__(self, most: int = 5) -> None:
-        self._worst: Worst[EvaluationRecord] = Worst(most)
-        self._seen = 0
+        self._most, self._seen = most, 0
+        self._worst: list[tuple[Badness, int, EvaluationRecord]] = []
 
     def add(self, record: EvaluationRecord) -> None:
         """Take in a record."""
@@ -101,10 +101,12 @@ class WorstAnswers:
         failed = [result for result in record.results.values() if result.passed is False]
         how_bad = badness(*failed)
         if how_bad is not None:
-            self._worst.add(how_bad, -self._seen, record)  # of equals, the first ones stay
+            self._worst.append((how_bad, -self._seen, record))  # of equals, the first ones stay
+            self._worst.sort(reverse=True)
+            del self._worst[self._most :]
 
     def __iter__(self) -> Iterator[BadAnswer]:
-        for _, record in self._worst.worst_first():
+        for _, _, record in self._worst:
             failed = [result for result in record.results.values() if result.passed is False]
             yield BadAnswer(
                 record.run.run_id,

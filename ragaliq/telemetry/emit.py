@@ -149,17 +149,12 @@ def target_context(target: SpanTarget | None) -> Context:
     """A context in which the target is the current span; an empty one without a target."""
     if target is None:
         return Context()
-    return _context_of(
-        SpanContext(
-            trace_id=int(target.trace_id, 16),
-            span_id=int(target.span_id, 16),
-            is_remote=True,
-            trace_flags=TraceFlags(target.trace_flags),
-        )
+    span = SpanContext(
+        trace_id=int(target.trace_id, 16),
+        span_id=int(target.span_id, 16),
+        is_remote=True,
+        trace_flags=TraceFlags(target.trace_flags),
     )
-
-
-def _context_of(span: SpanContext) -> Context:
     return trace.set_span_in_context(NonRecordingSpan(span), Context())
 
 
@@ -285,7 +280,8 @@ class Emission:
             # In a trace that nobody records, and not in an empty context: there, a judge that
             # traces itself would begin traces of its own.
             trace_id, span_id = secrets.randbits(128) or 1, secrets.randbits(64) or 1
-            self.context = _context_of(SpanContext(trace_id, span_id, is_remote=True))
+            nobodys = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True))
+            self.context = trace.set_span_in_context(nobodys, Context())
             return
         is_child = emitter.options.relation == "child"
         target = trace.get_current_span(self._target).get_span_context()
