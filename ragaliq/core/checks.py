@@ -50,7 +50,7 @@ def require_known(
 
 
 def did_you_mean(name: str, known: Iterable[str], *, at_least: float = 0.6) -> str:
-    """The end of a message: the known name that is nearest, where one is near enough.
+    """A remark for a message: the known name that is nearest, where one is near enough.
 
     Args:
         name: What was given, in any case of letters.
@@ -59,7 +59,7 @@ def did_you_mean(name: str, known: Iterable[str], *, at_least: float = 0.6) -> s
     """
     by_plain_name = {each.lower(): each for each in known}
     nearest = get_close_matches(name.lower(), by_plain_name, n=1, cutoff=at_least)
-    return f"; did you mean {by_plain_name[nearest[0]]!r}?" if nearest else ""
+    return f" (did you mean {by_plain_name[nearest[0]]!r}?)" if nearest else ""
 
 
 def require_limits(owner: str, limits: Mapping[str, float]) -> None:

@@ -91,8 +91,8 @@ def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> Non
     for field in fields:
         if field not in FIELDS:
             raise ConfigurationError(
-                f"{argument}: a case has no field {field!r}; it has {', '.join(FIELDS)}"
-                f"{did_you_mean(field, FIELDS)}"
+                f"{argument}: a case has no field {field!r}{did_you_mean(field, FIELDS)}; it has "
+                f"{', '.join(FIELDS)}"
             )
 
 
@@ -102,12 +102,12 @@ def recognised(name: str) -> str | None:
 
 
 def misspelt(field: str, columns: Iterable[str]) -> str:
-    """The end of a message: the column whose name is nearly one that the field goes by."""
+    """A remark for a message: the column whose name is nearly one that the field goes by."""
     for column in columns:
         if recognised(column) is None and did_you_mean(
             plain_name(column), FIELDS[field], at_least=0.75
         ):
-            return f"; is it {column!r}?"
+            return f" ({column!r} looks like it)"
     return ""
 
 
@@ -454,8 +454,8 @@ class CaseReader:
         for field, name in self._fields.items():
             if name in unseen:
                 raise DatasetError(
-                    f"{self.path}: no row has {name!r}, which was named as the {field}; "
-                    f"the rows have {self.named_columns}{did_you_mean(name, self.columns)}"
+                    f"{self.path}: no row has {name!r}{did_you_mean(name, self.columns)}, which "
+                    f"was named as the {field}; the rows have {self.named_columns}"
                 )
 
     @property

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
-from difflib import get_close_matches
 from typing import TypeVar
 
+from ragaliq.core.checks import did_you_mean
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import ConfigurationError
@@ -69,10 +69,7 @@ def get_evaluator(name: str) -> type[Evaluator]:
         return _REGISTRY[name]
     except KeyError:
         known = list_evaluators()
-        meant = _PEERS.get(name.lower()) or next(
-            iter(get_close_matches(name.lower(), known, 1)), ""
-        )
-        hint = f" (did you mean {meant!r}?)" if meant else ""
+        hint = did_you_mean(_PEERS.get(name.lower(), name), known)
         raise ConfigurationError(
             f"no metric {name!r}{hint}; there are: {', '.join(known)}"
         ) from None

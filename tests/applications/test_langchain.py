@@ -726,7 +726,7 @@ def test_a_chat_model_is_the_judge_of_handlers_and_guards(watch):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"sample_rat": 0.1}, TypeError, "Handler got .*'sample_rat'; did you mean 'sample_rate'"),
+        ({"sample_rat": 0.1}, TypeError, "Handler got .*'sample_rat' .did you mean 'sample_rate'"),
         ({"redact": 1}, ConfigurationError, "redact must be a function"),
         ({"max_runs": 0}, ConfigurationError, "max_runs must be a positive number, got 0"),
         ({"max_age": -1}, ConfigurationError, "max_age must be a positive number, got -1"),
@@ -738,7 +738,7 @@ def test_a_wrong_option_is_refused_in_the_name_of_what_was_called(options, error
 
 
 def test_a_guard_s_wrong_option_is_refused_in_its_name():
-    with pytest.raises(TypeError, match=r"RagaliqGuard got .*; did you mean 'thresholds'"):
+    with pytest.raises(TypeError, match=r"RagaliqGuard got .* .did you mean 'thresholds'"):
         RagaliqGuard(rag(Finding()), judge=ScriptedJudge(), treshold=0.5)
 
 

@@ -121,7 +121,7 @@ def test_the_doctor_finds_a_misspelt_variable_and_keeps_its_value_to_itself(raga
 
     assert done.returncode == 2
     unread = "RAGALIQ_JUGDE: nothing reads a variable of this name"
-    assert f"{unread}; did you mean 'RAGALIQ_JUDGE'?" in done.stderr
+    assert f"{unread} (did you mean 'RAGALIQ_JUDGE'?" in done.stderr
     assert "did you mean 'RAGALIQ_BROKER_URL'?" in done.stderr
     assert "hunter2" not in done.stdout + done.stderr
 

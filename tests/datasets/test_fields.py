@@ -162,8 +162,8 @@ def test_a_wrong_encoding_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("row", "options", "says"),
     [
-        ({"question": "Q", "anwser": "A"}, {}, "'anwser'; is it 'anwser'?; name it one of"),
-        ({"qestion": "Q", "answer": "A"}, {}, "is it 'qestion'?"),
+        ({"question": "Q", "anwser": "A"}, {}, "'anwser' ('anwser' looks like it); name it one of"),
+        ({"qestion": "Q", "answer": "A"}, {}, "('qestion' looks like it)"),
         (
             {"Frage": "Q", "answer": "A"},
             {"fields": {"query": "frage"}},
@@ -172,7 +172,7 @@ def test_a_wrong_encoding_is_refused(tmp_path):
         (
             {"question": "Q", "answer": "A", "Kontext": "C"},
             {"fields": {"context": "kontxt"}},
-            "the rows have 'question', 'answer', 'Kontext'; did you mean 'Kontext'?",
+            "no row has 'kontxt' (did you mean 'Kontext'?), which was named as the context",
         ),
     ],
 )
