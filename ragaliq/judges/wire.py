@@ -47,9 +47,9 @@ _Share = Annotated[
     AfterValidator(lambda value: min(1.0, max(0.0, value))),
 ]
 _Verdict = Annotated[Verdict, BeforeValidator(_upper)]
-_Reason = Annotated[str, Field(description="One short sentence on what decides the matter.")]
+_Reason = Annotated[str, Field(description="One short sentence on what decides it.")]
 _Evidence = Annotated[str, Field(description="A verbatim quote from one chunk, or empty.")]
-_ChunkIds = Annotated[list[int], Field(description="The ids of the chunks the verdict rests on.")]
+_ChunkIds = Annotated[list[int], Field(description="Ids of the chunks it rests on.")]
 
 
 class _Wire(BaseModel):
@@ -57,11 +57,11 @@ class _Wire(BaseModel):
 
 
 class ClaimsReply(_Wire):  # noqa: D101  a docstring would travel to the model in the schema
-    claims: list[str] = Field(description="The claims, in the order of the answer.")
+    claims: list[str]
 
 
 class ClaimReply(_Wire):  # noqa: D101
-    claim_id: str = Field(description="The id of the claim, such as c1.")
+    claim_id: str = Field(description="Such as c1.")
     reason: _Reason
     evidence: _Evidence
     chunk_ids: _ChunkIds
@@ -70,7 +70,7 @@ class ClaimReply(_Wire):  # noqa: D101
 
 
 class VerdictsReply(_Wire):  # noqa: D101
-    verdicts: list[ClaimReply] = Field(description="One verdict per claim.")
+    verdicts: list[ClaimReply]
 
 
 class StatementReply(_Wire):  # noqa: D101
@@ -83,7 +83,7 @@ class StatementReply(_Wire):  # noqa: D101
 
 
 class GradedReply(_Wire):  # noqa: D101
-    statements: list[StatementReply] = Field(description="In the order of the answer.")
+    statements: list[StatementReply]
 
 
 class ScoreReply(_Wire):  # noqa: D101
