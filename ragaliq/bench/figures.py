@@ -351,7 +351,9 @@ def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> 
     accuracy = None
     if len({a.cluster for a, _ in pairs}) < len(pairs):
         # Claims over one context are not independent: taken one by one they promise too much.
-        accuracy = _difference(pairs, _accuracy, seed)
+        accuracy = _difference(
+            pairs, lambda rows: sum(row.is_right for row in rows) / len(rows), seed
+        )
     if accuracy is None or accuracy.low >= accuracy.high:
         accuracy = paired_difference(*right, seed=seed).difference
     everything = {row.id for row in (*first.judged, *second.judged)}
@@ -363,10 +365,6 @@ def compare_benches(first: JudgeBench, second: JudgeBench, *, seed: int = 0) -> 
         balanced_accuracy=_difference(pairs, balanced_accuracy, seed),
         auroc=_difference(pairs, ranking, seed),
     )
-
-
-def _accuracy(rows: Rows) -> float:
-    return sum(row.is_right for row in rows) / len(rows)
 
 
 def _difference(

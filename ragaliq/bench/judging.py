@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,6 @@ from ragaliq.core.spending import spending
 from ragaliq.datasets.labelled_claims import LabelledClaim
 from ragaliq.errors import (
     BudgetExceeded,
-    ConfigurationError,
     DatasetError,
     JudgeError,
     JudgeRefusalError,
@@ -29,6 +29,7 @@ from ragaliq.errors import (
 from ragaliq.evaluators.claims import Verifier
 from ragaliq.judges.base import ClaimVerdict, LLMJudge
 from ragaliq.judges.calibration import raw_support
+from ragaliq.scoring.scorer import CostCap
 
 __all__ = ["Journal", "JudgedClaim", "journal_settings", "judge_claims"]
 
@@ -79,8 +80,7 @@ async def judge_claims(
     *,
     concurrency: int = 8,
     deadline: float = 120.0,
-    max_cost: float | None = None,
-    already_spent: JudgeUsage | None = None,
+    cap: CostCap | None = None,
 ) -> AsyncGenerator[JudgedClaim, None]:
     """Ask about the claims, one at a time, and yield each as soon as it is decided.
 
@@ -93,50 +93,44 @@ async def judge_claims(
         concurrency: Claims asked about at the same time. A judge without a model computes: side by
             side its claims would only seem slower, so they go one after the other.
         deadline: Seconds a claim may take.
-        max_cost: US dollars after which no further claim is begun.
-        already_spent: Cost of the part that was done before.
+        cap: What all of it may cost, and what was spent before.
 
     Raises:
-        BudgetExceeded: `max_cost` is reached; what was yielded is paid for.
-        ConfigurationError: There is a `max_cost`, and the judge's price is not known.
+        BudgetExceeded: The cap is reached; what was yielded is paid for.
+        ConfigurationError: There is a cap, and the judge's price is not known.
     """
-    todo = iter(claims)
-    spent = already_spent or JudgeUsage()
+    cap = cap or CostCap()
     at_once = concurrency if judge.model else 1
-    running: set[asyncio.Task[JudgedClaim]] = set()
+    is_cut = False
+
+    def affordable() -> Iterator[LabelledClaim]:
+        nonlocal is_cut
+        for claim in claims:
+            if cap.is_reached:
+                is_cut = True
+                return
+            yield claim
+
+    todo, running = affordable(), set[asyncio.Task[JudgedClaim]]()
     try:
         while True:
-            is_affordable = _is_affordable(spent, max_cost)
-            while is_affordable and len(running) < at_once:
-                claim = next(todo, None)
-                if claim is None:
-                    break
+            for claim in itertools.islice(todo, at_once - len(running)):
                 running.add(asyncio.create_task(_judge(claim, judge, deadline)))
             if not running:
                 break
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                spent += task.result().usage
+                cap.spent += task.result().usage
                 yield task.result()
     finally:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-    if not _is_affordable(spent, max_cost) and next(todo, None) is not None:
+    if is_cut:
         raise BudgetExceeded(
-            f"${spent.cost_usd:.4f} is spent, of a limit of {max_cost:g}; run again with a higher "
-            "one to go on where this stopped"
+            f"${cap.spent.cost_usd:.4f} is spent, of {cap.option} {cap.max_cost:g}; rerun with a "
+            "higher one to resume"
         )
-
-
-def _is_affordable(spent: JudgeUsage, max_cost: float | None) -> bool:
-    if max_cost is None:
-        return True
-    if spent.cost_usd is None:
-        raise ConfigurationError(
-            "the limit on the cost cannot be held: what this judge's model costs is not known"
-        )
-    return spent.cost_usd < max_cost
 
 
 async def _judge(claim: LabelledClaim, judge: LLMJudge, deadline: float) -> JudgedClaim:

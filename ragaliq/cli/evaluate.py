@@ -487,8 +487,8 @@ class Goal(NamedTuple):
             )
         if metric and metric not in metrics:
             raise ConfigurationError(
-                f"--fail-under {text!r}: {metric} is not measured; the metrics are "
-                f"{', '.join(metrics)}"
+                f"--fail-under {text!r}: {metric} is not measured; add it to --metrics "
+                f"{','.join(metrics)}"
             )
         return cls(metric, least)
 

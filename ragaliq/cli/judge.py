@@ -32,6 +32,7 @@ from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
 from ragaliq.judges.base import BatchingJudge, LLMJudge
 from ragaliq.judges.calibration import Calibration, Side, fit_calibration
 from ragaliq.judges.unsent import reads_replies, writes_requests
+from ragaliq.scoring.scorer import CostCap
 from ragaliq.statistics import Estimate, RiskPoint
 
 __all__ = [
@@ -478,8 +479,9 @@ def judge_file(
                 judge,
                 concurrency=concurrency,
                 deadline=timeout,
-                max_cost=max_cost,
-                already_spent=kept.usage if kept else JudgeUsage(),
+                cap=CostCap(
+                    max_cost, spent=kept.usage if kept else JudgeUsage(), option="--max-cost"
+                ),
             )
             try:
                 async with aclosing(work) as stream:

@@ -21,7 +21,14 @@ from ragaliq.errors import (
     JudgeRefusalError,
     JudgeResponseError,
 )
-from ragaliq.judges.clients import LoopClients, check_address, check_key, check_model, request_error
+from ragaliq.judges.clients import (
+    LoopClients,
+    check_address,
+    check_key,
+    check_model,
+    request_error,
+    token_count,
+)
 from ragaliq.judges.prompted import PromptedJudge
 
 if TYPE_CHECKING:
@@ -131,10 +138,10 @@ class ClaudeJudge(PromptedJudge):
         spent = message.usage
         usage = self.priced(
             JudgeUsage(
-                input_tokens=_count(spent.input_tokens),
-                output_tokens=_count(spent.output_tokens),
-                cache_read_tokens=_count(spent.cache_read_input_tokens),
-                cache_write_tokens=_count(spent.cache_creation_input_tokens),
+                input_tokens=token_count(spent.input_tokens),
+                output_tokens=token_count(spent.output_tokens),
+                cache_read_tokens=token_count(spent.cache_read_input_tokens),
+                cache_write_tokens=token_count(spent.cache_creation_input_tokens),
                 requests=1,
             )
         )
@@ -203,10 +210,6 @@ class ClaudeJudge(PromptedJudge):
 @functools.cache
 def _schema(reply: type[BaseModel]) -> dict[str, Any]:
     return anthropic.transform_schema(reply)
-
-
-def _count(tokens: object) -> int:
-    return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
 def is_complete(message: object) -> bool:

@@ -17,7 +17,14 @@ from urllib.parse import urlsplit
 
 from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError, JudgeTimeoutError
 
-__all__ = ["LoopClients", "check_address", "check_key", "check_model", "request_error"]
+__all__ = [
+    "LoopClients",
+    "check_address",
+    "check_key",
+    "check_model",
+    "request_error",
+    "token_count",
+]
 
 
 # --- One client per event loop, closed with it ------------------------------------------------
@@ -145,6 +152,11 @@ def request_error(
             f"the connection to {service} failed or was cut off; check the network and base_url="
         )
     return JudgeAPIError(f"the request to {service} failed ({type(error).__name__})")
+
+
+def token_count(found: object) -> int:
+    """A number of tokens, whatever a server sends in its place; 0 for none."""
+    return found if isinstance(found, int) and found > 0 else 0
 
 
 def check_address(url: object, *, where: str) -> None:

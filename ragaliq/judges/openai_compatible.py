@@ -22,7 +22,14 @@ from ragaliq.errors import (
     JudgeRefusalError,
     JudgeResponseError,
 )
-from ragaliq.judges.clients import LoopClients, check_address, check_key, check_model, request_error
+from ragaliq.judges.clients import (
+    LoopClients,
+    check_address,
+    check_key,
+    check_model,
+    request_error,
+    token_count,
+)
 from ragaliq.judges.pricing import provider_at
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.wire import schema_of
@@ -238,15 +245,15 @@ def _text(content: Any) -> str:
 
 
 def _usage(spent: Any) -> JudgeUsage:
-    prompt = _count(getattr(spent, "prompt_tokens", None))
-    reply = _count(getattr(spent, "completion_tokens", None))
+    prompt = token_count(getattr(spent, "prompt_tokens", None))
+    reply = token_count(getattr(spent, "completion_tokens", None))
     if not prompt and not reply:
-        total = _count(getattr(spent, "total_tokens", None))
+        total = token_count(getattr(spent, "total_tokens", None))
         return JudgeUsage(unsplit_tokens=total, requests=1)
     details = getattr(spent, "prompt_tokens_details", None)
     # There, cached tokens are a part of the prompt's; in `JudgeUsage` each is in one figure.
-    read = min(prompt, _count(getattr(details, "cached_tokens", None)))
-    written = min(prompt - read, _count(getattr(details, "cache_write_tokens", None)))
+    read = min(prompt, token_count(getattr(details, "cached_tokens", None)))
+    written = min(prompt - read, token_count(getattr(details, "cache_write_tokens", None)))
     return JudgeUsage(
         input_tokens=prompt - read - written,
         output_tokens=reply,
@@ -254,10 +261,6 @@ def _usage(spent: Any) -> JudgeUsage:
         cache_write_tokens=written,
         requests=1,
     )
-
-
-def _count(tokens: object) -> int:
-    return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
 # --- Dialects ---------------------------------------------------------------------------------
@@ -285,15 +288,14 @@ def _simpler_format(dialect: Dialect) -> Dialect:
     return replace(dialect, reply_format=_FORMATS[min(following, len(_FORMATS) - 1)])
 
 
-def _newer_limit(dialect: Dialect) -> Dialect:
-    return replace(dialect, limit=dialect.limit and "max_completion_tokens")
-
-
 # What a server complains of, and the dialect that avoids it; the same one where none does.
 _CONCESSIONS: tuple[tuple[re.Pattern[str], Callable[[Dialect], Dialect]], ...] = (
     (re.compile(r"response.?format|json.?schema|json.?object|grammar"), _simpler_format),
     (re.compile(r"temperature"), lambda dialect: replace(dialect, temperature=False)),
-    (re.compile(r"max_completion_tokens"), _newer_limit),
+    (
+        re.compile(r"max_completion_tokens"),
+        lambda dialect: replace(dialect, limit=dialect.limit and "max_completion_tokens"),
+    ),
     (
         re.compile(r"system.{0,3}role|role.{0,20}system|roles must alternate"),
         lambda dialect: replace(dialect, system_role=False),

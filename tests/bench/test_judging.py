@@ -16,6 +16,7 @@ from ragaliq import (
     LocalJudge,
 )
 from ragaliq.bench import Journal, journal_settings, judge_claims
+from ragaliq.scoring.scorer import CostCap
 
 
 async def judged(claims, judge, **settings):
@@ -61,7 +62,7 @@ async def test_no_claim_is_begun_once_the_money_is_spent():
     claims = [claim(n) for n in range(10)]
     judge = judge_for(claims, *[("SUPPORTED", 1.0)] * 10, cost=0.4)
     with pytest.raises(BudgetExceeded, match=r"\$1\.2000 is spent"):
-        await judged(claims, judge, max_cost=1.0)
+        await judged(claims, judge, cap=CostCap(1.0))
     assert len(judge.asked) == 3
 
 
@@ -69,7 +70,7 @@ async def test_what_was_spent_before_counts():
     claims = [claim(1)]
     judge = judge_for(claims, ("SUPPORTED", 1.0), cost=0.4)
     with pytest.raises(BudgetExceeded):
-        await judged(claims, judge, max_cost=1.0, already_spent=JudgeUsage(cost_usd=1.0))
+        await judged(claims, judge, cap=CostCap(1.0, spent=JudgeUsage(cost_usd=1.0)))
     assert judge.asked == []
 
 
@@ -77,7 +78,7 @@ async def test_a_limit_needs_a_price():
     claims = [claim(n) for n in range(2)]
     judge = judge_for(claims, *[("SUPPORTED", 1.0)] * 2, cost=None)
     with pytest.raises(ConfigurationError, match="is not known"):
-        await judged(claims, judge, max_cost=1.0)
+        await judged(claims, judge, cap=CostCap(1.0))
 
 
 async def test_a_journal_gives_back_what_was_decided_and_forgets_failures(tmp_path):

@@ -347,9 +347,9 @@ def _folder_of(preset: Preset, path: str | Path | None) -> str | Path:
     if models and (Path(models) / preset.name).exists():
         return Path(models) / preset.name
     raise ConfigurationError(
-        f"{preset.name} needs its weights: download {preset.hub} and pass path=FOLDER, or name the "
-        f"folder {preset.name} inside of ${ENV_MODELS}; path={preset.hub!r} with download=True "
-        "fetches them"
+        f"{preset.name} needs its weights: download {preset.hub} and pass path=FOLDER (--model "
+        f"FOLDER), or name the folder {preset.name} inside of ${ENV_MODELS}; "
+        f"path={preset.hub!r} with download=True fetches them"
     )
 
 
