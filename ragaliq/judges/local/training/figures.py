@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.local.claim import WordFrequencies
+from ragaliq.judges.local.claims import find_claims
 from ragaliq.judges.local.training.data import FAMILIES, Data, Labelled, count_words
 from ragaliq.judges.local.training.fitting import train
 from ragaliq.judges.local.verdict import MODEL_FILE, WORDS_FILE, Parameters, SupportModel, examine
@@ -37,6 +38,7 @@ SIX = tuple(name for family, names in FAMILIES.items() if family != "fever" for 
 """The sets whose mean is reported."""
 
 _RESAMPLES = 300
+_ENOUGH = 30  # answers of several claims
 Judged = tuple[float, bool, int]
 """Score, whether it was accepted, label."""
 
@@ -66,6 +68,9 @@ class Figures:
         model: Of the support score and the verdict SUPPORTED.
         contradicted: Claims with the verdict CONTRADICTED.
         contradicted_right: Those of them that are labelled unsupported.
+        answers: How many of the labelled texts are answers of several claims.
+        whole: Of the lowest support of an answer's claims, and of all being SUPPORTED; None where
+            there are few such answers.
     """
 
     claims: int
@@ -74,6 +79,8 @@ class Figures:
     model: Score
     contradicted: int
     contradicted_right: int
+    answers: int
+    whole: Score | None
 
 
 def measure_families(data: Data) -> dict[str, Figures]:
@@ -99,7 +106,16 @@ def measure(
     recalls: list[Judged] = []
     scores: list[Judged] = []
     signed: list[int] = []
+    answers: list[Judged] = []
+    answered: list[int] = []
     for row in rows:
+        parts = [row.claim[start:end] for start, end in find_claims(row.claim)]
+        if len(parts) > 1:
+            found = [examine(part, row.context, frequencies) for part in parts]
+            supports = [model.support(features) for *_, features in found]
+            passes = min(supports) >= 0.5 and all(sign is None for _, sign, _ in found)
+            answers.append((min(supports), passes, row.label))
+            answered.append(id(row.context))
         match, sign, features = examine(row.claim, row.context, frequencies)
         recalls.append((match.window_cover, match.window_cover > threshold, row.label))
         score = model.support(features)
@@ -114,6 +130,8 @@ def measure(
         model=_score(scores, contexts),
         contradicted=len(signed),
         contradicted_right=signed.count(0),
+        answers=len(answers),
+        whole=_score(answers, answered) if len(answers) >= _ENOUGH else None,
     )
 
 
@@ -229,7 +247,7 @@ def _short(value: object) -> object:
 
 
 def tables(figures: Mapping[str, Figures]) -> str:
-    """Both tables of the card, in Markdown."""
+    """The tables of the card, in Markdown."""
     lines = [
         "| set | claims | supported | idf recall | LocalJudge |",
         "|---|---|---|---|---|",
@@ -247,6 +265,10 @@ def tables(figures: Mapping[str, Figures]) -> str:
     lines += ["", "| set | CONTRADICTED | labelled unsupported |", "|---|---|---|"]
     for name, row in figures.items():
         lines.append(f"| {name} | {row.contradicted:,} | {row.contradicted_right:,} |")
+    lines += ["", "| set | answers of several claims | LocalJudge |", "|---|---|---|"]
+    for name, row in figures.items():
+        if row.whole is not None:
+            lines.append(f"| {name} | {row.answers:,} | {_cell(row.whole)} |")
     return "\n".join(lines) + "\n"
 
 
