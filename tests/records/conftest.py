@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -117,8 +118,9 @@ class ListSink:
     async def write(self, records):
         self.calls.append([record.evaluation_id for record in records])
         failure = self.failures.pop(0) if self.failures else None
-        if isinstance(failure, asyncio.Event):
-            await failure.wait()
+        if isinstance(failure, threading.Event):  # the test's own thread sets it
+            while not failure.is_set():  # noqa: ASYNC110 - it belongs to no event loop
+                await asyncio.sleep(0.001)
             failure = None
         refused = records
         if isinstance(failure, SinkError) and failure.undelivered is not None:

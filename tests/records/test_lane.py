@@ -48,14 +48,14 @@ def test_records_reach_the_sink(lane_of, list_sink, record_of):
 def test_records_that_wait_are_written_together_and_never_too_many(
     lane_of, list_sink, record_of, until
 ):
-    gate = asyncio.Event()
+    gate = threading.Event()
     sink = list_sink(gate)
     lane = lane_of(sink, max_batch=4)
     lane.put(record_of(0))
     until(lambda: sink.calls)
     for number in range(1, 10):
         lane.put(record_of(number))
-    lane._thread.loop().call_soon_threadsafe(gate.set)
+    gate.set()
     assert lane.flush(5.0)
     assert [len(call) for call in sink.calls] == [1, 4, 4, 1]
 
@@ -87,14 +87,14 @@ def test_a_failure_is_tried_again_until_it_passes_or_never_will(
 
 
 def test_only_what_was_not_delivered_is_sent_again(lane_of, list_sink, record_of, until):
-    gate, records = asyncio.Event(), [record_of(number) for number in range(3)]
+    gate, records = threading.Event(), [record_of(number) for number in range(3)]
     sink = list_sink(gate, SinkError("no", kind="not_found", undelivered=records[1:2]))
     lane = lane_of(sink)
     lane.put(record_of(99))
     until(lambda: sink.calls)
     for record in records:
         lane.put(record)
-    lane._thread.loop().call_soon_threadsafe(gate.set)
+    gate.set()
     assert lane.flush(5.0)
     ids = [record.evaluation_id for record in records]
     assert sink.calls[1:] == [ids, ids[1:2]]
@@ -115,7 +115,7 @@ def test_whatever_a_sink_raises_the_lane_goes_on(lane_of, list_sink, record_of, 
 
 
 def test_a_sink_that_hangs_is_cut_off_and_tried_again(lane_of, list_sink, record_of):
-    sink = list_sink(asyncio.Event())
+    sink = list_sink(threading.Event())
     lane = lane_of(sink, timeout=0.02)
     lane.put(record_of())
     assert lane.flush(5.0)
@@ -127,14 +127,14 @@ def test_a_sink_that_hangs_is_cut_off_and_tried_again(lane_of, list_sink, record
 def test_records_beyond_the_bounds_are_dropped_and_counted(
     lane_of, list_sink, record_of, captured, bound
 ):
-    gate, records = asyncio.Event(), [record_of(number, content=captured) for number in range(5)]
+    gate, records = threading.Event(), [record_of(number, content=captured) for number in range(5)]
     lane = lane_of(list_sink(gate), **{bound: 2 if bound == "max_queue" else 2 * records[0].size})
     for record in records:
         lane.put(record)
     stats = lane.stats()
     assert (stats.dropped, stats.pending) == (3, 2)
     assert adds_up(stats)
-    lane._thread.loop().call_soon_threadsafe(gate.set)
+    gate.set()
     assert lane.flush(5.0)
     lane.put(record_of(9, content=captured))
     assert lane.flush(5.0)
@@ -142,7 +142,7 @@ def test_records_beyond_the_bounds_are_dropped_and_counted(
 
 
 def test_closing_drops_and_counts_what_a_dead_sink_left(lane_of, list_sink, record_of):
-    sink = list_sink(asyncio.Event())
+    sink = list_sink(threading.Event())
     lane = lane_of(sink)
     for number in range(4):
         lane.put(record_of(number))

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -79,14 +79,14 @@ def test_each_sink_has_its_own_counts_and_a_failing_one_is_not_felt(
 
 
 def test_flush_waits_for_sinks_within_its_time(monitor_of, case, list_sink):
-    monitor = monitor_of(list_sink(asyncio.Event()))
+    monitor = monitor_of(list_sink(threading.Event()))
     monitor.submit(case)
     assert not monitor.flush(0.2)
     assert monitor.stats().pending == 0
 
 
 def test_closing_counts_what_a_hanging_sink_left(monitor_of, case, list_sink):
-    monitor = monitor_of(list_sink(asyncio.Event()))
+    monitor = monitor_of(list_sink(threading.Event()))
     monitor.submit(case)
     assert not monitor.close(0.2)
     assert monitor.stats().sinks["list"].dropped == 1

@@ -23,6 +23,7 @@ from ragaliq import (
     Status,
     TelemetryOptions,
 )
+from ragaliq.telemetry import Emitter
 
 HERE = str(Path(__file__).parent)
 if HERE not in sys.path:
@@ -55,11 +56,25 @@ def sdk():
         options=TelemetryOptions(**providers),
         metrics=metrics,
         spans=spans.get_finished_spans,
+        named=lambda name: [s for s in spans.get_finished_spans() if s.name == name],
         events=lambda: [entry.log_record for entry in logs.get_finished_logs()],
     )
     tracer_provider.shutdown()
     logger_provider.shutdown()
     providers["meter_provider"].shutdown()
+
+
+@pytest.fixture
+def emit(sdk, run, results):
+    """Emits an evaluation through the private providers, and gives what they have got."""
+
+    def emit(content=None, run=run, results=results, lag=1.5, **options):
+        chosen = TelemetryOptions(**{**sdk.providers, **options})
+        with Emitter(content, chosen).evaluation(run, lag=lag) as emission:
+            emission.record(results)
+        return sdk
+
+    return emit
 
 
 @pytest.fixture

@@ -14,20 +14,6 @@ SECRET = "Zanzibar"
 ON = ContentPolicy(on_spans=True, on_events=True)
 
 
-@pytest.fixture
-def emit(sdk, run, results):
-    def emit(content=None, run=run, results=results, lag=1.5):
-        with Emitter(content, options=sdk.options).evaluation(run, lag=lag) as emission:
-            emission.record(results)
-        return sdk
-
-    return emit
-
-
-def named(sdk, name):
-    return [span for span in sdk.spans() if span.name == name]
-
-
 def taken(attributes):
     left = dict(attributes)
     return left, left.pop
@@ -35,7 +21,7 @@ def taken(attributes):
 
 def test_the_root_span_is_a_trace_of_its_own_linked_to_the_target(emit, target):
     sdk = emit()
-    (root,) = named(sdk, "evaluation support")
+    (root,) = sdk.named("evaluation support")
     assert root.parent is None
     assert root.kind is SpanKind.INTERNAL
     (link,) = root.links
@@ -45,7 +31,7 @@ def test_the_root_span_is_a_trace_of_its_own_linked_to_the_target(emit, target):
 
 
 def test_the_root_spans_attributes(emit, target):
-    (root,) = named(emit(), "evaluation support")
+    (root,) = emit().named("evaluation support")
     left, pop = taken(root.attributes)
     assert pop("openinference.span.kind") == "EVALUATOR"
     assert pop("gen_ai.operation.name") == "evaluation"
@@ -80,7 +66,7 @@ def test_the_root_spans_attributes(emit, target):
 
 def test_without_a_target_there_is_no_link_and_the_source_says_so(emit, run):
     bare = run.model_copy(update={"target": None, "pipeline": "", "framework": ""})
-    (root,) = named(emit(run=bare), "evaluation")
+    (root,) = emit(run=bare).named("evaluation")
     assert not root.links
     assert root.attributes["ragaliq.target.source"] == "none"
     assert "ragaliq.target.span_id" not in root.attributes
@@ -88,59 +74,59 @@ def test_without_a_target_there_is_no_link_and_the_source_says_so(emit, run):
 
 def test_a_metric_span_is_a_child_with_its_own_attributes(emit):
     sdk = emit()
-    (root,) = named(sdk, "evaluation support")
-    (metric,) = named(sdk, "evaluation faithfulness")
+    (root,) = sdk.named("evaluation support")
+    (metric,) = sdk.named("evaluation faithfulness")
     assert metric.parent.span_id == root.context.span_id
     assert metric.end_time - metric.start_time == pytest.approx(0.5e9)
-    left, pop = taken(metric.attributes)
-    assert pop("openinference.span.kind") == "EVALUATOR"
-    assert pop("gen_ai.operation.name") == "evaluation"
-    assert pop("gen_ai.evaluation.name") == "faithfulness"
-    assert pop("gen_ai.evaluation.score.value") == 0.5
-    assert pop("gen_ai.evaluation.score.label") == "fail"
-    assert pop("gen_ai.evaluation.explanation") == "1 of 3 claims supported"
-    assert pop("ragaliq.judge.model") == "claude-x"
-    assert pop("ragaliq.status") == "partial"
-    assert pop("ragaliq.evaluator.type") == "llm"
-    assert pop("ragaliq.evaluator.id") == "claude"
-    assert pop("ragaliq.evaluator.version") == __version__
-    assert pop("ragaliq.evaluator.fingerprint") == "0a1b"
-    assert pop("ragaliq.judge.calibration") == "uncalibrated"
-    assert pop("ragaliq.threshold") == 0.7
-    assert pop("ragaliq.passed") is False
-    assert pop("ragaliq.higher_is_better") is True
-    assert pop("ragaliq.claim.total") == 3
-    assert pop("ragaliq.claim.supported") == 1
-    assert pop("ragaliq.claim.contradicted") == 1
-    assert pop("ragaliq.claim.not_enough_info") == 0
-    assert pop("ragaliq.claim.unverified") == 1
-    assert pop("ragaliq.claim.verdicts") == ("SUPPORTED", "CONTRADICTED", "UNVERIFIED")
-    assert pop("ragaliq.claims.truncated") == 0
-    assert left == {}
+    assert dict(metric.attributes) == {
+        "openinference.span.kind": "EVALUATOR",
+        "gen_ai.operation.name": "evaluation",
+        "gen_ai.evaluation.name": "faithfulness",
+        "gen_ai.evaluation.score.value": 0.5,
+        "gen_ai.evaluation.score.label": "fail",
+        "gen_ai.evaluation.explanation": "1 of 3 claims supported",
+        "ragaliq.judge.model": "claude-x",
+        "ragaliq.status": "partial",
+        "ragaliq.evaluator.type": "llm",
+        "ragaliq.evaluator.id": "claude",
+        "ragaliq.evaluator.version": __version__,
+        "ragaliq.evaluator.fingerprint": "0a1b",
+        "ragaliq.judge.calibration": "uncalibrated",
+        "ragaliq.threshold": 0.7,
+        "ragaliq.passed": False,
+        "ragaliq.higher_is_better": True,
+        "ragaliq.claim.total": 3,
+        "ragaliq.claim.supported": 1,
+        "ragaliq.claim.contradicted": 1,
+        "ragaliq.claim.not_enough_info": 0,
+        "ragaliq.claim.unverified": 1,
+        "ragaliq.claim.verdicts": ("SUPPORTED", "CONTRADICTED", "UNVERIFIED"),
+        "ragaliq.claims.truncated": 0,
+    }
 
 
 def test_claim_spans_come_once_for_metrics_that_share_a_check(emit):
     sdk = emit()
-    claims = named(sdk, "claim")
-    (metric,) = named(sdk, "evaluation faithfulness")
+    claims = sdk.named("claim")
+    (metric,) = sdk.named("evaluation faithfulness")
     assert len(claims) == 3
     assert {span.parent.span_id for span in claims} == {metric.context.span_id}
-    left, pop = taken(claims[0].attributes)
-    assert pop("openinference.span.kind") == "EVALUATOR"
-    assert pop("ragaliq.claim.index") == 0
-    assert pop("ragaliq.claim.verdict") == "SUPPORTED"
-    assert pop("ragaliq.claim.confidence") == 0.9
-    assert pop("ragaliq.claim.is_unsure") is False
-    assert pop("ragaliq.claim.support_source") == "earlier_turn"
-    assert pop("ragaliq.claim.document.ids") == ("doc-1", "2")
-    assert pop("ragaliq.claim.evidence_verified") is True
-    assert pop("ragaliq.claim.decided_by") == "claude"
-    assert pop("ragaliq.judge.calibration") == "uncalibrated"
-    assert left == {}
+    assert dict(claims[0].attributes) == {
+        "openinference.span.kind": "EVALUATOR",
+        "ragaliq.claim.index": 0,
+        "ragaliq.claim.verdict": "SUPPORTED",
+        "ragaliq.claim.confidence": 0.9,
+        "ragaliq.claim.is_unsure": False,
+        "ragaliq.claim.support_source": "earlier_turn",
+        "ragaliq.claim.document.ids": ("doc-1", "2"),
+        "ragaliq.claim.evidence_verified": True,
+        "ragaliq.claim.decided_by": "claude",
+        "ragaliq.judge.calibration": "uncalibrated",
+    }
 
 
 def test_with_content_claim_spans_carry_text_and_place(emit):
-    span = named(emit(ON), "claim")[0]
+    span = emit(ON).named("claim")[0]
     assert span.attributes["ragaliq.claim.text"] == f"{SECRET} is far."
     assert span.attributes["ragaliq.claim.evidence"] == f"{SECRET} lies far away."
     assert span.attributes["ragaliq.claim.explanation"] == f"It says {SECRET}."
@@ -201,7 +187,7 @@ def test_without_a_logger_provider_the_event_is_a_span_event(sdk, run, results):
     emitter = Emitter(options=TelemetryOptions(tracer_provider=sdk.providers["tracer_provider"]))
     with emitter.evaluation(run) as emission:
         emission.record(results)
-    (metric,) = named(sdk, "evaluation faithfulness")
+    (metric,) = sdk.named("evaluation faithfulness")
     assert [event.name for event in metric.events] == ["gen_ai.evaluation.result"]
     assert sdk.events() == []
 
@@ -215,8 +201,8 @@ def test_claims_beyond_the_limits_are_counted(emit, results):
         update={"claims": results["faithfulness"].claims * 30}
     )
     sdk = emit(results={"faithfulness": many})
-    (metric,) = named(sdk, "evaluation faithfulness")
-    assert len(named(sdk, "claim")) == 32
+    (metric,) = sdk.named("evaluation faithfulness")
+    assert len(sdk.named("claim")) == 32
     assert metric.attributes["ragaliq.claim.total"] == 90
     assert len(metric.attributes["ragaliq.claim.verdicts"]) == 64
     assert metric.attributes["ragaliq.claims.truncated"] == 58
@@ -226,14 +212,14 @@ def test_spans_made_by_a_judge_nest_under_the_evaluation(sdk, run):
     tracer = sdk.providers["tracer_provider"].get_tracer("judge")
     with Emitter(options=sdk.options).evaluation(run):
         tracer.start_span("chat").end()
-    (root,), (chat,) = named(sdk, "evaluation support"), named(sdk, "chat")
+    (root,), (chat,) = sdk.named("evaluation support"), sdk.named("chat")
     assert chat.parent.span_id == root.context.span_id
 
 
 def test_the_root_span_ends_when_the_evaluation_is_cancelled(sdk, run):
     with pytest.raises(GeneratorExit), Emitter(options=sdk.options).evaluation(run):
         raise GeneratorExit
-    assert len(named(sdk, "evaluation support")) == 1
+    assert len(sdk.named("evaluation support")) == 1
 
 
 def test_a_broken_provider_never_reaches_the_caller_and_is_logged_once(run, results, caplog):

@@ -23,10 +23,6 @@ from ragaliq.testing import ScriptedJudge
 SCORE = ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label", "ragaliq.passed")
 
 
-def named(sdk, name):
-    return [span for span in sdk.spans() if span.name == name]
-
-
 @pytest.mark.parametrize("policy", [ScoringPolicy.RAGAS, ScoringPolicy.PROMPTFOO])
 def test_a_judges_failure_has_no_score_on_the_wire_whatever_the_policy_makes_of_it(
     sdk, secret_case, policy
@@ -38,8 +34,8 @@ def test_a_judges_failure_has_no_score_on_the_wire_whatever_the_policy_makes_of_
     monitor.submit(secret_case)
     assert monitor.close(5.0)
     (event,) = sdk.events()
-    (metric,) = named(sdk, "evaluation faithfulness")
-    (root,) = named(sdk, "evaluation")
+    (metric,) = sdk.named("evaluation faithfulness")
+    (root,) = sdk.named("evaluation")
     for attributes in (event.attributes, metric.attributes):
         assert not [name for name in SCORE if name in attributes]
         assert attributes["error.type"] == "JudgeRefusalError"
@@ -47,44 +43,42 @@ def test_a_judges_failure_has_no_score_on_the_wire_whatever_the_policy_makes_of_
     assert "evaluations.0.evaluation.score" not in root.attributes
 
 
-def test_an_undefined_score_is_neither_a_pass_nor_a_fail(sdk, run, results):
+def test_an_undefined_score_is_neither_a_pass_nor_a_fail(emit, sdk, results):
     undefined = results["faithfulness"].model_copy(
         update={"score": float("nan"), "status": Status.NO_CLAIMS, "claims": ()}
     )
-    with Emitter(options=sdk.options).evaluation(run) as emission:
-        emission.record({"faithfulness": undefined})
-    (metric,) = named(sdk, "evaluation faithfulness")
+    emit(results={"faithfulness": undefined})
+    (metric,) = sdk.named("evaluation faithfulness")
     assert not [name for name in SCORE if name in metric.attributes]
     assert metric.status.status_code is StatusCode.UNSET
 
 
 @pytest.mark.parametrize("answer", [None, 7])
-def test_a_redactor_that_returns_no_text_drops_the_text_and_nothing_else(sdk, run, results, answer):
+def test_a_redactor_that_returns_no_text_drops_the_text_and_nothing_else(
+    emit, sdk, results, answer
+):
     content = ContentPolicy(on_spans=True, on_events=True, redact=lambda text, kind: answer)
-    with Emitter(content, options=sdk.options).evaluation(run) as emission:
-        emission.record(results)
+    emit(content)
     assert [event.attributes["gen_ai.evaluation.name"] for event in sdk.events()] == list(results)
-    (metric,) = named(sdk, "evaluation faithfulness")
+    (metric,) = sdk.named("evaluation faithfulness")
     assert "gen_ai.evaluation.explanation" not in metric.attributes
     assert metric.attributes["gen_ai.evaluation.score.value"] == 0.5
-    assert "ragaliq.claim.text" not in named(sdk, "claim")[0].attributes
+    assert "ragaliq.claim.text" not in sdk.named("claim")[0].attributes
 
 
-def test_a_metric_that_cannot_be_recorded_does_not_keep_the_others_back(sdk, run, results):
+def test_a_metric_that_cannot_be_recorded_does_not_keep_the_others_back(emit, sdk, results):
     broken = results["faithfulness"].model_copy(update={"duration": "long"})
-    with Emitter(options=sdk.options).evaluation(run) as emission:
-        emission.record({**results, "faithfulness": broken})
-    assert named(sdk, "evaluation hallucination")
-    assert named(sdk, "evaluation relevance")
+    emit(results={**results, "faithfulness": broken})
+    assert sdk.named("evaluation hallucination")
+    assert sdk.named("evaluation relevance")
     assert len(sdk.events()) == 2
 
 
 @pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 1e12])
-def test_an_impossible_duration_costs_no_span_and_no_export(sdk, run, results, seconds):
+def test_an_impossible_duration_costs_no_span_and_no_export(emit, sdk, results, seconds):
     result = results["faithfulness"].model_copy(update={"duration": seconds})
-    with Emitter(options=sdk.options).evaluation(run) as emission:
-        emission.record({"faithfulness": result})
-    assert len(named(sdk, "evaluation faithfulness")) == len(sdk.events()) == 1
+    emit(results={"faithfulness": result})
+    assert len(sdk.named("evaluation faithfulness")) == len(sdk.events()) == 1
     assert encode_spans(sdk.spans()).ByteSize() > 0
 
 
@@ -105,7 +99,7 @@ def test_an_evaluation_that_comes_to_nothing_is_an_error_without_a_quote(sdk, ru
     secret = ValueError("Zanzibar")
     with pytest.raises(ValueError, match="Zanzibar"), Emitter(options=sdk.options).evaluation(run):
         raise secret
-    (root,) = named(sdk, "evaluation support")
+    (root,) = sdk.named("evaluation support")
     assert root.status.status_code is StatusCode.ERROR
     assert not root.events
     assert "Zanzibar" not in root.to_json()
@@ -119,14 +113,13 @@ def test_an_event_names_no_evaluation_span_where_there_is_none(sdk, run, results
     assert not [e for e in sdk.events() if "ragaliq.evaluation.span_id" in e.attributes]
 
 
-def test_a_full_set_of_metrics_stays_below_the_attributes_an_sdk_keeps(sdk, run, results):
+def test_a_full_set_of_metrics_stays_below_the_attributes_an_sdk_keeps(emit, sdk, results):
     many = {
         f"m{n}": results["faithfulness"].model_copy(update={"evaluator_name": f"m{n}"})
         for n in range(15)
     }
-    with Emitter(options=sdk.options).evaluation(run) as emission:
-        emission.record(many)
-    (root,) = named(sdk, "evaluation support")
+    emit(results=many)
+    (root,) = sdk.named("evaluation support")
     assert "evaluations.9.evaluation.name" in root.attributes
     assert "evaluations.10.evaluation.name" not in root.attributes
     assert max(len(span.attributes) for span in sdk.spans()) <= 96
@@ -140,7 +133,7 @@ def test_text_that_is_no_valid_unicode_does_not_stop_an_exporter(sdk):
     monitor = Monitor(judge=ScriptedJudge(), capture_content=True, telemetry=sdk.options)
     monitor.submit(case, pipeline=broken)
     assert monitor.close(5.0)
-    (claim,) = named(sdk, "claim")
+    (claim,) = sdk.named("claim")
     assert claim.attributes["ragaliq.claim.text"] == "Alpha ? is."
     assert claim.attributes["ragaliq.claim.document.ids"] == ("Alpha ? is.",)
     assert encode_spans(sdk.spans()).SerializeToString()

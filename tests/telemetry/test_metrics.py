@@ -24,16 +24,6 @@ from ragaliq.testing import ScriptedJudge
 SECRET = "Zanzibar"
 
 
-@pytest.fixture
-def emit(sdk, run, results):
-    def emit(run=run, results=results, lag=1.5):
-        with Emitter(options=sdk.options).evaluation(run, lag=lag) as emission:
-            emission.record(results)
-        return sdk.metrics()
-
-    return emit
-
-
 def points(metric):
     """A metric's points: attributes to value, or to (count, sum) of a histogram."""
     return {
@@ -55,28 +45,28 @@ EPOCH = {**SHARED, "EVALUATOR_FINGERPRINT": "0a1b"}
 
 
 def test_scores_are_recorded_where_there_are_any(emit):
-    assert points(emit()["ragaliq.evaluation.score"]) == {
+    assert points(emit().metrics()["ragaliq.evaluation.score"]) == {
         key(EVALUATION_NAME="faithfulness", **EPOCH): (1, 0.5),
         key(EVALUATION_NAME="hallucination", **EPOCH): (1, 0.5),
     }
 
 
 def test_evaluations_are_counted_by_status_and_label(emit):
-    assert points(emit()["ragaliq.evaluation.count"]) == {
+    assert points(emit().metrics()["ragaliq.evaluation.count"]) == {
         key(EVALUATION_NAME=name, STATUS="partial", EVALUATION_LABEL="fail", **EPOCH): 1
         for name in ("faithfulness", "hallucination")
     } | {key(EVALUATION_NAME="relevance", STATUS="judge_timeout", **EPOCH): 1}
 
 
 def test_claims_that_metrics_share_are_counted_once(emit):
-    assert points(emit()["ragaliq.claim.count"]) == {
+    assert points(emit().metrics()["ragaliq.claim.count"]) == {
         key(CLAIM_VERDICT=verdict, CLAIM_DECIDED_BY="claude", PIPELINE_NAME="support"): 1
         for verdict in ("SUPPORTED", "CONTRADICTED", "UNVERIFIED")
     }
 
 
 def test_times_are_in_seconds(emit):
-    measured = emit()
+    measured = emit().metrics()
     assert points(measured["ragaliq.evaluation.lag"]) == {key(PIPELINE_NAME="support"): (1, 1.5)}
     assert points(measured["ragaliq.evaluation.duration"]) == {
         key(EVALUATION_NAME=name, **SHARED): (1, 0.5) for name in ("faithfulness", "hallucination")
@@ -86,7 +76,7 @@ def test_times_are_in_seconds(emit):
 def test_tokens_and_money_are_counted_also_for_failures(emit, results):
     usage = JudgeUsage(input_tokens=7, output_tokens=3, cache_read_tokens=2, cost_usd=0.25)
     failed = results["relevance"].model_copy(update={"usage": usage})
-    measured = emit(results={"relevance": failed})
+    measured = emit(results={"relevance": failed}).metrics()
     judge = {"JUDGE_MODEL": "claude-x", **SHARED}
     assert points(measured["ragaliq.judge.tokens"]) == {
         key(TOKEN_TYPE="input", **judge): 7,
@@ -98,14 +88,14 @@ def test_tokens_and_money_are_counted_also_for_failures(emit, results):
 
 def test_an_unknown_price_is_no_price(emit, results):
     unknown = results["relevance"].model_copy(update={"usage": JudgeUsage(cost_usd=None)})
-    assert "ragaliq.judge.cost" not in emit(results={"relevance": unknown})
+    assert "ragaliq.judge.cost" not in emit(results={"relevance": unknown}).metrics()
 
 
 def test_what_a_policy_says_of_an_answer_without_claims_is_no_measurement(emit, results):
     empty = results["faithfulness"].model_copy(
         update={"status": Status.NO_CLAIMS, "score": 1.0, "passed": True, "claims": ()}
     )
-    measured = emit(results={"faithfulness": empty})
+    measured = emit(results={"faithfulness": empty}).metrics()
     assert "ragaliq.evaluation.score" not in measured
     assert measured["ragaliq.evaluation.count"].data.data_points[0].value == 1
 
@@ -156,7 +146,7 @@ def test_what_a_monitors_sink_could_not_store_is_counted(sdk, secret_case):
 
 @pytest.mark.parametrize("name", ["ragaliq.evaluation.score", "ragaliq.evaluation.count"])
 def test_exemplars_point_at_the_evaluated_span(emit, target, name):
-    for point in emit()[name].data.data_points:
+    for point in emit().metrics()[name].data.data_points:
         (exemplar,) = point.exemplars
         assert format_trace_id(exemplar.trace_id) == target.trace_id
         assert format_span_id(exemplar.span_id) == target.span_id
@@ -164,14 +154,14 @@ def test_exemplars_point_at_the_evaluated_span(emit, target, name):
 
 def test_an_unsampled_target_is_no_exemplar(emit, run, target):
     unsampled = target.model_copy(update={"trace_flags": 0})
-    measured = emit(run=run.model_copy(update={"target": unsampled}))
+    measured = emit(run=run.model_copy(update={"target": unsampled})).metrics()
     points = measured["ragaliq.evaluation.score"].data.data_points
     assert len(points) == 2
     assert not any(point.exemplars for point in points)
 
 
 def test_scores_fall_into_twentieths(emit):
-    (point, *_) = emit()["ragaliq.evaluation.score"].data.data_points
+    (point, *_) = emit().metrics()["ragaliq.evaluation.score"].data.data_points
     assert point.explicit_bounds == tuple(pytest.approx(n * 0.05) for n in range(21))
 
 
@@ -186,7 +176,7 @@ def test_instruments_are_as_the_catalogue_says(emit, results, sdk):
     emitter.watch(_Queue(), _Counts({"evaluated": 1}), owner=emitter)
     usage = JudgeUsage(input_tokens=1, cost_usd=0.1)
     spent = results["faithfulness"].model_copy(update={"usage": usage})
-    measured = emit(results={"faithfulness": spent})
+    measured = emit(results={"faithfulness": spent}).metrics()
     assert measured.keys() == {metric.name for metric in METRICS}
     for metric in METRICS:
         got = measured[metric.name]

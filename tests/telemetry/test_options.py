@@ -10,21 +10,6 @@ from ragaliq.telemetry import ContentPolicy, Emitter
 from ragaliq.testing import ScriptedJudge
 
 
-@pytest.fixture
-def emit(sdk, run, results):
-    def emit(content=None, run=run, results=results, **choices):
-        options = TelemetryOptions(**choices, **sdk.providers)
-        with Emitter(content, options).evaluation(run) as emission:
-            emission.record(results)
-        return sdk
-
-    return emit
-
-
-def named(sdk, name):
-    return [span for span in sdk.spans() if span.name == name]
-
-
 def test_by_default_links_claim_spans_and_metrics_for_the_unsampled():
     options = TelemetryOptions()
     chosen = options.relation, options.claim_detail, options.on_unsampled
@@ -51,7 +36,7 @@ def test_a_choice_that_does_not_exist_is_refused(monkeypatch, field):
 
 
 def test_as_a_child_the_evaluation_is_in_the_targets_trace_and_has_its_link_too(emit, target):
-    (root,) = named(emit(relation="child"), "evaluation support")
+    (root,) = emit(relation="child").named("evaluation support")
     assert format_trace_id(root.context.trace_id) == target.trace_id
     assert format_span_id(root.parent.span_id) == target.span_id
     (link,) = root.links
@@ -60,14 +45,14 @@ def test_as_a_child_the_evaluation_is_in_the_targets_trace_and_has_its_link_too(
 
 def test_as_a_child_without_a_target_it_is_a_root(emit, run):
     sdk = emit(relation="child", run=run.model_copy(update={"target": None}))
-    (root,) = named(sdk, "evaluation support")
+    (root,) = sdk.named("evaluation support")
     assert root.parent is None
 
 
 def test_claims_as_arrays_are_on_the_metrics_span(emit):
     sdk = emit(claim_detail="arrays")
-    (metric,) = named(sdk, "evaluation faithfulness")
-    assert named(sdk, "claim") == []
+    (metric,) = sdk.named("evaluation faithfulness")
+    assert sdk.named("claim") == []
     assert metric.attributes["ragaliq.claim.verdicts"] == (
         "SUPPORTED",
         "CONTRADICTED",
@@ -82,7 +67,7 @@ def test_claims_as_arrays_are_on_the_metrics_span(emit):
 
 def test_claims_as_arrays_carry_text_only_with_content(emit):
     sdk = emit(ContentPolicy(on_spans=True), claim_detail="arrays")
-    (metric,) = named(sdk, "evaluation faithfulness")
+    (metric,) = sdk.named("evaluation faithfulness")
     assert metric.attributes["ragaliq.claim.texts"] == ("Zanzibar is far.",) * 3
 
 
@@ -91,14 +76,14 @@ def test_claim_texts_that_are_dropped_leave_their_place(emit):
         return None if kind == "claim" else text
 
     sdk = emit(ContentPolicy(on_spans=True, redact=redact), claim_detail="arrays")
-    (metric,) = named(sdk, "evaluation faithfulness")
+    (metric,) = sdk.named("evaluation faithfulness")
     assert metric.attributes["ragaliq.claim.texts"] == ("", "", "")
 
 
 def test_without_claim_detail_only_counts_are_left(emit):
     sdk = emit(claim_detail="none")
-    (metric,) = named(sdk, "evaluation faithfulness")
-    assert named(sdk, "claim") == []
+    (metric,) = sdk.named("evaluation faithfulness")
+    assert sdk.named("claim") == []
     assert metric.attributes["ragaliq.claim.total"] == 3
     assert "ragaliq.claim.verdicts" not in metric.attributes
     assert "ragaliq.claim.verdicts" not in sdk.events()[0].attributes
@@ -117,8 +102,8 @@ def test_of_an_unsampled_target_there_are_metrics_only(emit, unsampled):
 
 def test_of_an_unsampled_target_everything_if_asked_for(emit, unsampled):
     sdk = emit(run=unsampled, on_unsampled="all")
-    assert len(named(sdk, "evaluation support")) == 1
-    assert len(named(sdk, "claim")) == 3
+    assert len(sdk.named("evaluation support")) == 1
+    assert len(sdk.named("claim")) == 3
     assert len(sdk.events()) == 3
     assert "ragaliq.evaluation.score" in sdk.metrics()
 
