@@ -13,7 +13,7 @@ from held_back import HeldBack
 from langchain_core.runnables import RunnableLambda
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
-from test_langchain_overhead import chain
+from rag_chain import rag_chain
 from test_llama_index_overhead import ConstantRetriever
 
 from langchain_ragaliq import RagaliqCallbackHandler
@@ -51,7 +51,7 @@ class LangChain:
     def __init__(self, monitor):
         self.handler = RagaliqCallbackHandler(monitor)
         self.config = {"callbacks": [self.handler]}
-        self.chain = chain()
+        self.chain = rag_chain()
         self.called = asyncio.Event()
         self.hanging = RunnableLambda(lambda question: question) | RunnableLambda(
             lambda question: question, afunc=self._hang

@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from held_back import HeldBack
 from interleaved import compare
-from test_langchain_overhead import AGAIN, ALL, EMPTY, NONE, NOTHING, QUESTION, EmptyHandler, chain
+from rag_chain import QUESTION, rag_chain
+from test_langchain_overhead import AGAIN, ALL, EMPTY, NONE, NOTHING, EmptyHandler
 
 from langchain_ragaliq import RagaliqCallbackHandler
 
@@ -93,7 +94,7 @@ def test_what_the_handlers_of_other_tools_cost(mode, langfuse, openinference, re
         "langfuse": [langfuse[0]],
         "openinference": [openinference[0]],
     }
-    rag = chain()
+    rag = rag_chain()
 
     def between():
         sampled.catch_up()

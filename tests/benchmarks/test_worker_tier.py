@@ -8,16 +8,15 @@ from statistics import median
 
 import pytest
 from interleaved import compare
+from rag_chain import QUESTION, rag_chain
 from test_executor_latency import requests, service
 from test_langchain_overhead import (
     AT_MOST,
     CALLS,
     EMPTY_AT_LEAST,
     GRACE,
-    QUESTION,
     ROUNDS,
     EmptyHandler,
-    chain,
 )
 
 from langchain_ragaliq import RagaliqCallbackHandler
@@ -42,7 +41,7 @@ def server(tmp_path):
 @pytest.mark.benchmark
 def test_enqueueing_costs_a_request_no_more_than_judging_here(server, report):
     monitor = Monitor(executor=BrokerExecutor(server.url(), timeout=60.0), max_queue=1_000_000)
-    handler, rag = RagaliqCallbackHandler(monitor), chain()
+    handler, rag = RagaliqCallbackHandler(monitor), rag_chain()
     callbacks = {"no handler": [], "empty": [EmptyHandler()], "enqueueing": [handler]}
     variants = {
         name: (lambda given=given: rag.invoke(QUESTION, {"callbacks": given}))
