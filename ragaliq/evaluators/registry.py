@@ -99,7 +99,7 @@ def resolve_evaluators(
     """
     if specs is None:
         # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
-        usual = judge.default_metrics if judge else ()
+        usual = () if judge is None else judge.default_metrics
         specs = usual if isinstance(usual, tuple) else LLMJudge.default_metrics
     evaluators: dict[str, Evaluator] = {}
     for spec in [specs] if isinstance(specs, str) else specs:

@@ -337,32 +337,6 @@ class Calibration(BaseModel):
             f"({evaluator}); the best they show is {best:.2f}. Ask for less, or label more claims"
         )
 
-    def certainty_for(self, share: float) -> float:
-        """The certainty below which this share of the labelled claims lies.
-
-        A claim's certainty is the larger of its probabilities of being supported and of not being
-        so. The threshold depends on the labels alone, and not on the traffic or its order.
-
-        Args:
-            share: 0 to 1; 0 gives a certainty no claim is below, 1 one no claim reaches.
-
-        Raises:
-            ConfigurationError: The share is out of range.
-        """
-        if not 0.0 <= share <= 1.0:
-            raise ConfigurationError(f"share must be within [0, 1], got {share}")
-        after = [point.claims for point in self.points[1:]] + [0]
-        certain = sorted(
-            (max(point.at, 1.0 - point.at), point.claims - rest)
-            for point, rest in zip(self.points, after, strict=True)
-        )
-        below = 0
-        for certainty, count in certain:
-            if below >= share * self.labels:
-                return certainty
-            below += count
-        return 1.0
-
     def save(self, path: str | Path) -> None:
         """Write the calibration as JSON.
 

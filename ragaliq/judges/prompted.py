@@ -77,11 +77,6 @@ class PromptedJudge(BatchingJudge):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r})"
 
-    @property
-    def prompt_versions(self) -> dict[str, str]:
-        """The version of each prompt in use."""
-        return self.prompts.versions
-
     def fingerprint(self) -> str:
         """Changes with the model and with any of the prompts."""
         # By their texts: who edits a prompt may leave its version as it is.

@@ -31,6 +31,9 @@ BOTH = ["faithfulness", "relevance"]
 class NoRelevance(PlainScriptedJudge):
     default_metrics = ("faithfulness",)
 
+    def __len__(self):  # a judge that counts as false is a judge
+        return 0
+
 
 def entailment():
     return EntailmentJudge(lambda pairs: [0.9] * len(pairs))

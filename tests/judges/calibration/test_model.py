@@ -4,8 +4,6 @@ import json
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ragaliq import Calibration, ConfigurationError, DatasetError, LocalJudge
 from ragaliq.judges.calibration import fit_calibration
@@ -105,20 +103,6 @@ def test_a_precision_that_the_labels_do_not_show_is_refused(calibration):
         calibration.threshold_for(1.0)
     with pytest.raises(ConfigurationError, match="no thresholds for 'relevance'"):
         calibration.threshold_for(0.8, evaluator="relevance")
-
-
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_more_claims_are_below_a_higher_certainty(calibration, one, other):
-    few, many = sorted((one, other))
-    assert 0.5 <= calibration.certainty_for(few) <= calibration.certainty_for(many) <= 1.0
-
-
-def test_about_the_share_asked_for_lies_below_a_certainty(calibration):
-    support, _ = labelled(400)
-    sure = [max(p, 1 - p) for p in map(calibration.support, support)]
-    below = sum(value < calibration.certainty_for(0.4) for value in sure)
-    assert 0.38 <= below / 400 <= 0.42
-    assert calibration.certainty_for(1.0) == 1.0
 
 
 def test_too_few_labels_are_refused_with_how_many_are_needed():

@@ -235,8 +235,8 @@ async def test_prompts_can_be_replaced_one_by_one(server, judge_at):
     filled = "Is <answer>\nA.\n</answer> an answer to <question>\nQ?\n</question>?"
     assert request.text.startswith(filled)
     assert "untrusted" in request.system
-    assert judge.prompt_versions["relevance"] == "7"
-    assert judge.prompt_versions["verify_claims"] == "2"
+    assert judge.prompts.versions["relevance"] == "7"
+    assert judge.prompts.versions["verify_claims"] == "2"
 
 
 def test_a_whole_evaluation_asks_for_claims_verdicts_and_relevance(server, judge):
