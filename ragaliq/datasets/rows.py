@@ -64,6 +64,11 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_UNMARKED: dict[tuple[bool, ...], str] = {
+    (False, True, False, True): "utf-16-le",
+    (True, False, True, False): "utf-16-be",
+}
+"""By which of the first four bytes are NUL."""
 _NO_TEXT = {
     b"PK\x03\x04": "it is a zip archive or an Excel workbook; save the table as CSV (UTF-8)",
     b"\x1f\x8b": "it is compressed with gzip; end its name in .gz",
@@ -88,7 +93,10 @@ def open_binary(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
                 if start.startswith(magic):
                     raise DatasetError(advice)
             marked = (name for mark, name in _MARKS.items() if start.startswith(mark))
-            encoding = encoding or next(marked, None) or _without_mark(start)
+            encoding = encoding or next(marked, None)
+            if encoding is None:
+                # A table and JSON begin with ASCII, which has a NUL before or behind in UTF-16.
+                encoding = _UNMARKED.get(tuple(byte == 0 for byte in start))
             file.seek(3 if start.startswith(codecs.BOM_UTF8) else 0)
             if encoding is None:
                 yield file
@@ -96,14 +104,6 @@ def open_binary(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
                 yield io.BufferedReader(_AsUtf8(file, encoding))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise DatasetError(f"it is no complete gzip file ({error})") from None
-
-
-def _without_mark(start: bytes) -> str | None:
-    # A table or a JSON document begins with ASCII: two such characters, each with a NUL.
-    is_nul = [byte == 0 for byte in start]
-    if is_nul == [False, True, False, True]:
-        return "utf-16-le"
-    return "utf-16-be" if is_nul == [True, False, True, False] else None
 
 
 class _AsUtf8(io.RawIOBase):
