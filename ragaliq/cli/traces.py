@@ -113,8 +113,12 @@ def _taken_for(step: Step) -> str:
         return "not read: it follows no known convention"
     parts = [step.kind.value.lower(), step.convention]
     if step.kind in {Kind.RETRIEVER, Kind.RERANKER}:
-        found = "no documents to be seen" if step.passages is None else None
-        parts.append(found or f"{len(step.passages or ())} documents")
+        count = len(step.found or ())
+        without = sum(not passage.text for passage in step.found or ())
+        named = f", {without} without a text, which --resolve can fetch" if without else ""
+        parts.append(
+            "no documents to be seen" if step.found is None else f"{count} documents{named}"
+        )
     elif step.kind is Kind.LLM:
         roles = Counter(message.role for message in step.messages)
         prompt = ", ".join(f"{count} {role}" for role, count in roles.items())

@@ -285,8 +285,8 @@ class Engine:
             that was closed with runs left behind.
         """
         deadline = time.monotonic() + timeout
-        self._hand_over_ended()  # somebody waits for these runs' scores
-        finished = self._wait(timeout, tally)
+        finished = self._hand_over_ended()  # somebody waits for these runs' scores
+        finished = self._wait(timeout, tally) and finished
         return self.sinks.flush(max(0.0, deadline - time.monotonic())) and finished
 
     def close(self, timeout: float, tally: Tally | None = None) -> bool:
@@ -408,11 +408,11 @@ class Engine:
     def _is_unused(self) -> bool:
         return all(each.tally.is_closed for each in self.monitors)
 
-    def _hand_over_ended(self) -> None:
+    def _hand_over_ended(self) -> bool:
         with self._lock:
             holding = list(self._holding)
-        for each in holding:
-            each.hand_over_ended()
+        in_time = [each.hand_over_ended() for each in holding]
+        return all(in_time)
 
     def _tallies(self) -> set[Tally]:
         return {run.tally for run in self._undone(None)} | {each.tally for each in self.monitors}

@@ -46,8 +46,8 @@ class Sweepable(Protocol):
 class HoldsRuns(Sweepable, Protocol):
     """Something that keeps runs back for a while after their end."""
 
-    def hand_over_ended(self) -> object:
-        """Submit every run that has ended, now."""
+    def hand_over_ended(self) -> bool:
+        """Submit every run that has ended, now; False where some could not be in time."""
 
 
 # What is there already stays when the module is loaded again, as in a notebook.

@@ -59,6 +59,8 @@ logger = logging.getLogger(__name__)
 _SUPPRESSED = suppress_instrumentation_key()
 _NO_NAMES = AttributeNames()
 _SOONEST_SECONDS = 0.01
+_FETCHING_SECONDS = 10.0
+"""The longest that a flush waits for texts that are fetched."""
 _AT_ONCE = 20
 """Units read in one go on the monitor's loop, which judges meanwhile."""
 
@@ -405,8 +407,19 @@ class RagaliqSpanProcessor(SpanProcessor):
                     taken.append(unit)
         return taken
 
-    def hand_over_ended(self) -> None:
-        """Read every unit that has ended, without grace."""
+    def hand_over_ended(self) -> bool:
+        """Read every unit that has ended, without grace; False where texts come too late for it."""
+        if self._resolve is None or threading.get_ident() == self._reader.ident:
+            self._read_ended()
+            return True
+        # Who waits here must not wait for ever, whatever the application's function does.
+        try:
+            self._reader.submit(self._read_ended).result(_FETCHING_SECONDS)
+        except (TimeoutError, RuntimeError):
+            return False
+        return True
+
+    def _read_ended(self) -> None:
         with self._reading:
             for unit in self._take_due(math.inf):
                 self._read(unit)
@@ -489,7 +502,10 @@ class RagaliqSpanProcessor(SpanProcessor):
 
     # As `watch_process` calls them: when the main thread has ended, when the interpreter ends, and
     # when the user does not want to wait.
-    flush_at_exit = hand_over_ended
+    def flush_at_exit(self) -> None:
+        """See `Living`."""
+        self.hand_over_ended()
+
     close_at_exit = shutdown
     give_up_at_exit = shutdown
 

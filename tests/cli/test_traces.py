@@ -167,6 +167,8 @@ def test_texts_of_documents_that_are_only_named_are_fetched(ragaliq, traces, tmp
         f"def texts(ids):\n    return dict.fromkeys(ids, {ANSWER!r})\n"
     )
     path = traces(*named_documents(1), *named_documents(2))
+    hidden = ragaliq("traces", "explain", path).stdout
+    assert "1 documents, 1 without a text, which --resolve can fetch" in hidden
     done = ragaliq("evaluate", path, "--metrics", "faithfulness", "--resolve", "store:texts")
     assert done.returncode == 0, done.stderr
     assert "faithfulness  1.000" in done.stdout

@@ -205,6 +205,21 @@ def test_live_they_are_fetched_where_blocking_does_no_harm_and_never_leave():
     assert "Confidential" not in str(emitted)
 
 
+def test_a_flush_does_not_wait_for_ever_for_texts(monkeypatch):
+    monkeypatch.setattr("ragaliq.live.span_processor._FETCHING_SECONDS", 0.1)
+    answered = threading.Event()
+    monitor, provider = Monitor(judge="local"), TracerProvider()
+    hanging = RagaliqSpanProcessor(monitor, resolve=lambda ids: answered.wait(30) and {})
+    provider.add_span_processor(hanging)
+    ask(provider)
+    assert not monitor.flush(0.1)
+    assert monitor.stats().pending == 1
+    answered.set()
+    assert monitor.flush(30)
+    assert monitor.stats().incomplete == {"content_hidden": 1}
+    monitor.close(5)
+
+
 def test_a_file_asks_for_each_text_once(tracing, written):
     for _ in range(2):
         ask(tracing.provider)
