@@ -295,11 +295,13 @@ class RagaliqSpanProcessor(SpanProcessor):
 
     def _keep(self, unit: _Unit, span: ReadableSpan, context: SpanContext) -> TraceSpan:
         """Copy a finished span for its run, and give runs up where that is too much."""
-        copy, size = _copied(span, context, self._wanted)
+        copy, size = _copied(span, self._wanted)
+        parent = span.parent
+        ids = context.trace_id, context.span_id, None if parent is None else parent.span_id
         with self._lock:
             if not unit.closed:
                 unit.open.discard(context.span_id)
-                unit.spans.append(copy)
+                unit.spans.append((ids, copy))
                 unit.size += size
                 self._size += size
         if len(unit.spans) > self._max_spans:  # those around steps are in no other count
@@ -434,8 +436,9 @@ class RagaliqSpanProcessor(SpanProcessor):
         if ticket is None:
             return
         try:
+            spans = [_with_ids(*each) for each in unit.spans]
             found = cases_of_trace(
-                unit.spans,
+                spans,
                 attribute_names=self._names,
                 mapping=self._mapping,
                 resolve=self._resolve,
@@ -535,7 +538,8 @@ class _Unit:
         start_ns: When its first span began.
         steps: The spans that belong to it.
         open: Those of language model work that have not ended.
-        spans: Copies of those that have.
+        spans: Copies of those that have, each with its ids, which are formatted when it is read:
+            that takes longer than the copy.
         size: Bytes the copies take.
         due: Seconds on the monotonic clock when it is to be read; None while it goes on.
     """
@@ -562,7 +566,7 @@ class _Unit:
         self.start_ns = start_ns
         self.steps: set[int] = {context.span_id}
         self.open: set[int] = {context.span_id}
-        self.spans: list[TraceSpan] = []
+        self.spans: list[tuple[_Ids, TraceSpan]] = []
         self.size = 0
         self.due: float | None = None
         self.closed = False
@@ -699,14 +703,24 @@ _OVERHEAD = 600
 """Bytes of a copy without its texts, about."""
 
 
-def _copied(
-    span: ReadableSpan, context: SpanContext, wanted: Collection[str]
-) -> tuple[TraceSpan, int]:
-    """A copy of a finished span, and the bytes that it takes, about.
+_Ids = tuple[int, int, int | None]
+"""Of a trace, a span in it, and the span around that."""
+
+
+def _with_ids(ids: _Ids, copy: TraceSpan) -> TraceSpan:
+    trace_id, span_id, parent_id = ids
+    return copy._replace(
+        trace_id=f"{trace_id:032x}",
+        span_id=f"{span_id:016x}",
+        parent_id=None if parent_id is None else f"{parent_id:016x}",
+    )
+
+
+def _copied(span: ReadableSpan, wanted: Collection[str]) -> tuple[TraceSpan, int]:
+    """A copy of a finished span, yet without ids, and the bytes that it takes, about.
 
     Args:
         span: The span.
-        context: Its own.
         wanted: Attributes that are looked for on spans of any kind.
     """
     held = span.attributes or {}
@@ -714,7 +728,6 @@ def _copied(
         attributes: dict[str, object] = {name: held[name] for name in wanted if name in held}
     else:
         attributes = held.copy()  # type: ignore[attr-defined]  # a proxy has it: one step in C
-    parent = span.parent
     events = tuple(SpanEvent(event.name, dict(event.attributes or {})) for event in span.events)
     size = _OVERHEAD
     for value in attributes.values():
@@ -722,9 +735,9 @@ def _copied(
     for event in events:
         size += sum(map(getsizeof, event.attributes.values()), _OVERHEAD)
     copy = TraceSpan(
-        f"{context.trace_id:032x}",
-        f"{context.span_id:016x}",
-        None if parent is None else f"{parent.span_id:016x}",
+        "",
+        "",
+        None,
         span.name,
         span.start_time or 0,
         span.end_time or 0,
