@@ -13,6 +13,7 @@ from ragaliq import (
     LLMJudge,
     LocalJudge,
     Monitor,
+    OnTag,
     RAGTestCase,
     RelevanceEvaluator,
     Sampling,
@@ -21,7 +22,9 @@ from ragaliq import (
     score_batch_schema,
 )
 from ragaliq.evaluators import metrics, resolve_evaluators
+from ragaliq.scoring.scorer import Scorer
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
+from ragaliq.worker.runs_file import RunsFile, evaluate_pending
 
 CASE = RAGTestCase(query="When?", context=["Refunds take a day."], response="Refunds take a day.")
 FAITHFULNESS = ["faithfulness"]
@@ -75,9 +78,17 @@ def test_a_schema_needs_no_judge_where_the_metrics_are_given():
     assert names[0] == "relevance_score"
 
 
-def test_a_monitor_with_a_broker_leaves_the_metrics_to_the_workers(tmp_path):
-    with Monitor(executor=f"sqlite:///{tmp_path}/runs.db", sampling=Sampling(rate=0.5)) as monitor:
+@pytest.mark.parametrize(("judge", "measured"), [("local", FAITHFULNESS), (ScriptedJudge(), BOTH)])
+async def test_runs_that_are_enqueued_without_metrics_get_the_workers(tmp_path, judge, measured):
+    address = f"sqlite:///{tmp_path}/runs.db"
+    with Monitor(executor=address, sampling=Sampling(rules=[OnTag("t")], rate=0.0)) as monitor:
         assert monitor.evaluators == ()
+        assert monitor.submit(CASE.model_copy(update={"tags": ["t"]}))
+        assert not monitor.submit(CASE)
+    async with Scorer(judge, sinks=[address], waits_for_sinks=True) as scorer:
+        work = evaluate_pending(RunsFile(address), scorer, concurrency=1, skipped={})
+        evaluations = [each async for each in work]
+    assert [list(each.results) for each in evaluations] == [measured]
 
 
 @pytest.fixture
