@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from blockbuster import BlockBuster
 from hypothesis import HealthCheck, settings
 
 # No deadlines: how long an example takes says more about the machine than about the code, and
@@ -29,6 +30,30 @@ settings.load_profile("ragaliq")
 # that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# `langgraph dev` and LangChain's own tests raise at the first blocking call in an event loop. Ours
+# do for what our modules call, on our own loops too.
+_OURS = ["ragaliq", "langchain_ragaliq"]
+
+
+@pytest.fixture
+def may_block():
+    """For tests whose own judges or functions block the loop that they are called on."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_ours_blocks_an_event_loop(request):
+    is_checked = request.path.parent.name == "langchain" or request.path.stem == "test_langchain"
+    if not is_checked or "may_block" in request.fixturenames:
+        yield
+        return
+    guard = BlockBuster(scanned_modules=_OURS)
+    # A lock that another thread holds for microseconds is no blocking call, says LangGraph as well.
+    del guard.functions["threading.Lock.acquire"]
+    guard.activate()
+    yield
+    guard.deactivate()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,7 +25,7 @@ def cost_usd(model: str, usage: JudgeUsage, *, provider: str | None = None) -> f
     """
     if usage.unsplit_tokens:
         return None
-    # Loaded on first use: its table of prices takes 0.2 s to load.
+    # Loaded with the first judge: its table of prices takes 0.2 s to load.
     from genai_prices import Usage, calc_price
 
     try:

@@ -73,6 +73,8 @@ class PromptedJudge(BatchingJudge):
 
     def __init__(self, *, prompts: PromptSource | PromptSet | None = None) -> None:
         self.prompts = prompts if isinstance(prompts, PromptSet) else PromptSet(prompts)
+        # Now, and not with the first reply: it reads files, for which no event loop may wait.
+        import genai_prices  # noqa: F401 - `price` needs it
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r})"

@@ -80,6 +80,7 @@ def test_an_open_run_that_is_too_old_is_given_up_in_a_process_that_has_become_id
     del open_runs
 
 
+@pytest.mark.usefixtures("may_block")
 def test_a_run_that_starts_while_the_last_one_is_given_up_is_given_up_too(new_watch, monkeypatch):
     watch = new_watch(handler={"max_age": 0.05})
     open_runs = [rag_chain().stream(f"Question {n}?", watch.config) for n in range(2)]

@@ -21,6 +21,8 @@ from ragaliq import (
 )
 from ragaliq.testing import ScriptedJudge
 
+pytestmark = pytest.mark.usefixtures("may_block")  # the judges call chains synchronously
+
 CASE = RAGTestCase(query=QUESTION, context=REFUNDS, response=ANSWER)
 
 

@@ -232,7 +232,8 @@ async def test_the_event_loop_is_free_while_an_answer_is_judged(guard_of):
 
     class NeedsTheLoop(ScriptedJudge):
         async def extract_statements(self, query, response):
-            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(30)
+            there = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop)
+            await asyncio.wait_for(asyncio.wrap_future(there), 30)
             return await super().extract_statements(query, response)
 
     guard = guard_of(rag_chain(llm=model(WRONG)), judge=NeedsTheLoop())

@@ -160,7 +160,8 @@ async def test_the_event_loop_is_free_while_an_answer_is_judged(agent_of):
 
     class NeedsTheLoop(ScriptedJudge):
         async def extract_statements(self, query, response):
-            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(30)
+            there = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop)
+            await asyncio.wait_for(asyncio.wrap_future(there), 30)
             return await super().extract_statements(query, response)
 
     agent, _ = agent_of(LOOK_UP, WRONG, judge=NeedsTheLoop())
