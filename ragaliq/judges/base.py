@@ -8,6 +8,7 @@ made with `MagicMock(spec=LLMJudge)` works everywhere.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
@@ -206,11 +207,35 @@ class BatchingJudge(LLMJudge):
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims in one call; verdicts carry the position of their claim."""
 
-    @abstractmethod
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
     ) -> VerdictsResult:
-        """Find and decide the answer's statements in one call."""
+        """Find and decide the answer's statements; in two calls unless the judge can do it in one.
+
+        Raises:
+            JudgeError: The judge failed, or left a claim without a verdict.
+        """
+        found = await self.extract_statements(query, response)
+        try:
+            reply = await self.verify_claims(found.claims, context)
+        except JudgeError as error:
+            error.usage = found.spent() + (error.usage or JudgeUsage())
+            raise
+        usage = found.spent() + reply.spent()
+        decided = {verdict.index: verdict for verdict in reversed(reply.verdicts)}
+        # Two verdicts on one claim that differ are none: taking either would be a guess.
+        kinds = Counter(index for index, _ in {(v.index, v.verdict) for v in reply.verdicts})
+        missing = sum(kinds[index] != 1 for index in range(len(found.claims)))
+        if missing:
+            raise JudgeResponseError(
+                f"{self.name} gave no verdict for {missing} of {len(found.claims)} claims",
+                usage=usage,
+            )
+        statements = [
+            decided[index].model_copy(update={"statement": claim})
+            for index, claim in enumerate(found.claims)
+        ]
+        return VerdictsResult(verdicts=statements, usage=usage, tokens_used=usage.total_tokens)
 
 
 def digest_of(*parts: str | bytes) -> str:

@@ -241,33 +241,6 @@ class CascadeJudge(BatchingJudge):
         usage = screened.usage + found.usage
         return VerdictsResult(verdicts=verdicts, usage=usage, tokens_used=usage.total_tokens)
 
-    async def grade_statements(
-        self, query: str, response: str, context: Sequence[str]
-    ) -> VerdictsResult:
-        """Find the answer's claims and decide them.
-
-        Raises:
-            JudgeError: A judge failed, or left a claim without a verdict.
-        """
-        found = await self.extract_statements(query, response)
-        try:
-            reply = await self.verify_claims(found.claims, context)
-        except JudgeError as error:
-            error.usage = found.spent() + (error.usage or JudgeUsage())
-            raise
-        usage = found.spent() + reply.spent()
-        missing = len(found.claims) - len(reply.verdicts)
-        if missing:
-            raise JudgeResponseError(
-                f"{self.name} gave no verdict for {missing} of {len(found.claims)} claims",
-                usage=usage,
-            )
-        statements = [
-            verdict.model_copy(update={"statement": claim})
-            for claim, verdict in zip(found.claims, reply.verdicts, strict=True)
-        ]
-        return VerdictsResult(verdicts=statements, usage=usage, tokens_used=usage.total_tokens)
-
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """As the judge does that scores relevance."""
         return await self._relevance.evaluate_relevance(query, response)

@@ -115,21 +115,6 @@ class LocalJudge(BatchingJudge):
         ]
         return VerdictsResult(verdicts=verdicts, usage=_FREE)
 
-    async def grade_statements(
-        self,
-        query: str,  # noqa: ARG002 - wording is compared, so the question resolves nothing
-        response: str,
-        context: Sequence[str],
-    ) -> VerdictsResult:
-        """Find the answer's claims and decide them."""
-        claims = (await self.extract_claims(response)).claims
-        graded = (await self.verify_claims(claims, context)).verdicts
-        statements = [
-            verdict.model_copy(update={"statement": claim})
-            for claim, verdict in zip(claims, graded, strict=True)
-        ]
-        return VerdictsResult(verdicts=statements, usage=_FREE)
-
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """Score how well the answer addresses the question; a refusal scores 0.
 
