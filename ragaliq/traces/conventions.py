@@ -31,7 +31,10 @@ SPRING = "spring.ai.kind"
 MLFLOW, LANGFUSE = "mlflow.spanType", "langfuse.observation.type"
 PROMPT_VARIABLES = "llm.prompt_template.variables"
 METADATA = "metadata"
-SESSIONS = ("session.id", "gen_ai.conversation.id", "langfuse.session.id")
+SESSIONS = (
+    *("session.id", "gen_ai.conversation.id", "langfuse.session.id"),
+    "spring.ai.chat.client.conversation.id",
+)
 RESPONSE_ID = "gen_ai.response.id"
 FINISH_REASONS = "gen_ai.response.finish_reasons"
 REDACTED = "__REDACTED__"

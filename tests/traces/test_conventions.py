@@ -150,7 +150,11 @@ def langfuse_s_decorators():
 
 def spring_ai():
     """A chat client with its advisor, which searches; the model's prompt is in an event."""
-    root = step(spring__ai__kind="chat_client", gen_ai__operation__name="framework")
+    root = step(
+        spring__ai__kind="chat_client",
+        gen_ai__operation__name="framework",
+        spring__ai__chat__client__conversation__id="c1",
+    )
     advisor = step(root, at=(5, 90), spring__ai__kind="advisor")
     search = step(
         advisor,
@@ -294,6 +298,10 @@ def test_the_same_case(way):
     found = only(way())
     assert triple(found) == (QUESTION, TEXTS, REPLY)
     assert found.draft.sources.context == "prompt"
+
+
+def test_spring_ai_s_conversation():
+    assert only(spring_ai()).session_id == "c1"
 
 
 def test_phrases_that_stand_for_what_was_said_are_no_question_and_no_answer():
