@@ -13,7 +13,7 @@ ROWS = [
         "answer": "The shop opens at 9. It has a red door.",
         "contexts": ["The shop opens at 9.", "The street is long."],
     },
-    {"note": 2, "question": None, "answer": "At 9.", "contexts": ["The shop opens at 9."]},
+    {"note": 2, "question": "When?", "answer": None, "contexts": ["The shop opens at 9."]},
     {"note": 3, "question": "Thanks?", "answer": "You are welcome!", "contexts": []},
 ]
 

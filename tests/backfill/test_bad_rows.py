@@ -29,8 +29,6 @@ class Hostile:
 @pytest.mark.parametrize(
     ("spoilt", "problem"),
     [
-        ({"question": ""}, "the query is empty (column 'question')"),
-        ({"question": pd.NA}, "the query is empty (column 'question')"),
         ({"answer": None}, "the response is empty (column 'answer')"),
         ({"answer": {"text": "x"}}, "field 'response' must be a text, not an object"),
         ({"answer": dt.date(2026, 1, 1)}, "field 'response' must be a text, not of type date"),
@@ -47,6 +45,14 @@ def test_a_bad_row_says_what_is_wrong_and_the_others_are_scored(spoilt, problem)
     assert list(scored["faithfulness_status"]) == ["scored", "bad_row", "scored"]
     assert problem in scored["faithfulness_error"][1]
     assert "secret" not in scored["faithfulness_error"][1]
+
+
+@pytest.mark.parametrize("blank", ["", None, pd.NA])
+def test_a_blank_question_only_matters_to_metrics_that_need_it(blank):
+    frame = pd.DataFrame([GOOD, GOOD | {"question": blank}])
+    scored = score_batch(frame, evaluators=["faithfulness", "relevance"])
+    assert list(scored["faithfulness_status"]) == ["scored", "scored"]
+    assert list(scored["relevance_status"]) == ["scored", "no_question"]
 
 
 @pytest.mark.parametrize("as_frame", [True, False])
@@ -89,8 +95,7 @@ def checked(scored, number):
     assert [row["place"] for row in scored.to_pylist()] == list(range(number))
     assert pa.schema(list(scored.schema)[4:]) == score_batch_schema()
     for row in scored.to_pylist():
-        empty = not row["question"] or not row["answer"]
-        assert not empty or row["faithfulness_status"] == "bad_row"
+        assert row["answer"] or row["faithfulness_status"] == "bad_row"
         assert (row["faithfulness_score"] is None) == (row["faithfulness_passed"] is None)
         assert (row["faithfulness_error"] is None) == (row["faithfulness_status"] != "bad_row")
         supported = sum(c["verdict"] == "SUPPORTED" for c in row["faithfulness_claims"])

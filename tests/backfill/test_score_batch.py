@@ -39,7 +39,7 @@ def test_scores_claims_and_statuses_are_in_their_row(make, read, rows):
     assert 0.5 < claims[0]["confidence"] < 1
     assert bad["faithfulness_status"] == "bad_row"
     assert (bad["faithfulness_score"], bad["faithfulness_passed"]) == (None, None)
-    assert bad["faithfulness_error"] == "the query is empty (column 'question')"
+    assert bad["faithfulness_error"] == "the response is empty (column 'answer')"
     assert bad["faithfulness_claims"] == []
     assert (thanks["faithfulness_status"], thanks["faithfulness_score"]) == ("no_claims", 1.0)
 

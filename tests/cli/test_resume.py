@@ -190,8 +190,8 @@ def test_adding_a_metric_can_be_interrupted_at_any_case(claude, write_cases, rec
     ids=["one fewer", "others", "another threshold"],
 )
 def test_other_metrics_than_more_of_them_need_another_file(ragaliq, write_cases, options, says):
-    cases = write_cases(GOOD)
-    ragaliq("evaluate", cases, "--out", "results.jsonl")
+    cases, before = write_cases(GOOD), ("--metrics", "faithfulness,relevance")
+    ragaliq("evaluate", cases, "--out", "results.jsonl", *before)
 
     done = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume", *options)
 

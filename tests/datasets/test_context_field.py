@@ -28,7 +28,7 @@ def test_a_named_column_that_no_row_has_is_an_error(cases_of, on_error):
         cases_of(*rows, fields={"context": "ctx"}, on_error=on_error)
 
     assert str(refused.value).endswith(
-        "cases.jsonl: no row has 'ctx', which was named as the context; "
+        "cases.jsonl: no row has 'ctx' (did you mean 'context'?), which was named as the context; "
         "the rows have 'query', 'response', 'context', 'note'"
     )
 
