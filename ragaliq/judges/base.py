@@ -134,7 +134,7 @@ class LLMJudge(ABC):
         kind: What it is: `llm`, `nli` (an entailment model) or `code`.
         sure_from: Confidence, 0 to 1, from which on the judge's verdicts are seldom wrong; a claim
             below is worth a second look (`ClaimDetail.is_unsure`).
-        default_metrics: What is measured with this judge where nobody says.
+        default_metrics: What is measured with this judge by default.
     """
 
     name: str = "judge"

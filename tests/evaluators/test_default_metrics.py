@@ -1,4 +1,4 @@
-"""What is measured where nobody says: the judge's default metrics."""
+"""What is measured by default: the judge's default metrics."""
 
 from __future__ import annotations
 
