@@ -161,18 +161,8 @@ class LLMJudge(ABC):
     async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
         """The share of the answer's claims the context supports; 1.0 where it makes none."""
         claims = await self.extract_claims(response)
-        usage, supported = claims.spent(), 0
-        for claim in claims.claims:
-            verdict = await self.verify_claim(claim, context)
-            usage += verdict.spent()
-            supported += verdict.verdict == "SUPPORTED"
-        total = len(claims.claims)
-        return JudgeResult(
-            score=supported / total if total else 1.0,
-            reasoning=f"{supported} of {total} claims are supported by the context.",
-            tokens_used=usage.total_tokens,
-            usage=usage,
-        )
+        verdicts = [await self.verify_claim(claim, context) for claim in claims.claims]
+        return _share_supported(verdicts, sum((v.spent() for v in verdicts), claims.spent()))
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how well one chunk addresses the question; by default as an answer would be."""
@@ -207,6 +197,15 @@ class BatchingJudge(LLMJudge):
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims in one call; verdicts carry the position of their claim."""
 
+    async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
+        """The share of the answer's claims the context supports, in two calls instead of 1 + N.
+
+        Raises:
+            JudgeError: The judge failed, or left a claim without a verdict.
+        """
+        graded = await BatchingJudge.grade_statements(self, "", response, context)
+        return _share_supported(graded.verdicts, graded.spent())
+
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
     ) -> VerdictsResult:
@@ -236,6 +235,16 @@ class BatchingJudge(LLMJudge):
             for index, claim in enumerate(found.claims)
         ]
         return VerdictsResult(verdicts=statements, usage=usage, tokens_used=usage.total_tokens)
+
+
+def _share_supported(verdicts: Sequence[ClaimVerdict], usage: JudgeUsage) -> JudgeResult:
+    supported, total = sum(v.verdict == "SUPPORTED" for v in verdicts), len(verdicts)
+    return JudgeResult(
+        score=supported / total if total else 1.0,
+        reasoning=f"{supported} of {total} claims are supported by the context.",
+        tokens_used=usage.total_tokens,
+        usage=usage,
+    )
 
 
 def digest_of(*parts: str | bytes) -> str:

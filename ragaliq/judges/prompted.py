@@ -247,24 +247,3 @@ class PromptedJudge(BatchingJudge):
             tokens_used=usage.total_tokens,
             usage=usage,
         )
-
-    async def evaluate_faithfulness(self, response: str, context: list[str]) -> JudgeResult:
-        """The share of the answer's claims the context supports, in two calls instead of 1 + N.
-
-        Raises:
-            JudgeResponseError: The judge left a claim undecided.
-        """
-        found = await self.extract_claims(response)
-        result = await self.verify_claims(found.claims, context)
-        usage = found.spent() + result.spent()
-        decided = {item.index: item.verdict for item in reversed(result.verdicts)}
-        total = len(found.claims)
-        if any(index not in decided for index in range(total)):
-            raise JudgeResponseError("the judge left a claim without a verdict", usage=usage)
-        supported = sum(decided[index] == "SUPPORTED" for index in range(total))
-        return JudgeResult(
-            score=supported / total if total else 1.0,
-            reasoning=f"{supported} of {total} claims are supported by the context.",
-            tokens_used=usage.total_tokens,
-            usage=usage,
-        )
