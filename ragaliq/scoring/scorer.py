@@ -225,6 +225,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         self._executor, self._number, self._niceness = executor, processes, niceness
         self._cascade = self.judge if isinstance(self.judge, _Cascade) else None
         self._agreed: Sequence[_Agreement] = ()
+        self._is_read = False
         self._start()
 
     def _start(self) -> None:
@@ -348,6 +349,10 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                         process = next(self._turn)
                         results = await process.evaluate(built, evaluators, deadline=self._deadline)
                     else:
+                        if not self._is_read:
+                            # The embedded judge reads files for it: not on the event loop.
+                            await asyncio.to_thread(self.judge.fingerprint)
+                            self._is_read = True
                         results = await evaluate_case(
                             built, evaluators, self.judge, deadline=self._deadline
                         )

@@ -36,3 +36,27 @@ def test_nothing_of_ours_blocks_an_event_loop(executor, kind, tmp_path):
         "blocking": [],
     }
     assert len((tmp_path / "results.txt").read_text("utf-8").splitlines()) == 6
+
+
+_WITHOUT_CONTEXT = """
+from blockbuster import BlockBuster
+from ragaliq import Monitor, RAGTestCase
+
+BlockBuster(scanned_modules=["ragaliq"]).activate()
+monitor = Monitor(judge="local", executor="thread")
+monitor.submit(RAGTestCase(query="When?", context=[], response="Within five days."))
+assert monitor.flush(30)
+print(monitor.stats().outcomes)
+"""
+
+
+def test_nor_does_a_first_run_that_the_judge_need_not_be_asked_about(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _WITHOUT_CONTEXT],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.stdout.strip() == "{'no_context': 1}", done.stderr
