@@ -23,7 +23,6 @@ __all__ = [
     "badness",
     "claim_sets",
     "finite",
-    "quality",
     "take_in_turn",
 ]
 
@@ -159,16 +158,13 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def quality(result: EvaluationResult) -> float | None:
-    """The score such that 1 is best; None where nothing was measured."""
-    if not result.is_measured or result.score is None:
-        return None
-    return result.score if result.higher_is_better else 1.0 - result.score
-
-
 def badness(*results: EvaluationResult) -> Badness | None:
     """How bad an answer is by the lowest of these metrics; None where nothing was measured."""
-    qualities = [value for value in map(quality, results) if value is not None]
+    qualities = [
+        each.score if each.higher_is_better else 1.0 - each.score
+        for each in results
+        if each.is_measured and each.score is not None
+    ]
     if not qualities:
         return None
     verdicts = [claim.verdict for each in results for claim in each.claims]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragaliq.core.printable import printable
-from ragaliq.core.results import ClaimDetail, EvaluationResult, passing_scores
+from ragaliq.core.results import EvaluationResult, passing_scores
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.reports.gathering import Badness, badness
@@ -60,12 +60,10 @@ def why(result: EvaluationResult, *, limit: int = _CLAIM) -> str:
     if not claims:
         said = printable(result.reasoning, limit=limit)
         return f"{line}: {said}" if said and not result.passed else line
+    text = printable(claims[0].claim, limit=limit)
+    quoted = f"'{text}'" if text else "a claim"
     more = f" (and {len(claims) - 1:,} more)" if len(claims) > 1 else ""
-    return f"{line}: {_quoted(claims[0], limit)} {_SAID[claims[0].verdict]}{more}"
-
-
-def _quoted(claim: ClaimDetail, limit: int) -> str:
-    return f"'{printable(claim.claim, limit=limit)}'" if claim.claim else "a claim"
+    return f"{line}: {quoted} {_SAID[claims[0].verdict]}{more}"
 
 
 def interval_words(metric: MetricSummary) -> str:

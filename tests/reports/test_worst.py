@@ -3,7 +3,7 @@ import heapq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.reports.gathering import Worst, badness, quality, take_in_turn
+from ragaliq.reports.gathering import Worst, badness, take_in_turn
 
 KEYS = st.tuples(st.sampled_from([-1.0, -0.5, 0.0]), st.integers(0, 2), st.integers(0, 2))
 
@@ -24,12 +24,12 @@ def test_each_list_gives_its_first_before_any_gives_its_second():
 
 def test_where_a_low_score_is_good_a_high_one_is_bad(metric_of):
     metric = metric_of("toxicity", 0.9, higher_is_better=False)
-    assert quality(metric) == 1.0 - 0.9
+    assert badness(metric) == (-(1.0 - 0.9), 0, 0)
 
 
 def test_an_answer_is_as_bad_as_its_worst_metric(metric_of):
     assert badness(metric_of("faithfulness", 0.9), metric_of("relevance", 0.2)) == (-0.2, 0, 0)
 
 
-def test_a_failure_has_no_quality(metric_of):
-    assert quality(metric_of("faithfulness", None)) is None
+def test_a_failure_is_not_bad(metric_of):
+    assert badness(metric_of("faithfulness", None)) is None
