@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from ragaliq.core.files import owner_only
 from ragaliq.core.results import Verdict
 from ragaliq.datasets.labelled_claims import read_labelled_claims
 from ragaliq.errors import DatasetError
+from ragaliq.quality.labels import Draw, Drawing
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.statistics import Estimate, cohen_kappa
 
-__all__ = ["LabelAgreement", "LabelFile", "UnlabelledClaim", "claims_to_label", "compare_labels"]
+__all__ = [
+    "LabelAgreement",
+    "LabelFile",
+    "UnlabelledClaim",
+    "claims_to_label",
+    "compare_labels",
+    "drawn_claims",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +39,8 @@ class UnlabelledClaim:
         context: The chunks it is to be checked against.
         question: What was asked.
         group: The pipeline, or the data set, it is from.
+        answer: The answer it is from, where the label is about the answer too.
+        draw: How that answer was drawn (`ragaliq.quality.Draw`), likewise.
     """
 
     id: str
@@ -37,6 +48,8 @@ class UnlabelledClaim:
     context: tuple[str, ...]
     question: str
     group: str
+    answer: str = ""
+    draw: Mapping[str, Any] | None = None
 
 
 def claims_to_label(results: str | Path) -> list[UnlabelledClaim]:
@@ -85,6 +98,37 @@ def _claims(record: EvaluationRecord) -> Iterator[UnlabelledClaim]:
                 )
 
 
+def drawn_claims(drawing: Drawing) -> list[UnlabelledClaim]:
+    """The claims of drawn answers, answer by answer in the order of their places."""
+    found = []
+    for answer in drawing.answers:
+        run, case = answer.record.run, answer.record.case
+        assert case is not None  # noqa: S101 - only answers with texts are drawn
+        for number, claim in enumerate(answer.claims):
+            draw = Draw(
+                run_id=run.run_id,
+                pipeline=run.pipeline,
+                time=answer.record.created_at,
+                claim=number,
+                claims=len(answer.claims),
+                size=answer.size,
+                place=answer.place,
+                frame=drawing.frame,
+            )
+            found.append(
+                UnlabelledClaim(
+                    id=f"{run.run_id}/{number}",
+                    claim=claim.claim,
+                    context=tuple(filter(None, case.context_texts)),
+                    question=case.query,
+                    group=run.pipeline,
+                    answer=case.response,
+                    draw=draw.model_dump(),
+                )
+            )
+    return found
+
+
 class LabelFile:
     """Labels as they are given, in the form that `bench` and `calibrate` read.
 
@@ -104,6 +148,7 @@ class LabelFile:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.done: set[str] = set()
+        self._added: list[tuple[str, int]] = []
         try:
             held = self.path.read_bytes() if self.path.exists() else b""
             whole, last = held[: held.rfind(b"\n") + 1], held[held.rfind(b"\n") + 1 :]
@@ -131,7 +176,7 @@ class LabelFile:
 
     def append(self, claim: UnlabelledClaim, verdict: Verdict) -> None:
         """Add a label; the end of the process does not lose it."""
-        row = {
+        row: dict[str, Any] = {
             "id": claim.id,
             "claim": claim.claim,
             "context": list(claim.context),
@@ -139,14 +184,30 @@ class LabelFile:
             "question": claim.question,
             "group": claim.group,
         }
+        if claim.draw is not None:
+            row |= {"answer": claim.answer, "draw": claim.draw}
+        line = json.dumps(row).encode() + b"\n"
         try:
             with open(self.path, "ab", opener=owner_only) as file:
-                file.write(json.dumps(row).encode() + b"\n")
+                file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
         self.done.add(claim.id)
+        self._added.append((claim.id, len(line)))
+
+    def undo(self) -> str | None:
+        """Take back the last label that was added here; returns its claim's id, if there is one."""
+        if not self._added:
+            return None
+        claim_id, length = self._added.pop()
+        try:
+            os.truncate(self.path, self.path.stat().st_size - length)
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+        self.done.discard(claim_id)
+        return claim_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from ragaliq.cli.estimate import estimate, metrics
 from ragaliq.cli.evaluate import evaluate
 from ragaliq.cli.judge import calibrate, judge
 from ragaliq.cli.label import label
+from ragaliq.cli.quality import quality
 from ragaliq.cli.report import report
 from ragaliq.cli.traces import traces
 from ragaliq.cli.worker import worker
@@ -34,7 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (
-    *(evaluate, estimate, compare, report, cases, calibrate, label, metrics, doctor, demo),
+    *(evaluate, estimate, compare, report, cases, calibrate, label, quality, metrics, doctor, demo),
 ):
     app.command(cls=Command)(command)
 app.add_typer(judge, name="judge")

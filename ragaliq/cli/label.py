@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,12 +14,22 @@ from ragaliq.bench.labelling import (
     UnlabelledClaim,
     claims_to_label,
     compare_labels,
+    drawn_claims,
 )
 from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.options import Pipeline, Since, Until, in_utc
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.results import Verdict
 from ragaliq.datasets.opening import is_backend
 from ragaliq.errors import ConfigurationError
+from ragaliq.quality.labels import (
+    AnchorFile,
+    beside,
+    draw_answers,
+    read_labels,
+)
+from ragaliq.records.reading import is_store
+from ragaliq.records.sqlite_file import parse_location
 
 __all__ = ["label"]
 
@@ -27,18 +38,20 @@ _VERDICTS: dict[str, Verdict] = {
     "c": "CONTRADICTED",
     "n": "NOT_ENOUGH_INFO",
 }
-_HELP = "[s]upported  [c]ontradicted  [n]ot enough information  [space] later  [q]uit"
+_HELP = "[s]upported  [c]ontradicted  [n]ot enough information  [u]ndo  [space] later  [q]uit"
 _SHOWN = 4_000  # characters of a chunk
 _LISTED = 20
+_BUDGET = 40
 
 
 def label(
-    results: Annotated[
+    source: Annotated[
         str | None,
         typer.Argument(
-            help="Results of `evaluate`, a .jsonl file with texts; or phoenix://PROJECT, "
-            "mlflow://EXPERIMENT or langfuse://, for what people annotated there.",
-            metavar="RESULTS",
+            help="A store (sqlite:///PATH or its file), of which answers are drawn; results of "
+            "`evaluate`, a .jsonl file with texts; or phoenix://PROJECT, mlflow://EXPERIMENT or "
+            "langfuse://, for what people annotated there.",
+            metavar="SOURCE",
         ),
     ] = None,
     *,
@@ -47,47 +60,122 @@ def label(
         typer.Option(
             "--out",
             "-o",
-            help="Where labels go, .jsonl; continued when it is there.",
+            help="Where labels go, .jsonl; continued when it is there. Of a store, by default "
+            "STORE.labels.jsonl beside it.",
             metavar="PATH",
         ),
     ] = None,
     annotation: Annotated[
         str, typer.Option(help="What people call the annotation in a product.", metavar="NAME")
     ] = "faithfulness",
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help=f"Answers to draw from a store; {_BUDGET} by default.", metavar="INTEGER"
+        ),
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    pipeline: Pipeline = None,
     compare: Annotated[
         tuple[Path, Path] | None,
         typer.Option(help="Two people's labels: how far they agree.", metavar="PATH PATH"),
     ] = None,
 ) -> int:
-    """Mark claims as supported, contradicted or not covered, for bench and calibrate."""
+    """Mark claims as supported, contradicted or not covered, for quality, bench and calibrate."""
     if compare is not None:
-        if results is not None or out is not None:
+        if source is not None or out is not None:
             raise ConfigurationError("--compare takes two files of labels and nothing else")
         return _compare(*compare)
-    if results is None or out is None:
-        raise ConfigurationError("name a results file, and with --out where the labels go")
+    if source is None:
+        raise ConfigurationError("name a store, or a results file and with --out where labels go")
+    is_drawn = not is_backend(source) and is_store(source)
+    if out is None:
+        if not is_drawn:
+            raise ConfigurationError("name with --out where the labels go")
+        out = beside(source, "labels")
     if out.suffix.lower() != ".jsonl":
         raise ConfigurationError(f"--out {out}: labels go to a .jsonl file")
-    if is_backend(results):
+    if is_backend(source):
         # What it needs is loaded for those who use it.
         from ragaliq.cli.annotations import label_from_backend
 
-        return label_from_backend(results, out, annotation)
-    require_writable([("--out", out)], read=[("the results", results)])
-    claims = claims_to_label(results)
+        return label_from_backend(source, out, annotation)
+    file_of_source = parse_location(source) if is_drawn else Path(source)
+    require_writable([("--out", out)], read=[("the results", file_of_source)])
+    if not is_drawn:
+        if budget or since or until or pipeline:
+            raise ConfigurationError("--budget, --since, --until and --pipeline go with a store")
+        claims = claims_to_label(source)
+        file = LabelFile(out)
+        _ask(claims, file, lambda _: None)
+        known = sum(claim.id in file.done for claim in claims)
+        output.print(plain(f"{known:,} of {len(claims):,} claims are labelled, in {out}"))
+        return ExitCode.OK
     file = LabelFile(out)
-    todo = [claim for claim in claims if claim.id not in file.done]
-    for claim in todo:
-        _show(claim, f"{len(file.done) + 1:,} of {len(claims):,}")
+    drawing = draw_answers(
+        source,
+        budget or _BUDGET,
+        done=read_labels(out).answers,
+        since=in_utc(since),
+        until=in_utc(until),
+        pipeline=pipeline,
+    )
+    anchors = AnchorFile(beside(out, "anchors"))
+    by_run = {answer.record.run.run_id: answer for answer in drawing.answers}
+
+    def labelled(claim: UnlabelledClaim) -> None:
+        # What the judge says is kept apart from the labels: people see it afterwards at most.
+        assert claim.draw is not None  # noqa: S101 - each is drawn
+        anchors.add(by_run[str(claim.draw["run_id"])].anchors())
+
+    claims = drawn_claims(drawing)
+    _ask(claims, file, labelled)
+    labels = read_labels(out)
+    finished = sum(run_id in labels.answers for run_id in by_run)
+    output.print(
+        plain(
+            f"{finished:,} of {len(by_run):,} drawn answers are labelled, of "
+            f"{drawing.population:,}; in all {len(labels.answers):,}, in {out}"
+        )
+    )
+    if drawing.without_text:
+        errors.print(f"{drawing.without_text:,} answers have no texts and cannot be drawn")
+    return ExitCode.OK
+
+
+def _ask(
+    claims: Sequence[UnlabelledClaim],
+    file: LabelFile,
+    labelled: Callable[[UnlabelledClaim], None],
+) -> None:
+    """Ask about the claims that have no label, in their order, until all have one or `q`."""
+    places = {claim.id: place for place, claim in enumerate(claims)}
+    later: set[str] = set()
+    place = 0
+    while place < len(claims):
+        claim = claims[place]
+        if claim.id in file.done or claim.id in later:
+            place += 1
+            continue
+        done = sum(each.id in file.done for each in claims)
+        _show(claim, f"{done + 1:,} of {len(claims):,}")
         key = _key()
         if key == "q":
-            break
-        if key in _VERDICTS:
+            return
+        if key == "u":
+            undone = file.undo()
+            if undone is None:
+                output.print("nothing to undo")
+            else:
+                place = places[undone]
+                later.clear()
+        elif key in _VERDICTS:
             file.append(claim, _VERDICTS[key])
+            labelled(claim)
             output.print(_VERDICTS[key])
-    known = sum(claim.id in file.done for claim in claims)
-    output.print(plain(f"{known:,} of {len(claims):,} claims are labelled, in {out}"))
-    return ExitCode.OK
+        else:
+            later.add(claim.id)
 
 
 def _key() -> str:
@@ -98,7 +186,7 @@ def _key() -> str:
             return "q"
         except OSError:
             raise ConfigurationError("labelling needs a terminal to read keys from") from None
-        if key in _VERDICTS or key in ("q", " "):
+        if key in _VERDICTS or key in ("q", "u", " "):
             return key
         output.print(Text(f"no such key; {_HELP}", style="dim"))
 

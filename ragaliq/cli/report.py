@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,11 @@ from ragaliq.cli.console import ExitCode, output, plain
 from ragaliq.cli.options import Pipeline, Since, Until, in_utc
 from ragaliq.cli.outputs import require_writable
 from ragaliq.errors import ConfigurationError
+from ragaliq.quality.figures import QualitySeries, quality_of
+from ragaliq.quality.labels import AnchorFile, beside, read_labels
+from ragaliq.records.reading import is_store
 from ragaliq.records.sqlite_file import parse_location
+from ragaliq.records.store import read_scores
 
 __all__ = ["report"]
 
@@ -59,6 +64,7 @@ def report(
         until=in_utc(until),
         pipeline=pipeline,
         worst=worst,
+        quality=_quality(source, since=since, until=until, pipeline=pipeline),
     )
     answers = f"{written.answers:,} answers"
     if written.evaluations > written.answers:
@@ -68,3 +74,14 @@ def report(
         plain(f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB")
     )
     return ExitCode.OK
+
+
+def _quality(
+    source: str, *, since: datetime | None, until: datetime | None, pipeline: str | None
+) -> list[QualitySeries]:
+    """The figures of a store that has labels."""
+    if not is_store(source) or not beside(source, "labels").exists():
+        return []
+    scores = read_scores(source, since=in_utc(since), until=in_utc(until), pipeline=pipeline)
+    labels = read_labels(beside(source, "labels"))
+    return quality_of(scores, labels, AnchorFile(beside(source, "anchors")).anchors)

@@ -51,6 +51,8 @@ class RunInfo(BaseModel):
         session_id: The conversation, when the application names it.
         response_id: The model's id of the response, when known.
         ended_at: Unix time in seconds when the application's run ended.
+        release: The application's release, its resource's `service.version`; empty where none is
+            known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,6 +71,7 @@ class RunInfo(BaseModel):
     session_id: str | None = None
     response_id: str | None = None
     ended_at: float = 0.0
+    release: str = ""
 
     def weight(self, metric: str) -> float:
         """How many runs of all traffic this one stands for where `metric` is estimated.

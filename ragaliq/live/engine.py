@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,7 @@ from ragaliq.live.stats import MonitorStats, Outcome, Tally
 from ragaliq.records.sinks import SinkSet
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.telemetry.emit import Emitter
+from ragaliq.telemetry.providers import service_version
 from ragaliq.worker.message import Job
 
 if TYPE_CHECKING:
@@ -403,6 +405,11 @@ class Engine:
         _ENGINES.add(self)
         self.emitter.watch(self, monitor.tally, owner=monitor)
         return True
+
+    @cached_property
+    def release(self) -> str:
+        """The application's `service.version`, as of the first run that is evaluated."""
+        return service_version(self.emitter.options)
 
     @property
     def _is_unused(self) -> bool:

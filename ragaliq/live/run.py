@@ -204,6 +204,7 @@ class OpenRun:
             session_id=self.session_id,
             response_id=self.response_id,
             ended_at=self.ended_at,
+            release=self._engine.release,
         )
 
 

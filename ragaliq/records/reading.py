@@ -11,7 +11,7 @@ from ragaliq.records.record import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.store import Moment, read_records, seconds_of
 
-__all__ = ["Source", "records_of"]
+__all__ = ["Source", "is_store", "records_of"]
 
 Source = str | os.PathLike[str] | Iterable[EvaluationRecord]
 """`sqlite:///path`, the path of a store or of a results file, or the records themselves."""
@@ -40,7 +40,7 @@ def records_of(
     """
     first, end = seconds_of(since), seconds_of(until)
     if isinstance(source, (str, os.PathLike)):
-        if _is_store(source):
+        if is_store(source):
             yield from read_records(source, since=first, until=end, pipeline=pipeline)
             return
         source = read_results_file(os.fspath(source))
@@ -53,7 +53,12 @@ def records_of(
             yield record
 
 
-def _is_store(source: str | os.PathLike[str]) -> bool:
+def is_store(source: str | os.PathLike[str]) -> bool:
+    """Whether it is a store's address or file, rather than a results file.
+
+    Raises:
+        DatasetError: There is no such file.
+    """
     if os.fspath(source).startswith("sqlite:"):
         return True
     path = Path(source)

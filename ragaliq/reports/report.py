@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from ragaliq._version import __version__
 from ragaliq.core.files import make_folder, owner_only
 from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.quality.figures import QualitySeries
 from ragaliq.records.reading import Source, records_of
 from ragaliq.records.store import Moment
 from ragaliq.reports.contents import Contents, contents_of
@@ -64,6 +66,7 @@ def write_report(
     pipeline: str | None = None,
     worst: int = 300,
     source_name: str | None = None,
+    quality: Sequence[QualitySeries] = (),
 ) -> ReportSummary:
     """Write one HTML page that holds everything it shows and loads nothing.
 
@@ -80,6 +83,7 @@ def write_report(
         pipeline: Answers of this pipeline only.
         worst: How many answers are shown in full, at most; their size is limited too.
         source_name: What the page calls the source; by default the file's name.
+        quality: Figures of `ragaliq.quality.quality_of`, for a table of the weeks.
 
     Raises:
         ConfigurationError: A setting is out of range, or jinja2 is not installed.
@@ -97,7 +101,7 @@ def write_report(
     if not gathered.summary.records:
         raise DatasetError(f"{name} holds no results within the time and pipeline asked")
     contents = contents_of(gathered)
-    page = _render(gathered, contents, title=title, source=name)
+    page = _render(gathered, contents, title=title, source=name, quality=quality)
     # Lone surrogates cannot be written; everything else can.
     encoded = page.encode("utf-8", "replace")
     _replace(target, encoded)
@@ -139,7 +143,14 @@ def _name_of(source: Source) -> str:
 # --- the page ---------------------------------------------------------------------------------
 
 
-def _render(gathered: Gathering, contents: Contents, *, title: str, source: str) -> str:
+def _render(
+    gathered: Gathering,
+    contents: Contents,
+    *,
+    title: str,
+    source: str,
+    quality: Sequence[QualitySeries],
+) -> str:
     """The page as text.
 
     Raises:
@@ -161,6 +172,7 @@ def _render(gathered: Gathering, contents: Contents, *, title: str, source: str)
         gathered=gathered,
         summary=gathered.summary,
         contents=contents,
+        quality=quality,
         **contents.figures,
     )
 

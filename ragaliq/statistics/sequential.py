@@ -131,6 +131,10 @@ class ShiftTest:
         """How many bets have been begun."""
         return len(self._running)
 
+    def renew(self) -> None:
+        """End all bets, so that `starts` further ones may begin: another stake, another `alpha`."""
+        self._running = []
+
     def start(self) -> None:
         """Begin a further bet; beyond `starts` nothing is begun."""
         if len(self._running) >= self._starts:
@@ -161,6 +165,9 @@ class ShiftTest:
         for way in self._limits:
             wealth = [each.bets[way].log_wealth for each in self._running if way in each.bets]
             if not wealth:
+                continue
+            # The mean cannot be large where the largest is not: most scores end here.
+            if math.exp(max(wealth)) * self._alpha < 2.0:
                 continue
             idle = self._starts - len(wealth)
             e_value = (math.fsum(map(math.exp, wealth)) + idle) / self._starts

@@ -198,6 +198,7 @@ CLAIM_SPAN = (
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _LONG = (*_SECONDS, 300.0, 900.0, 3600.0)
 _WHAT = (names.EVALUATION_NAME, names.EVALUATOR_ID, names.PIPELINE_NAME)
+_QUALITY = (names.EVALUATION_NAME, names.PIPELINE_NAME)
 _JUDGE = (names.EVALUATOR_ID, names.JUDGE_MODEL, names.PIPELINE_NAME)
 
 METRICS = (
@@ -317,5 +318,26 @@ METRICS = (
         "Time jobs waited at the broker for a worker.",
         (),
         _LONG,
+    ),
+    Metric(
+        names.METRIC_QUALITY_MEAN,
+        "gauge",
+        "{score}",
+        "Quality of the latest week as people would judge it; see [quality](quality.md).",
+        _QUALITY,
+    ),
+    Metric(
+        names.METRIC_QUALITY_LOW, "gauge", "{score}", "Lower end of its 95 % interval.", _QUALITY
+    ),
+    Metric(
+        names.METRIC_QUALITY_HIGH, "gauge", "{score}", "Upper end of its 95 % interval.", _QUALITY
+    ),
+    Metric(names.METRIC_QUALITY_LABELS, "gauge", "{label}", "Labels that it rests on.", _QUALITY),
+    Metric(
+        names.METRIC_QUALITY_CHANGED,
+        "gauge",
+        "{score}",
+        "By how much scores have moved, while an [alarm](quality.md#alarms) is fresh; else 0.",
+        (*_QUALITY, names.EVALUATOR_FINGERPRINT),
     ),
 )

@@ -173,6 +173,11 @@ class MetricsRecorder:
         with suppress(Exception):
             self._write(names.METRIC_PUBLISH_ERRORS, 1, {names.ERROR_TYPE: error_type})
 
+    def quality(self, name: str, value: float, of: Mapping[str, str]) -> None:
+        """Record a figure about all answers of a pipeline; `name` is the metric's."""
+        with suppress(Exception):
+            self._write(name, value, of)
+
     def job(self, outcome: str, *, reason: str = "", waited: float | None = None) -> None:
         """Count what a worker did with a job.
 

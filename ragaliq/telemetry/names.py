@@ -18,6 +18,7 @@ SPAN_CLAIM = "claim"
 
 # --- Event names ----------------------------------------------------------------------------
 EVENT_RESULT = "gen_ai.evaluation.result"
+EVENT_QUALITY_CHANGED = "ragaliq.quality.changed"
 
 # --- OpenTelemetry GenAI conventions ---------------------------------------------------------
 OPERATION_NAME = "gen_ai.operation.name"
@@ -100,6 +101,15 @@ JOB_OUTCOME = "ragaliq.job.outcome"
 JOB_REASON = "ragaliq.job.reason"
 SINK_NAME = "ragaliq.sink.name"
 
+QUALITY_DIRECTION = "ragaliq.quality.direction"
+QUALITY_DIFFERENCE = "ragaliq.quality.difference"
+QUALITY_DIFFERENCE_LOW = "ragaliq.quality.difference.low"
+QUALITY_DIFFERENCE_HIGH = "ragaliq.quality.difference.high"
+QUALITY_NOW = "ragaliq.quality.now"
+QUALITY_SCORES = "ragaliq.quality.scores"
+QUALITY_REFERENCE = "ragaliq.quality.reference"
+SERVICE_VERSION = "service.version"
+
 # --- Metrics ---------------------------------------------------------------------------------
 METRIC_SCORE = "ragaliq.evaluation.score"
 METRIC_EVALUATIONS = "ragaliq.evaluation.count"
@@ -118,6 +128,11 @@ METRIC_SINK_ERRORS = "ragaliq.sink.errors"
 METRIC_PUBLISH_ERRORS = "ragaliq.publish.errors"
 METRIC_JOBS = "ragaliq.job.count"
 METRIC_JOB_WAIT = "ragaliq.job.wait"
+METRIC_QUALITY_MEAN = "ragaliq.quality.mean"
+METRIC_QUALITY_LOW = "ragaliq.quality.low"
+METRIC_QUALITY_HIGH = "ragaliq.quality.high"
+METRIC_QUALITY_LABELS = "ragaliq.quality.labels"
+METRIC_QUALITY_CHANGED = "ragaliq.quality.changed"
 
 # Every value of `RUN_OUTCOME`.
 RUN_OUTCOMES = (

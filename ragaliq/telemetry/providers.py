@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Mapping
+from urllib.parse import unquote
 
 from opentelemetry import _logs, metrics, trace
 
 from ragaliq.telemetry.emit import TelemetryOptions
 
-__all__ = ["flush_providers", "force_flush", "providers_in_use"]
+__all__ = ["flush_providers", "force_flush", "providers_in_use", "service_version"]
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +27,23 @@ def providers_in_use(own: TelemetryOptions) -> list[object]:
         metrics.get_meter_provider(),
     )
     return list({id(provider): provider for provider in found if provider is not None}.values())
+
+
+def service_version(own: TelemetryOptions) -> str:
+    """The release, `service.version`: of a provider's resource, else of the environment.
+
+    Never raises; empty where none is known.
+    """
+    for provider in providers_in_use(own):
+        attributes = getattr(getattr(provider, "resource", None), "attributes", None)
+        version = attributes.get("service.version") if isinstance(attributes, Mapping) else None
+        if isinstance(version, str) and version:
+            return version
+    for pair in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","):
+        name, _, value = pair.partition("=")
+        if name.strip() == "service.version":
+            return unquote(value.strip())
+    return ""
 
 
 def flush_providers(timeout: float) -> None:

@@ -148,7 +148,7 @@ def test_results_without_texts_cannot_be_labelled(ragaliq, write_cases):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ((), 2, "name a results file"),
+        ((), 2, "name a store, or a results file"),
         (("results.jsonl",), 2, "with --out where the labels go"),
         (("results.jsonl", "-o", "labels.csv"), 2, "labels go to a .jsonl file"),
         (("results.jsonl", "--compare", "a", "b"), 2, "two files of labels and nothing else"),

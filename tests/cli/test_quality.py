@@ -1,0 +1,150 @@
+"""`ragaliq label` over a store, and `ragaliq quality`: from answers to the Monday number."""
+
+import json
+
+import pytest
+
+from ragaliq import RAGTestCase, evaluate
+from ragaliq.datasets import read_labelled_claims
+
+CHUNK = "The shop opens at 9. It has two doors."
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A store of forty judged answers of two claims, every fourth of them wrong."""
+    monkeypatch.chdir(tmp_path)
+
+    def fill(captures=True):
+        doors = ["seven" if n % 4 == 0 else "two" for n in range(40)]
+        evaluate(
+            [
+                RAGTestCase(
+                    id=f"shop-{n}",
+                    query="When does it open?",
+                    context=[CHUNK],
+                    response=f"The shop opens at 9. It has {each} doors.",
+                )
+                for n, each in enumerate(doors)
+            ],
+            evaluators=["faithfulness"],
+            sinks=["sqlite:///live.db"],
+            capture_content=captures,
+            pipeline="shop",
+            processes=0,
+        )
+        return "sqlite:///live.db"
+
+    return fill
+
+
+@pytest.fixture
+def press(monkeypatch):
+    """The keys that are pressed; after the last, the terminal is closed."""
+
+    def press(keys):
+        waiting = iter(keys)
+
+        def getchar():
+            key = next(waiting, None)
+            if key is None:
+                raise EOFError
+            return key
+
+        monkeypatch.setattr("typer.getchar", getchar)
+
+    return press
+
+
+def test_from_a_store_to_the_monday_number(ragaliq, store, press, tmp_path):
+    source = store()
+    press("s" * 40)
+    done = ragaliq("label", source, "--budget", 20)
+    assert done.returncode == 0, done.stderr
+    assert "20 of 20 drawn answers are labelled, of 40; in all 20, in " in done.stdout
+    assert "SUPPORTED\n" in done.stdout
+    assert "CONTRADICTED" not in done.stdout
+    assert len(list(read_labelled_claims(tmp_path / "live.labels.jsonl"))) == 40
+    assert (tmp_path / "live.labels.jsonl").stat().st_mode & 0o077 == 0
+    done = ragaliq("quality", source, "--plan", "0.05", "--out", "q.json", "--plot", "q.svg")
+    assert done.returncode == 0, done.stderr
+    assert "shop, faithfulness" in done.stdout
+    assert "Faithfulness as your reviewers would judge it: 1.00 [" in done.stdout
+    assert "from 40 judged answers and 40 labels; the judge alone says 0.8" in done.stdout
+    assert "plan: +-0.05 takes " in done.stdout
+    (series,) = json.loads((tmp_path / "q.json").read_text())
+    assert series["weeks"][0]["labelled"] == 20
+    assert (tmp_path / "q.svg").read_text().startswith("<svg")
+    done = ragaliq("report", source, "-o", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "As your reviewers would judge it" in (tmp_path / "page.html").read_text()
+
+
+def test_labelling_goes_on_with_whole_answers_and_takes_labels_back(ragaliq, store, press):
+    source = store()
+    press("ucuns nq")
+    done = ragaliq("label", source, "--budget", 3)
+    assert "nothing to undo" in done.stdout
+    assert "1 of 3 drawn answers are labelled" in done.stdout
+    quality = ragaliq("quality", source)
+    assert "1 drawn answers are not labelled whole" in quality.stderr
+    press("ssss")
+    done = ragaliq("label", source, "--budget", 2)
+    assert "2 of 2 drawn answers are labelled, of 40; in all 3" in done.stdout
+
+
+def test_another_judge_scores_the_same_answers_once(ragaliq, store, tmp_path):
+    source = store()
+    done = ragaliq("quality", source, "--rejudge", 10, "--judge", "local", "--policy", "ragas")
+    assert done.returncode == 0, done.stderr
+    assert "local scored 10 answers" in done.stderr
+    rows = [json.loads(row) for row in (tmp_path / "live.anchors.jsonl").read_text().splitlines()]
+    assert len(rows) == 20
+    assert len({row["fingerprint"] for row in rows}) == 2
+    assert "no labels: `ragaliq label sqlite:///live.db`" in done.stderr
+    again = ragaliq("quality", source, "--rejudge", 10, "--judge", "local", "--policy", "ragas")
+    assert "local scored 0 answers" in again.stderr
+
+
+def test_figures_are_sent_where_the_environment_says_so(ragaliq, store, press, monkeypatch):
+    sent = {}
+    monkeypatch.setattr("ragaliq.cli.quality.configure_from_environment", lambda name: True)
+    monkeypatch.setattr(
+        "ragaliq.telemetry.metrics.MetricsRecorder.quality",
+        lambda self, name, value, of: sent.update({name: value}),
+    )
+    source = store()
+    press("s" * 40)
+    ragaliq("label", source, "--budget", 20)
+    assert ragaliq("quality", source).returncode == 0
+    assert sent.pop("ragaliq.quality.low") < sent.pop("ragaliq.quality.mean") == 1.0
+    assert sent == {
+        "ragaliq.quality.high": 1.0,
+        "ragaliq.quality.labels": 40.0,
+        "ragaliq.quality.changed": 0.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("label", "missing.db"), 3, "missing.db: No such file"),
+        (("label", "live.db", "-o", "labels.csv"), 2, "labels go to a .jsonl file"),
+        (("quality", "missing.db"), 3, "there is no store here"),
+        (("quality", "live.db", "--labels", "none.jsonl"), 3, "none.jsonl: there is no such file"),
+        (("quality", "live.db", "--judge", "local"), 2, "need --rejudge"),
+        (("quality", "live.db", "--out", "q.txt"), 2, "name a .json file"),
+        (("quality", "live.db", "--plot", "q.png"), 2, "name a .svg file"),
+        (("quality", "live.db", "--metric", "nonesuch"), 3, "holds no scores within the time"),
+    ],
+)
+def test_what_is_wrong_is_named(ragaliq, store, arguments, code, said):
+    store()
+    done = ragaliq(*arguments)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+
+
+def test_a_store_without_texts_cannot_be_labelled(ragaliq, store):
+    done = ragaliq("label", store(captures=False))
+    assert done.returncode == 3
+    assert "it holds no texts of its 40 answers; store them by capture_content=True" in done.stderr
