@@ -126,6 +126,11 @@ class BrokenSink:
         pass
 
 
+def preempted():
+    """Seconds that this thread could have run and others were given the processor."""
+    return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+
+
 class Timed(RagaliqCallbackHandler):
     """Adds up the seconds that one request spends in it."""
 
@@ -137,11 +142,11 @@ class Timed(RagaliqCallbackHandler):
 
     def _timed(self, event):
         def call(*args, **kwargs):
-            began = time.perf_counter()
+            began = time.perf_counter() - preempted()
             try:
                 return event(*args, **kwargs)
             finally:
-                self.spent += time.perf_counter() - began
+                self.spent += time.perf_counter() - preempted() - began
 
         return call
 
