@@ -44,10 +44,11 @@ if TYPE_CHECKING:
         Verdict,
     )
     from ragaliq.core.run import RunInfo, SpanTarget
-    from ragaliq.core.test_case import ContextChunk, RAGTestCase, Turn
+    from ragaliq.core.test_case import Citation, ContextChunk, RAGTestCase, Turn
     from ragaliq.cost_estimate import CostEstimate, estimate, estimate_async
     from ragaliq.evaluators import (
         ChunkUtilityEvaluator,
+        CitationsEvaluator,
         ContextPrecisionEvaluator,
         ContextRecallEvaluator,
         ContradictionRateEvaluator,
@@ -129,6 +130,8 @@ __all__ = [
     "ChunkUtilityEvaluator",
     "CircuitBreaker",
     "CircuitOpenError",
+    "Citation",
+    "CitationsEvaluator",
     "ClaimDetail",
     "ClaimVerdict",
     "ClaimsResult",
@@ -237,10 +240,10 @@ _NAMES = {
         "ClaimDetail Evaluation EvaluationResult EvidenceSpan JudgeUsage Status Verdict"
     ),
     "ragaliq.core.run": "RunInfo SpanTarget",
-    "ragaliq.core.test_case": "ContextChunk RAGTestCase Turn",
+    "ragaliq.core.test_case": "Citation ContextChunk RAGTestCase Turn",
     "ragaliq.cost_estimate": "CostEstimate estimate estimate_async",
     "ragaliq.evaluators": (
-        "ChunkUtilityEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "
+        "ChunkUtilityEvaluator CitationsEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "
         "ContradictionRateEvaluator FaithfulnessEvaluator HallucinationEvaluator "
         "RelevanceEvaluator get_evaluator list_evaluators register_evaluator"
     ),

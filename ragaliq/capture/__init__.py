@@ -12,6 +12,7 @@ and hands a `ragaliq.CaseDraft` with the log as its `finder` to a monitor:
 The context of an answer is what the model that wrote it was shown; see `ragaliq.capture.shown`.
 """
 
+from ragaliq.capture.conversation import Conversations
 from ragaliq.capture.explained import Explanation, Explanations
 from ragaliq.capture.registry import FollowedRun, RunRegistry
 from ragaliq.capture.run import RunLog
@@ -41,6 +42,7 @@ __all__ = [
     "CaseSources",
     "Complaints",
     "ContextFinder",
+    "Conversations",
     "Explanation",
     "Explanations",
     "FollowedRun",

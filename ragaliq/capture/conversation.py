@@ -6,14 +6,13 @@ were made from. `Conversations` remembers those of the runs that it has seen.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 
 from ragaliq.capture.texts import Message
 from ragaliq.core.test_case import RAGTestCase, Turn
 
-__all__ = ["Conversations", "turns_of_messages"]
+__all__ = ["Conversations", "messages_before", "turns_of_messages"]
 
 _MOST_TURNS = 20
 _MOST_BYTES = 64 * 1024
@@ -52,45 +51,53 @@ def _latest(turns: Sequence[Turn]) -> list[Turn]:
     return list(kept)
 
 
-class Conversations:
-    """The latest turns of the latest conversations of one application, by what it calls them.
+def messages_before(messages: Sequence[Message], question: str) -> Sequence[Message]:
+    """The messages before the one that asks; all of them where that is not among them.
 
-    Safe for threads. 1,000 conversations are kept at most, of 16 MiB together; the one that was
-    heard of longest ago goes first.
+    A prompt writes the question out with all that goes with it: there the user's last message asks.
+    """
+    for at in reversed(range(len(messages))):
+        if messages[at].role == "user":
+            asks = not question or question.strip() in messages[at].text
+            return messages[:at] if asks else messages
+    return messages
+
+
+class Conversations:
+    """The latest turns of the latest conversations, by what they are called.
+
+    1,000 conversations are kept at most, of 16 MiB together; the one that was heard of longest ago
+    goes first. Not safe for threads.
     """
 
     def __init__(self) -> None:
         self._turns: OrderedDict[str, list[Turn]] = OrderedDict()
         self._size = 0
-        self._lock = threading.Lock()
 
-    def joined(self, case: RAGTestCase, conversation: str) -> RAGTestCase:
+    def joined(self, case: RAGTestCase, name: str, *, fills: bool = True) -> RAGTestCase:
         """A case with what is known of its conversation; its own turn is remembered for the next.
 
-        Where the case has a history, its answers get the chunks that they were made from. Where it
-        has none, because its model was shown none, it gets the turns that are remembered.
-
         Args:
-            case: The case.
-            conversation: What the application calls the conversation.
+            case: The case. The answers in its history get the chunks that they were made from.
+            name: What the conversation is called.
+            fills: Whether a case without a history gets the turns that are remembered, because its
+                model was shown none of them.
         """
-        with self._lock:
-            known = self._turns.pop(conversation, [])
-            self._size -= sum(turn.size for turn in known)
-            history = case.history or known
-            chunks = {turn.text.strip(): turn.context for turn in known if turn.context}
-            history = [
-                turn.model_copy(update={"context": chunks[turn.text.strip()]})
-                if turn.role == "assistant" and not turn.context and turn.text.strip() in chunks
-                else turn
-                for turn in history
-            ]
-            asked = Turn(role="user", text=case.query)
-            answered = Turn(role="assistant", text=case.response, context=case.context)
-            turns = _latest([*history, asked, answered])
-            self._turns[conversation] = turns
-            self._size += sum(turn.size for turn in turns)
-            while len(self._turns) > _MOST_CONVERSATIONS or self._size > _MOST_BYTES_TOGETHER:
-                _, gone = self._turns.popitem(last=False)
-                self._size -= sum(turn.size for turn in gone)
+        known = self._turns.pop(name, [])
+        self._size -= sum(turn.size for turn in known)
+        history = case.history or (known if fills else [])
+        chunks = {turn.text.strip(): turn.context for turn in known if turn.context}
+        history = [
+            turn.model_copy(update={"context": chunks.get(turn.text.strip(), [])})
+            if turn.role == "assistant" and not turn.context
+            else turn
+            for turn in history
+        ]
+        asked = Turn(role="user", text=case.query)
+        answered = Turn(role="assistant", text=case.response, context=case.context)
+        self._turns[name] = turns = _latest([*history, asked, answered])
+        self._size += sum(turn.size for turn in turns)
+        while len(self._turns) > _MOST_CONVERSATIONS or self._size > _MOST_BYTES_TOGETHER:
+            _, gone = self._turns.popitem(last=False)
+            self._size -= sum(turn.size for turn in gone)
         return case.model_copy(update={"history": history}) if history else case

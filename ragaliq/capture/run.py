@@ -11,9 +11,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ragaliq.capture.conversation import messages_before, turns_of_messages
 from ragaliq.capture.shown import Call, Candidate, shown, words
-from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, QUESTION_KEYS, Message
+from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, QUESTION_KEYS, Message, Reader
 from ragaliq.core.draft import FoundContext, Passage
+from ragaliq.core.test_case import Turn
 
 __all__ = ["RunLog"]
 
@@ -38,20 +40,25 @@ class RunLog:
     Attributes:
         parents: Every step so far, in the order they began, with the step it is in.
         keeps_turns: Whether the state may hold documents of earlier turns (a checkpointed thread).
+        is_conversation: Whether messages before the question are earlier turns: they may be
+            examples otherwise.
     """
 
     __slots__ = (
+        "_conversation",
         "_events",
         "_said",
         "_weighed",
         "_weighed_events",
+        "is_conversation",
         "keeps_turns",
         "parents",
     )
 
     def __init__(self, root: Step) -> None:
         self.parents: dict[Step, Step | None] = {root: None}
-        self.keeps_turns = False
+        self.keeps_turns = self.is_conversation = False
+        self._conversation: tuple[Reader, Sequence[Any]] | None = None
         self._events: list[tuple[Any, ...]] = []
         self._said: set[int] = set()
         self._weighed: dict[int, int] = {}
@@ -132,6 +139,11 @@ class RunLog:
         """The run's own output names these as its sources; empty where it says there were none."""
         self._events.append(("named", None, passages))
 
+    def conversed(self, reader: Reader, messages: Sequence[Any]) -> None:
+        """The run was called with these messages; they are read where there is time."""
+        # A copy: applications add the answer to the list that they called with.
+        self._conversation = reader, tuple(messages)
+
     def turn(self, passages: Passages) -> None:
         """The run's output is a conversation, in which tools said this in this turn."""
         if passages:
@@ -175,23 +187,35 @@ class RunLog:
         return any(event[0] in _SEARCHES for event in self._events)
 
     def find(self, question: str, answer: str) -> FoundContext:
-        """The context of an answer, each text once, in rank order."""
+        """The context of an answer, each text once, in rank order, and the conversation before."""
+        found = self._found(question, answer)
+        given: Sequence[Turn] = ()
+        if self._conversation is not None:
+            reader, values = self._conversation
+            read = [message for value in values if (message := reader.message(value)) is not None]
+            given = turns_of_messages(messages_before(read, question))
+        in_prompt = found.history if given or self.is_conversation else ()
+        # The prompt also holds what tools said, but may have been trimmed.
+        return found._replace(history=in_prompt if len(in_prompt) >= len(given) else given)
+
+    def _found(self, question: str, answer: str) -> FoundContext:
         events = list(self._events)
         seen = shown(*_calls_and_candidates(events, self.parents), question, answer)
         if seen is not None and seen.passages:
             return seen
+        history = seen.history if seen is not None else ()
         # A step that is there to answer from documents shows them to its model, in whatever form.
         given = [p for kind, _, *rest in events if kind == "answering" for p in rest[0]]
         if given:
-            return FoundContext(_distinct(given), "given")
+            return FoundContext(_distinct(given), "given", history=history)
         source, passages = ("prompt", ()) if seen else self._by_steps(events, words(answer))
         if passages:
-            return FoundContext(_distinct(passages), source)
+            return FoundContext(_distinct(passages), source, history=history)
         missing = seen.missing if seen else "nothing_retrieved"
         found = [event[2] for event in events if event[0] in {"retrieved", "told"}]
         if source == "output" or (found and not any(found)):
             missing = "nothing_found"
-        return FoundContext((), source, missing)
+        return FoundContext((), source, missing, history)
 
     def _by_steps(self, events: Sequence[tuple[Any, ...]], answer: str) -> tuple[str, Passages]:
         """Where the context comes from by the run's steps, and what it is."""

@@ -27,6 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ragaliq.capture.conversation import messages_before, turns_of_messages
 from ragaliq.capture.texts import Message
 from ragaliq.core.draft import FoundContext, Passage
 
@@ -104,6 +105,8 @@ def shown(
 
     Returns:
         None where that is not known: no call gave the answer, or its prompt is not to be seen.
+        The history is what stands in the answering prompt before the question: a conversation, or
+        examples of one.
     """
     finding = _Finding(calls, candidates, question, answer)
     if not any(prompt.text.strip() for prompt in finding.prompts):
@@ -123,11 +126,13 @@ def shown(
     if finding.found:
         # What begins at one place: the longer before what it holds.
         in_order = sorted(finding.found.items(), key=lambda each: (each[1][0], -len(each[0])))
-        return FoundContext([passage for _, (_, passage) in in_order], "prompt")
+        passages = [passage for _, (_, passage) in in_order]
+        return FoundContext(passages, "prompt", history=finding.history)
     if has_tools:
-        return FoundContext((), "prompt", "only_replies")
+        return FoundContext((), "prompt", "only_replies", finding.history)
     had_any = any(c.kind != "loose" and c.passage.text.strip() for c in candidates)
-    return FoundContext((), "prompt", "not_in_prompt" if had_any else "nothing_retrieved")
+    missing = "not_in_prompt" if had_any else "nothing_retrieved"
+    return FoundContext((), "prompt", missing, finding.history)
 
 
 _Place = tuple[int, int]
@@ -198,6 +203,7 @@ class _Finding:
     Attributes:
         prompts: The prompts that count, the earliest first.
         found: The passages found so far by their words, each with where it stands.
+        history: The turns before the question in the answering prompt.
     """
 
     def __init__(
@@ -222,6 +228,7 @@ class _Finding:
         self.found: dict[str, tuple[_Place, Passage]] = {}
         used: dict[int, _Prompt] = {}
         todo = self._answering() if self._answer else []
+        self.history = turns_of_messages(messages_before(todo[0].messages, "")) if todo else []
         while todo:
             call = todo.pop()
             if id(call) not in used:

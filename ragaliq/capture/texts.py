@@ -67,6 +67,7 @@ CONTEXT_KEYS = (
     "search_results",
 )
 _TEXT_KEYS = ("page_content", "text", "content")
+_HISTORY_KEYS = ("chat_history", "history", "conversation_history")
 _SCORE_KEYS = ("relevance_score", "score")
 # Settings of a request that stand beside its question.
 _NO_QUESTIONS = frozenset(
@@ -319,6 +320,16 @@ class Reader:
         if not isinstance(value, _LISTS) or not value:
             return None
         return value if self.message(value[0]) is not None else None
+
+    def earlier(self, inputs: Any) -> Sequence[Any] | None:
+        """The conversation that an application was called with, its question maybe included."""
+        fields = self.fields(inputs) or {}
+        for key in _HISTORY_KEYS:
+            held = self.messages(fields.get(key))
+            if held is not None:
+                return held
+        messages = self.messages(fields or inputs)
+        return messages if messages is not None and len(messages) > 1 else None
 
     def this_turn(self, conversation: Any) -> list[Message]:
         """What came after the user's last message: a state may hold every turn so far."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Any, NamedTuple, Protocol
 
-from ragaliq.core.test_case import CaseSources, ContextChunk, RAGTestCase
+from ragaliq.core.citations import citations_in
+from ragaliq.core.test_case import CaseSources, ContextChunk, RAGTestCase, Turn
 
 __all__ = ["CaseDraft", "ContextFinder", "FoundContext", "Passage", "context_chunks"]
 
@@ -32,11 +33,13 @@ class FoundContext(NamedTuple):
         passages: In rank order.
         source: Where it came from, such as `prompt`, `retriever` or `tool`.
         missing: Why there is none.
+        history: The conversation before the question, where one was seen.
     """
 
     passages: Sequence[Passage]
     source: str = ""
     missing: str = ""
+    history: Sequence[Turn] = ()
 
 
 class ContextFinder(Protocol):
@@ -67,6 +70,11 @@ class CaseDraft:
         tags: Free labels of the run.
         metadata: What the application says about the run: tenant, user, ...
         sources: Where question and answer came from.
+        history: The conversation before the question; found with the passages, where there is a
+            `finder`.
+        conversation: What tells its conversation from others, where the application gives it no
+            name.
+        blocks: The content blocks of the message that is the answer, for the citations in them.
         had_errors: Whether something failed that a retry, a fallback or a model made up for.
     """
 
@@ -78,6 +86,9 @@ class CaseDraft:
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     sources: CaseSources = _UNKNOWN
+    history: Sequence[Turn] = ()
+    conversation: str = ""
+    blocks: object = None
     had_errors: bool = False
 
     @property
@@ -102,6 +113,7 @@ class CaseDraft:
             self.sources = self.sources.model_copy(
                 update={"context": found.source, "no_context": found.missing}
             )
+            self.history = found.history
             self.passages = passages = found.passages
             self.finder = None
         return passages
@@ -118,6 +130,8 @@ class CaseDraft:
             query=self.query,
             context=chunks,
             response=self.response,
+            history=list(self.history),
+            citations=citations_in(self.blocks),
             tags=list(self.tags),
             metadata=plain(self.metadata),
             sources=self.sources,

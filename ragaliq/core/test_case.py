@@ -8,7 +8,9 @@ from uuid import uuid4
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-__all__ = ["CaseSources", "ChunkId", "ContextChunk", "RAGTestCase", "Turn"]
+from ragaliq.core.citations import Citation
+
+__all__ = ["CaseSources", "ChunkId", "Citation", "ContextChunk", "RAGTestCase", "Turn"]
 
 ChunkId = int | str
 """A chunk's own id, or its position in the context where it has none."""
@@ -114,6 +116,7 @@ class RAGTestCase(BaseModel):
         context: Retrieved chunks in rank order, as strings or as `ContextChunk`.
         response: The application's answer.
         history: The conversation before the question, oldest first.
+        citations: What the answer's model cites apart from the answer's text.
         expected_answer: The reference answer, for metrics that need one.
         expected_facts: Facts a complete context covers, for metrics that need them.
         tags: Free labels.
@@ -133,6 +136,7 @@ class RAGTestCase(BaseModel):
     context: list[_Text | ContextChunk] = Field(default_factory=list)
     response: _Text
     history: list[Turn] = Field(default_factory=list)
+    citations: list[Citation] = Field(default_factory=list)
     expected_answer: str | None = None
     expected_facts: list[str] = Field(default_factory=list)
     tags: list[str] = Field(default_factory=list)

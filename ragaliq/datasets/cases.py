@@ -17,8 +17,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from ragaliq.capture.texts import Reader
+from ragaliq.capture.texts import Reader, text_blocks
 from ragaliq.core.checks import did_you_mean
+from ragaliq.core.citations import citations_in
 from ragaliq.core.test_case import ContextChunk, RAGTestCase, Turn
 from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
@@ -333,6 +334,9 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
     if isinstance(expected, list) and len(expected) != 1:
         facts += _texts(values, "expected_answer", where)
         del values["expected_answer"]
+    blocks = values.get("response")
+    if isinstance(blocks, list) and blocks and all(isinstance(each, Mapping) for each in blocks):
+        values["response"] = "".join(text_blocks(blocks))  # as Anthropic's API returns an answer
     texts = {
         field: as_text(values[field], where=where, field=field)
         for field in ("id", "name", "query", "response", "expected_answer")
@@ -354,6 +358,7 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
             context=as_chunks(values["context"], where=where) if "context" in values else [],
             response=texts.get("response", ""),
             history=as_turns(values["history"], where=where) if "history" in values else [],
+            citations=citations_in(blocks),
             expected_answer=texts.get("expected_answer"),
             expected_facts=facts,
             tags=_texts(values, "tags", where),

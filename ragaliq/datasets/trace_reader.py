@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ragaliq.capture.conversation import Conversations
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.cases import CaseReader, OnError
 from ragaliq.datasets.rows import fault
@@ -83,6 +84,7 @@ class TraceReader(CaseReader):
         self.traces = 0
         self.skipped_runs: Counter[str] = Counter()
         self.late_spans = 0
+        self._conversations = Conversations()
 
     def __iter__(self) -> Iterator[RAGTestCase]:
         found = False
@@ -95,6 +97,7 @@ class TraceReader(CaseReader):
     def _cases(self) -> Iterator[RAGTestCase]:
         self.skipped, self.skipped_rows = 0, []
         self.traces, self.skipped_runs, self.late_spans = 0, Counter(), 0
+        self._conversations = Conversations()
         unseen = set(self._fields.values())
         for spans in self._traces():
             if unseen:
@@ -158,6 +161,9 @@ class TraceReader(CaseReader):
             reason = traced.reason
         if case is None:
             self.skipped_runs[reason] += 1
+        elif traced.session_id:
+            name = f"{traced.pipeline}\n{traced.session_id}"
+            case = self._conversations.joined(case, name)
         return case
 
     def _nothing(self) -> str:

@@ -1,6 +1,7 @@
 """What is measured: one file a metric, on top of the shared claim check."""
 
 from ragaliq.evaluators.case import evaluate_case
+from ragaliq.evaluators.citations import CitationsEvaluator
 from ragaliq.evaluators.claims import ClaimCheck, Strategy, check_claims
 from ragaliq.evaluators.metrics import (
     ChunkUtilityEvaluator,
@@ -22,6 +23,7 @@ from ragaliq.evaluators.registry import (
 
 __all__ = [
     "ChunkUtilityEvaluator",
+    "CitationsEvaluator",
     "ClaimCheck",
     "ClaimEvaluator",
     "ContextPrecisionEvaluator",

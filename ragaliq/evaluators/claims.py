@@ -30,6 +30,12 @@ __all__ = ["ClaimCheck", "Strategy", "Verifier", "check_claims", "has_context"]
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
 
+NAMED_SOURCE = (
+    r"[(\[]\s*(?i:sources?|quellen?|fuentes?|fonti?|see|ref(?:erence)?s?)\s*:\s*"
+    r"([^()\[\]]{1,200})[)\]]"
+)
+"""A citation by name, such as `(source: refunds.md)`, as a pattern whose first group names it."""
+
 Verdicts: TypeAlias = dict[int, ClaimVerdict]
 """Verdicts by the position of their claim; claims that stayed undecided are not there."""
 
@@ -42,6 +48,7 @@ class ClaimCheck:
     """The claims of one answer with their verdicts.
 
     Attributes:
+        case: Whose answer it is.
         status: `scored`, `partial`, or why there is nothing to score.
         claims: In the answer's order; a claim without a verdict stayed undecided.
         decided: Those that have a verdict; the denominator of every claim-based score.
@@ -51,6 +58,7 @@ class ClaimCheck:
         coverage: Share of the answer's letters and digits that its claims cover, 0 to 1.
     """
 
+    case: RAGTestCase
     status: Status
     claims: tuple[ClaimDetail, ...] = ()
     decided: tuple[ClaimDetail, ...] = ()
@@ -104,7 +112,7 @@ async def check_claims(
     elif policy.answer_refusal and is_refusal(case.response):
         nothing = Status.ANSWER_REFUSED
     if nothing:
-        return ClaimCheck(status=nothing, chunk_ids=ids)
+        return ClaimCheck(case=case, status=nothing, chunk_ids=ids)
 
     batching = judge if isinstance(judge, BatchingJudge) and strategy != "per_claim" else None
     verifier = Verifier(judge, case.context_texts, policy=policy, batched=batching is not None)
@@ -129,7 +137,9 @@ async def check_claims(
                     extracted = await paid(batching.extract_statements(question, part))
                 else:
                     extracted = await paid(judge.extract_claims(part))
-                claims += [claim for claim in extracted.claims if claim.strip()]
+                # No context says "(source: refunds.md)" of itself.
+                said = (re.sub(rf"\s*{NAMED_SOURCE}", "", each) for each in extracted.claims)
+                claims += [claim for claim in said if claim.strip()]
             if undecidable:
                 verdict = ClaimVerdict(
                     verdict="NOT_ENOUGH_INFO", reason="There is no context.", decided_by="policy"
@@ -141,11 +151,12 @@ async def check_claims(
             await _decide_from_history(case, claims, verdicts, verifier) if case.history else {}
         )
     if not claims:
-        return ClaimCheck(status=Status.NO_CLAIMS, chunk_ids=ids, usage=spent.usage)
+        return ClaimCheck(case=case, status=Status.NO_CLAIMS, chunk_ids=ids, usage=spent.usage)
     details = await claim_details(
         case, claims, verdicts, judge, evidence=verifier.evidence, earlier=earlier
     )
     return ClaimCheck(
+        case=case,
         status=Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL,
         claims=details,
         decided=tuple(claim for claim in details if claim.verdict is not None),

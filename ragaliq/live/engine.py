@@ -23,6 +23,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from ragaliq.capture.conversation import Conversations
 from ragaliq.core.checks import require_positive
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
@@ -128,6 +129,11 @@ class Engine:
         self.judge: LLMJudge | None = scorer.judge if isinstance(scorer, Scorer) else None
         self._made_with = {**made_with, "environment": _environment()}
         self.sinks = scorer.sinks if isinstance(scorer, Scorer) else SinkSet(())
+        self._conversations = Conversations()
+        # Workers elsewhere may look at them.
+        self._keeps_turns = not isinstance(scorer, Scorer) or any(
+            evaluator.policy.history_turns for evaluator in scorer.evaluators
+        )
         self._concurrency = concurrency if isinstance(scorer, Scorer) else 1
         self._queue_bounds = max_queue, max_queue_bytes
         self._on_result, self._on_result_timeout = on_result, on_result_timeout
@@ -518,23 +524,24 @@ class Engine:
             self._reporter.prepare()
         try:
             info = run.info()
+            case = self._in_conversation(run)
             if isinstance(self._scorer, Enqueueing):
-                await self._scorer.publish(Job(case=_built(run), run=info), run.tally)
+                await self._scorer.publish(Job(case=_built(case), run=info), run.tally)
                 run.end("enqueued")
                 return None
             lag = max(0.0, time.time() - run.ended_at)
             try:
-                evaluation = await self._scorer.score(run.case, info, lag=lag)
+                evaluation = await self._scorer.score(case, info, lag=lag)
             except CircuitOpenError:
                 # There may be thousands of these a second: they make no spans or events.
                 results = self._scorer.unjudged(info.metric_probabilities)
                 is_awaited = self._reporter is not None or run.receipt is not None
-                case = self._scorer.shown(_built(run)) if is_awaited else None
+                shown = self._scorer.shown(_built(case)) if is_awaited else None
                 run.tally.evaluated(run, results, unjudged=True)
                 self.emitter.unjudged(info.pipeline, results)
-                if case is None:
+                if shown is None:
                     return None
-                evaluation = Evaluation(case=case, results=results, run=info, lag=lag)
+                evaluation = Evaluation(case=shown, results=results, run=info, lag=lag)
             else:
                 missing = evaluation.case.sources.no_context
                 run.tally.evaluated(run, evaluation.results, no_context=missing)
@@ -559,6 +566,17 @@ class Engine:
             return evaluation
         return None
 
+    def _in_conversation(self, run: OpenRun) -> RAGTestCase | CaseDraft:
+        """The run's case, with what is known of the conversation that it is a part of."""
+        own = run.case.conversation if isinstance(run.case, CaseDraft) else ""
+        name = run.session_id or own
+        if not name or not self._keeps_turns:
+            return run.case
+        # Before limits: what is not judged is a turn of the conversation all the same.
+        return self._conversations.joined(
+            _built(run.case), f"{run.pipeline}\n{name}", fills=run.session_id is not None
+        )
+
     def _sweep(self) -> None:
         with self._lock:
             self._next_sweep = None
@@ -578,8 +596,8 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
 
 
-def _built(run: OpenRun) -> RAGTestCase:
-    return run.case.build() if isinstance(run.case, CaseDraft) else run.case
+def _built(case: RAGTestCase | CaseDraft) -> RAGTestCase:
+    return case.build() if isinstance(case, CaseDraft) else case
 
 
 class RunQueue:

@@ -564,6 +564,18 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
             "query": of(case.query, "question"),
             "context": chunks(case.context),
             "history": history,
+            # As long as what is before them in the redacted answer.
+            "citations": [
+                each.model_copy(
+                    update={
+                        "start": len(of(case.response[: each.start], "answer")),
+                        "end": len(of(case.response[: each.end], "answer")),
+                        "quote": of(each.quote, "chunk"),
+                        "source": of(each.source, "chunk"),
+                    }
+                )
+                for each in case.citations
+            ],
             "response": of(case.response, "answer"),
             "expected_answer": case.expected_answer and of(case.expected_answer, "answer"),
             "expected_facts": [of(fact, "answer") for fact in case.expected_facts],
@@ -572,7 +584,7 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
         what = f"returned a {error}" if isinstance(error, _NoTextError) else ""
         what = what or f"raised {type(error).__name__}"
         blank = {"name": "", "query": "", "context": [], "response": "", "expected_facts": []}
-        blank["history"] = []
+        blank |= {"history": [], "citations": []}
         return (
             case.model_copy(update=blank | {"expected_answer": None}),
             RedactionError(f"redact_for_judge {what}: nothing was sent"),

@@ -275,6 +275,7 @@ class _Run:
                 id=_id(self._root.span),
                 query=question.text,
                 passages=context.passages,
+                history=context.history,
                 response=answer.text,
                 # Something failed that a retry, a fallback or a model made up for.
                 had_errors=any(
@@ -405,12 +406,20 @@ class _Run:
             log = llama_index.log_of(self._steps)
         else:
             log = _log_of(self._steps, {*self._queries, asked}, said)
+        log.is_conversation = (
+            log.keeps_turns
+            or (self._is_llama_index and llama_index.is_chat(self._root))
+            or any(step.span.attributes.get(name) for step in self._steps for name in SESSIONS)
+        )
+        if messages := READER.earlier(self._root.inputs):
+            log.conversed(READER, messages)
         own = self._attribute("contexts")
         if isinstance(own, str):
             own = [own] if own.strip() else []
         listed = READER.listed(own)
         if listed is not None:
-            return FoundContext(listed, "application")
+            history = log.find(asked, said).history
+            return FoundContext(listed, "application", history=history)
         found = log.find(asked, said)
         is_llama_rag = self._is_llama_index and llama_index.is_rag(self._steps)
         if found.passages or log.has_retrieved or is_llama_rag:

@@ -23,6 +23,7 @@ from ragaliq.traces.tree import ENGINES, WORKFLOW, method_of, walk
 __all__ = ["answer_of", "is_rag", "is_streamed", "is_workflow", "log_of", "question_of"]
 
 _STREAMED = frozenset({"stream_chat", "astream_chat"})
+_CHAT = _STREAMED | {"chat", "achat"}
 _RETRIEVE = frozenset({"retrieve", "aretrieve"})
 _RERANK = frozenset({"_postprocess_nodes", "postprocess_nodes"})
 _SYNTHESIZE = frozenset({"synthesize", "asynthesize"})
@@ -43,6 +44,11 @@ def is_streamed(root: Step) -> bool:
     """Whether a run's answer was returned piece by piece, and is therefore not on its span."""
     has_stream = not {"response_gen", "response_txt"}.isdisjoint(_fields(root.outputs))
     return has_stream or method_of(root) in _STREAMED
+
+
+def is_chat(root: Step) -> bool:
+    """Whether a run is a turn of a chat engine's conversation."""
+    return method_of(root) in _CHAT
 
 
 def is_rag(steps: Sequence[Step]) -> bool:

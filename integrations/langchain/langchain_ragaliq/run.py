@@ -78,6 +78,7 @@ class Run:
         "prompt_question",
         "question",
         "reply",
+        "reply_blocks",
         "response_id",
         "retrievers",
         "session_id",
@@ -118,7 +119,7 @@ class Run:
         self.retrievers: set[int] = set()
         # The latest retriever's parent, what it returned, and that as it was read.
         self.fetched: tuple[int | None, Any, Sequence[Passage]] = _NOT_FETCHED
-        self.reply = ""
+        self.reply, self.reply_blocks = "", None
         self.response_id: str | None = None
         self.guarded: set[str] | None = None
         self.is_interrupted = self.had_errors = False
@@ -152,6 +153,9 @@ class Run:
             self.question = READER.question(inputs)
         if not isinstance(inputs, str):
             self.took(self.key, inputs)
+            messages = READER.earlier(inputs)
+            if messages is not None:
+                self.log.conversed(READER, messages)
             if isinstance(inputs, list) and READER.messages(inputs) is None:
                 self.input_items = len(inputs)
 
@@ -171,6 +175,7 @@ class Run:
         for found in (names.get("session_id"), thread_id, names.get("conversation_id")):
             if self.session_id is None and found is not None:
                 self.session_id = str(found)
+                self.log.is_conversation = True
 
     def step_started(
         self,
@@ -241,10 +246,14 @@ class Run:
         self.open_models.discard(run)
         first = result.generations[0][0] if result.generations and result.generations[0] else None
         text, also, response_id = first.text if first else "", [], None
+        blocks = None
         message = getattr(first, "message", None)
         if message is not None and KINDS[type(message)] in MESSAGES:
             content = message.content
-            text = content if isinstance(content, str) else "".join(text_blocks(content))
+            if isinstance(content, str):
+                text = content
+            else:
+                text, blocks = "".join(text_blocks(content)), content
             calls = getattr(message, "tool_calls", ())
             also = [each for call in calls for each in texts_in(call.get("args"))] if calls else []
             response_id = message.response_metadata.get("id")
@@ -253,7 +262,7 @@ class Run:
         while at is not None and at not in self.retrievers:
             at = self.steps.get(at)
         if at is None:
-            self.reply = text
+            self.reply, self.reply_blocks = text, blocks
             self.response_id = response_id if isinstance(response_id, str) else None
 
     def tool_ended(self, run: int, output: Any) -> None:
@@ -324,6 +333,7 @@ class Run:
             passages=passages,
             response=answer.text,
             finder=self.log,
+            blocks=self.reply_blocks if answer.text == self.reply else None,
             tags=self.tags,
             metadata=metadata,
             sources=_sources(question=question.where, answer=answer.where, context=context),

@@ -36,7 +36,7 @@ from llama_index.core.workflow import Event, StopEvent
 from ragaliq import CaseDraft, ConfigurationError, Passage
 from ragaliq.capture import ANSWER_KEYS, Found, Message, Reader, models_words
 
-__all__ = ["Extract", "Facts", "LlamaIndexReader"]
+__all__ = ["READER", "Extract", "Facts", "LlamaIndexReader"]
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ _ROLES = {
     MessageRole.SYSTEM: "system",
     MessageRole.DEVELOPER: "system",
 }
-_READER = LlamaIndexReader()
+READER = LlamaIndexReader()
 
 
 # Nodes
@@ -138,14 +138,14 @@ def sources_of(payload: Any) -> list[NodeWithScore]:
 def named_sources(result: Any) -> list[Passage] | None:
     """What a workflow of the application's own names as its sources; None if it names none."""
     output = output_of(result)
-    fields = None if isinstance(output, (*_RESPONSES, AgentOutput)) else _READER.fields(output)
+    fields = None if isinstance(output, (*_RESPONSES, AgentOutput)) else READER.fields(output)
     if fields is None:
         return None
     for key in _SOURCE_KEYS:
-        found = _READER.listed(fields[key]) if key in fields else None
+        found = READER.listed(fields[key]) if key in fields else None
         if found:
             return found
-    return _READER.context(fields)
+    return READER.context(fields)
 
 
 # Questions
@@ -168,6 +168,14 @@ def question_of_call(bound_args: BoundArguments) -> Found:
     return Found(text_of(value), f"input.{name}")
 
 
+def history_of_call(bound_args: BoundArguments) -> Sequence[Any]:
+    """The messages that came with a call of `chat`, or with a workflow's start event."""
+    given = bound_args.arguments
+    start = given.get("start_event")
+    held = given.get("chat_history") or getattr(start, "chat_history", None)
+    return held if isinstance(held, list) else ()
+
+
 def question_of_run(bound_args: BoundArguments) -> Found:
     """What was asked in a workflow's start event; empty for a run that resumes another."""
     start = bound_args.arguments.get("start_event")
@@ -183,7 +191,7 @@ def question_of_fields(fields: Mapping[str, Any]) -> Found:
         if text := text_of(fields.get(key)):
             return Found(text, f"input.{key}")
     given = {**fields, "messages": history} if history else fields
-    return _READER.question(given) or Found("", "")
+    return READER.question(given) or Found("", "")
 
 
 def inputs_of(bound_args: BoundArguments) -> dict[str, Any]:
@@ -222,7 +230,7 @@ def prompt_of(bound_args: BoundArguments) -> list[Message]:
         args, kwargs = given.get("args") or (None,), given.get("kwargs") or {}
         prompt = given.get("prompt", kwargs.get("prompt", args[0]))
         return [Message("user", (prompt,))] if isinstance(prompt, str) else []
-    read = (_READER.message(message) for message in messages)
+    read = (READER.message(message) for message in messages)
     return [message for message in read if message is not None]
 
 
@@ -286,7 +294,7 @@ def answer_of(payload: Any) -> str:
             held = read(payload)
             # Response classes do not look at what they are given: it may be another response.
             return models_words(held) if isinstance(held, str) else answer_of(held)
-    found = None if isinstance(payload, list | tuple) else _READER.answer_text(payload)
+    found = None if isinstance(payload, list | tuple) else READER.answer_text(payload)
     return "" if found is None else found.text
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from inspect import BoundArguments
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakValueDictionary
+from uuid import uuid4
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -34,10 +35,12 @@ from llama_index.core.tools import BaseTool, ToolOutput
 from llama_index.core.workflow import Workflow
 
 from llama_index.evaluation.ragaliq.reading import (
+    READER,
     Extract,
     Facts,
     answer_of,
     facts_of,
+    history_of_call,
     inputs_of,
     labels_of,
     named_sources,
@@ -159,6 +162,7 @@ class _Run:
     session_id: str | None = None
     target: SpanTarget | None = None
     tags: tuple[str, ...] = ()
+    conversation: str = ""
     had_errors: bool = False
     guarded: set[str] = field(default_factory=set)  # answers that guards have scored
     parts: dict[str, _Part] = field(default_factory=dict)  # of the spans that have one
@@ -328,6 +332,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         _awaited: WeakValueDictionary[int, _Run]
         _ignored: dict[str, None]
         _tools: dict[str, list[tuple[_Run, str]]]
+        _conversations: WeakKeyDictionary[object, str]
 
     def __init__(
         self,
@@ -362,6 +367,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             _ignored={},
             # Open tools, each with the runs that wait for its end, and what they answered.
             _tools={},
+            # A chat engine has one conversation, which seldom has a name.
+            _conversations=WeakKeyDictionary(),
         )
 
     @classmethod
@@ -567,6 +574,8 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         session_id = tags.get("session_id")
         run.session_id = None if session_id is None else str(session_id)
         run.tags = labels_of(tags)
+        run.log.is_conversation = session_id is not None
+        run.log.conversed(READER, history_of_call(bound_args))
         run.began(span_id, part, bound_args)
         if self._tools and parent_id is None:
             run.tools = tuple(self._tools)
@@ -589,6 +598,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         if run is None:
             self._ignored.pop(span_id, None)
         elif span_id == run.key:
+            if isinstance(instance, BaseChatEngine):
+                run.log.is_conversation = True
+                run.conversation = self._conversations.setdefault(instance, uuid4().hex)
             self._exit_root(run, result)
         elif (part := run.parts.get(span_id)) is not None:
             if part is _Part.TOOL and isinstance(result, ToolOutput):
@@ -729,6 +741,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             passages=facts.context,
             finder=run.log if facts.context is None else None,
             response=answer,
+            conversation=run.conversation,
             tags=run.tags,
             sources=_sources(
                 "application" if facts.question else run.question.where,

@@ -1,0 +1,214 @@
+"""The same conversations as applications hold them: the last answer's claims rest on the same."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from conversations_table import CONVERSATIONS
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.chat_history import InMemoryChatMessageHistory
+from langchain_core.documents import Document
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnablePassthrough
+from langchain_core.runnables.history import RunnableWithMessageHistory
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextChatEngine
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
+from llama_index.core.schema import NodeWithScore, TextNode
+from opentelemetry.sdk.trace import TracerProvider
+
+from langchain_ragaliq import RagaliqCallbackHandler
+from llama_index.evaluation.ragaliq import attach, detach
+from ragaliq import Monitor, RagaliqSpanProcessor
+
+ALL = pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda each: each.name)
+
+
+@pytest.fixture
+def results():
+    return []
+
+
+@pytest.fixture
+def monitor(results):
+    # What a judge makes of a turn without documents is in the table too.
+    with Monitor(judge="local", evaluators=["faithfulness"], on_result=results.append) as made:
+        yield made
+
+
+def last_sources(monitor, results):
+    assert monitor.flush(30)
+    last = max(results, key=lambda each: each.run.ended_at)
+    claims = last.results["faithfulness"].claims
+    return {claim.claim: claim.support_source for claim in claims}
+
+
+class Shelf(BaseRetriever):
+    """Gives the chunks of the exchange whose question it gets."""
+
+    chunks: dict[str, tuple[str, ...]]
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [Document(page_content=text) for text in self.chunks[query]]
+
+
+def langchain_parts(conversation):
+    shelf = Shelf(chunks={each.question: each.chunks for each in conversation.exchanges})
+    replies = iter([AIMessage(each.answer) for each in conversation.exchanges])
+    return shelf, GenericFakeChatModel(messages=replies)
+
+
+PROMPT = ChatPromptTemplate(
+    [
+        ("system", "Answer from this:\n{context}"),
+        MessagesPlaceholder("history", optional=True),
+        ("human", "{question}"),
+    ]
+)
+
+
+@ALL
+def test_langchain_memory(conversation, monitor, results):
+    shelf, model = langchain_parts(conversation)
+    chain = (
+        RunnablePassthrough.assign(
+            context=(lambda given: given["question"])
+            | shelf
+            | (lambda docs: "\n\n".join(doc.page_content for doc in docs))
+        )
+        | PROMPT
+        | model
+    )
+    memory = InMemoryChatMessageHistory()
+    chat = RunnableWithMessageHistory(
+        chain, lambda _: memory, input_messages_key="question", history_messages_key="history"
+    )
+    config = {
+        "callbacks": [RagaliqCallbackHandler(monitor)],
+        "configurable": {"session_id": "s1"},
+    }
+    for exchange in conversation.exchanges:
+        chat.invoke({"question": exchange.question}, config)
+    assert last_sources(monitor, results) == conversation.expected
+
+
+@ALL
+def test_langgraph_checkpoints(conversation, monitor, results):
+    shelf, model = langchain_parts(conversation)
+
+    class State(MessagesState):
+        docs: list[Document]
+
+    def retrieve(state):
+        return {"docs": shelf.invoke(state["messages"][-1].content)}
+
+    def generate(state):
+        shown = "\n\n".join(doc.page_content for doc in state["docs"])
+        return {"messages": model.invoke([("system", shown), *state["messages"]])}
+
+    graph = StateGraph(State)
+    graph.add_node(retrieve)
+    graph.add_node(generate)
+    for start, end in itertools.pairwise([START, "retrieve", "generate", END]):
+        graph.add_edge(start, end)
+    app = graph.compile(checkpointer=InMemorySaver())
+    config = {
+        "callbacks": [RagaliqCallbackHandler(monitor)],
+        "configurable": {"thread_id": "t1"},
+    }
+    for exchange in conversation.exchanges:
+        app.invoke({"messages": [("user", exchange.question)]}, config)
+    assert last_sources(monitor, results) == conversation.expected
+
+
+class Parrot(CustomLLM):
+    """Says what the exchange says whose question the prompt ends with."""
+
+    replies: dict[str, str]
+
+    @property
+    def metadata(self):
+        return LLMMetadata()
+
+    def complete(self, prompt, formatted=False, **kwargs):
+        asked = max(self.replies, key=prompt.rfind)
+        is_rewriting = "standalone question" in prompt.lower()
+        return CompletionResponse(text=asked if is_rewriting else self.replies[asked])
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        raise NotImplementedError
+
+
+class Nodes(LlamaIndexRetriever):
+    def __init__(self, conversation):
+        super().__init__()
+        self.chunks = {each.question: each.chunks for each in conversation.exchanges}
+
+    def _retrieve(self, query_bundle):
+        found = self.chunks[query_bundle.query_str]
+        return [NodeWithScore(node=TextNode(text=text), score=0.9) for text in found]
+
+
+@pytest.mark.parametrize("engine", [ContextChatEngine, CondensePlusContextChatEngine])
+@ALL
+def test_llama_index_chat_engines(conversation, engine, monitor, results):
+    llm = Parrot(replies={each.question: each.answer for each in conversation.exchanges})
+    memory = ChatMemoryBuffer.from_defaults(token_limit=10_000)
+    chat = engine.from_defaults(Nodes(conversation), llm=llm, memory=memory)
+    attach(monitor)
+    try:
+        for exchange in conversation.exchanges:
+            chat.chat(exchange.question)
+    finally:
+        detach()
+    assert last_sources(monitor, results) == conversation.expected
+
+
+def write_spans(tracer, conversation, attribute):
+    """A trace for each exchange, by OpenTelemetry's conventions."""
+
+    def parts(role, text):
+        return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+    before = []
+    for exchange in conversation.exchanges:
+        asked = parts("user", exchange.question)
+        prompt = [parts("system", "\n\n".join(("Answer.", *exchange.chunks))), *before, asked]
+        answered = parts("assistant", exchange.answer)
+        with tracer.start_as_current_span("invoke_agent support") as root:
+            root.set_attribute("gen_ai.operation.name", "invoke_agent")
+            root.set_attribute(attribute, "c1")
+            root.set_attribute("gen_ai.input.messages", json.dumps([asked]))
+            with tracer.start_as_current_span("retrieval shelf") as step:
+                documents = [{"id": str(i), "content": c} for i, c in enumerate(exchange.chunks)]
+                step.set_attribute("gen_ai.operation.name", "retrieval")
+                step.set_attribute("gen_ai.retrieval.query.text", exchange.question)
+                step.set_attribute("gen_ai.retrieval.documents", json.dumps(documents))
+            with tracer.start_as_current_span("chat parrot") as step:
+                step.set_attribute("gen_ai.operation.name", "chat")
+                step.set_attribute("gen_ai.input.messages", json.dumps(prompt))
+                step.set_attribute("gen_ai.output.messages", json.dumps([answered]))
+            root.set_attribute("gen_ai.output.messages", json.dumps([answered]))
+        before += [asked, answered]
+
+
+@pytest.mark.parametrize("attribute", ["gen_ai.conversation.id", "session.id"])
+@ALL
+def test_spans(conversation, attribute, monitor, results):
+    provider = TracerProvider()
+    processor = RagaliqSpanProcessor(monitor)
+    provider.add_span_processor(processor)
+    write_spans(provider.get_tracer("shop"), conversation, attribute)
+    assert processor.force_flush()
+    assert last_sources(monitor, results) == conversation.expected
+    provider.shutdown()
