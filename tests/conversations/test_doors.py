@@ -19,7 +19,13 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextChatEngine
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.llms import (
+    ChatMessage,
+    ChatResponse,
+    CompletionResponse,
+    CustomLLM,
+    LLMMetadata,
+)
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -77,6 +83,7 @@ PROMPT = ChatPromptTemplate(
 )
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @ALL
 def test_langchain_memory(conversation, monitor, results):
     shelf, model = langchain_parts(conversation)
@@ -138,12 +145,14 @@ class Parrot(CustomLLM):
 
     @property
     def metadata(self):
-        return LLMMetadata()
+        return LLMMetadata(is_chat_model=True)
 
     def complete(self, prompt, formatted=False, **kwargs):
-        asked = max(self.replies, key=prompt.rfind)
-        is_rewriting = "standalone question" in prompt.lower()
-        return CompletionResponse(text=asked if is_rewriting else self.replies[asked])
+        return CompletionResponse(text=max(self.replies, key=prompt.rfind))  # a rewritten question
+
+    def chat(self, messages, **kwargs):
+        reply = self.replies[messages[-1].content]
+        return ChatResponse(message=ChatMessage(reply, role="assistant"))
 
     def stream_complete(self, prompt, formatted=False, **kwargs):
         raise NotImplementedError
@@ -185,19 +194,25 @@ def write_spans(tracer, conversation, attribute):
         asked = parts("user", exchange.question)
         prompt = [parts("system", "\n\n".join(("Answer.", *exchange.chunks))), *before, asked]
         answered = parts("assistant", exchange.answer)
-        with tracer.start_as_current_span("invoke_agent support") as root:
-            root.set_attribute("gen_ai.operation.name", "invoke_agent")
-            root.set_attribute(attribute, "c1")
-            root.set_attribute("gen_ai.input.messages", json.dumps([asked]))
-            with tracer.start_as_current_span("retrieval shelf") as step:
-                documents = [{"id": str(i), "content": c} for i, c in enumerate(exchange.chunks)]
-                step.set_attribute("gen_ai.operation.name", "retrieval")
-                step.set_attribute("gen_ai.retrieval.query.text", exchange.question)
-                step.set_attribute("gen_ai.retrieval.documents", json.dumps(documents))
-            with tracer.start_as_current_span("chat parrot") as step:
-                step.set_attribute("gen_ai.operation.name", "chat")
-                step.set_attribute("gen_ai.input.messages", json.dumps(prompt))
-                step.set_attribute("gen_ai.output.messages", json.dumps([answered]))
+        run = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.input.messages": json.dumps([asked]),
+            attribute: "c1",
+        }
+        documents = [{"id": str(i), "content": c} for i, c in enumerate(exchange.chunks)]
+        retrieval = {
+            "gen_ai.operation.name": "retrieval",
+            "gen_ai.retrieval.query.text": exchange.question,
+            "gen_ai.retrieval.documents": json.dumps(documents),
+        }
+        call = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.input.messages": json.dumps(prompt),
+            "gen_ai.output.messages": json.dumps([answered]),
+        }
+        with tracer.start_as_current_span("invoke_agent support", attributes=run) as root:
+            for name, attributes in (("retrieval shelf", retrieval), ("chat parrot", call)):
+                tracer.start_span(name, attributes=attributes).end()
             root.set_attribute("gen_ai.output.messages", json.dumps([answered]))
         before += [asked, answered]
 
