@@ -253,17 +253,21 @@ def test_languages_without_spaces_between_words():
 
 def test_without_a_prompt_the_inputs_of_the_step_that_answered_decide_then_what_was_fetched():
     run = Run().retrieve(REFUNDS, CARDS)
-    assert run.find() == ([REFUNDS, CARDS], "retriever", "")
+    assert run.find()[:3] == ([REFUNDS, CARDS], "retriever", "")
     run.log.began("generate", "root")
     run.log.given("generate", {"documents": [CARDS]})
     run.log.said("generate", ANSWER, "generation")
-    assert run.find() == ([CARDS], "given", "")
+    assert run.find()[:3] == ([CARDS], "given", "")
 
 
 def test_passages_handed_to_an_answering_step_count_where_its_prompt_shows_nothing_known():
     run = Run().retrieve(REFUNDS, CARDS)
     run.log.answering("synthesize", [CARDS])
-    assert run.ask(user("Rückerstattungen gehen auf die Karte.")).find() == ([CARDS], "given", "")
+    assert run.ask(user("Rückerstattungen gehen auf die Karte.")).find()[:3] == (
+        [CARDS],
+        "given",
+        "",
+    )
     assert Run().retrieve(REFUNDS).ask(prompt(REFUNDS)).find().source == "prompt"
 
 
