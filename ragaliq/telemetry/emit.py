@@ -232,6 +232,8 @@ class Emitter:
 
                 own: Any = copy.copy(tracer)
                 own.sampler = FollowingSampler(own.sampler, self.options.on_unsampled == "all")
+                if self.options.relation == "link":
+                    own.resource = _own_project(own.resource)
                 tracer = own
             self._tracer = provider, tracer
         return self._tracer[1]
@@ -256,6 +258,20 @@ class Emitter:
                     what,
                     type(error).__name__,
                 )
+
+
+_PROJECT = "openinference.project.name"
+
+
+def _own_project(resource: Any) -> Any:
+    """The application's resource in a project of its own for evaluations.
+
+    A product that lists a project's traces would show as many evaluations as requests.
+    """
+    from opentelemetry.sdk.resources import Resource
+
+    project = resource.attributes.get(_PROJECT) or "default"
+    return resource.merge(Resource({_PROJECT: f"{project}-evaluations"}))
 
 
 _LONGEST = 7 * 86_400.0  # seconds; a start before 1970 would cost the exporter its whole batch
@@ -373,7 +389,7 @@ class Emission:
                 within = trace.set_span_in_context(span, Context())
                 for index, claim in enumerate(claims[: names.MAX_CLAIM_SPANS]):
                     self._emitter.tracer.start_span(
-                        names.SPAN_CLAIM,
+                        f"{names.SPAN_CLAIM} {(claim.verdict or 'unverified').lower()}",
                         context=within,
                         attributes=claim_attributes(index, claim, content, documents),
                         start_time=started,

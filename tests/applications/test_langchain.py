@@ -500,8 +500,8 @@ def test_a_contradicted_claim_points_to_its_file_in_telemetry_where_content_may_
     rag(Finding(texts=[HOURS, REFUNDS]), wrong).invoke(QUESTION, config)
     assert monitor.close(30)
     by_name = {span.name: dict(span.attributes) for span in spans.get_finished_spans()}
-    assert by_name["claim"]["ragaliq.claim.verdict"] == "CONTRADICTED"
-    sources = by_name["claim"].get("ragaliq.claim.document.sources")
+    assert by_name["claim contradicted"]["ragaliq.claim.verdict"] == "CONTRADICTED"
+    sources = by_name["claim contradicted"].get("ragaliq.claim.document.sources")
     assert sources == (("1.md",) if may_leave else None)
     said = [attributes.get("metadata") for attributes in by_name.values()]
     assert ('{"tenant": "acme"}' in said) == may_leave

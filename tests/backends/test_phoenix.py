@@ -54,9 +54,9 @@ def records(phoenix):
         return answer_all(provider, PhoenixSink(phoenix))
 
 
-def spans(phoenix):
+def spans(phoenix, project=PROJECT):
     try:
-        return fetch(f"{phoenix}/v1/projects/{PROJECT}/spans?limit=1000")["data"]
+        return fetch(f"{phoenix}/v1/projects/{project}/spans?limit=1000")["data"]
     except HTTPError as error:
         # A project begins with its first span, which Phoenix stores in its own time.
         if error.code != 404:
@@ -138,16 +138,17 @@ def test_what_is_sent_again_replaces_and_never_doubles(phoenix, records):
 
 def test_the_evaluation_itself_is_a_trace_of_evaluators_that_names_its_target(phoenix, records):
     def whole(found):
-        return sum(span["name"] == "claim" for span in found) == 4
+        return sum(span["name"].startswith("claim ") for span in found) == 4
 
-    found = eventually(lambda: spans(phoenix), whole)
+    found = eventually(lambda: spans(phoenix, f"{PROJECT}-evaluations"), whole)
     own = [span for span in found if span["name"] == f"evaluation {PIPELINE}"]
     assert {span["attributes"]["ragaliq.target.span_id"] for span in own} == {
         record.run.target.span_id for record in records
     }
-    evaluators = {"claim", "evaluation faithfulness", "evaluation relevance"}
-    kinds = {span["span_kind"] for span in found if span["name"] in evaluators}
-    assert kinds == {"EVALUATOR"}
+    assert {span["span_kind"] for span in found} == {"EVALUATOR"}
+    assert "claim not_enough_info" in {span["name"] for span in found}
+    requests = {span["name"] for span in spans(phoenix)}
+    assert not any(name.startswith(("evaluation", "claim")) for name in requests)
 
 
 def test_the_page_shows_the_verdict(phoenix, records, tmp_path):

@@ -57,6 +57,7 @@ def sdk():
         metrics=metrics,
         spans=spans.get_finished_spans,
         named=lambda name: [s for s in spans.get_finished_spans() if s.name == name],
+        claims=lambda: [s for s in spans.get_finished_spans() if s.name.startswith("claim ")],
         events=lambda: [entry.log_record for entry in logs.get_finished_logs()],
     )
     tracer_provider.shutdown()

@@ -42,7 +42,8 @@ def emitted(sdk, run, results, judged):
             emission.record(results, judged)
     seen = {"root": {}, "metric": {}, "claim": {}, "event": {}}
     for span in sdk.spans():
-        kind = {"evaluation support": "root", "claim": "claim"}.get(span.name, "metric")
+        kind = "root" if span.name == "evaluation support" else "metric"
+        kind = "claim" if span.name.startswith("claim ") else kind
         seen[kind] |= generic(span.attributes)
     for event in sdk.events():
         seen["event"] |= generic(event.attributes)

@@ -107,7 +107,7 @@ def test_a_metric_span_is_a_child_with_its_own_attributes(emit):
 
 def test_claim_spans_come_once_for_metrics_that_share_a_check(emit):
     sdk = emit()
-    claims = sdk.named("claim")
+    claims = sdk.claims()
     (metric,) = sdk.named("evaluation faithfulness")
     assert len(claims) == 3
     assert {span.parent.span_id for span in claims} == {metric.context.span_id}
@@ -126,7 +126,7 @@ def test_claim_spans_come_once_for_metrics_that_share_a_check(emit):
 
 
 def test_with_content_claim_spans_carry_text_and_place(emit):
-    span = emit(ON).named("claim")[0]
+    span = emit(ON).claims()[0]
     assert span.attributes["ragaliq.claim.text"] == f"{SECRET} is far."
     assert span.attributes["ragaliq.claim.evidence"] == f"{SECRET} lies far away."
     assert span.attributes["ragaliq.claim.explanation"] == f"It says {SECRET}."
@@ -202,7 +202,7 @@ def test_claims_beyond_the_limits_are_counted(emit, results):
     )
     sdk = emit(results={"faithfulness": many})
     (metric,) = sdk.named("evaluation faithfulness")
-    assert len(sdk.named("claim")) == 32
+    assert len(sdk.claims()) == 32
     assert metric.attributes["ragaliq.claim.total"] == 90
     assert len(metric.attributes["ragaliq.claim.verdicts"]) == 64
     assert metric.attributes["ragaliq.claims.truncated"] == 58

@@ -34,5 +34,5 @@ def test_every_entry_point_emits_spans_events_and_metrics(emitted, entry):
     assert found["events"] == ["faithfulness", "relevance"]
     root = "evaluation cases" if entry == "file" else "evaluation"  # named after the file
     assert sorted(found["spans"]) == sorted(
-        [root, "evaluation faithfulness", "evaluation relevance", "claim"]
+        [root, "evaluation faithfulness", "evaluation relevance", "claim supported"]
     )

@@ -63,7 +63,7 @@ def test_a_redactor_that_returns_no_text_drops_the_text_and_nothing_else(
     (metric,) = sdk.named("evaluation faithfulness")
     assert "gen_ai.evaluation.explanation" not in metric.attributes
     assert metric.attributes["gen_ai.evaluation.score.value"] == 0.5
-    assert "ragaliq.claim.text" not in sdk.named("claim")[0].attributes
+    assert "ragaliq.claim.text" not in sdk.claims()[0].attributes
 
 
 def test_a_metric_that_cannot_be_recorded_does_not_keep_the_others_back(emit, sdk, results):
@@ -133,7 +133,7 @@ def test_text_that_is_no_valid_unicode_does_not_stop_an_exporter(sdk):
     monitor = Monitor(judge=ScriptedJudge(), capture_content=True, telemetry=sdk.options)
     monitor.submit(case, pipeline=broken)
     assert monitor.close(5.0)
-    (claim,) = sdk.named("claim")
+    (claim,) = sdk.claims()
     assert claim.attributes["ragaliq.claim.text"] == "Alpha ? is."
     assert claim.attributes["ragaliq.claim.document.ids"] == ("Alpha ? is.",)
     assert encode_spans(sdk.spans()).SerializeToString()

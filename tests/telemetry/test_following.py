@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -64,6 +65,33 @@ def test_an_unsampled_span_has_no_evaluation_whatever_the_sampler(emitted, targe
 def test_without_a_target_the_applications_sampler_decides(emitted, on_unsampled):
     assert emitted(ParentBased(ALWAYS_OFF), None, on_unsampled=on_unsampled) == []
     assert len(emitted(ParentBased(ALWAYS_ON), None, on_unsampled=on_unsampled)) == 70
+
+
+@pytest.mark.parametrize(
+    ("relation", "given", "project"),
+    [
+        ("link", {"openinference.project.name": "shop"}, "shop-evaluations"),
+        ("link", {}, "default-evaluations"),
+        ("child", {"openinference.project.name": "shop"}, "shop"),
+    ],
+)
+def test_evaluations_of_their_own_trace_are_in_a_project_of_their_own(
+    run, results, relation, given, project
+):
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(resource=Resource.create({"service.name": "app", **given}))
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    emitter = Emitter(options=TelemetryOptions(tracer_provider=provider, relation=relation))
+    with emitter.evaluation(run) as emission:
+        emission.record(results)
+    resources = [span.resource.attributes for span in exporter.get_finished_spans()]
+    assert {each["openinference.project.name"] for each in resources} == {project}
+    assert {each["service.name"] for each in resources} == {"app"}
+    exporter.clear()
+    provider.get_tracer("ragaliq").start_span("request").end()
+    (request,) = exporter.get_finished_spans()
+    held = request.resource.attributes.get("openinference.project.name")
+    assert held == given.get("openinference.project.name")
 
 
 def test_a_tracer_that_is_not_the_sdks_is_used_as_it_is(run, results):

@@ -89,7 +89,7 @@ def test_no_string_is_longer_than_its_limit(worst):
 
 def test_lists_and_children_are_bounded_and_what_is_left_out_is_counted(worst):
     spans = worst.spans()
-    claims = [span for span in spans if span.name == "claim"]
+    claims = [span for span in spans if span.name.startswith("claim ")]
     assert len(claims) in (0, names.MAX_CLAIM_SPANS)
     for claim in claims:
         assert len(claim.attributes["ragaliq.claim.document.ids"]) == names.MAX_DOCUMENT_IDS

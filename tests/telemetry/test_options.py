@@ -52,7 +52,7 @@ def test_as_a_child_without_a_target_it_is_a_root(emit, run):
 def test_claims_as_arrays_are_on_the_metrics_span(emit):
     sdk = emit(claim_detail="arrays")
     (metric,) = sdk.named("evaluation faithfulness")
-    assert sdk.named("claim") == []
+    assert sdk.claims() == []
     assert metric.attributes["ragaliq.claim.verdicts"] == (
         "SUPPORTED",
         "CONTRADICTED",
@@ -83,7 +83,7 @@ def test_claim_texts_that_are_dropped_leave_their_place(emit):
 def test_without_claim_detail_only_counts_are_left(emit):
     sdk = emit(claim_detail="none")
     (metric,) = sdk.named("evaluation faithfulness")
-    assert sdk.named("claim") == []
+    assert sdk.claims() == []
     assert metric.attributes["ragaliq.claim.total"] == 3
     assert "ragaliq.claim.verdicts" not in metric.attributes
     assert "ragaliq.claim.verdicts" not in sdk.events()[0].attributes
@@ -103,7 +103,7 @@ def test_of_an_unsampled_target_there_are_metrics_only(emit, unsampled):
 def test_of_an_unsampled_target_everything_if_asked_for(emit, unsampled):
     sdk = emit(run=unsampled, on_unsampled="all")
     assert len(sdk.named("evaluation support")) == 1
-    assert len(sdk.named("claim")) == 3
+    assert len(sdk.claims()) == 3
     assert len(sdk.events()) == 3
     assert "ragaliq.evaluation.score" in sdk.metrics()
 

@@ -74,7 +74,7 @@ async def test_spans_link_and_event_arrive(port, secret_case):
             "evaluation faithfulness": tap.await_trace(
                 lambda s: s.name == "evaluation faithfulness", timeout=20
             ),
-            "claim": tap.await_trace(lambda s: s.name == "claim", timeout=20),
+            "claim": tap.await_trace(lambda s: s.name == "claim supported", timeout=20),
             "event": tap.await_log(
                 lambda r: r.event_name == "gen_ai.evaluation.result", timeout=20
             ),
