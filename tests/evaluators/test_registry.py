@@ -24,7 +24,7 @@ def test_built_in_evaluators_are_registered():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ConfigurationError, match=r"chunk_utility, context_precision, .*relevance"):
+    with pytest.raises(ConfigurationError, match=r"chunk_utility, citations, .*relevance"):
         get_evaluator("truthiness")
 
 
