@@ -42,6 +42,7 @@ def tables() -> dict[str, str]:
         "metric span": attributes(catalogue.METRIC_SPAN),
         "claim span": attributes(catalogue.CLAIM_SPAN),
         "event": attributes(each for each in catalogue.EVENT if each not in catalogue.METRIC_SPAN),
+        "quality event": attributes(catalogue.QUALITY_EVENT),
         "metrics": metrics(catalogue.METRICS),
     }
 

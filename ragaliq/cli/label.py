@@ -61,7 +61,7 @@ def label(
             "--out",
             "-o",
             help="Where labels go, .jsonl; continued when it is there. Of a store, by default "
-            "STORE.labels.jsonl beside it.",
+            "STORE.labels.jsonl.",
             metavar="PATH",
         ),
     ] = None,

@@ -66,7 +66,7 @@ def quality(
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="What `ragaliq label` wrote; by default STORE.labels.jsonl beside the store.",
+            help="What `ragaliq label` wrote; by default STORE.labels.jsonl.",
             metavar="PATH",
         ),
     ] = None,
@@ -88,7 +88,7 @@ def quality(
         typer.Option(
             min=8,
             help="Have --judge score so many answers that another judge has scored, so that a "
-            "change of the judge can be told from a change of the application.",
+            "change of the judge is seen apart from a change of the application.",
             metavar="INTEGER",
         ),
     ] = None,

@@ -14,6 +14,7 @@ __all__ = [
     "EVENT",
     "METRICS",
     "METRIC_SPAN",
+    "QUALITY_EVENT",
     "ROOT_SPAN",
     "Attribute",
     "AttributeType",
@@ -154,6 +155,20 @@ EVENT = (
     Attribute(names.EVALUATION_TRACE_ID, "string", "the evaluation's own trace, if recorded"),
     Attribute(names.EVALUATION_SPAN_ID, "string", "the metric's span, if recorded"),
     _RESPONSE_ID,
+)
+
+QUALITY_EVENT = (
+    _PIPELINE,
+    Attribute(names.EVALUATION_NAME, "string", "the metric"),
+    _FINGERPRINT,
+    Attribute(names.QUALITY_DIRECTION, "string", "`fell` or `rose`"),
+    Attribute(names.QUALITY_DIFFERENCE, "double", "the mean now less that of the reference"),
+    Attribute(names.QUALITY_DIFFERENCE_LOW, "double", "lower end of its 95 % interval"),
+    Attribute(names.QUALITY_DIFFERENCE_HIGH, "double", "upper end of it"),
+    Attribute(names.QUALITY_NOW, "double", "the mean now"),
+    Attribute(names.QUALITY_SCORES, "int", "scores behind it"),
+    Attribute(names.QUALITY_REFERENCE, "string", "such as `release 2.0`"),
+    Attribute(names.SERVICE_VERSION, "string", "the release it was seen in, when known"),
 )
 
 CLAIM_SPAN = (

@@ -21,7 +21,7 @@ def load_generator():
 def described():
     spans = (*catalogue.ROOT_SPAN, *catalogue.METRIC_SPAN, *catalogue.CLAIM_SPAN)
     measured = {name for metric in catalogue.METRICS for name in (metric.name, *metric.attributes)}
-    return {each.name for each in (*spans, *catalogue.EVENT)} | measured
+    return {each.name for each in (*spans, *catalogue.EVENT, *catalogue.QUALITY_EVENT)} | measured
 
 
 def test_the_tables_are_as_the_code_says():
