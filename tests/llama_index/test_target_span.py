@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
@@ -62,6 +64,16 @@ def test_without_any_tracing_there_is_no_target(engine, monitor, handler):
     engine().query(QUESTION)
 
     assert monitor.targets == [None]
+
+
+def test_a_tracer_that_traces_nothing_is_not_loaded_in_the_request(
+    engine, monitor, handler, monkeypatch
+):
+    loaded = "openinference.instrumentation.llama_index._handler"
+    monkeypatch.delitem(sys.modules, loaded, raising=False)
+    engine().query(QUESTION)
+    assert monitor.targets == [None]
+    assert loaded not in sys.modules
 
 
 def test_the_request_s_span_is_the_target(engine, monitor, handler, tracer):

@@ -822,6 +822,9 @@ def openinference_target() -> SpanTarget | None:
     instrumentation = sys.modules.get(_INSTRUMENTATION)
     if instrumentation is None:
         return None
+    # Asked while it traces nothing, it would load its handlers' module in the request.
+    if not instrumentation.LlamaIndexInstrumentor().is_instrumented_by_opentelemetry:
+        return None
     span = instrumentation.get_current_span()
     return None if span is None else span_target(span.get_span_context(), source=_OPENINFERENCE)
 
