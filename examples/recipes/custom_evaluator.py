@@ -19,7 +19,7 @@ from ragaliq import (
 CITATION = re.compile(r"\[(\d+)\]")
 
 
-@register_evaluator("citations")
+@register_evaluator("known_citations")
 class CitationEvaluator(Evaluator):
     """The share of citations such as [2] that lead to a chunk."""
 
@@ -52,9 +52,9 @@ def case(answer: str) -> RAGTestCase:
 
 run = evaluate(
     [case("It weighs 3 kg [1]."), case("It weighs 3 kg [2]."), case("It weighs 3 kg.")],
-    evaluators=["citations", "faithfulness"],
+    evaluators=["known_citations", "faithfulness"],
 )
 for scored in run:
-    result = scored.results["citations"]
+    result = scored.results["known_citations"]
     print(result.status, result.score, result.passed, "-", result.reasoning)
-print("mean of", run.metrics["citations"].measured, "is", run.metrics["citations"].mean)
+print("mean of", run.metrics["known_citations"].measured, "is", run.metrics["known_citations"].mean)
