@@ -1,4 +1,4 @@
-"""The citations that a model's reply carries beside its text."""
+"""The citations that a model's reply carries next to its text."""
 
 from __future__ import annotations
 
