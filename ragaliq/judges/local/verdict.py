@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
@@ -226,9 +227,11 @@ def load_parameters() -> Parameters:
 
 async def parameters_off_loop() -> Parameters:
     """The same; the first time they are read in a thread, as a file must not block the loop."""
-    if load_parameters.cache_info().currsize:
-        return load_parameters()
-    return await asyncio.to_thread(load_parameters)
+    if not load_parameters.cache_info().currsize:
+        # Refused when the interpreter ends: then nobody minds an event loop that is held up.
+        with suppress(RuntimeError):
+            return await asyncio.to_thread(load_parameters)
+    return load_parameters()
 
 
 # The verdict.
