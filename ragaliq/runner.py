@@ -25,7 +25,7 @@ from ragaliq.records.sinks import SinkLimits, SinkSpec, SinkStats
 from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.reports import write_report
 from ragaliq.reports.views import failures_of, html_of, notebook_progress, row_of
-from ragaliq.reports.wording import WorstAnswers, figures_of, markdown_of
+from ragaliq.reports.wording import WorstAnswers, figures_of, markdown_of, number_of
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emit import TelemetryOptions
@@ -72,7 +72,7 @@ class EvaluationRun(Sequence[Evaluation]):
 
     def __repr__(self) -> str:
         # `asyncio.run` formats its result once, whatever it is: with all texts that takes seconds.
-        return f"EvaluationRun({len(self.cases)} cases; {', '.join(self.metrics)})"
+        return f"EvaluationRun({number_of(len(self.cases), 'case')}; {', '.join(self.metrics)})"
 
     def _repr_html_(self) -> str:
         return html_of(self.cases, self.metrics)

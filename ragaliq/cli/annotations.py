@@ -13,6 +13,7 @@ from ragaliq.cli.console import ExitCode, errors, output, plain
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.backends import Annotation, BackendReader
 from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.reports.wording import number_of
 from ragaliq.traces.cases import run_of
 
 __all__ = ["label_from_backend"]
@@ -74,9 +75,8 @@ def label_from_backend(address: str, out: Path, name: str) -> int:
     except OSError as error:
         raise DatasetError(f"{out}: {error.strerror or error}") from None
     good = sum(row["label"] for row in rows)
-    output.print(
-        plain(f"{out}: {len(rows):,} answers labelled by people, {good:,} of them as supported")
-    )
+    answers = number_of(len(rows), "answer")
+    output.print(plain(f"{out}: {answers} labelled by people, {good:,} of them as supported"))
     if unclear:
         errors.print(f"{unclear:,} more have annotations that are no score in [0, 1], or disagree")
     return ExitCode.OK

@@ -22,6 +22,7 @@ from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.reading import records_of
 from ragaliq.records.sqlite_file import parse_location
+from ragaliq.reports.wording import number_of
 
 __all__ = ["cases"]
 
@@ -89,9 +90,10 @@ def cases(
     written = _write(out, records(), found, metric)
     kinds = Counter(kind for each in found.values() for kind in each.kinds)
     counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
-    output.print(plain(f"{out}: {written:,} cases of {len(answers):,} answers ({counts})"))
+    of = number_of(len(answers), "answer")
+    output.print(plain(f"{out}: {number_of(written, 'case')} of {of} ({counts})"))
     if without_text:
-        errors.print(f"{without_text:,} answers have no texts in the results, and give no case")
+        errors.print(f"answers without texts in the results, which give no case: {without_text:,}")
     return ExitCode.OK
 
 
@@ -157,10 +159,12 @@ def _nothing(
     answers: Mapping[str, _Answer], without_text: int, wanted: set[str], metric: str | None
 ) -> str:
     if answers:
-        return f"none of its {len(answers):,} answers is {' or '.join(sorted(wanted))}"
+        kinds = {"failed": "fails a threshold", "unsure": "has an unsure claim"}
+        what = " or ".join(kinds[kind] for kind in sorted(wanted))
+        return f"{number_of(len(answers), 'answer')}, of which none {what}"
     if without_text:
         return (
-            f"it holds no texts of its {without_text:,} answers; evaluate with "
+            f"it holds no texts of its {number_of(without_text, 'answer')}; evaluate with "
             "capture_content=True (on the command line without --no-text)"
         )
     return f"it holds no answers with the metric {metric}" if metric else "it holds no answers"

@@ -16,7 +16,7 @@ from ragaliq.datasets.rows import is_place
 from ragaliq.errors import DatasetError
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.summary import joint_score
-from ragaliq.reports.wording import METHOD_NAMES
+from ragaliq.reports.wording import METHOD_NAMES, number_of
 from ragaliq.statistics import hajek_mean, paired_difference
 
 __all__ = ["compare"]
@@ -64,7 +64,10 @@ class _Results:
                 if result.fingerprint:
                     judge = f"{result.judge} ({result.model})" if result.model else result.judge
                     epochs = self.epochs.setdefault(name, {})
-                    epochs[result.fingerprint] = f"{judge}, epoch {result.fingerprint[:6]}"
+                    epochs[result.fingerprint] = (
+                        f"{judge} with threshold {result.threshold:g}, "
+                        f"epoch {result.fingerprint[:6]}"
+                    )
                 if not result.higher_is_better:
                     self.low_is_good.add(name)
                 if result.is_measured and result.score is not None:
@@ -159,7 +162,7 @@ def compare(
     for metric in metrics:
         scores = len(before.scores[metric.name]) + len(after.scores[metric.name])
         if alone := scores - 2 * len(metric.pairs):
-            errors.print(f"{metric.name}: {alone:,} scores have no partner in the other file")
+            errors.print(f"{metric.name}: scores without a partner in the other file: {alone:,}")
     return ExitCode.OK
 
 
@@ -251,7 +254,7 @@ def _scored(before: _Results, after: _Results, pairs: list[_Pair]) -> Iterator[_
 def _show_pairs(before: _Results, after: _Results, pairs: list[_Pair]) -> None:
     ways = ", ".join(f"{n:,} by {by}" for by, n in Counter(pair.by for pair in pairs).items())
     alone = len(before.cases) - len(pairs), len(after.cases) - len(pairs)
-    line = f"{len(pairs):,} cases paired ({ways})"
+    line = f"{number_of(len(pairs), 'case')} paired ({ways})"
     if any(alone):
         line += f"; no partner: {alone[0]:,} in {before.path}, {alone[1]:,} in {after.path}"
     output.print(plain(line))

@@ -29,6 +29,7 @@ from ragaliq.cli.options import (
 from ragaliq.core.results import passing_scores
 from ragaliq.cost_estimate import estimate as estimate_cost
 from ragaliq.evaluators import get_evaluator, list_evaluators
+from ragaliq.reports.wording import number_of
 
 __all__ = [
     "estimate",
@@ -69,7 +70,8 @@ def estimate(
     if usage.cost_usd is not None and usage.saved_usd:
         price += f" (batch price; ${usage.cost_usd + usage.saved_usd:,.2f} at list price)"
     output.print(
-        f"{expected.cases:,} cases, {usage.requests:,} requests, {usage.total_tokens:,} tokens: "
+        f"{number_of(expected.cases, 'case')}, {number_of(usage.requests, 'request')}, "
+        f"{usage.total_tokens:,} tokens: "
         f"{price}"
     )
     output.print(plain(asked.title))
@@ -80,7 +82,7 @@ def estimate(
 
 def metrics() -> None:
     """List the metrics with their thresholds."""
-    table = Table("metric", "passes", "what it says", box=None, pad_edge=False)
+    table = Table("metric", "passes", "what it measures", box=None, pad_edge=False)
     for name in list_evaluators():
         kind = get_evaluator(name)
         summary = (inspect.getdoc(kind) or "").partition("\n")[0]

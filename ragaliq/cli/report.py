@@ -17,6 +17,7 @@ from ragaliq.quality.labels import AnchorFile, beside, read_labels
 from ragaliq.records.reading import is_store
 from ragaliq.records.sqlite_file import parse_location
 from ragaliq.records.store import read_scores
+from ragaliq.reports.wording import number_of
 
 __all__ = ["report"]
 
@@ -49,6 +50,8 @@ def report(
     from ragaliq.reports import write_report
 
     page = out or _DEFAULT
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise ConfigurationError(f"--out {page}: the page goes to an .html file")
     if out is None and page.exists():
         # Only a page that the user names is replaced.
         raise ConfigurationError(
@@ -66,7 +69,7 @@ def report(
         worst=worst,
         quality=_quality(source, since=since, until=until, pipeline=pipeline),
     )
-    answers = f"{written.answers:,} answers"
+    answers = number_of(written.answers, "answer")
     if written.evaluations > written.answers:
         answers += f" evaluated {written.evaluations:,} times"
     size = written.bytes / 1_000_000

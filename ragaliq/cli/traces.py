@@ -13,6 +13,7 @@ from ragaliq.cli.console import Command, ExitCode, output, plain
 from ragaliq.cli.options import Fields, MappingFile, Resolve, function_named, names_of
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import ConfigurationError
+from ragaliq.reports.wording import number_of
 from ragaliq.traces import TracedCase
 from ragaliq.traces.cases import REASONS
 from ragaliq.traces.conventions import Kind, Step
@@ -75,7 +76,7 @@ def explain(
         )
     cases = reasons.pop("", 0)
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
-    output.print(plain(f"{cases:,} cases" + (f"; no case: {skipped}" if skipped else "")))
+    output.print(plain(number_of(cases, "case") + (f"; no case: {skipped}" if skipped else "")))
     return ExitCode.OK
 
 

@@ -91,9 +91,10 @@ def require_known(fields: Mapping[str, str], *, argument: str = "fields") -> Non
     """
     for field in fields:
         if field not in FIELDS:
+            meant = recognised(field)
+            hint = f" (did you mean {meant!r}?)" if meant else did_you_mean(field, FIELDS)
             raise ConfigurationError(
-                f"{argument}: a case has no field {field!r}{did_you_mean(field, FIELDS)}; it has "
-                f"{', '.join(FIELDS)}"
+                f"{argument}: a case has no field {field!r}{hint}; it has {', '.join(FIELDS)}"
             )
 
 
@@ -326,7 +327,7 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
     where = row.where
     for needed in ("query", "response"):
         if needed not in found:
-            raise fault(where, f"no {needed} was found", _advice(needed, row))
+            raise fault(where, f"no {needed} was found", _advice(needed, row, own_names))
     values = {field: value for field, value in found.items() if value is not None}
     facts = _texts(values, "expected_facts", where)
     expected = values.get("expected_answer")
@@ -370,17 +371,21 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
         raise fault(where, f"{place}: {problem['msg']}") from None
 
 
-def _advice(field: str, row: Row) -> str:
+def _advice(field: str, row: Row, own_names: Mapping[str, str]) -> str:
+    names = [str(name)[:_NAME] for name in row.data]
+    if field in own_names:
+        named = own_names[field]
+        hint = did_you_mean(named, names) or misspelt(field, names)
+        return f"it has no {named!r}{hint}, which was named as the {field}"
     advice = (
         f"name it one of {', '.join(FIELDS[field])}, or say what it is called with "
         f"fields={{{field!r}: ...}} (on the command line --field {field}=...)"
     )
+    hint = misspelt(field, names)
     # A table without a header would be quoted here: names are shown where some are known.
-    if any(recognised(str(name)) for name in row.data):
-        names = [str(name)[:_NAME] for name in row.data]
-        present = ", ".join(map(repr, names[:_SHOWN]))
-        return f"the row has {present}{misspelt(field, names)}; {advice}"
-    return f"none of its {len(row.data)} columns has a known name; {advice}"
+    if any(map(recognised, names)):
+        return f"the row has {', '.join(map(repr, names[:_SHOWN]))}{hint}; {advice}"
+    return f"none of its {len(names)} columns has a known name{hint}; {advice}"
 
 
 # The cases of a file.

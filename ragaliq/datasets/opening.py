@@ -89,6 +89,13 @@ def read_cases(
         from ragaliq.datasets.backends import BackendReader
 
         return BackendReader(str(path), fields=fields, mapping=rules, resolve=resolve)
+    for each in (path, *more):
+        is_store = str(each).startswith("sqlite:")
+        if is_store or (file_format is None and Path(each).suffix == ".db"):
+            raise DatasetError(
+                f"{each} is a store, not a file of cases: `ragaliq cases` makes cases of stored "
+                "results, `ragaliq evaluate --pending` judges stored runs"
+            )
     readers: list[CaseReader] = []
     paths = [Path(each) for each in (path, *more)]
     for place, each in enumerate(paths):

@@ -334,7 +334,7 @@ def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
                 yield fault(where, f"it is longer than {MAX_LINE_BYTES} bytes")
                 continue
             try:
-                value = parse_json(_decoded(line, where))
+                value = parse_json(_decoded(line, where).rstrip())
             except json.JSONDecodeError as error:
                 yield fault(where, f"it is not JSON: {error.msg} in column {error.colno}")
             except RowError as error:

@@ -30,7 +30,7 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records import EvaluationRecord, Summary, evaluation_record
-from ragaliq.reports.wording import why
+from ragaliq.reports.wording import number_of, why
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry import ContentPolicy, Emitter
 from ragaliq.traces.cases import run_of
@@ -268,7 +268,8 @@ class RagSession:
             yield f"{name} ({good} is good): {passed} of {metric.cases} passed, {mean}{others}"
         usage = self.summary.usage
         price = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
-        yield f"{self.summary.records} cases, {usage.total_tokens:,} judge tokens, {price}"
+        cases = number_of(self.summary.records, "case")
+        yield f"{cases}, {usage.total_tokens:,} judge tokens, {price}"
 
     def close(self) -> None:
         """Close the judges' connections."""

@@ -97,9 +97,11 @@ class ResultsFile:
                 for name in {**found, **wanted}
                 if found.get(name) != wanted.get(name)
             )
+            advice = "write to another file"
+            if isinstance(had, dict) and isinstance(asked, dict) and had.keys() - asked.keys():
+                advice += f", or to add a metric name these too: {', '.join(had)}"
             raise DatasetError(
-                f"{self.path}: its results were made under other settings ({details}); write to "
-                "another file"
+                f"{self.path}: its results were made under other settings ({details}); {advice}"
             )
         file.truncate(_end_of_last_line(file))
         file.seek(0, os.SEEK_END)

@@ -20,6 +20,7 @@ __all__ = [
     "interval_words",
     "is_drawn",
     "markdown_of",
+    "number_of",
     "why",
 ]
 
@@ -40,6 +41,11 @@ _SAID = {
     "NOT_ENOUGH_INFO": "is not in the context",
     None: "has no verdict",
 }
+
+
+def number_of(count: int, noun: str) -> str:
+    """A count with its noun, such as `1 case` or `1,200 cases`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def why(result: EvaluationResult, *, limit: int = _CLAIM) -> str:

@@ -185,11 +185,17 @@ def test_what_cannot_be_done_is_refused_in_a_line(ragaliq, store, tmp_path, argu
     assert (tmp_path / "kept.jsonl").read_text() == "precious"
 
 
+def test_where_nothing_failed_it_says_so(ragaliq, store):
+    done = ragaliq("cases", store(GOOD), "-o", "out.jsonl", "--failed")
+    assert (done.returncode, Path("out.jsonl").exists()) == (3, False)
+    assert "sqlite:///live.db: 1 answer, of which none fails a threshold" in done.stderr
+
+
 def test_without_texts_the_way_out_is_named(ragaliq, store, tmp_path):
     source = store(GOOD, captures=False)
     done = ragaliq("cases", source, "-o", "out.jsonl")
     assert done.returncode == 3
-    assert "it holds no texts of its 1 answers; evaluate with capture_content=True" in done.stderr
+    assert "it holds no texts of its 1 answer; evaluate with capture_content=True" in done.stderr
     (tmp_path / "empty.db").write_bytes(b"")
     done = ragaliq("cases", "empty.db", "-o", "out.jsonl")
     assert done.returncode == 3

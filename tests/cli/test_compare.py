@@ -58,7 +58,9 @@ def test_scores_of_different_epochs_are_not_averaged_unless_asked(compare, ragal
     done = ragaliq("compare", "first.jsonl", "other.jsonl", "--across-judges")
 
     assert refused.returncode == 3
-    assert "faithfulness was scored in two ways, by local, epoch " in refused.stderr
+    assert (
+        "faithfulness was scored in two ways, by local with threshold 0.7, epoch " in refused.stderr
+    )
     assert done.returncode == 0, done.stderr
     assert "-0.5" in done.stdout
 
@@ -73,7 +75,7 @@ def test_it_says_what_has_no_partner(compare, ragaliq):
     assert done.returncode == 0
     assert "no partner: 1 in both.jsonl, 0 in second.jsonl" in done.stdout
     assert "relevance is in one of the two files only" in done.stderr
-    assert "faithfulness: 1 scores have no partner" in done.stderr
+    assert "faithfulness: scores without a partner in the other file: 1" in done.stderr
 
 
 @pytest.mark.parametrize("options", [(), ("--no-text",)])

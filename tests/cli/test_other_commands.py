@@ -38,7 +38,7 @@ def test_what_claude_would_cost_is_known_before_there_is_a_key(ragaliq, write_ca
     done = ragaliq("estimate", write_cases(GOOD), ANTHROPIC_API_KEY="", ANTHROPIC_AUTH_TOKEN="")
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "1 cases" in done.stdout
+    assert "1 case, " in done.stdout
     assert "$0." in done.stdout
 
 

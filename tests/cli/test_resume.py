@@ -182,12 +182,13 @@ def test_adding_a_metric_can_be_interrupted_at_any_case(claude, write_cases, rec
     [
         (("--metrics", "faithfulness"), "metrics was faithfulness 0.7, relevance 0.7 and is now"),
         (("--metrics", "relevance,hallucination,context_recall"), "faithfulness 0.7"),
+        (("--metrics", "hallucination"), "to add a metric name these too: faithfulness, relevance"),
         (
             ("--metrics", "faithfulness,relevance,hallucination", "--threshold", "relevance=0.9"),
             "relevance 0.9",
         ),
     ],
-    ids=["one fewer", "others", "another threshold"],
+    ids=["one fewer", "others", "one other", "another threshold"],
 )
 def test_other_metrics_than_more_of_them_need_another_file(ragaliq, write_cases, options, says):
     cases, before = write_cases(GOOD), ("--metrics", "faithfulness,relevance")

@@ -91,7 +91,7 @@ def test_a_file_whose_spans_are_of_other_things_says_which_are_read(ragaliq, tra
 
 def test_an_estimate_counts_the_same_cases(ragaliq, traces):
     done = ragaliq("estimate", traces(*run(1), span("9", "LLM")), "--judge", "local")
-    assert done.stdout.startswith("1 cases")
+    assert done.stdout.startswith("1 case, ")
     assert "1 not_rag" in done.stderr
 
 
@@ -113,7 +113,7 @@ def test_explain_says_what_each_span_was_taken_for_and_what_was_found_where(raga
     assert "support: retriever, openinference, 1 documents" in done.stdout
     assert "no case: content_hidden, question, context or answer was kept out" in done.stdout
     assert "looked for a retriever, a tool or a vector store" in done.stdout
-    assert "1 cases; no case: 1 content_hidden, 1 not_rag" in done.stdout
+    assert "1 case; no case: 1 content_hidden, 1 not_rag" in done.stdout
 
 
 def test_explain_refuses_a_field_without_a_name_as_evaluate_does(ragaliq, traces):

@@ -142,11 +142,11 @@ def test_what_people_said_becomes_labels(product, ragaliq):
 @pytest.mark.parametrize(
     ("values", "outcome"),
     [
-        ([0.9], "1 answers"),
-        ([True], "1 answers"),
-        (["thumbs_up"], "1 answers"),
+        ([0.9], "1 answer "),
+        ([True], "1 answer "),
+        (["thumbs_up"], "1 answer "),
         ([1.0, 0.0], "no run has a clear annotation"),
-        ([1.0, 1.0, 0.0], "1 answers"),
+        ([1.0, 1.0, 0.0], "1 answer "),
         ([4.0], "no run has a clear annotation"),
         (["meh"], "no run has a clear annotation"),
     ],

@@ -167,8 +167,9 @@ def test_a_wrong_encoding_is_refused(tmp_path):
         (
             {"Frage": "Q", "answer": "A"},
             {"fields": {"query": "frage"}},
-            "no query was found",
+            "no query was found; it has no 'frage' (did you mean 'Frage'?), which was named as",
         ),
+        ({"qestion": "Q", "anwser": "A"}, {}, "a known name ('qestion' looks like it); name it"),
         (
             {"question": "Q", "answer": "A", "Kontext": "C"},
             {"fields": {"context": "kontxt"}},
@@ -182,6 +183,7 @@ def test_a_misspelt_column_is_named(cases_of, row, options, says):
     assert says in str(refused.value)
 
 
-def test_a_misspelt_field_is_named(cases_of):
+@pytest.mark.parametrize("field", ["qurey", "question", "prompt"])
+def test_a_misspelt_field_and_another_word_for_it_are_named(cases_of, field):
     with pytest.raises(ConfigurationError, match="did you mean 'query'"):
-        cases_of({"q": "Q", "answer": "A"}, fields={"qurey": "q"})
+        cases_of({"q": "Q", "answer": "A"}, fields={field: "q"})
