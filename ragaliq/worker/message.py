@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragaliq.core.run import RunInfo, SpanTarget
-from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.core.test_case import CaseSources, Citation, ContextChunk, RAGTestCase, Turn
 from ragaliq.errors import MessageRefusedError
 from ragaliq.records.record import deterministic_id
 
@@ -135,11 +135,25 @@ def _known_part(data: dict[str, Any]) -> object:
     kept = _known_fields(JobMessage, data)
     kept["case"] = _known_fields(RAGTestCase, kept.get("case"))
     kept["run"] = _known_fields(RunInfo, kept.get("run"))
-    if isinstance(kept["case"], dict) and isinstance(kept["case"].get("context"), list):
-        kept["case"]["context"] = [_known_fields(ContextChunk, c) for c in kept["case"]["context"]]
+    case = kept["case"]
+    if isinstance(case, dict):
+        _keep_known(case, "context", ContextChunk)
+        _keep_known(case, "citations", Citation)
+        _keep_known(case, "history", Turn)
+        for turn in case["history"] if isinstance(case.get("history"), list) else ():
+            if isinstance(turn, dict):
+                _keep_known(turn, "context", ContextChunk)
+        if "sources" in case:
+            case["sources"] = _known_fields(CaseSources, case["sources"])
     if isinstance(kept["run"], dict):
         kept["run"]["target"] = _known_fields(SpanTarget, kept["run"].get("target"))
     return kept
+
+
+def _keep_known(data: dict[str, Any], name: str, model: type[BaseModel]) -> None:
+    """Keep of each item of a list what this version knows."""
+    if isinstance(data.get(name), list):
+        data[name] = [_known_fields(model, item) for item in data[name]]
 
 
 def _known_fields(model: type[BaseModel], data: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq import ContextChunk, RAGTestCase, RunInfo, SpanTarget
+from ragaliq import Citation, ContextChunk, RAGTestCase, RunInfo, SpanTarget, Turn
 from ragaliq.errors import MessageRefusedError
 from ragaliq.worker.message import Job, JobMessage, read_message
 
@@ -22,8 +22,18 @@ METRICS = st.text(st.characters(codec="utf-8"), max_size=40)
 
 def jobs():
     chunks = st.builds(ContextChunk, text=TEXTS, score=st.none() | st.floats(allow_nan=False))
+    context = st.lists(TEXTS | chunks, max_size=4)
+    roles = st.sampled_from(["user", "assistant"])
+    turns = st.builds(Turn, role=roles, text=TEXTS, context=context)
+    numbers = st.integers(0, 99)
+    citations = st.builds(Citation, start=numbers, end=numbers, quote=TEXTS, source=TEXTS)
     cases = st.builds(
-        RAGTestCase, query=TEXTS, response=TEXTS, context=st.lists(TEXTS | chunks, max_size=4)
+        RAGTestCase,
+        query=TEXTS,
+        response=TEXTS,
+        context=context,
+        history=st.lists(turns, max_size=3),
+        citations=st.lists(citations, max_size=2),
     )
     runs = st.builds(
         RunInfo,
@@ -84,6 +94,21 @@ def test_a_damaged_message_is_read_or_refused(field, value, newer):
     damaged = A_MESSAGE | ({"version": [1, 5]} if newer else {}) | {field: value}
     with suppress(MessageRefusedError):  # the one thing it may raise
         assert read(damaged).version[0] == 1
+
+
+def test_what_a_newer_version_says_of_a_conversation_is_ignored():
+    chunk = ContextChunk(text="Refunds take five days.", id="refunds")
+    case = RAGTestCase(
+        query="And for children?",
+        response="Five days.",
+        history=[Turn(role="assistant", text="Five days.", context=[chunk, "Dogs may come."])],
+        citations=[Citation(start=0, end=4)],
+    )
+    message = message_of(Job(case=case, run=RunInfo(run_id="r")), ["m"]) | {"version": [1, 5]}
+    [turn], [citation] = message["case"]["history"], message["case"]["citations"]
+    for part in (turn, turn["context"][0], citation, message["case"]["sources"]):
+        part["of_a_newer_version"] = True
+    assert read(message).job().case == case
 
 
 def test_a_span_that_only_traceparent_names_is_found():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq import ContextChunk, RAGTestCase, ScoringPolicy, list_evaluators
+from ragaliq import Citation, ContextChunk, RAGTestCase, ScoringPolicy, Turn, list_evaluators
 
 CASES = [
     RAGTestCase(id="plain", query="Where?", context=["In Leeds."], response="It is in Leeds."),
@@ -28,6 +28,17 @@ CASES = [
         metadata={"user": object()},
     ),
     RAGTestCase(id="lone \ud800", query="\udfff", context=["One \ud800."], response="One \ud800."),
+    RAGTestCase(
+        id="conversation",
+        query="I have two dogs. And for children?",
+        context=["Children enter free of charge."],
+        response="Children enter free of charge [1]. Refunds take five days. You have two dogs.",
+        history=[
+            Turn(role="user", text="How long do refunds take?"),
+            Turn(role="assistant", text="Five days.", context=["Refunds take five days."]),
+        ],
+        citations=[Citation(start=0, end=30, source="prices.md", position=0)],
+    ),
     RAGTestCase(id="long", query="What?", context=["Alpha is one. " * 20_000], response="Beta is."),
 ]
 
