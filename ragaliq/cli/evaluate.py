@@ -50,7 +50,7 @@ from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.files import owner_only
 from ragaliq.core.results import JudgeUsage, passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
-from ragaliq.datasets.cases import misspelt
+from ragaliq.datasets.cases import misspelt, recognised
 from ragaliq.datasets.opening import is_backend
 from ragaliq.errors import BudgetExceeded, ConfigurationError, DatasetError
 from ragaliq.evaluators.metrics import (
@@ -433,14 +433,12 @@ def _read_through(
         raise DatasetError(f"{reader.path}: no row is left to judge")
     names = [each.name for each in metrics if not isinstance(each, RelevanceEvaluator)]
     if names and not has_context:  # their scores mean nothing then
+        blank = next((name for name in reader.columns if recognised(name) == "context"), None)
         found = f": the rows have {reader.named_columns}" if reader.columns else ""
-        found += misspelt("context", reader.columns)
-        errors.print(
-            plain(
-                f"no case has any context for {', '.join(names)}{found}; say where it is "
-                "with --field context=NAME"
-            )
-        )
+        found += f"{misspelt('context', reader.columns)}; say where it is with --field context=NAME"
+        if blank is not None:
+            found = f": {blank!r} is blank in every row"
+        errors.print(plain(f"no case has any context for {', '.join(names)}{found}"))
 
 
 def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -130,12 +131,14 @@ class _Several(CaseReader):
     def __iter__(self) -> Iterator[RAGTestCase]:
         self.skipped, self.skipped_rows, self.columns = 0, [], {}
         seen: dict[bytes, str] = {}
+        names = Counter(reader.path.name for reader in self._readers)
         number = 0
         for reader in self._readers:
+            file = reader.path.name if names[reader.path.name] == 1 else reader.path
             for case in reader:
                 number += 1
                 self.row = number
-                name = f"{reader.path.name} {case.id}" if is_place(case.id) else case.id
+                name = f"{file} {case.id}" if is_place(case.id) else case.id
                 try:
                     require_new(name, f"row {reader.row}", seen)
                 except RowError as error:
@@ -143,8 +146,7 @@ class _Several(CaseReader):
                 yield case.model_copy(update={"id": name})
             self.skipped += reader.skipped
             self.skipped_rows += [
-                SkippedRow(f"{reader.path.name}, {row.where}", row.problem)
-                for row in reader.skipped_rows
+                SkippedRow(f"{file}, {row.where}", row.problem) for row in reader.skipped_rows
             ]
             self.columns |= reader.columns
 

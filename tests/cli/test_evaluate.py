@@ -312,6 +312,13 @@ def test_no_context_in_any_row_is_said_with_the_columns_there_are(ragaliq, write
     ) in done.stderr
 
 
+def test_a_context_column_that_is_blank_throughout_is_named(ragaliq, write_cases):
+    done = ragaliq("evaluate", write_cases(GOOD | {"context": ""}), *FAITHFULNESS)
+
+    assert "no case has any context for faithfulness: 'context' is blank" in done.stderr
+    assert "--field" not in done.stderr
+
+
 def test_no_context_is_no_matter_where_nothing_goes_by_it(ragaliq, write_cases):
     row = {"query": "When?", "response": "It opens at 9."}
 

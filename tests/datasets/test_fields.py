@@ -187,3 +187,14 @@ def test_a_misspelt_column_is_named(cases_of, row, options, says):
 def test_a_misspelt_field_and_another_word_for_it_are_named(cases_of, field):
     with pytest.raises(ConfigurationError, match="did you mean 'query'"):
         cases_of({"q": "Q", "answer": "A"}, fields={field: "q"})
+
+
+def test_files_of_one_name_in_two_folders_are_told_apart_by_their_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("may", "june"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "cases.csv").write_text("query,response\nWho?,Ann\n")
+
+    ids = [case.id for case in read_cases("may/cases.csv", "june/cases.csv")]
+
+    assert ids == ["may/cases.csv row 1", "june/cases.csv row 1"]
