@@ -258,6 +258,8 @@ def opened_cases(
     with ExitStack() as stack:
         paths: list[str | Path] = [*sources]
         folder = ""
+        if paths.count("-") > 1:
+            raise ConfigurationError("-: standard input is named twice")
         if "-" in paths:
             folder = stack.enter_context(TemporaryDirectory())
             paths[paths.index("-")] = standard_input(folder)

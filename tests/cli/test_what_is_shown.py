@@ -159,6 +159,7 @@ def test_several_files_are_one_run(ragaliq, write_cases, records):
     }
     named_twice = ragaliq("evaluate", one, one)
     assert (named_twice.returncode, "one.jsonl is named twice" in named_twice.stderr) == (3, True)
+    assert "-: standard input is named twice" in ragaliq("evaluate", "-", "-").stderr
     twice = ragaliq("evaluate", one, write_cases(GOOD, name="two.jsonl"))
     assert twice.returncode == 3
     assert "two.jsonl, row 1: its id is also that of row 1" in twice.stderr
