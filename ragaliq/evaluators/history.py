@@ -25,6 +25,19 @@ _SAYS = "The user says: "
 """Before a user's sentence, so that a judge knows whose "I" that is."""
 
 _QUESTION = re.compile(r"[?？؟]\W*$")
+# Many leave out the question mark. "When I ordered, it was red" states something.
+_ASKS = re.compile(
+    r"\W*(?:(?:so|and|but|or|ok|okay|hi|hello|please|und|aber|oder|bitte|et|mais|ou|y)\b\W*)*(?:"
+    r"(?:what|when|where|who|whose|which|why|how|is|are|was|were|do|does|did|can|could|will|would|"
+    r"should|must|has|tell|explain|confirm|check|"
+    r"was|wann|wo|wer|warum|wieso|wie|welche\w?|ist|sind|hat|kann|können|darf|muss|soll|wird|gibt|"
+    r"quand|où|comment|pourquoi|combien|quel\w*|est-ce|puis-je|peut-on|"
+    r"qué|cuándo|cómo|dónde|cuál\w*|quién\w*|cuánt\w+)\b"
+    r"(?!\s+(?:(?:I|we|my|our|ich|wir|mein\w*|unser\w*|je|nous|mon|ma|mes)\b|j['’]))"
+    r"|(?:is|are|was|were|do|did|can|could|will|would|should|must|kann|können|darf|muss|soll)"
+    r"\s+(?:I|we|my|our|ich|wir|mein\w*|unser\w*)\b)",
+    re.IGNORECASE,
+)
 # What people say of themselves before they ask: "I live in Norway, can I return it?"
 _ASIDE = re.compile(
     r"\s*(?:I|my|we|our|ich|wir|mein\w*|unser\w*|je|j['’]\w+|nous|mon|ma|mes|notre|yo|mi|mis|"
@@ -112,7 +125,7 @@ def earlier_grounds(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[Ground
 def _statements(text: str) -> Iterator[tuple[int, int]]:
     """The ranges of the sentences that state something, and do not ask."""
     for start, end in split_sentences(text):
-        if not _QUESTION.search(text[start:end]):
+        if not (_QUESTION.search(text[start:end]) or _ASKS.match(text, start, end)):
             yield start, end
         elif aside := _ASIDE.match(text, start, end):
             yield start, aside.end()

@@ -7,7 +7,7 @@ import json
 import pytest
 from conversations_table import CONVERSATIONS
 
-from ragaliq import evaluate
+from ragaliq import RAGTestCase, Turn, evaluate
 from ragaliq.datasets import read_cases
 
 
@@ -40,3 +40,28 @@ def test_claims_rest_on_what_the_table_says(conversation, tmp_path):
     path.write_text(json.dumps(row), encoding="utf-8")
     [evaluation] = evaluate(read_cases(path), evaluators=["faithfulness"], judge="local")
     assert sources_in(evaluation) == conversation.expected
+
+
+@pytest.mark.parametrize(
+    ("message", "answer", "expected"),
+    [
+        ("does the warranty cover water damage", "The warranty covers water damage.", None),
+        ("so tell me why refunds take 30 days", "Refunds take 30 days.", None),
+        ("Please confirm that refunds take 30 days.", "Refunds take 30 days.", None),
+        ("can I return it within 60 days", "You can return it within 60 days.", None),
+        ("wie lange dauert die Rückerstattung", "Die Rückerstattung dauert lange.", None),
+        ("When I ordered, I paid 20 euros.", "You paid 20 euros.", "user"),
+        ("I live in Norway.", "You live in Norway.", "user"),
+    ],
+)
+def test_what_a_user_asks_supports_nothing_with_or_without_a_question_mark(
+    message, answer, expected
+):
+    case = RAGTestCase(
+        query=message,
+        context=["We sell shoes."],
+        response=answer,
+        history=[Turn(role="user", text="Hello!"), Turn(role="assistant", text="How can I help?")],
+    )
+    [evaluation] = evaluate([case], evaluators=["faithfulness"], judge="local")
+    assert sources_in(evaluation) == {answer: expected}
