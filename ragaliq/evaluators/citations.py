@@ -21,7 +21,19 @@ from ragaliq.evaluators.metrics import ClaimEvaluator, Measured
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.language.sentences import split_sentences
 
-__all__ = ["CitationsEvaluator"]
+__all__ = ["DOCUMENT_NAMES", "CitationsEvaluator"]
+
+DOCUMENT_NAMES = (
+    "source",
+    "file_name",
+    "file_path",
+    "title",
+    "document_title",
+    "url",
+    "name",
+    "doc_id",
+)
+"""Under which names a chunk's metadata name its document."""
 
 _MARKER = re.compile(
     r"\[\^?(?P<numbers>\d{1,3}(?:\s?[-–,;]\s?\^?\d{1,3}){0,20})\]"
@@ -29,10 +41,9 @@ _MARKER = re.compile(
     rf"|(?P<by_name>{NAMED_SOURCE})"
 )
 _NAME = re.compile(NAMED_SOURCE)
-_NOTE = re.compile(r"^\s*(?:[-*]\s+)?\[\^?(\d{1,3})\](:?)[ \t]+(.+)$", re.MULTILINE)
+_NOTE = re.compile(r"^[ \t]*(?:[-*][ \t]+)?\[\^?(\d{1,3})\](:?)[ \t]+(.+)$", re.MULTILINE)
 _NODE = re.compile(r"\s*Source (\d{1,3}):")
 _PAGE = re.compile(r"[,;]?\s*\b(?:p|pp|page|pages|section|§|s)\.?\s*[\d\w.–-]+\s*$", re.IGNORECASE)
-_NAMES = ("source", "file_name", "file_path", "title", "document_title", "url", "name", "doc_id")
 _MOST_IN_RANGE = 20
 _SLACK = 3
 
@@ -62,7 +73,7 @@ class _Chunks:
                 continue
             if chunk.id is not None:
                 own[str(chunk.id).casefold()] = chunk_id
-            for key in _NAMES:
+            for key in DOCUMENT_NAMES:
                 name = chunk.metadata.get(key)
                 if isinstance(name, str) and name.strip():
                     self._named.setdefault(_plain(name), chunk_id)

@@ -138,7 +138,7 @@ async def check_claims(
                 else:
                     extracted = await paid(judge.extract_claims(part))
                 # No context says "(source: refunds.md)" of itself.
-                said = (re.sub(rf"\s*{NAMED_SOURCE}", "", each) for each in extracted.claims)
+                said = (re.sub(rf"(?<!\s)\s*{NAMED_SOURCE}", "", each) for each in extracted.claims)
                 claims += [claim for claim in said if claim.strip()]
             if undecidable:
                 verdict = ClaimVerdict(

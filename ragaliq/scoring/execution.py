@@ -40,6 +40,7 @@ from ragaliq.errors import (
     RagaliqError,
 )
 from ragaliq.evaluators.case import evaluate_case
+from ragaliq.evaluators.citations import DOCUMENT_NAMES
 from ragaliq.evaluators.registry import get_evaluator, list_evaluators
 from ragaliq.judges.resolve import resolve_judge
 
@@ -606,7 +607,19 @@ def _read_policy(written: str) -> ScoringPolicy:
 
 
 def case_data(case: RAGTestCase) -> Message:
-    """What evaluators look at; labels and metadata, which may hold any object, stay behind."""
-    return case.model_dump(
-        exclude={"name": True, "tags": True, "metadata": True, "context": {"__all__": {"metadata"}}}
+    """What evaluators look at: of metadata, which may hold any object, what names a document."""
+    hidden = {"__all__": {"metadata"}}
+    data = case.model_dump(
+        exclude={
+            "name": True,
+            "tags": True,
+            "metadata": True,
+            "context": hidden,
+            "history": {"__all__": {"context": hidden}},
+        }
     )
+    for chunk, written in zip(case.context, data["context"], strict=True):
+        if not isinstance(chunk, str):
+            names = ((key, chunk.metadata.get(key)) for key in DOCUMENT_NAMES)
+            written["metadata"] = {key: name for key, name in names if isinstance(name, str)}
+    return data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -206,3 +207,12 @@ def test_an_answer_without_claims_is_not_scored(text):
         [case_of(text)], evaluators=["citations"], judge=ScriptedJudge(claims=[])
     )
     assert evaluation.results["citations"].score is None
+
+
+@pytest.mark.parametrize("between", ["\n", " ", " \n"], ids=repr)
+def test_white_space_costs_no_more_than_its_length(between):
+    answer = f"A fact.{between * 20_000}Refunds take five days [1]."
+    case = RAGTestCase(query="What?", context=["Refunds take five days."], response=answer)
+    began = time.process_time()
+    evaluate([case], judge="local", evaluators=["citations"])
+    assert time.process_time() - began < 5.0

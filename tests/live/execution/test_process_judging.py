@@ -40,6 +40,20 @@ CASES = [
         citations=[Citation(start=0, end=30, source="prices.md", position=0)],
     ),
     RAGTestCase(id="long", query="What?", context=["Alpha is one. " * 20_000], response="Beta is."),
+    RAGTestCase(
+        id="cited",
+        query="How long?",
+        context=[ContextChunk(text="Refunds take five days.", metadata={"source": "a/refunds.md"})],
+        response="Refunds take five days (source: refunds.md).",
+        history=[
+            Turn(role="user", text="Hello!"),
+            Turn(
+                role="assistant",
+                text="Hello!",
+                context=[ContextChunk(text="We sell shoes.", metadata={"of": object()})],
+            ),
+        ],
+    ),
 ]
 
 
