@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 import time
 import weakref
@@ -239,6 +240,7 @@ class _Window:
     @classmethod
     def of(cls, address: str) -> _Window:
         options = dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
+        address = _without_secrets(address)
         if unknown := sorted(options.keys() - set(_OPTIONS)):
             raise ConfigurationError(
                 f"{address}: an address knows {', '.join(_OPTIONS)}, not {unknown[0]!r}"
@@ -337,6 +339,26 @@ class _Backend(ABC):
                 )
         raise AssertionError
 
+    def turns_to(self, query: dict[str, Any], name: str, page: object) -> bool:
+        """Have a query ask for the next page; False where there is none.
+
+        Raises:
+            SinkError: The product names the page that it just gave: reading would never end.
+        """
+        if page and page == query.get(name):
+            raise SinkError(
+                f"{self.product} at {self.sink.client.base_url} gives the same page for ever",
+                kind="http",
+                permanent=True,
+            )
+        query[name] = page
+        return bool(page)
+
+
+def _without_secrets(address: str) -> str:
+    """An address for a message, without what may be a key in it."""
+    return re.sub(r"//[^/]*@", "//", address.partition("?")[0])
+
 
 def _batches(ids: Iterable[str], size: int) -> Iterator[list[str]]:
     left = iter(ids)
@@ -374,9 +396,8 @@ class _Phoenix(_Backend):
             page = await self.asked(f"{self._path}/spans", query)
             for span in _listed(page, "data"):
                 yield span
-            if not page.get("next_cursor"):
+            if not self.turns_to(query, "cursor", page.get("next_cursor")):
                 return
-            query["cursor"] = page["next_cursor"]
 
     async def annotations(self, targets: Sequence[SpanTarget]) -> AsyncIterator[Annotation]:
         traces = {target.span_id: target.trace_id for target in targets}
@@ -397,9 +418,8 @@ class _Phoenix(_Backend):
                             author=str(each.get("user_id") or ""),
                             metadata=_object(each, "metadata"),
                         )
-                    if not page.get("next_cursor"):
+                    if not self.turns_to(query, "cursor", page.get("next_cursor")):
                         break
-                    query["cursor"] = page["next_cursor"]
 
     async def _page(self, kind: str, query: Mapping[str, Any]) -> Any:
         try:
@@ -433,9 +453,9 @@ class _MLflow(_Backend):
         while True:
             page = await self.asked("/api/3.0/mlflow/traces/search", {}, body)
             yield _listed(page, "traces")
-            if not page.get("next_page_token") or not _listed(page, "traces"):
+            token = page.get("next_page_token") if _listed(page, "traces") else None
+            if not self.turns_to(body, "page_token", token):
                 return
-            body["page_token"] = page["next_page_token"]
 
     async def spans(self) -> AsyncIterator[Mapping[str, Any]]:
         async for traces in self._traces():
@@ -523,10 +543,8 @@ class _Langfuse(_Backend):
             page = await self.asked(path, query)
             for each in _listed(page, "data"):
                 yield each
-            cursor = _object(page, "meta").get("cursor")
-            if not cursor:
+            if not self.turns_to(query, "cursor", _object(page, "meta").get("cursor")):
                 return
-            query["cursor"] = cursor
 
 
 _BACKENDS: dict[str, type[_Backend]] = {
@@ -549,6 +567,6 @@ def _backend_of(address: str, window: _Window) -> _Backend:
     if kind.needs_project and place and not project and not scheme and ":" not in place:
         place, project = "", place  # the name alone; the server is where its variables say
     if kind.needs_project != bool(project) or (scheme and not place):
-        raise ConfigurationError(f"{address}: write it as {_FORMS}")
+        raise ConfigurationError(f"{_without_secrets(address)}: write it as {_FORMS}")
     at = f"{scheme or 'http'}://{place}" if place else None
     return kind(at, unquote(project), window)

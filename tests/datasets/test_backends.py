@@ -190,6 +190,27 @@ def test_a_wrong_address_is_refused_with_the_way_out(address, error, problem):
         read_cases(address)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "phoenix://shop?api_key=zebra",
+        "phoenix+https://me:zebra@host/shop?since=monday",
+        "langfuse+https://pk:zebra@host/project",
+        "phoenix+https://me:zebra@host/shop",
+    ],
+)
+def test_a_key_in_an_address_is_not_repeated(address):
+    with pytest.raises(ConfigurationError) as raised:
+        read_cases(address)
+    assert "zebra" not in str(raised.value)
+
+
+def test_a_product_that_names_the_same_page_for_ever_is_left(product):
+    product.cut = lambda found, cursor: (found[:1], "1")
+    with pytest.raises(DatasetError, match="gives the same page for ever"):
+        read_cases(product.address)
+
+
 def test_an_address_stands_alone(tmp_path):
     (tmp_path / "a.csv").write_text("query,response\nA?,B\n")
     with pytest.raises(ConfigurationError, match="name it alone"):
