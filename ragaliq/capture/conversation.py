@@ -73,6 +73,7 @@ class Conversations:
     def __init__(self) -> None:
         self._turns: OrderedDict[str, list[Turn]] = OrderedDict()
         self._size = 0
+        self._fetched: set[str] = set()  # those with texts that were fetched, which stay out
 
     def joined(self, case: RAGTestCase, name: str, *, fills: bool = True) -> RAGTestCase:
         """A case with what is known of its conversation; its own turn is remembered for the next.
@@ -93,11 +94,17 @@ class Conversations:
             else turn
             for turn in history
         ]
+        is_fetched = case.sources.has_fetched_texts or (bool(history) and name in self._fetched)
+        (self._fetched.add if is_fetched else self._fetched.discard)(name)
         asked = Turn(role="user", text=case.query)
         answered = Turn(role="assistant", text=case.response, context=case.context)
         self._turns[name] = turns = _latest([*history, asked, answered])
         self._size += sum(turn.size for turn in turns)
         while len(self._turns) > _MOST_CONVERSATIONS or self._size > _MOST_BYTES_TOGETHER:
-            _, gone = self._turns.popitem(last=False)
+            forgotten, gone = self._turns.popitem(last=False)
             self._size -= sum(turn.size for turn in gone)
-        return case.model_copy(update={"history": history}) if history else case
+            self._fetched.discard(forgotten)
+        if not history:
+            return case
+        sources = case.sources.model_copy(update={"has_fetched_texts": is_fetched})
+        return case.model_copy(update={"history": history, "sources": sources})

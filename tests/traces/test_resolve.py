@@ -20,8 +20,10 @@ from ragaliq import (
     ConfigurationError,
     Monitor,
     RagaliqSpanProcessor,
+    RAGTestCase,
     TelemetryOptions,
 )
+from ragaliq.capture import CaseSources, Conversations
 from ragaliq.datasets import read_cases
 from ragaliq.traces import SpanEvent, cases_of_trace
 
@@ -234,6 +236,24 @@ def test_a_file_asks_for_each_text_once(tracing, written):
     for _ in range(2):
         assert [case.context_texts for case in cases] == [TEXTS, TEXTS]
     assert asked == [["doc-0", "doc-1"]]
+
+
+def test_fetched_texts_mark_the_later_turns_of_their_conversation_too():
+    conversations = Conversations()
+    fetched = RAGTestCase(
+        query="How long?",
+        context=["Confidential."],
+        response="Five days.",
+        sources=CaseSources(has_fetched_texts=True),
+    )
+    later = RAGTestCase(query="And for children?", context=["Shown."], response="Three days.")
+    conversations.joined(fetched, "one")
+    for _ in range(2):
+        marked = conversations.joined(later, "one")
+        assert "Confidential." in marked.history[1].context_texts
+        assert marked.sources.has_fetched_texts
+    conversations.joined(later, "another")
+    assert not conversations.joined(later, "another").sources.has_fetched_texts
 
 
 def test_texts_are_fetched_for_traces_only(tmp_path):
