@@ -8,6 +8,7 @@ case, what a model's own citation blocks say (`RAGTestCase.citations`).
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -229,11 +230,21 @@ def _cited(
     found: list[dict[ChunkId | None, None]] = [{} for _ in claims]
     markers = _markers(answer, chunks)
     sentences = _sentences(answer, markers)
-    places = [claim.answer_span or _likest(answer, sentences, claim.claim) for claim in claims]
+    has_lost = any(claim.answer_span is None for claim in claims)
+    said = [set(_plain(answer[a:b]).split()) for a, b in sentences] if has_lost else []
+    places = [claim.answer_span or _likest(sentences, said, claim.claim) for claim in claims]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    longest = max((b - a for a, b in places), default=0)
 
     def cite(start: int, end: int, cited: Sequence[ChunkId | None]) -> bool:
+        first = bisect_left(order, start - longest, key=lambda i: places[i][0])
+        last = bisect_left(order, end, key=lambda i: places[i][0])
         # An approximate place may begin or end a few characters off.
-        spoken = [i for i, (a, b) in enumerate(places) if min(b, end) - max(a, start) > _SLACK]
+        spoken = [
+            i
+            for i in order[first:last]
+            if min(places[i][1], end) - max(places[i][0], start) > _SLACK
+        ]
         for i in spoken:
             found[i].update(dict.fromkeys(cited))
         return bool(spoken)
@@ -241,7 +252,7 @@ def _cited(
     for citation in case.citations:
         cite(citation.start, citation.end, [chunks.quoted(citation)])
     for start, end in sentences:
-        inside = [marker for marker in markers if start <= marker.start < end]
+        inside = _inside(markers, start, end)
         begin = start
         for marker, following in zip_longest(inside, inside[1:]):
             if not cite(begin, marker.start, marker.chunks):
@@ -264,7 +275,8 @@ def _markers(answer: str, chunks: _Chunks) -> list[_Marker]:
     markers: list[_Marker] = []
     for match in _MARKER.finditer(answer):
         start, end = match.span()
-        if any(a <= start < b for a, b in aside):
+        at = bisect_right(aside, start, key=lambda each: each[0])
+        if at and start < aside[at - 1][1]:
             continue
         if match["by_name"]:
             names = re.sub(_NAME, r"\1", match["by_name"]).split(";")
@@ -276,6 +288,12 @@ def _markers(answer: str, chunks: _Chunks) -> list[_Marker]:
             start, cited = markers[-1].start, markers.pop().chunks + cited
         markers.append(_Marker(start, end, cited))
     return markers
+
+
+def _inside(markers: Sequence[_Marker], start: int, end: int) -> Sequence[_Marker]:
+    """Of markers in order, those that begin in a range."""
+    first = bisect_left(markers, start, key=lambda marker: marker.start)
+    return markers[first : bisect_left(markers, end, key=lambda marker: marker.start)]
 
 
 def _numbers(written: str) -> Iterator[int]:
@@ -290,9 +308,8 @@ def _sentences(answer: str, markers: Sequence[_Marker]) -> list[tuple[int, int]]
     sentences: list[tuple[int, int]] = []
     for start, end in split_sentences(answer):
         said = answer[start:end]
-        for marker in markers:
-            if start <= marker.start < end:
-                said = said.replace(answer[marker.start : marker.end], "")
+        for marker in _inside(markers, start, end):
+            said = said.replace(answer[marker.start : marker.end], "")
         if sentences and not re.search(r"\w", said):
             sentences[-1] = sentences[-1][0], end
         else:
@@ -300,8 +317,10 @@ def _sentences(answer: str, markers: Sequence[_Marker]) -> list[tuple[int, int]]
     return sentences
 
 
-def _likest(answer: str, sentences: Sequence[tuple[int, int]], claim: str) -> tuple[int, int]:
+def _likest(
+    sentences: Sequence[tuple[int, int]], said: Sequence[set[str]], claim: str
+) -> tuple[int, int]:
     """The sentence with most of a claim's words, where the claim has no place in the answer."""
     words = set(_plain(claim).split())
-    shared = [len(words & set(_plain(answer[a:b]).split())) for a, b in sentences]
+    shared = [len(words & each) for each in said]
     return sentences[shared.index(max(shared))] if any(shared) else (0, 0)

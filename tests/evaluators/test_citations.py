@@ -209,9 +209,17 @@ def test_an_answer_without_claims_is_not_scored(text):
     assert evaluation.results["citations"].score is None
 
 
-@pytest.mark.parametrize("between", ["\n", " ", " \n"], ids=repr)
-def test_white_space_costs_no_more_than_its_length(between):
-    answer = f"A fact.{between * 20_000}Refunds take five days [1]."
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "A fact." + "\n" * 20_000 + "Refunds take five days [1].",
+        "A fact" + " " * 20_000 + "is so [1].",
+        "Refunds take [1] five days [2]. " * 1_500,
+        "[1]: x\n" * 6_000,
+    ],
+    ids=["lines", "blanks", "citations", "notes"],
+)
+def test_long_answers_cost_little_more_than_their_length(answer):
     case = RAGTestCase(query="What?", context=["Refunds take five days."], response=answer)
     began = time.process_time()
     evaluate([case], judge="local", evaluators=["citations"])
