@@ -41,6 +41,8 @@ def case_digests(case: RAGTestCase) -> tuple[str, str]:
         history = [[turn.role, turn.text, turn.context_texts] for turn in case.history]
         judged.append(history)
         asked.append(history)
+    if case.citations:
+        judged.append([citation.model_dump() for citation in case.citations])
     return long_digest_of(json.dumps(judged)), long_digest_of(json.dumps(asked))
 
 

@@ -48,6 +48,7 @@ def named(rows):
         {"query": "Why?"},
         {"reference": "At 9."},
         {"context": [{"text": ANSWERS[0], "id": "chunk-7"}]},
+        {"response": [{"type": "text", "text": ANSWERS[0], "citations": [{"title": "a.md"}]}]},
     ],
 )
 def test_a_corrected_case_is_judged_again(judge_rows, records, change):
