@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -150,16 +151,18 @@ class ResultsFile:
         return altered
 
     def _replace(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> None:
-        replacement = self.path.with_name(f".{self.path.name}.new")
+        target = self.path.resolve()  # a link stays one
+        replacement = target.with_name(f".{target.name}.new")
         try:
             replacement.unlink(missing_ok=True)
             kept = ResultsFile(replacement, settings=self._settings, revised=self._is_revised)
             for record in read_results_file(self.path):
                 if (changed := change(record)) is not None:
                     kept.append(changed)
+            shutil.copymode(target, replacement)  # its owner may share it
             os.fsync(kept._file.fileno())
             # The new file is locked already, so that nobody gets in between.
-            replacement.replace(self.path)
+            replacement.replace(target)
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
         self._file.close()

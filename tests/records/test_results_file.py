@@ -122,3 +122,18 @@ def test_a_file_has_one_writer_at_a_time(tmp_path):
 
     assert [each.case_id for each in read_results_file(path)] == ["two"]
     assert [each.name for each in tmp_path.iterdir()] == ["results.jsonl"]
+
+
+def test_a_rewritten_file_keeps_its_place_behind_a_link_and_who_may_read_it(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    path, link = tmp_path / "elsewhere" / "results.jsonl", tmp_path / "results.jsonl"
+    link.symlink_to(path)
+    with ResultsFile(link, settings=SETTINGS) as file:
+        file.append(record("one"))
+        path.chmod(0o640)
+        file.rewrite(lambda _: None)
+        file.append(record("two"))
+    assert link.is_symlink()
+    assert [each.case_id for each in read_results_file(path)] == ["two"]
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [each.name for each in path.parent.iterdir()] == ["results.jsonl"]
