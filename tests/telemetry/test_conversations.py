@@ -1,0 +1,144 @@
+"""A conversation and its citations as an OTLP receiver sees them, attribute by attribute."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from wire import Sdk, listening, values
+
+from ragaliq import (
+    Citation,
+    ContextChunk,
+    Monitor,
+    RAGTestCase,
+    SpanTarget,
+    Turn,
+    __version__,
+)
+
+TEXTS = {
+    "query": "I have two dogs. And for children?",
+    "now": "Children enter free of charge.",
+    "earlier": "Refunds are paid within five days.",
+    "said": "Say it in Zanzibar's words.",
+    "source": "prices.md",
+}
+CASE = RAGTestCase(
+    query=TEXTS["query"],
+    context=[ContextChunk(text=TEXTS["now"], id="c1")],
+    response=f"{TEXTS['now'][:-1]} [1]. {TEXTS['earlier']} You have two dogs.",
+    history=[
+        Turn(role="user", text=TEXTS["said"]),
+        Turn(
+            role="assistant",
+            text=TEXTS["earlier"],
+            context=[ContextChunk(text=TEXTS["earlier"], id="c2")],
+        ),
+    ],
+    citations=[Citation(start=0, end=34, quote=TEXTS["now"], source=TEXTS["source"])],
+)
+TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
+
+
+def score(sdk, **options):
+    monitor = Monitor(
+        judge="local",
+        telemetry=sdk.options,
+        evaluators=["faithfulness", "citations"],
+        **options,
+    )
+    assert monitor.submit(CASE, target=TARGET, pipeline="shop", run_id="run-7")
+    assert monitor.close(60.0)
+    sdk.close()
+
+
+async def dump(**options):
+    async with listening() as (wire, received):
+        await asyncio.to_thread(score, Sdk(wire.url), **options)
+        await received.until("events", 2)
+    return wire
+
+
+SHARED = {
+    "gen_ai.operation.name": "evaluation",
+    "ragaliq.status": "scored",
+    "ragaliq.evaluator.type": "code",
+    "ragaliq.evaluator.id": "local",
+    "ragaliq.evaluator.version": __version__,
+    "ragaliq.judge.calibration": "uncalibrated",
+    "ragaliq.threshold": 0.7,
+    "ragaliq.higher_is_better": True,
+    "ragaliq.sampling.probability": 1.0,
+    "ragaliq.claim.total": 3,
+    "ragaliq.claim.supported": 3,
+    "ragaliq.claim.contradicted": 0,
+    "ragaliq.claim.not_enough_info": 0,
+    "ragaliq.claim.unverified": 0,
+    "ragaliq.claim.verdicts": ["SUPPORTED"] * 3,
+    "ragaliq.claims.truncated": 0,
+}
+METRICS = {
+    "faithfulness": {
+        "gen_ai.evaluation.score.value": 1.0,
+        "gen_ai.evaluation.score.label": "pass",
+        "gen_ai.evaluation.explanation": "3 of 3 claims supported",
+        "ragaliq.passed": True,
+    },
+    # What rests on the user's words needs no citation; of the other two claims one has it.
+    "citations": {
+        "gen_ai.evaluation.score.value": 2 / 3,
+        "gen_ai.evaluation.score.label": "fail",
+        "gen_ai.evaluation.explanation": "1 of 2 claims cite a chunk that supports them",
+        "ragaliq.passed": False,
+    },
+}
+CLAIMS = [
+    {"ragaliq.claim.support_source": source, "ragaliq.claim.document.ids": [chunk]}
+    for source, chunk in (("turn", "c1"), ("earlier_turn", "history.1/c2"), ("user", "query"))
+]
+# Other on each machine or in each run.
+VARIES = {
+    "ragaliq.evaluator.fingerprint",
+    "ragaliq.evaluation.trace_id",
+    "ragaliq.evaluation.span_id",
+    "ragaliq.claim.confidence",
+    "ragaliq.claim.is_unsure",
+}
+
+
+def fixed(carrier):
+    return {k: v for k, v in values(carrier.attributes).items() if k not in VARIES}
+
+
+async def test_each_attribute_of_a_conversation_and_its_citations_is_as_described():
+    wire = await dump()
+    spans = {span.name: span for span in wire.spans("ragaliq") if span.name != "claim supported"}
+    events = {fixed(event)["gen_ai.evaluation.name"]: event for event in wire.events()}
+    for metric, own in METRICS.items():
+        expected = SHARED | own | {"gen_ai.evaluation.name": metric}
+        span, event = fixed(spans[f"evaluation {metric}"]), fixed(events[metric])
+        assert span == expected | {"openinference.span.kind": "EVALUATOR"}
+        pipeline = {"ragaliq.pipeline.name": "shop", "gen_ai.evaluation.target": "shop"}
+        assert event == expected | pipeline
+    claims = [fixed(span) for span in wire.spans("ragaliq") if span.name == "claim supported"]
+    assert claims == [
+        {
+            "openinference.span.kind": "EVALUATOR",
+            "ragaliq.claim.index": index,
+            "ragaliq.claim.verdict": "SUPPORTED",
+            "ragaliq.claim.evidence_verified": True,
+            "ragaliq.claim.decided_by": "local",
+            "ragaliq.judge.calibration": "uncalibrated",
+            **own,
+        }
+        for index, own in enumerate(CLAIMS)
+    ]
+
+
+@pytest.mark.parametrize("is_captured", [False, True])
+async def test_no_text_of_it_leaves_unless_asked_for(is_captured):
+    sent = (await dump(capture_content=is_captured)).own_bytes()
+    held = {name for name, text in TEXTS.items() if text[:-1].encode() in sent}
+    # Claims and their evidence; of what was said before, nothing that no claim rests on.
+    assert held == ({"now", "earlier"} if is_captured else set())
