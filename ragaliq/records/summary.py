@@ -175,6 +175,11 @@ class Series:
             self.measured += 1
             self._passed[at.pipeline] += passed
 
+    @property
+    def times(self) -> Sequence[float]:
+        """When each of its results was evaluated, in Unix time."""
+        return self._times
+
     def statuses(self, pipeline: int | None = None) -> dict[str, int]:
         """Results by status, of one pipeline or of all."""
         counts: Counter[str] = Counter()

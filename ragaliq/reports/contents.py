@@ -195,10 +195,30 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
             }
             for series, chart in zip(gathered.summary.series.values(), charted, strict=True)
         ],
+        "epochs": _epochs(gathered.summary.series.values(), charted),
         "claims": claims,
         "pipelines": pipelines,
         "questions": gathered.unanswered.groups() if gathered.with_text else [],
     }
+
+
+def _epochs(found: Iterable[Series], charted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """When what makes a metric's scores changed, with the names of both, in the order of time.
+
+    Two judges that score side by side are no change.
+    """
+    by_metric: dict[str, list[tuple[float, float, str]]] = {}
+    for series, chart in zip(found, charted, strict=True):
+        if times := series.times:
+            epoch = min(times), max(times), chart["decider"]
+            by_metric.setdefault(series.key.metric, []).append(epoch)
+    changes = [
+        {"metric": metric, "time": after[0], "before": before[2], "after": after[2]}
+        for metric, epochs in by_metric.items()
+        for before, after in pairwise(sorted(epochs))
+        if before[1] < after[0]
+    ]
+    return sorted(changes, key=lambda change: (change["time"], change["metric"]))
 
 
 # --- one answer in full: its texts cut at its claims, and who decided what ------------------------

@@ -43,6 +43,16 @@ def test_every_variable_that_is_used_is_there_and_every_one_there_is_used():
     assert used == variables().keys()
 
 
+def test_a_panel_shows_each_epoch_of_an_evaluator_as_a_line_of_its_own():
+    [(expression, legend)] = [
+        (expression, legend)
+        for title, expression, legend in targets()
+        if title == "Mean score by epoch"
+    ]
+    assert "ragaliq_evaluator_fingerprint" in read(expression).result_labels
+    assert "{{ragaliq_evaluator_fingerprint}}" in legend
+
+
 def test_panels_have_their_own_ids_and_places():
     taken = set()
     for panel in dashboard()["panels"]:

@@ -1,4 +1,5 @@
 import json
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -219,3 +220,40 @@ def test_a_batch_price_is_shown_as_one(museum, page):
     assert "less than the list price" in page.read_text(encoding="utf-8")
     write_report(list(museum(10)), page)
     assert "less than the list price" not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("fingerprints", "sentences"),
+    [
+        (["aaaa"], []),
+        (["aaaaaa1", "bbbbbb2"], [("aaaaaa", "bbbbbb")]),
+        (["aaaaaa1", "bbbbbb2", "cccccc3"], [("aaaaaa", "bbbbbb"), ("bbbbbb", "cccccc")]),
+    ],
+)
+def test_a_change_of_what_makes_the_scores_is_named_with_both(
+    museum, by_name, page, fingerprints, sentences
+):
+    share = 30 // len(fingerprints)
+    write_report(
+        [_made_by(each, fingerprints[n // share], by_name) for n, each in enumerate(museum(30))],
+        page,
+    )
+    found = re.findall(
+        r"<bdi>faithfulness</bdi> is scored by <bdi>.*?epoch (\w+)</bdi>, "
+        r"before by <bdi>.*?epoch (\w+)</bdi>",
+        page.read_text(),
+    )
+    assert [(before, after) for after, before in found] == sentences
+
+
+def test_judges_that_score_side_by_side_are_no_change(museum, by_name, page):
+    records = [_made_by(each, "ab"[n % 2] * 8, by_name) for n, each in enumerate(museum(30))]
+    write_report(records, page)
+    assert "do not compare" not in page.read_text()
+
+
+def _made_by(record, fingerprint, by_name):
+    results = [
+        each.model_copy(update={"fingerprint": fingerprint}) for each in record.results.values()
+    ]
+    return record.model_copy(update={"results": by_name(*results)})
