@@ -78,6 +78,9 @@ class ResultsFile:
                     f"{self.path}: another run is writing to it; wait for its end, or write to "
                     "another file"
                 ) from None
+        # Whoever wrote it may have put another file in its place before this one was locked.
+        if not os.path.samestat(os.fstat(file.fileno()), self.path.stat()):
+            raise DatasetError(f"{self.path}: another run has just written it; try again")
         if not os.fstat(file.fileno()).st_size:
             first = {_HEADER: _VERSION, "settings": self._settings}
             first |= {_REVISED: True} if self._is_revised else {}

@@ -137,3 +137,18 @@ def test_a_rewritten_file_keeps_its_place_behind_a_link_and_who_may_read_it(tmp_
     assert [each.case_id for each in read_results_file(path)] == ["two"]
     assert path.stat().st_mode & 0o777 == 0o640
     assert [each.name for each in path.parent.iterdir()] == ["results.jsonl"]
+
+
+def test_a_file_that_is_replaced_before_it_is_held_is_not_written(tmp_path, monkeypatch):
+    path = tmp_path / "results.jsonl"
+    ResultsFile(path, settings=SETTINGS).close()
+    held = path.read_bytes()
+
+    def replaced_meanwhile(*_):
+        (tmp_path / "new").write_bytes(held)
+        (tmp_path / "new").replace(path)
+
+    monkeypatch.setattr("fcntl.flock", replaced_meanwhile)
+    with pytest.raises(DatasetError, match="try again"):
+        ResultsFile(path, settings=SETTINGS)
+    assert path.read_bytes() == held
