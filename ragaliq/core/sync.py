@@ -132,8 +132,12 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
+        for rest in (asyncio.gather(*left, return_exceptions=True), loop.shutdown_asyncgens()):
+            ended = asyncio.ensure_future(rest, loop=loop)
+            while not ended.done():
+                # Stopped once more: a thread that is stopped and then dropped is stopped twice.
+                with suppress(RuntimeError):
+                    loop.run_until_complete(ended)
         loop.close()
 
 

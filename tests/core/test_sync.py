@@ -64,6 +64,24 @@ async def nothing():
     pass
 
 
+def test_a_loop_that_is_stopped_twice_ends_its_tasks_and_is_closed():
+    thread, ended = LoopThread("test"), []
+    loop = thread.loop()
+
+    async def ends_slowly():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            loop.stop()  # as for a thread that nobody holds any more
+            await asyncio.sleep(0.01)
+            ended.append(True)
+
+    asyncio.run_coroutine_threadsafe(ends_slowly(), loop)
+    thread.stop(nothing, timeout=5.0)
+    assert ended == [True]
+    assert loop.is_closed()
+
+
 def test_a_thread_nobody_holds_any_more_ends():
     before = set(threading.enumerate())
     thread = LoopThread("dropped")

@@ -20,7 +20,6 @@ from ragaliq.testing import ScriptedJudge
 
 WRONG = "Refunds take nine days."
 FALLBACK = "I do not know."
-GREETING = "Hello there."
 
 
 @tool
@@ -122,16 +121,17 @@ def test_only_this_turns_tools_and_attempts_count(agent_of, invoke):
         LOOK_UP,
         WRONG,
         ANSWER,
-        GREETING,
+        WRONG,
+        ANSWER,
         agent={"checkpointer": InMemorySaver()},
         action="retry",
-        on_no_context="pass",
     )
     config = {"configurable": {"thread_id": "t1"}}
     ask(invoke, agent, config=config)
-    messages = ask(invoke, agent, "Hi!", config)
-    assert messages[-1].text == GREETING
-    assert monitor.stats().outcomes == {"evaluated": 2, "no_context": 1}
+    # Nothing is looked up for the second question: the first one's documents are its context.
+    messages = ask(invoke, agent, "How long, please?", config)
+    assert messages[-1].text == ANSWER
+    assert monitor.stats().outcomes == {"evaluated": 4}
 
 
 def test_a_structured_answer_is_checked_and_replaced_as_such(agent_of, invoke):

@@ -22,6 +22,7 @@ class RecordingEngine:
     """Takes runs as an engine does, and keeps them."""
 
     inline = None
+    release = ""
 
     def __init__(self, sampler):
         self.sampler, self.tally, self.taken = sampler, Tally(), []
