@@ -223,7 +223,9 @@ def test_random_faults_break_no_books_and_hold_up_no_request(report):
         try:
             with time_limit(limit):
                 chain.invoke(f"{QUESTION} {runs}", {"callbacks": [handler]})
-        except (TimeLimitError, RuntimeError):  # what becomes of one in Python's own locks
+        except Exception:  # where Python starts a thread or waits for a lock, others come of it
+            if not limit:
+                raise
             faults["time limit"] += 1
         if frozen is not None:
             assert frozen.wait() == 0
