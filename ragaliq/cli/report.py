@@ -50,8 +50,6 @@ def report(
     from ragaliq.reports import write_report
 
     page = out or _DEFAULT
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise ConfigurationError(f"--out {page}: the page goes to an .html file")
     if out is None and page.exists():
         # Only a page that the user names is replaced.
         raise ConfigurationError(
@@ -59,6 +57,8 @@ def report(
         )
     read = parse_location(source) if source.startswith("sqlite:") else Path(source)
     require_writable([("--out", page)], read=[("the results", read)])
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise ConfigurationError(f"--out {page}: the page goes to an .html file")
     written = write_report(
         source,
         page,

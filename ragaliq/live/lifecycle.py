@@ -77,11 +77,12 @@ def _unless_interrupted(end: Callable[[Living], None]) -> None:
     try:
         for living in watched:
             end(living)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError):
         # Who presses Ctrl-C while the process ends wants it to end now. Let through, Python would
-        # print it and go on to the next hook, which would wait again.
+        # print it and go on to the next hook, which would wait again. Inside of Python's own locks
+        # it becomes a RuntimeError about a lock that is not held.
         for living in watched:
-            with suppress(KeyboardInterrupt):
+            with suppress(KeyboardInterrupt, RuntimeError):
                 living.give_up_at_exit()
 
 
