@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 SCRIPTS = ["langchain_demo.py", "llama_index_demo.py"]
 QUESTIONS = load_questions()
-EVALUATIONS = 3 * len(QUESTIONS)  # three metrics
+EVALUATIONS = 2 * len(QUESTIONS)  # two metrics
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -76,7 +76,8 @@ def test_with_a_key_the_judge_is_claude(run_demo, script):
         requests = len(server.requests)
     assert done.returncode == 0, done.stderr
     assert "judge: claude" in done.stdout
-    assert requests >= 2 * len(QUESTIONS)
+    # Claims, then verdicts; an answer that declines has no claims.
+    assert requests >= 2 * (len(QUESTIONS) - 1)
     assert re.search(rf"Judge: {requests} requests, [1-9]\d* tokens, cost 0\.\d*[1-9]", done.stdout)
 
 
