@@ -168,6 +168,8 @@ class Nodes(LlamaIndexRetriever):
         return [NodeWithScore(node=TextNode(text=text), score=0.9) for text in found]
 
 
+# LlamaIndex asks for a loop of the thread it is called in; newer Pythons warn of that.
+@pytest.mark.filterwarnings("ignore:There is no current event loop:DeprecationWarning")
 # Where nothing was retrieved, LlamaIndex's engines say "Empty Response" and ask no model.
 @pytest.mark.parametrize("engine", [ContextChatEngine, CondensePlusContextChatEngine])
 @pytest.mark.parametrize(
