@@ -13,7 +13,7 @@ import os
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -343,15 +343,21 @@ class _Nats(Broker):
 
     @asynccontextmanager
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+        from nats.js.errors import NotFoundError
+
         await self.connect()
-        subscriber, taken = self._subscriber(self.dead), []
-        while (message := await subscriber.get_one(timeout=0.5)) is not None:
-            taken.append(message)
-        try:
-            yield [DeadMessage(bytes(each.body), each.ack_sync) for each in taken]
-        finally:
-            for each in taken:
-                await each.nack()
+        # Read from the stream and not through a consumer: that gives a message to one reader at a
+        # time, and a reader cannot tell a slow broker from the last message.
+        stream, taken, number = (await self.native.connect()).jsm(), [], 0
+        with suppress(NotFoundError):
+            while True:
+                message = await stream.get_msg(
+                    self._stream.name, seq=number + 1, subject=self.dead, next=True
+                )
+                number = message.seq
+                discard = partial(stream.delete_msg, self._stream.name, number)
+                taken.append(DeadMessage(message.data or b"", discard))
+        yield taken
 
 
 class _Kafka(Broker):

@@ -15,6 +15,7 @@ from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSett
 from worker_fleet import eventually, offer
 
 from ragaliq import RAGTestCase, RunInfo, SpanTarget, read_records
+from ragaliq.worker.dead_letters import DeadLetters
 from ragaliq.worker.message import Job, JobMessage
 
 TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
@@ -120,6 +121,13 @@ def test_unreadable_messages_become_dead_letters_at_once_which_can_be_retried_or
     assert fleet.dead_letters() == []
     fleet.start()  # knows the metric no better
     assert eventually(lambda: len(fleet.dead_letters()) == 1)
+
+
+@pytest.mark.parametrize("broker", ["redis", "nats"], indirect=True)
+async def test_two_who_read_the_dead_letters_at_the_same_time_both_see_all_of_them(fleet, broker):
+    await asyncio.to_thread(fleet.publish, *[b"{}"] * 50, to="ragaliq.dead")
+    readers = [DeadLetters(broker.url()).all() for _ in range(2)]
+    assert [len(letters) for letters in await asyncio.gather(*readers)] == [50, 50]
 
 
 def test_after_sigterm_a_worker_finishes_its_jobs_and_puts_back_those_that_take_too_long(fleet):
