@@ -207,12 +207,13 @@ class InProcess:
             return self._child
         async with self._starting:
             if self._child is not None and not self._child.is_alive:
-                self._mourn(self._child)
+                await self._replace(self._child)
             while self._child is None and not self.gave_up:
                 await self._try_to_start()
             return self._child
 
-    def _mourn(self, child: Child) -> None:
+    async def _replace(self, child: Child) -> None:
+        await child.aclose()  # what could not be sent may be known before the process has ended
         self._child = None
         self._failures += 1
         if not self._has_complained:

@@ -96,8 +96,8 @@ def test_no_run_is_given_to_a_process_that_has_just_died(judging, claims, child_
     assert monitor.stats().restarts == 1
 
 
-def test_a_run_that_could_not_be_handed_over_is_given_to_the_next_process(
-    judging, claims, child_of, has_ended
+def test_a_run_that_could_not_be_sent_is_given_to_the_next_process(
+    judging, claims, child_of, has_ended, caplog
 ):
     monitor, _ = judging
     child = child_of(monitor)
@@ -110,6 +110,7 @@ def test_a_run_that_could_not_be_handed_over_is_given_to_the_next_process(
     assert has_ended(child.pid)
     assert monitor.stats().evaluations["faithfulness"] == {"scored": 41}
     assert monitor.stats().restarts == 1
+    assert "exit code -9" in caplog.text
 
 
 def test_a_process_that_hangs_is_ended_after_the_deadline(
