@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 import pytest
 
-from langchain_ragaliq import RagaliqCallbackHandler, detach
+from langchain_ragaliq import RagaliqCallbackHandler, RagaliqGuard, detach
 from ragaliq import Monitor
 from ragaliq.testing import ScriptedJudge
 
 HERE = str(Path(__file__).parent)
 if HERE not in sys.path:
     sys.path.insert(0, HERE)
+
+from rag_parts import FALLBACK  # noqa: E402
 
 
 class Triple(NamedTuple):
@@ -100,6 +102,21 @@ def new_watch():
 @pytest.fixture
 def watch(new_watch):
     return new_watch()
+
+
+@pytest.fixture
+def guard_of():
+    """Guards around chains, which say `FALLBACK` in place of a rejected answer."""
+    made = []
+
+    def build(chain=None, **options):
+        options = {"judge": ScriptedJudge(), "fallback": FALLBACK, **options}
+        made.append(RagaliqGuard(chain, **options))
+        return made[-1]
+
+    yield build
+    for guard in made:
+        guard.guard.monitor.close(1.0)
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -18,8 +18,12 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnablePassthrough
 from pydantic import Field
 
+from ragaliq.testing import ScriptedJudge
+
 QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
+WRONG = "Refunds take nine days."  # what no document says
+FALLBACK = "I do not know."  # what guards say instead
 REFUNDS = ["Refunds take five days.", "Refunds are paid to the card."]
 SHIPPING = ["Parcels leave on Monday.", "Shipping is free."]
 
@@ -117,6 +121,19 @@ class ScriptedChatModel(BaseChatModel):
         for piece in _pieces(self._reply(messages)):
             await asyncio.sleep(self.delay)
             yield piece
+
+
+class NeedsTheLoop(ScriptedJudge):
+    """Answers only while the event loop that made it is free."""
+
+    def __init__(self):
+        super().__init__()
+        self._loop = asyncio.get_running_loop()
+
+    async def extract_statements(self, query, response):
+        there = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
+        await asyncio.wait_for(asyncio.wrap_future(there), 30)
+        return await super().extract_statements(query, response)
 
 
 class NeverAnswering(ScriptedChatModel):

@@ -10,7 +10,6 @@ from langchain_core.runnables import RunnableLambda
 from rag_parts import (
     ANSWER,
     QUESTION,
-    REFUNDS,
     FixedRetriever,
     NeverAnswering,
     NeverFinding,
@@ -20,25 +19,12 @@ from rag_parts import (
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import OpenRun
 
-EXPECTED = (QUESTION, REFUNDS, ANSWER)
-RUNS = 60
+RUNS = 12
 
 
 def left_in(handler):
     """What a handler still keeps of its runs."""
     return handler.open_runs + len(handler._tracker.registry.runs)
-
-
-async def cancelled_in(where, config):
-    called = asyncio.Event()
-    if where == "model":
-        chain = rag_chain(llm=NeverAnswering(called=called))
-    else:
-        chain = rag_chain(NeverFinding(called=called))
-    task = asyncio.create_task(chain.ainvoke(QUESTION, config))
-    await called.wait()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 def test_beyond_max_runs_the_oldest_open_run_is_given_up(new_watch):
@@ -52,18 +38,6 @@ def test_beyond_max_runs_the_oldest_open_run_is_given_up(new_watch):
         assert "".join(stream)
     assert [triple.question for triple in watch.triples] == [f"Question {n}?" for n in (2, 3, 4)]
     assert watch.stats.outcomes == {"evaluated": 3, "incomplete_run": 2}
-
-
-def test_an_open_run_that_is_too_old_is_given_up_when_another_starts(new_watch):
-    watch = new_watch(handler={"max_age": 0.05})
-    old = rag_chain().stream("Old?", watch.config)
-    next(old)
-    asyncio.run(asyncio.sleep(0.1))
-    rag_chain().invoke(QUESTION, watch.config)
-    assert watch.triples == [EXPECTED]
-    assert watch.stats.incomplete == {"expired": 1}
-    assert "".join(old)
-    assert watch.stats.started == 2
 
 
 def test_an_open_run_that_is_too_old_is_given_up_in_a_process_that_has_become_idle(new_watch):
@@ -130,47 +104,62 @@ def test_an_open_run_of_a_handler_that_is_let_go_is_counted(watch):
     assert watch.incomplete == {"abandoned": 1}
 
 
-@pytest.mark.parametrize("where", ["model", "retriever"])
-def test_nothing_remains_of_cancelled_runs(watch, where):
-    async def cancel_many():
-        for _ in range(RUNS):
-            await cancelled_in(where, watch.config)
-
-    asyncio.run(cancel_many())
-    assert watch.incomplete == {"cancelled": RUNS}
-    assert left_in(watch.handler) == 0
+def complete(config):
+    rag_chain().invoke(QUESTION, config)
 
 
-def test_nothing_remains_of_completed_runs(new_watch):
-    watch = new_watch(max_queue=RUNS)
-    chain = rag_chain()
-    for _ in range(RUNS):
-        chain.invoke(QUESTION, watch.config)
-    assert watch.stats.outcomes == {"evaluated": RUNS}
-    assert left_in(watch.handler) == 0
+def abandon(config):
+    next(rag_chain().stream(QUESTION, config))
 
 
-def test_nothing_remains_of_abandoned_streams(watch):
-    chain = rag_chain()
-    for _ in range(RUNS):
-        next(chain.stream(QUESTION, watch.config))
+async def abandon_asynchronously(config):
+    await anext(rag_chain().astream(QUESTION, config))
     gc.collect()
-    assert watch.incomplete == {"truncated": RUNS}
-    assert left_in(watch.handler) == 0
+    await asyncio.get_running_loop().shutdown_asyncgens()
 
 
-def test_nothing_remains_of_abandoned_asynchronous_streams(watch):
-    chain = rag_chain()
+async def cancel(config, **parts):
+    (part,) = parts.values()
+    task = asyncio.create_task(rag_chain(**parts).ainvoke(QUESTION, config))
+    await part.called.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
-    async def abandon_many():
-        for _ in range(RUNS):
-            async for _ in chain.astream(QUESTION, watch.config):
-                break
-        gc.collect()
-        await asyncio.get_running_loop().shutdown_asyncgens()
 
-    asyncio.run(abandon_many())
-    assert watch.incomplete == {"cancelled": RUNS}
+async def cancel_in_the_model(config):
+    await cancel(config, llm=NeverAnswering(called=asyncio.Event()))
+
+
+async def cancel_in_the_retriever(config):
+    await cancel(config, retriever=NeverFinding(called=asyncio.Event()))
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (complete, ""),
+        (abandon, "truncated"),
+        (abandon_asynchronously, "cancelled"),
+        (cancel_in_the_model, "cancelled"),
+        (cancel_in_the_retriever, "cancelled"),
+    ],
+)
+@pytest.mark.parametrize("sample_rate", [1.0, 0.0])
+def test_nothing_remains_of_runs_however_they_end(new_watch, run, reason, sample_rate):
+    watch = new_watch(sample_rate=sample_rate)
+    for _ in range(RUNS):
+        ended = run(watch.config)
+        if ended is not None:
+            asyncio.run(ended)
+        FixedRetriever().invoke(QUESTION, watch.config)
+    gc.collect()
+    if sample_rate == 0.0:
+        assert watch.stats.outcomes == {"sampled_out": RUNS}
+    elif reason:
+        assert watch.incomplete == {reason: RUNS}
+    else:
+        assert watch.stats.outcomes == {"evaluated": RUNS}
     assert left_in(watch.handler) == 0
 
 
@@ -188,12 +177,3 @@ def test_nothing_remains_of_a_step_that_starts_while_its_run_ends_in_another_thr
     handler.on_chain_start({}, QUESTION, run_id=step_id, parent_run_id=root_id)
     assert watch.only == (QUESTION, [], ANSWER)
     assert left_in(handler) == 0
-
-
-def test_nothing_remains_of_unsampled_runs_and_bare_retrievers(new_watch):
-    watch = new_watch(sample_rate=0.0)
-    for _ in range(RUNS):
-        rag_chain().invoke(QUESTION, watch.config)
-        FixedRetriever().invoke(QUESTION, watch.config)
-    assert watch.stats.outcomes == {"sampled_out": RUNS}
-    assert left_in(watch.handler) == 0

@@ -7,10 +7,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from langchain_core.documents import Document
+from langchain_core.messages import AIMessage
 from langchain_core.retrievers import BaseRetriever
 from rag_parts import ScriptedChatModel, rag_chain
 
-CHAINS = 200
+CHAINS = 60
 
 
 class OwnDocuments(BaseRetriever):
@@ -30,8 +31,6 @@ class OwnDocuments(BaseRetriever):
 
 class OwnAnswer(ScriptedChatModel):
     def _reply(self, messages):
-        from langchain_core.messages import AIMessage
-
         return AIMessage(answer_to(messages[-1].text))
 
 

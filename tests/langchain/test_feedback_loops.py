@@ -76,10 +76,10 @@ def process(new_watch):
 
 
 @pytest.mark.parametrize("options", [{}, {"mode": "inline"}])
-def test_a_judge_made_of_chains_is_not_captured_in_live_mode(new_watch, judge, invoke, options):
+def test_a_judge_made_of_chains_is_not_captured_in_live_mode(new_watch, judge, options):
     watch = new_watch(judge=judge, **options)
     attach(watch.handler)
-    invoke(rag_chain(), QUESTION)
+    rag_chain().invoke(QUESTION)
     assert watch.stats.outcomes == {"evaluated": 1}
     assert judge.asked == 3
 
@@ -91,9 +91,9 @@ def test_nor_offline(process, judge):
     assert process.stats.started == 0
 
 
-def test_nor_in_a_guard(process, judge, invoke):
+def test_nor_in_a_guard(process, judge):
     guard = RagaliqGuard(rag_chain(), judge=judge)
-    assert invoke(guard, QUESTION) == ANSWER
+    assert guard.invoke(QUESTION) == ANSWER
     assert guard.guard.monitor.stats().outcomes == {"evaluated": 1}
     guard.guard.monitor.close(1.0)
     assert judge.asked == 2
@@ -108,7 +108,7 @@ def test_nor_when_asked_directly_on_the_applications_loop(process, judge):
     assert process.stats.started == 0
 
 
-def test_a_chain_that_on_result_calls_is_not_captured(new_watch, invoke):
+def test_a_chain_that_on_result_calls_is_not_captured(new_watch):
     watch = new_watch(evaluators=["faithfulness"])
     attach(watch.handler)
     monitor = Monitor(judge=ScriptedJudge(), on_result=lambda result: rag_chain().invoke(QUESTION))

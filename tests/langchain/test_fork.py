@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
+CLEAN = {"pending": 0, "open": 0, "errors": 0}
 SCRIPT = """
     import json, os, sys
     sys.path.insert(0, {parts!r})
@@ -51,31 +51,13 @@ SCRIPT = """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_forked_child_evaluates_its_own_runs_and_the_parent_its_own(tmp_path):
+def test_a_forked_child_evaluates_its_own_runs_and_the_parent_its_own(tmp_path, warm_python):
     script = tmp_path / "forking.py"
     script.write_text(textwrap.dedent(SCRIPT.format(parts=str(Path(__file__).parent))))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", str(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    path = os.pathsep.join(sys.path)
+    done = warm_python.run(script, cwd=tmp_path, env={"PYTHONPATH": path})
     assert done.returncode == 0, done.stderr
     child, parent = (json.loads(line) for line in done.stdout.splitlines())
-    assert child == {
-        "child": True,
-        "evaluated": ["After the fork?"],
-        "started": 1,
-        "pending": 0,
-        "open": 0,
-        "errors": 0,
-    }
-    assert parent == {
-        "child": False,
-        "evaluated": ["After the fork?", "Open at the fork?"],
-        "started": 3,
-        "pending": 0,
-        "open": 0,
-        "errors": 0,
-    }
+    assert child == {"child": True, "evaluated": ["After the fork?"], "started": 1, **CLEAN}
+    evaluated = ["After the fork?", "Open at the fork?"]
+    assert parent == {"child": False, "evaluated": evaluated, "started": 3, **CLEAN}

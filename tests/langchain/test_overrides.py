@@ -57,14 +57,11 @@ def test_a_function_says_all_three(new_watch, invoke):
     ("said", "expected"),
     [
         ({"question": "Really?"}, ("Really?", REFUNDS, ANSWER)),
-        ({"contexts": ["One."]}, (QUESTION, ["One."], ANSWER)),
         ({"contexts": "One."}, (QUESTION, ["One."], ANSWER)),
         ({"contexts": []}, (QUESTION, [], ANSWER)),
         ({"contexts": [{"page_content": "Two."}, Document(page_content="Three.")]},
          (QUESTION, ["Two.", "Three."], ANSWER)),
         ({"answer": {"days": 5}}, (QUESTION, REFUNDS, '{"days": 5}')),
-        ({"question": None, "answer": None}, GUESSED),
-        ({}, GUESSED),
         (None, GUESSED),
         (CaseDraft(id="", query="", passages=[Passage("One.", "1")], response=""),
          (QUESTION, ["One."], ANSWER)),
@@ -107,13 +104,11 @@ def test_a_function_is_asked_about_whole_answers_only(new_watch):
         lambda inputs: {},
     ],
 )
-def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(
-    new_watch, extract, invoke, caplog
-):
+def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(new_watch, extract, caplog):
     watch = new_watch(handler={"extract": extract})
     with caplog.at_level(logging.WARNING, "ragaliq.langchain"):
-        assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
-        assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
+        for _ in range(2):
+            assert rag_chain().invoke(QUESTION, watch.config) == ANSWER
     assert watch.incomplete == {"extract_failed": 2}
     (record,) = caplog.records
     assert ANSWER not in record.getMessage()

@@ -58,16 +58,6 @@ def test_a_chain_inside_a_tool_that_is_called_on_its_own_is_a_run(watch, invoke)
     assert watch.only == EXPECTED
 
 
-def test_a_handler_given_with_the_chain_and_with_the_call_counts_once(watch, invoke):
-    invoke(rag_chain().with_config(watch.config), QUESTION, watch.config)
-    assert watch.only == EXPECTED
-
-
-def test_a_handler_given_with_the_chain_alone(watch, invoke):
-    invoke(rag_chain().with_config(watch.config), QUESTION)
-    assert watch.only == EXPECTED
-
-
 def test_a_handler_given_to_a_part_sees_the_chain_below_it_as_its_run(watch, invoke):
     inner = rag_chain().with_config(watch.config)
     outer = RunnableLambda(lambda q: q) | inner | RunnableLambda(str.upper)
@@ -95,13 +85,6 @@ def test_a_chain_below_a_run_of_langsmiths_is_a_run(watch, invoke):
     with tracing_context(parent=above, enabled=False):
         invoke(rag_chain(), QUESTION, watch.config)
     assert watch.only == EXPECTED
-
-
-def test_a_run_id_that_is_used_again_is_another_run(watch, invoke):
-    config = {**watch.config, "run_id": uuid.uuid4()}
-    for _ in range(3):
-        invoke(rag_chain(), QUESTION, config)
-    assert watch.triples == [EXPECTED] * 3
 
 
 def test_two_handlers_of_two_monitors_each_count_the_run(new_watch, invoke):
