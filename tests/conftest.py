@@ -34,7 +34,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # `langgraph dev` and LangChain's own tests raise at the first blocking call in an event loop. Ours
 # do for what our modules call, on our own loops too.
-_OURS = ["ragaliq", "langchain_ragaliq"]
+_OURS = ["ragaliq", "langchain_ragaliq", "llama_index.evaluation.ragaliq"]
+_CHECKED = {"langchain", "llama_index", "live", "scenarios", "applications"}
 
 
 @pytest.fixture
@@ -44,8 +45,7 @@ def may_block():
 
 @pytest.fixture(autouse=True)
 def _nothing_of_ours_blocks_an_event_loop(request):
-    is_checked = request.path.parent.name == "langchain" or request.path.stem == "test_langchain"
-    if not is_checked or "may_block" in request.fixturenames:
+    if request.path.parent.name not in _CHECKED or "may_block" in request.fixturenames:
         yield
         return
     guard = BlockBuster(scanned_modules=_OURS)

@@ -15,7 +15,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -94,7 +93,7 @@ class PromptSet:
     """
 
     def __init__(self, replacements: PromptSource | None = None) -> None:
-        self._prompts = dict(_own_prompts())
+        self._prompts = dict(_OWN_PROMPTS)
         for name, raw, source in _read(replacements or {}):
             self._prompts[name] = _parse(name, raw, source)
 
@@ -117,14 +116,6 @@ class PromptSet:
         end = 2 if names[:1] == ["context"] else 0
         system = self._prompts["system"].text
         return RenderedPrompt(name, system, "".join(pieces[:end]), "".join(pieces[end:]))
-
-
-@cache
-def _own_prompts() -> Mapping[str, _Prompt]:
-    return {
-        name: _parse(name, (_FOLDER / f"{name}.md").read_text("utf-8"), "ours")
-        for name in PLACEHOLDERS
-    }
 
 
 def _read(replacements: PromptSource) -> Iterator[tuple[str, str, str]]:
@@ -181,6 +172,12 @@ def _parse(name: str, raw: str, source: str) -> _Prompt:
 
 def _listed(names: set[str] | frozenset[str]) -> str:
     return ", ".join(f"{{{{{name}}}}}" for name in sorted(names))
+
+
+# Read with this module: a judge may be made on an event loop, which reading files would block.
+_OWN_PROMPTS = {
+    name: _parse(name, (_FOLDER / f"{name}.md").read_text("utf-8"), "ours") for name in PLACEHOLDERS
+}
 
 
 # --- Delimiters -------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from ragaliq._version import __version__
 from ragaliq.core.concurrency import pause_before_retry
@@ -42,12 +42,18 @@ from ragaliq.errors import (
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.citations import DOCUMENT_NAMES
 from ragaliq.evaluators.registry import get_evaluator, list_evaluators
+from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import resolve_judge
 
-if TYPE_CHECKING:
-    from ragaliq.judges.base import LLMJudge
-
-__all__ = ["Channel", "Executor", "InProcess", "Message", "judging_processes", "obstacle"]
+__all__ = [
+    "Channel",
+    "Executor",
+    "InProcess",
+    "Message",
+    "judging_processes",
+    "obstacle",
+    "read_off_loop",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -237,6 +243,7 @@ class InProcess:
                 if attempt < _STARTS_TRIED:
                     await asyncio.sleep(_FIRST_PAUSE * 2.0**attempt)
                     continue
+                await read_off_loop(self._judge)
                 self.gave_up = True
                 logger.warning(
                     "no process to judge in can be started here (%s); the worker's thread judges "
@@ -247,6 +254,14 @@ class InProcess:
             else:
                 self._starts += 1
                 return
+
+
+async def read_off_loop(judge: LLMJudge) -> None:
+    """Have a judge read the files that its fingerprint needs, in a thread."""
+    if type(judge).fingerprint is not LLMJudge.fingerprint:
+        # Refused when the interpreter ends: then nobody minds an event loop that is held up.
+        with suppress(RuntimeError):
+            await asyncio.to_thread(judge.fingerprint)
 
 
 class StartFailedError(Exception):

@@ -11,7 +11,7 @@ import itertools
 import logging
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType, TracebackType
@@ -34,11 +34,10 @@ from ragaliq.errors import (
 )
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
-from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import SinkLimits, SinkSet, SinkSpec
-from ragaliq.scoring.execution import Executor, judging_processes
+from ragaliq.scoring.execution import Executor, judging_processes, read_off_loop
 from ragaliq.scoring.freezes import FreezeWatch
 from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget
@@ -351,7 +350,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                         results = await process.evaluate(built, evaluators, deadline=self._deadline)
                     else:
                         if not self._is_read:
-                            await _read_off_loop(self.judge)
+                            await read_off_loop(self.judge)
                             self._is_read = True
                         results = await evaluate_case(
                             built, evaluators, self.judge, deadline=self._deadline
@@ -524,14 +523,6 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     ) -> None:
         await asyncio.to_thread(self.sinks.close, _SINKS_WITHIN)
         await self.aclose()
-
-
-async def _read_off_loop(judge: LLMJudge) -> None:
-    """Have a judge read the files that its fingerprint needs, in a thread."""
-    if type(judge).fingerprint is not LLMJudge.fingerprint:
-        # Refused when the interpreter ends: then nobody minds an event loop that is held up.
-        with suppress(RuntimeError):
-            await asyncio.to_thread(judge.fingerprint)
 
 
 def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, RedactionError | None]:

@@ -63,7 +63,7 @@ class EngineJudge(LLMJudge):
 
 
 @pytest.fixture(params=["query", "aquery", "stream", "to_thread", "chat", "stream_chat"])
-def judge(request, engine, retriever, llm):
+def judge(request, engine, retriever, llm, may_block):
     built = engine(streaming=request.param == "stream")
     chat = ContextChatEngine.from_defaults(
         retriever=retriever,

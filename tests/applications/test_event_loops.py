@@ -39,20 +39,23 @@ def test_nothing_of_ours_blocks_an_event_loop(executor, kind, tmp_path):
 
 
 _WITHOUT_CONTEXT = """
+import sys
 from blockbuster import BlockBuster
 from ragaliq import Monitor, RAGTestCase
 
 BlockBuster(scanned_modules=["ragaliq"]).activate()
-monitor = Monitor(judge="local", executor="thread")
+sys.executable = "/nowhere/python"
+monitor = Monitor(judge="local", executor=sys.argv[1])
 monitor.submit(RAGTestCase(query="When?", context=[], response="Within five days."))
 assert monitor.flush(30)
 print(monitor.stats().outcomes)
 """
 
 
-def test_nor_does_a_first_run_that_the_judge_need_not_be_asked_about(tmp_path):
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_nor_does_a_first_run_that_the_judge_need_not_be_asked_about(executor, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-P", "-c", _WITHOUT_CONTEXT],
+        [sys.executable, "-P", "-c", _WITHOUT_CONTEXT, executor],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -60,3 +63,6 @@ def test_nor_does_a_first_run_that_the_judge_need_not_be_asked_about(tmp_path):
         check=False,
     )
     assert done.stdout.strip() == "{'no_context': 1}", done.stderr
+    if executor == "process":
+        assert "FileNotFoundError in _execute_child()" in done.stderr
+        assert "set executor='thread'" in done.stderr

@@ -1,4 +1,4 @@
-"""Run by `test_blocking.py`: a monitor on a loop of a process in which blocking calls raise."""
+"""Run by `test_event_loops.py`: a monitor on a loop of a process in which blocking calls raise."""
 
 from __future__ import annotations
 
