@@ -8,6 +8,8 @@ import operator
 import re
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
+from operator import itemgetter
 from types import ModuleType, SimpleNamespace
 from typing import Annotated, Any, TypedDict
 from uuid import uuid4
@@ -17,6 +19,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.tools import tool
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
@@ -25,6 +28,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.runnables.history import RunnableWithMessageHistory
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
@@ -596,6 +600,58 @@ def test_the_thread_of_a_graph_that_did_not_answer_stays_as_it_is():
     config = {"configurable": {"thread_id": "t-1"}}
     assert guard.invoke({"question": QUESTION}, config)["answer"] == "I do not know."
     assert searching.get_state(config).values.keys() == {"question", "documents"}
+    guard.guard.monitor.close(5)
+
+
+HISTORY_PROMPT = ChatPromptTemplate.from_messages(
+    [("system", f"{REFUNDS} {HOURS}"), ("placeholder", "{history}"), ("human", "{question}")]
+)
+
+
+def with_history(chain, kept):
+    return RunnableWithMessageHistory(
+        chain, lambda _: kept, input_messages_key="question", history_messages_key="history"
+    )
+
+
+# Applications use it all the same.
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.parametrize("wrapped", [lambda chain: chain, lambda chain: chain | (lambda m: m.text)])
+def test_a_guard_around_a_history_of_messages_says_where_it_belongs(wrapped):
+    chain = wrapped(with_history(HISTORY_PROMPT | model(), InMemoryChatMessageHistory()))
+    for action in ("fallback", "retry", "raise"):
+        with pytest.raises(ConfigurationError, match="inside: RunnableWithMessageHistory"):
+            RagaliqGuard(chain, judge=ScriptedJudge(), action=action)
+    RagaliqGuard(chain, judge=ScriptedJudge(), action="annotate").guard.monitor.close(5)
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream"])
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"fallback": "I do not know."}, [QUESTION, "I do not know."]),
+        ({"action": "retry"}, [QUESTION, REFUNDS]),
+        ({"action": "raise"}, []),
+    ],
+)
+def test_inside_one_the_history_keeps_what_went_out(options, kept, way):
+    chain = (
+        RunnablePassthrough.assign(context=itemgetter("question") | Finding())
+        | HISTORY_PROMPT
+        | in_turn("Refunds take nine days.", REFUNDS)
+    )
+    history = InMemoryChatMessageHistory()
+    guard = RagaliqGuard(chain, judge=ScriptedJudge(), **options)
+    chat, asked = with_history(guard, history), {"question": QUESTION}
+    config = {"configurable": {"session_id": "s-1"}}
+    with nullcontext() if kept else pytest.raises(GuardRejected):
+        if way == "ainvoke":
+            asyncio.run(chat.ainvoke(asked, config))
+        else:
+            out = getattr(chat, way)(asked, config)
+            assert out if way == "invoke" else list(out)
+    assert [message.text for message in history.messages] == kept
     guard.guard.monitor.close(5)
 
 

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
 from langchain_core.runnables.config import merge_configs, patch_config
+from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from langchain_ragaliq._private import has_checkpointer
 from langchain_ragaliq.handler import RagaliqCallbackHandler
@@ -54,7 +55,8 @@ class RagaliqGuard(Runnable[Any, Any]):
     held back: `astream_events` shows tokens as the model says them.
 
     An answer that the guard has judged is not scored again by a handler that watches the chain.
-    Around a graph with a checkpointer, a fallback replaces the answer in the thread too.
+    Around a graph with a checkpointer, a fallback replaces the answer in the thread too. It belongs
+    inside `RunnableWithMessageHistory`, whose history then keeps what went out.
 
     Args:
         chain: What is guarded; None for a guard at the end of a chain.
@@ -69,8 +71,8 @@ class RagaliqGuard(Runnable[Any, Any]):
         **options: Arguments of `ragaliq.Guard`; `judge` may also be a chat model of LangChain's.
 
     Raises:
-        ragaliq.ConfigurationError: A setting is wrong, there is nothing to retry, or a retry would
-            stay in a graph's threads.
+        ragaliq.ConfigurationError: A setting is wrong, there is nothing to retry, or rejected
+            answers would stay in a graph's threads or a history of messages.
     """
 
     def __init__(
@@ -94,6 +96,13 @@ class RagaliqGuard(Runnable[Any, Any]):
         self.chain: Runnable[Any, Any] | None = None if chain is None else coerce_to_runnable(chain)
         if any(getattr(graph, "checkpointer", None) for graph, _ in _graphs_in(self.chain, {})):
             self.refuse_retries()
+        is_harmless = self.guard.is_off or self.guard.action == "annotate"
+        if not is_harmless and _keeps_history(self.chain):
+            raise ConfigurationError(
+                "RagaliqGuard around RunnableWithMessageHistory leaves rejected answers in the "
+                "history. Guard the chain inside: RunnableWithMessageHistory(RagaliqGuard(chain), "
+                "...)"
+            )
         self.pipeline = pipeline
         self.feed_back = feed_back or with_feedback
         self.handler_options = handler_options or {}
@@ -238,6 +247,14 @@ def _graphs_in(chain: Any, config: RunnableConfig) -> Iterator[tuple[Any, Runnab
         yield chain, config
     for step in getattr(chain, "steps", ()):
         yield from _graphs_in(step, config)
+
+
+def _keeps_history(chain: Any) -> bool:
+    """Whether the chain, or one of its steps, writes its answers into a history of messages."""
+    if isinstance(chain, RunnableWithMessageHistory):
+        return True
+    inside = chain.bound if isinstance(chain, RunnableBindingBase) else None
+    return any(_keeps_history(step) for step in (inside, *getattr(chain, "steps", ())) if step)
 
 
 @contextmanager
