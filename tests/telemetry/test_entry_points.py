@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
-_PROGRAM = Path(__file__).with_name("entry_points_program.py")
-
 
 @pytest.fixture(scope="module")
-def emitted(tmp_path_factory):
+def emitted(tmp_path_factory, warm_python):
     """What each entry point emitted through the providers of its process."""
-    done = subprocess.run(
-        [sys.executable, "-P", str(_PROGRAM)],
+    done = warm_python.run(
+        Path(__file__).with_name("entry_points_program.py"),
         cwd=tmp_path_factory.mktemp("entry_points"),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import subprocess
 import sys
 
 import pytest
+from wire import listening
 
 PRELUDE = """
 import logging
@@ -32,18 +33,19 @@ def configure():
 """
 
 
-def run(code):
-    done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + code],
-        # Python 3.12 and later warn of a fork in a process with threads.
-        env={"PYTHONPATH": ":".join(sys.path), "PYTHONWARNINGS": "ignore::DeprecationWarning"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+@pytest.fixture
+def run(tmp_path, warm_python):
+    """What a process prints that runs this code, and no error."""
+
+    def run(code, **environment):
+        script = tmp_path / "script.py"
+        script.write_text(PRELUDE + code)
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+        done = warm_python.run(script, cwd=tmp_path, env=environment)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def run(code):
         ("metrics.set_meter_provider(MeterProvider())", "meter"),
     ],
 )
-def test_a_process_that_has_a_provider_is_left_as_it_is(there, kind):
+def test_a_process_that_has_a_provider_is_left_as_it_is(run, there, kind):
     code = f"""
 {there}
 def providers():
@@ -71,28 +73,56 @@ assert providers() == before
     assert f"{kind} provider already" in run(code)
 
 
-def test_what_it_returns_is_what_the_process_uses():
-    run(
-        """
+def test_what_it_returns_is_what_the_process_uses_and_flushes(run):
+    code = """
 setup = configure()
 assert setup.tracer_provider is trace.get_tracer_provider()
 assert setup.logger_provider is _logs.get_logger_provider()
 assert setup.meter_provider is metrics.get_meter_provider()
-assert setup.shutdown()
-"""
-    )
-
-
-def test_flushing_exports_the_spans_that_wait():
-    code = """
-setup = configure()
 setup.tracer_provider.get_tracer("shop").start_span("waiting").end()
 print(setup.flush(), setup.exports()["spans"].exported)
 """
     assert run(code) == "True 1\n"
 
 
-def test_a_monitor_made_before_reports_to_what_is_set_up_later():
+def test_processes_of_a_service_have_instance_ids_of_their_own(run):
+    code = """
+resource = configure().tracer_provider.resource.attributes
+print(resource["service.name"], resource["service.instance.id"])
+"""
+    (name, one), (_, other) = (run(code, OTEL_SERVICE_NAME="shop").split() for _ in range(2))
+    assert name == "shop"
+    assert one != other
+    named = {"OTEL_RESOURCE_ATTRIBUTES": "service.instance.id=pod-7"}
+    assert run(code, OTEL_SERVICE_NAME="shop", **named) == "shop pod-7\n"
+
+
+SENDING = """
+from ragaliq import Monitor, RAGTestCase
+from ragaliq.testing import ScriptedJudge
+setup = telemetry.configure(service_name="shop", endpoint="{url}")
+with Monitor(judge=ScriptedJudge(), evaluators=["relevance"]) as monitor:
+    monitor.submit(RAGTestCase(query="q", context=["c"], response="Alpha is one."))
+{ending}
+try:
+    telemetry.configure()
+except ConfigurationError:
+    print("refused")
+"""
+
+
+@pytest.mark.parametrize("ending", ["assert setup.flush(5.0)", "assert setup.shutdown()", ""])
+async def test_a_process_that_has_nothing_sends_all_signals_at_the_latest_when_it_ends(run, ending):
+    async with listening() as (wire, received):
+        code = SENDING.format(url=wire.url, ending=ending)
+        assert await asyncio.to_thread(run, code) == "refused\n"
+        assert "evaluation relevance" in {s.name for s in await received.until("spans", 2)}
+        await received.until("events", 1)
+        await received.until("metrics", 1)
+    assert "ragaliq.run.count" in {metric.name for metric in received.metrics}
+
+
+def test_a_monitor_made_before_reports_to_what_is_set_up_later(run):
     run(
         """
 from ragaliq import Monitor, RAGTestCase
@@ -125,10 +155,11 @@ assert setup.exports()["spans"].exported == 2 * 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_counts_and_closes_for_itself():
+def test_a_forked_child_counts_and_closes_for_itself(run):
     out = run(
         """
-import os
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of a fork in a process with threads
 setup = configure()
 tracer = setup.tracer_provider.get_tracer("application")
 tracer.start_span("parent's").end()
