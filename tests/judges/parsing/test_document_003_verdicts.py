@@ -53,7 +53,7 @@ def test_missing_texts_are_empty():
 
 @pytest.mark.parametrize(
     "extra",
-    [{"score": 0.3}, {"label_source": [1, 2]}, {"notes": {"verdict_of_others": "no"}}, {"": ""}],
+    [{"label_source": [1, 2]}, {"notes": {"verdict_of_others": "no"}}, {"": ""}],
 )
 def test_ragas_json_with_extra_fields(verdicts, extra):
     assert verdicts(json.dumps([{**row, **extra} for row in ROWS]), 2) == "0S 1N"
@@ -76,23 +76,15 @@ Final verdict for each statement in order: No. Yes."""
     "reply",
     [
         "Final verdict for each statement in order: Yes. No. Yes.",
-        "final verdict for each statement in order: yes. no. yes",
         "**Final verdict for each statement in order:** Yes. No. Yes.",
         "### Final verdict for each statement in order\n\nYes. No. Yes.",
-        "Final verdict for each statement in order Yes. No. Yes.",
-        "Final verdict for each statement in order:\nYes\nNo\nYes",
         "Final verdict for each statement in order: Yes, No, Yes.",
-        "Final verdict for each statement in order: Yes; No; Yes",
         "Final verdict for each statement in order: 1. Yes 2. No 3. Yes",
-        "Final verdict for each statement in order:\n1) Yes.\n2) No.\n3) Yes.",
         "Final verdict for each statement in order: (1) Yes (2) No (3) Yes",
-        "Final verdict for each statement in order: yes no yes",
         "Final verdict for each statement in order: 1, 0, 1",
         "Final verdict for each statement in order: Supported. Not supported. Supported.",
-        "Final verdict for each statement in order: Yes. No. Yes. I hope that this helps you.",
         "Final verdict for each statement in order: Yes. No. Yes.\n\nNo remarks are needed.",
         "Final verdicts for each of the statements in order: Yes. No. Yes.",
-        "Final verdicts: Yes. No. Yes.",
         """Final verdict for each statement in order: No. No. No.
         Wait, I was wrong.
         Final verdict for each statement in order: Yes. No. Yes.""",
@@ -109,7 +101,6 @@ def test_ragas_text_with_variations(verdicts, reply):
     [
         ("Final verdict for each statement in order: Yes. Maybe. No.", "0S 2N"),
         ("Final verdict for each statement in order: Yes. . No", "0S 1N"),
-        ("Final verdict for each statement in order: Yes. No", "0S 1N"),
         ("Final verdict for each statement in order: 1. Yes 3. No", "0S 2N"),
         ("Final verdict for each statement in order: Yes. Yesterday. No.", "0S 2N"),
         ("1. a. Verdict: Yes\n2. b. Verdict: No\nFinal verdict for each statement in ord", "0S 1N"),
@@ -132,14 +123,9 @@ def test_ragas_text_without_verdicts_is_no_verdict(verdicts):
     [
         "I cannot determine faithfulness from this context",
         "The answer doesn't contain enough information",
-        "I cannot do this.",
         "I apologize, but this is not something for me.",
-        "I am unable to judge these statements.",
-        "There is insufficient information.",
         "There's not enough context here.",
-        "It is a matter one cannot determine.",
         "No verdicts can be given.",
-        "I refuse to answer.",
         "That would be against my policy.",
         "I’m sorry, but I can’t help with that.",
     ],
@@ -149,9 +135,7 @@ def test_various_refusal_patterns(verdicts, reply):
         verdicts(reply, 3)
 
 
-@pytest.mark.parametrize(
-    "reply", ["", " ", "\n\t \n", "\ufeff", "```json\n```", "[]", "{}", "null"]
-)
+@pytest.mark.parametrize("reply", ["", "\n\t \n", "\ufeff", "```json\n```", "[]", "{}", "null"])
 def test_empty_responses(verdicts, reply):
     with pytest.raises(JudgeResponseError):
         verdicts(reply, 3)
@@ -161,11 +145,8 @@ def test_empty_responses(verdicts, reply):
     "reply",
     [
         "The weather is nice today.",
-        "Paris is the capital of France. It has 2.1 million inhabitants.",
         "Here is a poem:\nRoses are red\nViolets are blue",
-        "def verdict(x):\n    return x + 1",
         '{"model": "x", "usage": {"tokens": 12}}',
-        "Yesterday all my troubles seemed so far away.",
         "None of this is about nothing.",
     ],
 )
@@ -177,37 +158,29 @@ def test_unrelated_responses(verdicts, reply):
 # Edge cases
 
 
+MORE = [
+    json.dumps([{"verdict": 1}, {"verdict": 0}, {"verdict": 1}]),
+    "Final verdict for each statement in order: Yes. No. Yes.",
+    "1. Yes\n2. No\n3. Yes",
+]
+FEWER = [json.dumps(ROWS), "Final verdict for each statement in order: Yes. No.", "1. Yes\n2. No"]
+
+
 @pytest.mark.parametrize(
-    "reply",
-    [
-        json.dumps([{"verdict": 1}, {"verdict": 0}, {"verdict": 1}]),
-        "Final verdict for each statement in order: Yes. No. Yes.",
-        "1. Yes\n2. No\n3. Yes",
-    ],
+    ("reply", "statements", "found"),
+    [*((reply, 2, "0S 1N 2S") for reply in MORE), *((reply, 3, "0S 1N") for reply in FEWER)],
 )
-async def test_more_verdicts_than_statements(verdicts, reply, reply_judge):
-    assert verdicts(reply, 2) == "0S 1N 2S"
+async def test_more_or_fewer_verdicts_than_statements(
+    verdicts, reply, statements, found, reply_judge
+):
+    assert verdicts(reply, statements) == found
     evaluator = FaithfulnessEvaluator(policy=ScoringPolicy.PROMPTFOO)
-    assert (await evaluator.evaluate(CASE, reply_judge(reply, 2))).score == 0.5
+    assert (await evaluator.evaluate(CASE, reply_judge(reply, statements))).score == 0.5
 
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        json.dumps(ROWS),
-        "Final verdict for each statement in order: Yes. No.",
-        "1. Yes\n2. No",
-    ],
-)
-async def test_fewer_verdicts_than_statements(verdicts, reply, reply_judge):
-    assert verdicts(reply, 3) == "0S 1N"
-    evaluator = FaithfulnessEvaluator(policy=ScoringPolicy.PROMPTFOO)
-    assert (await evaluator.evaluate(CASE, reply_judge(reply, 3))).score == 0.5
-
-
-@pytest.mark.parametrize(
-    "reply",
-    ['[{"verdict": }]', '{"verdict"', "[{", '[{"statement": "a", "reason": "b"', "{]}[", '{"a": 1'],
+    ['[{"verdict": }]', "[{", '[{"statement": "a", "reason": "b"', "{]}["],
 )
 def test_invalid_json(verdicts, reply):
     with pytest.raises(JudgeResponseError):
@@ -243,13 +216,16 @@ async def test_nan_infinite_and_negative_verdicts_never_reach_a_score(
     assert 0.0 <= result.score <= 1.0
 
 
-async def test_no_verdicts_score_one_half_as_promptfoo_does(reply_judge):
+@pytest.mark.parametrize(
+    ("reply", "score", "status"),
+    [
+        ("Nice weather.", 0.5, Status.JUDGE_ERROR),
+        ("I cannot judge this.", 0.0, Status.JUDGE_REFUSED),
+    ],
+)
+async def test_no_verdicts_score_one_half_and_a_refusal_zero_as_promptfoo_does(
+    reply_judge, reply, score, status
+):
     evaluator = FaithfulnessEvaluator(policy=ScoringPolicy.PROMPTFOO)
-    result = await evaluator.evaluate(CASE, reply_judge("Nice weather.", 2))
-    assert (result.score, result.passed, result.status) == (0.5, False, Status.JUDGE_ERROR)
-
-
-async def test_a_refusal_scores_zero_as_promptfoo_does(reply_judge):
-    evaluator = FaithfulnessEvaluator(policy=ScoringPolicy.PROMPTFOO)
-    result = await evaluator.evaluate(CASE, reply_judge("I cannot judge this.", 2))
-    assert (result.score, result.passed, result.status) == (0.0, False, Status.JUDGE_REFUSED)
+    result = await evaluator.evaluate(CASE, reply_judge(reply, 2))
+    assert (result.score, result.passed, result.status) == (score, False, status)

@@ -1,4 +1,4 @@
-"""Refusals, distinguished from verdicts and from failures that contain such words."""
+"""Refusals and words of other languages, distinguished from verdicts and from failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from ragaliq.judges import parse_verdicts
         ('[{"verdict": 0, "reason": "I cannot find this in the context."}]', 1, "0N"),
         ('[{"statement": "I apologize", "reason": "against my policy", "verdict": 1}]', 1, "0S"),
         ("I cannot judge the first.\n2. Yes", 2, "1S"),
-        ("1. I cannot determine this\n2. Yes", 2, "1S"),
         (
             "There is not enough context.\nFinal verdict for each statement in order: No. No.",
             2,
@@ -36,15 +35,16 @@ def test_a_reply_with_verdicts_is_no_refusal_whatever_its_words(verdicts, reply,
 @pytest.mark.parametrize(
     "reply",
     [
-        "No, I can't help with that.",
         "No, I'm sorry, I will not comply with this.",
         "No. I am unable to assist.",
-        "I cannot determine any of these [1].",
         '{"error": "I cannot assist with that request."}',
         '{"refusal": "I\'m sorry, I can\'t do this."}',
         'I cannot judge these. {"verdicts": []}',
         "1. I cannot determine this\n2. I cannot determine this either",
         "<think>1. Yes</think>I'm sorry, I cannot do that.",
+        "Es tut mir leid, aber ich kann diese Aussagen nicht beurteilen.",
+        "К сожалению, я не могу оценить эти утверждения.",
+        "抱歉，我无法判断这些陈述。",
     ],
 )
 def test_a_reply_without_verdicts_that_declines_is_a_refusal(reply):
@@ -56,10 +56,8 @@ def test_a_reply_without_verdicts_that_declines_is_a_refusal(reply):
     "reply",
     [
         "<html><body><h1>502</h1>We cannot serve this. I cannot.</body></html>",
-        "<!DOCTYPE html><title>Error</title>I am unable to connect.",
         '<?xml version="1.0"?><Error>I cannot</Error>',
         '{"error": {"message": "Rate limit reached", "type": "requests"}}',
-        "Internal Server Error",
         "upstream connect error or disconnect/reset before headers",
         '[{"statement": "I cannot say", "reason": "I cannot determine"}]',
         '[{"statement": "I cannot say", "reason": "I cannot det',
@@ -69,3 +67,10 @@ def test_a_reply_without_verdicts_that_declines_is_a_refusal(reply):
 def test_failures_are_no_refusals(reply):
     with pytest.raises(JudgeResponseError):
         parse_verdicts(reply, 1)
+
+
+@pytest.mark.parametrize("word", ["ja", "да", "是", "belegt", "nonne", "даже"])
+def test_words_of_other_languages_are_asked_for_again_and_not_guessed(word):
+    for reply in (f'[{{"verdict": "{word}"}}, {{"verdict": "{word}"}}]', f"1. {word}\n2. {word}"):
+        with pytest.raises(JudgeResponseError):
+            parse_verdicts(reply, 2)

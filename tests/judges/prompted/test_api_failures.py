@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from ragaliq import ChatModelJudge
+from ragaliq import ChatModelJudge, JudgeUsage
 from ragaliq.errors import (
     JudgeAPIError,
     JudgeError,
@@ -23,19 +23,19 @@ CLAIM = "PRIVATE-CLAIM costs 5 euros."
 CONTEXT = ["PRIVATE-CONTEXT says nothing of the kind."]
 SDK_RETRIES = 2
 
+# By fault: the error, how often a server is asked, whether a reply is paid.
 EXPECTED = {
-    "rate_limited": (JudgeAPIError, 1 + SDK_RETRIES),
-    "server_error": (JudgeAPIError, 1 + SDK_RETRIES),
-    "overloaded": (JudgeAPIError, 1 + SDK_RETRIES),
-    "cut_off": (JudgeAPIError, 2),
-    "refusal": (JudgeRefusalError, 1),
-    "truncated": (JudgeResponseError, 1),
-    "context_window_exceeded": (JudgeResponseError, 1),
-    "malformed_json": (JudgeResponseError, 1),
-    "wrong_schema": (JudgeResponseError, 1),
-    "not_json": (JudgeResponseError, 1),
+    "rate_limited": (JudgeAPIError, 1 + SDK_RETRIES, False),
+    "server_error": (JudgeAPIError, 1 + SDK_RETRIES, False),
+    "overloaded": (JudgeAPIError, 1 + SDK_RETRIES, False),
+    "cut_off": (JudgeAPIError, 2, False),
+    "refusal": (JudgeRefusalError, 1, True),
+    "truncated": (JudgeResponseError, 1, True),
+    "context_window_exceeded": (JudgeResponseError, 1, True),
+    "malformed_json": (JudgeResponseError, 1, True),
+    "wrong_schema": (JudgeResponseError, 1, True),
+    "not_json": (JudgeResponseError, 1, False),
 }
-PAID = ["refusal", "truncated", "context_window_exceeded", "malformed_json", "wrong_schema"]
 
 
 async def failure(judge) -> JudgeError:
@@ -50,8 +50,10 @@ def test_every_fault_has_its_expectation():
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-async def test_each_fault_is_its_own_error_after_the_sdks_own_retries(server, judge_at, name, key):
-    error_type, requests = EXPECTED[name]
+async def test_each_fault_is_its_own_error_with_its_cost_after_the_sdks_own_retries(
+    api, server, judge_at, name, key
+):
+    error_type, requests, paid = EXPECTED[name]
     server.always(faults.ALL[name]())
     # The SDK waits half a second and more after a lost connection: one retry is enough to see it.
     retries = {"max_retries": 1} if name == "cut_off" else {}
@@ -60,22 +62,16 @@ async def test_each_fault_is_its_own_error_after_the_sdks_own_retries(server, ju
 
     assert type(error) is error_type
     assert len(server.requests) == requests
+    usage = error.usage or JudgeUsage()
+    assert usage.requests == paid
+    assert (usage.input_tokens + usage.cache_write_tokens > 0) is paid
+    if api.name == "claude":
+        assert (usage.cost_usd > 0) is paid
     for private in ("PRIVATE", key, "Sign in", "perhaps"):
         assert private not in str(error)
     assert "pydantic" not in "".join(traceback.format_exception(error, chain=True))
     assert error.__cause__ is None
     assert error.__context__ is None
-
-
-@pytest.mark.parametrize("name", PAID)
-async def test_a_reply_that_is_useless_still_says_what_it_cost(api, server, judge_at, name):
-    server.always(faults.ALL[name]())
-
-    usage = (await failure(judge_at(server))).usage
-
-    assert usage.requests == 1
-    assert usage.input_tokens + usage.cache_write_tokens > 0
-    assert usage.cost_usd is None if api.name == "openai" else usage.cost_usd > 0
 
 
 @pytest.mark.parametrize(
@@ -84,25 +80,22 @@ async def test_a_reply_that_is_useless_still_says_what_it_cost(api, server, judg
         (faults.refusal(text="I can't discuss PRIVATE-CLAIM."), JudgeRefusalError),
         (Reply(body=b"<html>", headers={"content-type": "text/html"}), JudgeResponseError),
         (Reply(text=lambda _: "[" * 100_000), JudgeResponseError),
-        (Reply(status=400, body={}, headers={"request-id": f"see {CLAIM}"}), JudgeAPIError),
-        (Reply(status=400, body={}, headers={"x-request-id": f"see {CLAIM}"}), JudgeAPIError),
+        (
+            Reply(
+                status=400, body={}, headers=dict.fromkeys(["request-id", "x-request-id"], CLAIM)
+            ),
+            JudgeAPIError,
+        ),
         *(
             (Reply(body=body), JudgeResponseError)
             for body in (
                 b"",
-                b"[1]",
-                b'"text"',
                 b"{}",
-                b"null",
                 b'{"content": "PRIVATE", "usage": {"input_tokens": 1}}',
-                b'{"content": [], "usage": null}',
                 b'{"content": [], "stop_reason": "end_turn", "usage": {"input_tokens": "many"}}',
                 b'{"content": [{"type": "text", "text": null}], "usage": {}}',
                 b'{"choices": []}',
-                b'{"choices": "PRIVATE"}',
                 b'{"choices": [{}]}',
-                b'{"choices": [{"message": null}]}',
-                b'{"choices": [{"message": {"content": 5}}]}',
                 b'{"choices": [{"message": {"content": null, "tool_calls": []}}]}',
             )
         ),
@@ -124,6 +117,7 @@ async def test_a_slow_reply_is_a_timeout(server, judge_at):
 
     assert isinstance(error, JudgeTimeoutError)
     assert "0.05 s" in str(error)
+    assert len(server.requests) == 1
 
 
 async def test_the_sdk_repeats_what_can_be_repeated_and_the_answer_comes(server, judge):
@@ -137,15 +131,6 @@ async def test_the_sdk_repeats_what_can_be_repeated_and_the_answer_comes(server,
     assert retries == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("retries", [0, 4])
-async def test_the_number_of_retries_is_the_callers_choice(server, judge_at, retries):
-    server.always(faults.rate_limited())
-
-    await failure(judge_at(server, max_retries=retries))
-
-    assert len(server.requests) == 1 + retries
-
-
 async def test_a_refused_connection_is_an_api_error(api):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -156,7 +141,7 @@ async def test_a_refused_connection_is_an_api_error(api):
     assert "base_url=" in str(error)
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [302, 308])
 async def test_texts_are_not_sent_on_to_another_host(api, server, status):
     """The SDKs' own clients repeat a request, texts and all, wherever a redirect points."""
 
@@ -190,14 +175,10 @@ async def test_texts_are_not_sent_on_to_another_host(api, server, status):
         ("claude", 403, "may not use"),
         ("claude", 404, "model's name"),
         ("claude", 413, "too large"),
-        ("claude", 418, "settings"),
         ("claude", 500, "try again"),
         ("openai", 400, "context_window="),
         ("openai", 401, "api_key="),
-        ("openai", 403, "may not use"),
         ("openai", 404, "/v1"),
-        ("openai", 413, "too large"),
-        ("openai", 418, "settings"),
         ("openai", 422, "model's name"),
         ("openai", 500, "try again"),
         ("openai", 503, "loading"),
@@ -235,10 +216,17 @@ async def test_a_reply_cut_off_says_what_to_raise(server, judge_at, settings, pa
 
 
 @pytest.mark.parametrize("api", ["openai"], indirect=True)
-@pytest.mark.parametrize("content", [None, "", "half a reply"])
-async def test_a_content_filter_is_a_refusal(server, judge, content):
+@pytest.mark.parametrize(
+    ("content", "finish"),
+    [
+        (None, "content_filter"),
+        ("half a reply", "content_filter"),
+        ("I'm sorry, but I can't help with that.", "stop"),
+    ],
+)
+async def test_a_content_filter_or_a_refusal_in_words_is_a_refusal(server, judge, content, finish):
     def edit(body):
-        body["choices"][0] |= {"finish_reason": "content_filter", "message": {"content": content}}
+        body["choices"][0] |= {"finish_reason": finish, "message": {"content": content}}
         return body
 
     server.always(Reply(edit=edit))
@@ -246,22 +234,7 @@ async def test_a_content_filter_is_a_refusal(server, judge, content):
     error = await failure(judge)
 
     assert type(error) is JudgeRefusalError
-    assert "content filter" in str(error)
-
-
-@pytest.mark.parametrize("api", ["openai"], indirect=True)
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, but I can't help with that.",
-        "Es tut mir leid, dabei kann ich nicht helfen.",
-        '{"error": "I cannot assess this content."}',
-    ],
-)
-async def test_a_refusal_in_words_is_a_refusal(server, judge, text):
-    server.always(Reply(text=lambda _: text))
-
-    assert type(await failure(judge)) is JudgeRefusalError
+    assert ("content filter" in str(error)) is (finish == "content_filter")
 
 
 @pytest.mark.parametrize(

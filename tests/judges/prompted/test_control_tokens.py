@@ -11,29 +11,11 @@ from ragaliq.testing import ChatCompletionsServer, ScriptedJudge
 
 openai_only = pytest.mark.parametrize("api", ["openai"], indirect=True)
 
-TOKENS = [
-    "<|im_start|>",
-    "<|im_end|>",
-    "<|eot_id|>",
-    "<|start_header_id|>",
-    "<|begin_of_text|>",
-    "<|system|>",
-    "<|START_OF_TURN_TOKEN|>",
-    "<|turn>",
-    "<turn|>",
-    "<｜User｜>",
-    "<｜end▁of▁sentence｜>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "<bos>",
-    "<eos>",
-    "[INST]",
-    "[/INST]",
-    "[SYSTEM_PROMPT]",
-    "<<SYS>>",
-    "<</SYS>>",
-    "[|system|]",
-]
+TOKENS = (
+    "<|im_start|> <|im_end|> <|eot_id|> <|start_header_id|> <|begin_of_text|> <|system|> <|turn> "
+    "<turn|> <|START_OF_TURN_TOKEN|> <｜User｜> <｜end▁of▁sentence｜> <start_of_turn> "
+    "<end_of_turn> <bos> <eos> [INST] [/INST] [SYSTEM_PROMPT] <<SYS>> <</SYS>> [|system|]"
+).split()
 HARMLESS = [
     "",
     '{"a": [1, "<b>"], "c": null}',
@@ -44,18 +26,13 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("token", TOKENS)
-def test_a_control_token_is_broken_up_wherever_it_stands(token):
-    defused = defuse(f"a{token}b {token}{token}")
-
-    assert token not in defused
-    assert defused.replace("\u2060", "") == f"a{token}b {token}{token}"
-    assert restore(defused) == f"a{token}b {token}{token}"
-
-
-@pytest.mark.parametrize("text", HARMLESS)
-def test_json_code_and_markup_stay_as_they_are(text):
-    assert defuse(text) == text
+def test_a_control_token_is_broken_up_wherever_it_stands_and_other_markup_is_not():
+    for token in TOKENS:
+        defused = defuse(f"a{token}b {token}{token}")
+        assert token not in defused
+        assert restore(defused) == f"a{token}b {token}{token}"
+    for text in HARMLESS:
+        assert defuse(text) == text
 
 
 @given(st.text() | st.lists(st.sampled_from([*TOKENS, *HARMLESS, "<", "|", ">"])).map("".join))

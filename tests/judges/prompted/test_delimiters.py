@@ -6,11 +6,10 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ragaliq.judges.prompting import delimit, delimit_list
-from ragaliq.testing.protocol import PromptReader
 
 PIECES = [
     "<answer>",
@@ -79,7 +78,8 @@ def test_a_text_stands_unchanged_between_tags_it_does_not_hold(text):
     assert f"<{opening}" not in folded(text)
 
 
-@given(st.lists(hostile, max_size=5))
+@settings(max_examples=40)
+@given(st.lists(hostile, max_size=3))
 def test_every_text_of_a_list_can_be_told_from_the_others(texts):
     block = delimit_list("context", "chunk", range(len(texts)), texts)
 
@@ -88,23 +88,6 @@ def test_every_text_of_a_list_can_be_told_from_the_others(texts):
     assert block.count(f"</chunk{suffix}>") == len(texts)
     for position, text in enumerate(texts):
         assert f'<chunk{suffix} id="{position}">\n{text}\n</chunk{suffix}>' in block
-
-
-@given(question=hostile, answer=hostile, chunks=st.lists(hostile, min_size=1, max_size=3))
-def test_a_prompt_reads_back_as_what_was_put_in(question, answer, chunks):
-    text = "\n\n".join(
-        [
-            delimit_list("context", "chunk", range(len(chunks)), chunks),
-            delimit("question", question),
-            delimit("answer", answer),
-        ]
-    )
-
-    prompt = PromptReader(text)
-
-    assert prompt.text("question") == question
-    assert prompt.text("answer") == answer
-    assert prompt.texts("context", "chunk") == chunks
 
 
 @pytest.mark.parametrize(
@@ -118,14 +101,6 @@ def test_a_prompt_reads_back_as_what_was_put_in(question, answer, chunks):
 )
 def test_ordinary_json_and_code_stands_between_plain_tags(text):
     assert delimit("answer", text) == f"<answer>\n{text}\n</answer>"
-
-
-def test_equal_texts_give_equal_blocks_whatever_else_is_asked():
-    chunks = ["a </chunk>", "b"]
-
-    assert delimit_list("context", "chunk", [0, 1], chunks) == delimit_list(
-        "context", "chunk", [0, 1], list(chunks)
-    )
 
 
 def test_half_a_surrogate_pair_does_not_stop_the_request():

@@ -46,7 +46,7 @@ async def asked(server, judge, times: int = 2) -> list[str]:
         ("text", ["json_schema", "json_object+schema", "json_object", *["text"] * 2]),
     ],
 )
-@pytest.mark.parametrize("complaint", ["Unsupported response_format.", "Bad Request", ""])
+@pytest.mark.parametrize("complaint", ["Unsupported response_format.", ""])
 @openai_only
 async def test_the_strictest_format_a_server_takes_is_found_once(judge_at, taken, kinds, complaint):
     with ChatCompletionsServer(respond=only(taken, complaint=complaint)) as server:
@@ -120,28 +120,21 @@ async def test_a_request_that_is_wrong_for_another_reason_is_tried_a_few_times_o
         assert kind(server.requests[-1]) == "json_schema"
 
 
+@pytest.mark.parametrize(
+    ("complaint", "requests"),
+    [("Too long.", (2, 3, 4)), ("Too long: 'a temperature in a json_schema'", (6, 7, 8))],
+    ids=["an unspecific refusal is final", "misleading words cost a few requests once"],
+)
 @openai_only
-async def test_once_a_request_was_accepted_an_unspecific_refusal_is_final(judge_at):
+async def test_after_a_request_was_accepted_a_refusal_costs_few(judge_at, complaint, requests):
     with ChatCompletionsServer() as server:
         judge = judge_at(server)
         await judge.evaluate_relevance("a", "b")
-        server.always(chat_error(400, "The prompt is too long."))
-        with pytest.raises(JudgeAPIError):
-            await judge.evaluate_relevance("a", "b")
-        await judge.aclose()
-        assert len(server.requests) == 2
-
-
-@openai_only
-async def test_a_refusal_that_quotes_misleading_words_costs_a_few_requests_once(judge_at):
-    with ChatCompletionsServer() as server:
-        judge = judge_at(server)
-        await judge.evaluate_relevance("a", "b")
-        server.always(chat_error(400, "Too long: 'a temperature in a json_schema'"))
-        for requests in (6, 7, 8):
+        server.always(chat_error(400, complaint))
+        for count in requests:
             with pytest.raises(JudgeAPIError):
                 await judge.evaluate_relevance("a", "b")
-            assert len(server.requests) == requests
+            assert len(server.requests) == count
         await judge.aclose()
 
 

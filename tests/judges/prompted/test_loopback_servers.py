@@ -8,15 +8,11 @@ import threading
 import urllib.error
 import urllib.request
 
-import anthropic
-import openai
 import pytest
 
 from ragaliq.errors import JudgeAPIError, JudgeRefusalError
 from ragaliq.judges.wire import ScoreReply, form_of, schema_of
 from ragaliq.testing import (
-    ChatCompletionsServer,
-    MessagesServer,
     PlainScriptedJudge,
     Reply,
     ScriptedJudge,
@@ -70,20 +66,6 @@ def test_it_answers_a_plain_request_as_the_api_does(api, post):
     assert body.get("type", body.get("object")) in ("message", "chat.completion")
 
 
-def test_the_sdks_synchronous_clients_work_too():
-    with (
-        MessagesServer() as server,
-        anthropic.Anthropic(api_key="k", base_url=server.url) as client,
-    ):
-        assert client.messages.create(**HELLO).stop_reason == "end_turn"
-    with (
-        ChatCompletionsServer() as server,
-        openai.OpenAI(api_key="k", base_url=server.url) as client,
-    ):
-        reply = client.chat.completions.create(model="m", messages=HELLO["messages"])
-    assert reply.choices[0].message.content == "OK."
-
-
 @pytest.mark.parametrize(
     ("api", "change"),
     [
@@ -91,7 +73,6 @@ def test_the_sdks_synchronous_clients_work_too():
             (api, change)
             for api in PATHS
             for change in (
-                {"model": ""},
                 {"messages": []},
                 {"messages": [{"role": "user", "content": "  "}]},
                 {"stream": True},
@@ -107,7 +88,6 @@ def test_the_sdks_synchronous_clients_work_too():
             ("openai", {"response_format": form})
             for form in (
                 {"type": "xml"},
-                {"type": "json_object"},
                 {"type": "json_schema"},
                 {"type": "json_schema", "json_schema": {"schema": {}}},
                 {

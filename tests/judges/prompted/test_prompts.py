@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,13 +15,9 @@ from ragaliq.judges.wire import ClaimsReply, VerdictsReply, schema_of
 GOOD = "Compare {{question}} and {{answer}}."
 
 
-def test_every_prompt_of_ours_has_a_version():
-    assert set(PromptSet().versions) == set(PLACEHOLDERS)
-    assert set(PromptSet().versions.values()) == {"1", "2"}
-
-
 def test_version_1_of_our_prompts_stays_available_by_name():
     old = PromptSet("v1")
+    assert set(old.versions) == set(PromptSet().versions) == set(PLACEHOLDERS)
     assert set(old.versions.values()) == {"1"}
     assert {name for name, version in PromptSet().versions.items() if version == "2"} == {
         "system",
@@ -71,12 +66,6 @@ def test_the_front_matter_does_not_reach_the_judge():
             "{question} {answer}",
             r"missing placeholder \{\{answer\}\}, \{\{question\}\}",
         ),
-        (
-            "relevance",
-            "{{question}} {{answer}} {{context}}",
-            r"unknown placeholder \{\{context\}\}",
-        ),
-        ("relevance", "", "is empty"),
         ("relevance", "---\nversion: 2\n---\n  ", "is empty"),
         ("system", "Judge {{answer}}.", "it takes no placeholders"),
         ("relevancy", GOOD, "names are.*relevance"),
@@ -155,9 +144,3 @@ def test_the_part_shared_between_calls_ends_with_the_context_that_comes_first():
     assert rendered.request.strip().startswith("CLAIMS")
     turned = PromptSet({"verify_claims": "{{claims}} {{context}}"})
     assert turned.render("verify_claims", context="a", claims="b").shared == ""
-
-
-def test_own_prompts_are_files_of_the_package():
-    folder = Path(__file__).parents[3] / "ragaliq" / "judges" / "prompts"
-
-    assert {path.stem for path in folder.glob("*.md")} == set(PLACEHOLDERS)

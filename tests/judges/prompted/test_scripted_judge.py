@@ -6,23 +6,17 @@ import pytest
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeTimeoutError
-from ragaliq.judges import BatchingJudge, ClaimVerdict, LLMJudge
+from ragaliq.judges import BatchingJudge, ClaimVerdict
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 ANSWER = "Paris is in France. It has two airports."
 CONTEXT = ["Nothing here.", "Paris is a city in France. It lies on the Seine."]
 
 
-async def test_the_plain_one_has_only_what_every_judge_has():
-    judge = PlainScriptedJudge()
-
-    assert isinstance(judge, LLMJudge)
-    assert not isinstance(judge, BatchingJudge)
-    assert isinstance(ScriptedJudge(), BatchingJudge)
-
-
 async def test_without_a_script_it_goes_by_wording():
     judge = ScriptedJudge()
+    assert isinstance(judge, BatchingJudge)
+    assert not isinstance(PlainScriptedJudge(), BatchingJudge)
 
     found = await judge.extract_statements("Where is Paris?", ANSWER)
     checked = await judge.verify_claims(found.claims, CONTEXT)
@@ -44,7 +38,6 @@ async def test_without_a_script_it_goes_by_wording():
             "verdicts": lambda claim, context: "CONTRADICTED",
             "relevance": lambda query, response: 0.2,
         },
-        {"claims": ("a", "b"), "verdicts": dict.fromkeys("ab", "CONTRADICTED"), "relevance": 0.2},
     ],
 )
 async def test_claims_verdicts_and_scores_can_be_fixed_or_functions(script):
@@ -71,24 +64,15 @@ async def test_a_verdict_can_be_given_in_full_for_one_claim_and_others_go_by_wor
     assert (first.verdict, first.evidence, first.confidence) == ("SUPPORTED", "e", 0.4)
 
 
-async def test_calls_are_kept_and_counted():
-    judge = ScriptedJudge()
-    await judge.verify_claim("a", ["b"])
-    await judge.verify_claim("c", ["d"])
-    await judge.extract_claims("e")
-
-    assert judge.call_counts == {"verify_claim": 2, "extract_claims": 1}
-    assert judge.calls[1].arguments == {"claim": "c", "context": ["d"]}
-
-
-async def test_each_call_costs_what_it_was_told():
+async def test_calls_are_kept_and_counted_and_each_costs_what_the_test_says():
     usage = JudgeUsage(input_tokens=10, output_tokens=5, requests=1, cost_usd=0.5)
-    judge = ScriptedJudge(claims=["a", "b"], usage=usage)
+    judge = ScriptedJudge(usage=usage)
+    await judge.verify_claim("a", ["b"])
+    result = await judge.verify_claims(["c", "d"], ["e"])
 
-    result = await judge.verify_claims(["a", "b"], ["c"])
-
-    assert result.spent() == usage
-    assert result.tokens_used == 15
+    assert judge.call_counts == {"verify_claim": 1, "verify_claims": 1}
+    assert judge.calls[1].arguments == {"claims": ["c", "d"], "context": ["e"]}
+    assert (result.spent(), result.tokens_used) == (usage, 15)
     assert sum((item.spent() for item in result.verdicts), JudgeUsage()) == JudgeUsage()
 
 

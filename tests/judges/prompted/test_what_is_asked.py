@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from anthropic.types import Model
 
-from ragaliq import RAGTestCase, estimate, evaluate
+from ragaliq import RAGTestCase, estimate
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges import DEFAULT_JUDGE_MODEL, BatchingJudge
@@ -140,7 +140,7 @@ async def test_holistic_faithfulness_makes_up_no_verdict_for_an_undecided_claim(
     assert caught.value.usage.requests == 2
 
 
-@pytest.mark.parametrize("context", [[], ["", " \n\t"]])
+@pytest.mark.parametrize("context", [["", " \n\t"]])
 async def test_an_empty_context_supports_nothing_and_costs_nothing(server, judge, context):
     batch = await judge.verify_claims(["One.", "Two."], context)
     single = await judge.verify_claim("One.", context)
@@ -161,25 +161,25 @@ async def test_without_claims_or_an_answer_nothing_is_asked(server, judge):
     assert server.requests == []
 
 
-async def test_verdicts_are_matched_by_the_claim_they_name(decided):
-    rows = await decided(*(verdict(claim_id=name) for name in ("c3", " C1 ", "2")))
+async def test_verdicts_are_matched_by_the_claim_they_name_or_have_no_index(decided):
+    known, unknown = (
+        ("c3", " C1 ", "2"),
+        ("c4", "c0", "c-1", "", "claim one", "c1x", "c" + "9" * 17),
+    )
+    rows = await decided(*(verdict(claim_id=name) for name in (*known, *unknown)))
 
-    assert [item.index for item in rows] == [2, 0, 1]
+    assert [item.index for item in rows] == [2, 0, 1, *[None] * len(unknown)]
 
 
-@pytest.mark.parametrize("name", ["c4", "c0", "c-1", "", "claim one", "c1x", "c99999999999999999"])
-async def test_a_verdict_for_a_claim_nobody_asked_about_has_no_index(decided, name):
-    assert [item.index for item in await decided(verdict(claim_id=name))] == [None]
+async def test_wrong_chunk_ids_are_dropped_and_other_fields_and_letters_do_no_harm(decided):
+    row = verdict(chunk_ids=[7, 1, -1, 0, 1], mood="good", verdict="not enough info")
+    (row,) = await decided(row)
 
-
-async def test_chunk_ids_that_do_not_exist_are_dropped_and_unknown_fields_do_no_harm(decided):
-    (row,) = await decided(verdict(chunk_ids=[7, 1, -1, 0, 1], mood="good"))
-
-    assert row.supporting_chunk_ids == [1, 0]
+    assert (row.supporting_chunk_ids, row.verdict) == ([1, 0], "NOT_ENOUGH_INFO")
 
 
 @claude_only
-@pytest.mark.parametrize(("given", "kept"), [(1.7, 1.0), (-0.2, 0.0), (0.25, 0.25), (85, 1.0)])
+@pytest.mark.parametrize(("given", "kept"), [(-0.2, 0.0), (0.25, 0.25), (85, 1.0)])
 async def test_confidence_and_scores_stay_within_zero_and_one(api, decided, given, kept):
     (row,) = await decided(verdict(confidence=given))
     with api.saying({"reasoning": "r", "score": given}) as server:
@@ -188,19 +188,13 @@ async def test_confidence_and_scores_stay_within_zero_and_one(api, decided, give
     assert row.confidence == scored.score == kept
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("number", ["NaN", "1e999"])
 async def test_a_score_that_is_no_number_is_no_score(api, number):
     with (
         api.saying(f'{{"reasoning": "r", "score": {number}}}') as server,
         pytest.raises(JudgeResponseError),
     ):
         await api.judge(server).evaluate_relevance(QUERY, ANSWER)
-
-
-async def test_lower_case_verdicts_are_understood(decided):
-    (row,) = await decided(verdict(verdict="not enough info"))
-
-    assert row.verdict == "NOT_ENOUGH_INFO"
 
 
 @pytest.mark.parametrize("row", [verdict(verdict="SECRET-MAYBE"), verdict(claim_id="c2")])
@@ -237,15 +231,6 @@ async def test_prompts_can_be_replaced_one_by_one(server, judge_at):
     assert "untrusted" in request.system
     assert judge.prompts.versions["relevance"] == "7"
     assert judge.prompts.versions["verify_claims"] == "2"
-
-
-def test_a_whole_evaluation_asks_for_claims_verdicts_and_relevance(server, judge):
-    run = evaluate([CASE], evaluators=["faithfulness", "hallucination", "relevance"], judge=judge)
-
-    assert run[0].results["faithfulness"].score == 1.0
-    assert run[0].results["hallucination"].score == 1.0
-    assert run[0].results["relevance"].status == "scored"
-    assert len(server.requests) == 3
 
 
 # --- Claude's own protocol --------------------------------------------------------------------
@@ -311,6 +296,28 @@ async def test_the_limit_the_temperature_and_the_words_for_json_are_the_callers(
     assert request.text.endswith('"score": <number: 0 to 1.>} !')
 
 
+SLOPPY = {
+    "fenced, in prose": lambda text: f"Sure:\n\n```json\n{text}\n```\n\nLet me know.",
+    "thought aloud": lambda text: f"<think>Is c1 so? {{maybe}}</think>\n{text}",
+    "upside down": lambda text: json.dumps(json.loads(text)["verdicts"][::-1]),
+    "numbers for ids": lambda text: text.replace('"c1"', "1").replace('"c2"', "2"),
+    "RAGAS": lambda _: '[{"statement": "a", "verdict": 1}, {"statement": "b", "verdict": 0}]',
+    "numbered": lambda _: "1. Yes, it says so.\n2. No. I cannot find it in the context.",
+    "final verdicts": lambda _: "Final verdict for each statement in order: Yes. No.",
+}
+
+
+@openai_only
+@pytest.mark.parametrize("way", SLOPPY)
+async def test_a_sloppy_reply_gives_the_verdicts(server, judge, way):
+    server.always(Reply(text=SLOPPY[way]))
+    result = await judge.verify_claims(["The Eiffel Tower is in Paris.", "It is red."], CONTEXT)
+
+    verdicts = {item.index: item.verdict for item in result.verdicts}
+    assert verdicts == {0: "SUPPORTED", 1: "NOT_ENOUGH_INFO"}
+    assert result.spent().requests == 1
+
+
 @openai_only
 async def test_content_in_parts_is_read(server, judge):
     text = json.dumps({"reasoning": "so", "score": 0.5})
@@ -329,7 +336,7 @@ async def test_content_in_parts_is_read(server, judge):
 
 
 @openai_only
-@pytest.mark.parametrize("reason", [None, "", "eos", "end_turn", 7])
+@pytest.mark.parametrize("reason", [None, "eos", 7])
 async def test_an_unusual_end_is_an_end(server, judge, reason):
     def edit(body):
         body["choices"][0]["finish_reason"] = reason
@@ -348,18 +355,6 @@ def test_the_window_decides_how_much_is_asked_at_once(server, judge_at, window, 
     judge = judge_at(server, context_window=window)
 
     assert (judge.max_context_chars, judge.max_answer_chars, judge.max_claims) == limits
-
-
-@openai_only
-def test_a_context_beyond_the_window_is_judged_in_parts(server, judge):
-    chunks = [f"Fact {n} is stated here. " + "Filling words follow. " * 200 for n in range(4)]
-    case = RAGTestCase(query="q", context=chunks, response="Fact 3 is stated here.")
-
-    run = evaluate([case], evaluators=["faithfulness"], judge=judge)
-
-    assert run[0].results["faithfulness"].score == 1.0
-    assert all(len(request.text) < 9_000 for request in server.requests)
-    assert len(server.requests) == 1 + 4
 
 
 @openai_only
