@@ -9,25 +9,18 @@ from ragaliq.judges.language.refusals import is_refusal
 REFUSALS = """
 I don't know.
 I'm sorry, but I can't answer that question based on the provided context.
-I’m not sure.
 The context does not mention the CEO's name.
-The provided documents do not contain information about pricing. Please contact support.
 Sorry, I cannot help with that. Is there anything else I can do?
 There is no information about the refund policy in the context.
-Unfortunately, the answer is not mentioned in the text.
 **I don't know.**
 N/A
-Unknown.
 Based on the context, it's unclear.
 As an AI language model, I'm unable to provide medical advice.
 The answer cannot be determined from the context provided.
 I don't know. The provided context only discusses shipping times.
-I must decline to answer that.
 Ich weiß es leider nicht.
 Der Kontext enthält keine Informationen über den Preis.
-Je ne sais pas.
 Désolé, je ne peux pas répondre à cette question à partir du contexte.
-No lo sé.
 Lo siento, pero no puedo responder a esa pregunta.
 Il contesto non fornisce informazioni sul prezzo.
 O contexto não menciona o preço.
@@ -44,29 +37,22 @@ Bilmiyorum.
 
 ANSWERS = """
 I cannot recommend it enough. Paris is the capital.
-Paris is the capital of France.
 I don't know the exact year, but the company was founded in the 1990s.
-I am not sure, but it is Paris.
 Paris. I'm not sure about the population.
 The context doesn't mention the CEO, but the company was founded in Berlin by two engineers.
 The policy does not cover accidental damage.
 Scientists do not know what dark matter is.
 There is no evidence that vaccines cause autism.
-The product is not available in Canada.
 I'm sorry to hear that. Refunds take five days.
 I can't help but notice that Paris is the capital of France.
-The results do not include tax.
 We do not have data centers in Asia.
-No data is stored on the device.
 Employees who do not know their ID should contact HR.
 The article does not apply to contractors.
 No.
 Thank you for asking!
 Das Gerät kann nicht unter Wasser benutzt werden.
-Le produit n'est pas disponible.
 El producto no está disponible en Canadá.
 我不知道人口,但是巴黎是法国的首都。
-巴黎是法国的首都。
 Париж не является столицей Германии.
 """.strip().splitlines()
 

@@ -11,7 +11,6 @@ from ragaliq import (
     LocalJudge,
     RAGTestCase,
 )
-from ragaliq.judges.base import ClaimVerdict
 from ragaliq.judges.calibration import fit_calibration, raw_support
 
 CONTEXT = ["The museum opened in 1987 and has 3,200 paintings.", "Entry is free on Sundays."]
@@ -52,32 +51,29 @@ async def test_every_way_of_asking_gives_the_same_verdicts():
         alone = await judge.verify_claim(claim, CONTEXT)
         assert alone.verdict == verdict.verdict == statement.verdict
         assert alone.confidence == verdict.confidence == statement.confidence
+    asked = ("When is entry free?", "Entry is free on Sundays.")
+    assert await judge.evaluate_relevance(*asked) == await LocalJudge().evaluate_relevance(*asked)
 
 
-async def test_the_probability_decides_and_not_the_judges_own_threshold():
-    claim = "Entry is free on Sundays."
-    assert (await LocalJudge().verify_claim(claim, CONTEXT)).verdict == "SUPPORTED"
-    strict = calibration_with(0.5).model_copy(update={"min_support": 0.99})
-    verdict = await CalibratedJudge(LocalJudge(), strict).verify_claim(claim, CONTEXT)
-    assert verdict.verdict == "NOT_ENOUGH_INFO"
-    assert "By the calibration, support has a chance of" in verdict.reason
-    unknown = "Visitors may bring dogs."
-    assert (await LocalJudge().verify_claim(unknown, CONTEXT)).verdict == "NOT_ENOUGH_INFO"
-    lenient = calibration_with(0.5).model_copy(update={"min_support": 0.001})
-    verdict = await CalibratedJudge(LocalJudge(), lenient).verify_claim(unknown, CONTEXT)
-    assert verdict.verdict == "SUPPORTED"
-
-
-async def test_a_contradiction_stays_one():
-    lenient = calibration_with(0.5).model_copy(update={"min_support": 0.001})
-    verdict = await CalibratedJudge(LocalJudge(), lenient).verify_claim(CLAIMS[2], CONTEXT)
-    assert verdict.verdict == "CONTRADICTED"
-
-
-async def test_nothing_is_supported_without_context_whatever_the_curve_says():
-    lenient = calibration_with(0.5).model_copy(update={"min_support": 0.001})
-    verdict = await CalibratedJudge(LocalJudge(), lenient).verify_claim(CLAIMS[0], [" "])
-    assert (verdict.verdict, verdict.confidence) == ("NOT_ENOUGH_INFO", 1.0)
+@pytest.mark.parametrize(
+    ("least", "claim", "context", "own", "calibrated"),
+    [
+        (0.99, "Entry is free on Sundays.", CONTEXT, "SUPPORTED", "NOT_ENOUGH_INFO"),
+        (0.001, "Visitors may bring dogs.", CONTEXT, "NOT_ENOUGH_INFO", "SUPPORTED"),
+        (0.001, CLAIMS[2], CONTEXT, "CONTRADICTED", "CONTRADICTED"),
+        (0.001, CLAIMS[0], [" "], "NOT_ENOUGH_INFO", "NOT_ENOUGH_INFO"),
+    ],
+    ids=["too unlikely", "likely enough", "a contradiction stays one", "no context"],
+)
+async def test_the_probability_decides_and_not_the_judges_own_threshold(
+    least, claim, context, own, calibrated
+):
+    calibration = calibration_with(0.5).model_copy(update={"min_support": least})
+    assert (await LocalJudge().verify_claim(claim, context)).verdict == own
+    verdict = await CalibratedJudge(LocalJudge(), calibration).verify_claim(claim, context)
+    assert verdict.verdict == calibrated
+    if own != calibrated == "NOT_ENOUGH_INFO":
+        assert "By the calibration, support has a chance of" in verdict.reason
 
 
 async def test_results_and_their_claims_carry_the_calibrations_id():
@@ -90,12 +86,6 @@ async def test_results_and_their_claims_carry_the_calibrations_id():
     plain = await FaithfulnessEvaluator().evaluate(case, LocalJudge())
     assert plain.calibration == "uncalibrated"
     assert {claim.calibration for claim in plain.claims} == {"uncalibrated"}
-
-
-async def test_relevance_is_passed_through():
-    judge = CalibratedJudge(LocalJudge(), calibration_with(0.5))
-    asked = ("When is entry free?", "Entry is free on Sundays.")
-    assert await judge.evaluate_relevance(*asked) == await LocalJudge().evaluate_relevance(*asked)
 
 
 def test_a_calibration_of_another_judge_model_or_parameters_is_refused():
@@ -144,8 +134,3 @@ async def test_doubted_evidence_leaves_no_probability():
     case = RAGTestCase(query="When?", context=CONTEXT, response="The museum opened in 1987.")
     result = await FaithfulnessEvaluator().evaluate(case, judge)
     assert [claim.calibration for claim in result.claims] == ["uncalibrated"]
-
-
-def test_raw_support_reads_any_verdict():
-    assert raw_support(ClaimVerdict(verdict="SUPPORTED", confidence=0.8)) == 0.8
-    assert raw_support(ClaimVerdict(verdict="CONTRADICTED", confidence=0.75)) == 0.25

@@ -7,6 +7,7 @@ import pytest
 
 from ragaliq import Calibration, ConfigurationError, DatasetError, LocalJudge
 from ragaliq.judges.calibration import fit_calibration
+from ragaliq.statistics import confusion
 
 
 def labelled(n, *, seed=3, power=2.0):
@@ -105,31 +106,30 @@ def test_a_precision_that_the_labels_do_not_show_is_refused(calibration):
         calibration.threshold_for(0.8, evaluator="relevance")
 
 
-def test_too_few_labels_are_refused_with_how_many_are_needed():
-    with pytest.raises(DatasetError, match="at least 100 are needed, 20 of each kind"):
-        fit_calibration(LocalJudge(), *labelled(99))
-    support, _ = labelled(200)
-    few = [index < 19 for index in range(200)]
-    with pytest.raises(DatasetError, match="19 of them supported; at least 100"):
-        fit_calibration(LocalJudge(), support, few)
-
-
-def test_labels_of_one_kind_are_refused():
-    support, _ = labelled(200)
-    with pytest.raises(DatasetError, match="all are the same"):
-        fit_calibration(LocalJudge(), support, [True] * 200)
-
-
-def test_a_judge_that_guesses_gets_no_calibration():
+def guessed():
     support, labels = labelled(300, seed=5)
     Random(1).shuffle(labels)
-    with pytest.raises(DatasetError, match=r"does not tell supported claims from others.*0\.5"):
+    return support, labels
+
+
+@pytest.mark.parametrize(
+    ("support", "labels", "says"),
+    [
+        (*labelled(99), "at least 100 are needed, 20 of each kind"),
+        (labelled(200)[0], [i < 19 for i in range(200)], "19 of them supported; at least 100"),
+        (labelled(200)[0], [True] * 200, "all are the same"),
+        (*guessed(), r"does not tell supported claims from others.*0\.5"),
+    ],
+    ids=["too few", "too few of one kind", "of one kind", "by a judge that guesses"],
+)
+def test_labels_that_give_no_calibration_are_refused_with_the_reason(support, labels, says):
+    with pytest.raises(DatasetError, match=says):
         fit_calibration(LocalJudge(), support, labels)
 
 
 def test_isotonic_is_taken_where_it_predicts_left_out_labels_better():
     random = Random(2)
-    support = [random.random() for _ in range(3000)]
+    support = [random.random() for _ in range(1500)]
     labels = [random.random() < (0.05 if x < 0.4 else 0.55 if x < 0.8 else 0.6) for x in support]
     calibration = fit_calibration(LocalJudge(), support, labels)
     assert calibration.method == "isotonic"
@@ -146,10 +146,7 @@ def test_a_wanted_precision_moves_where_claims_begin_to_be_supported(calibration
 
 def balanced_accuracy(calibration, support, labels):
     called = [calibration.support(raw) >= calibration.min_support for raw in support]
-    right = [
-        sum(c == y for c, y in zip(called, labels, strict=True) if y == kind) for kind in (1, 0)
-    ]
-    return (right[0] / sum(labels) + right[1] / (len(labels) - sum(labels))) / 2
+    return confusion(labels, called).balanced_accuracy
 
 
 def test_the_balanced_operating_point_tells_most_claims_of_each_kind_right():
@@ -167,7 +164,7 @@ def test_the_balanced_operating_point_tells_most_claims_of_each_kind_right():
     assert gain > 0.1
 
 
-def test_an_operating_point_can_be_given():
+def test_an_operating_point_can_be_given_in_one_way():
     assert fit_calibration(LocalJudge(), *labelled(400), min_support=0.3).min_support == 0.3
     for wrong in ({"min_support": 1.5}, {"min_support": 0.3, "precision": 0.8}):
         with pytest.raises(ConfigurationError, match="min_support"):

@@ -56,26 +56,19 @@ async def test_contradicted_and_not_enough_information_agree(screen, better, cal
     assert pair.rate == 0.5
 
 
-def test_audited_claims_stand_for_all_accepted_ones():
+@pytest.mark.parametrize(("audited", "rate"), [(10, 0.4 * 0.5 + 0.6 * 0.9), (0, None)])
+def test_audited_claims_stand_for_all_accepted_ones(audited, rate):
     pair = StageAgreement(
         first="a",
         second="b",
         claims=100,
         escalated_share=0.4,
-        audited=10,
-        audited_agreed=9,
+        audited=audited,
+        audited_agreed=audited * 9 // 10,
         escalated=40,
         escalated_agreed=20,
     )
-    assert pair.rate == pytest.approx(0.4 * 0.5 + 0.6 * 0.9)
-
-
-def test_without_an_audit_there_is_no_figure_for_all_claims():
-    assert StageAgreement(first="a", second="b").rate is None
-    pair = StageAgreement(
-        first="a", second="b", claims=4, escalated_share=0.5, escalated=2, escalated_agreed=2
-    )
-    assert (pair.rate, pair.accepted_rate, pair.escalated_rate) == (None, None, 1.0)
+    assert pair.rate == (rate and pytest.approx(rate))
 
 
 async def test_a_drop_is_logged_once_and_the_next_drop_again(audited, caplog):

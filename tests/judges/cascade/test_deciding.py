@@ -49,22 +49,14 @@ async def test_with_one_the_least_certain_go_on_in_one_call(
     assert kept == sure
     distance = [abs(float(claim.split()[-1]) - 0.5) for claim in claims]
     assert min(distance[i] for i in sure) >= max(distance[claims.index(c)] for c in batch) - 0.02
-
-
-async def test_accepted_verdicts_are_the_screens_with_a_calibrated_confidence(
-    screen, better, claims, calibration
-):
-    judge = CascadeJudge(screen, better, escalate=0.4, audit=0.0, calibration=calibration)
-    alone = await CalibratedJudge(screen, calibration).verify_claims(claims, CONTEXT)
-    reply = await judge.verify_claims(claims, CONTEXT)
-    accepted = [verdict for verdict in reply.verdicts if verdict.decided_by == "screen"]
-    assert accepted
-    for verdict in accepted:
-        own = alone.verdicts[verdict.index]
-        assert (verdict.verdict, verdict.confidence) == (own.verdict, own.confidence)
-        assert verdict.calibration == calibration.id
-    escalated = [verdict for verdict in reply.verdicts if verdict.decided_by == "better"]
-    assert {verdict.calibration for verdict in escalated} == {"uncalibrated"}
+    alone = (await CalibratedJudge(screen, calibration).verify_claims(claims, CONTEXT)).verdicts
+    for verdict in reply.verdicts:
+        if verdict.decided_by == "screen":
+            own = alone[verdict.index]
+            assert (verdict.verdict, verdict.confidence) == (own.verdict, own.confidence)
+            assert verdict.calibration == calibration.id
+        else:
+            assert verdict.calibration == "uncalibrated"
 
 
 async def test_a_share_of_the_accepted_is_audited_and_the_better_verdict_wins(
@@ -193,26 +185,15 @@ async def test_extraction_and_relevance_are_asked_of_the_chosen_judge(screen, be
     assert better.call_counts == {"evaluate_relevance": 1, "extract_claims": 1}
 
 
-async def test_one_pass_is_extraction_and_verification(screen, better):
-    graded = await CascadeJudge(LocalJudge(), better).grade_statements(
-        "How heavy?", "It weighs 3 kg. It is red.", CONTEXT
-    )
-    assert [s.statement for s in graded.verdicts] == ["It weighs 3 kg.", "It is red."]
-    assert {s.decided_by for s in graded.verdicts} == {"better"}
-    assert graded.usage.requests == 1
-
-
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
         ({"escalate": 1.5}, "escalate"),
-        ({"escalate": float("nan")}, "escalate"),
         ({"escalate": "sure"}, "escalate"),
         ({"audit": -0.1}, "audit"),
         ({"escalate": 0.5, "band": (0.2, 0.8)}, "not both"),
         ({"band": (0.8, 0.2)}, "low < high"),
         ({"band": (0.2, 0.8)}, "calibration"),
-        ({"window": 0}, "window"),
         ({"least_agreement": 2}, "least_agreement"),
         ({"extract_with": "second"}, "extract_with"),
     ],

@@ -71,12 +71,18 @@ async def test_the_next_judges_failure_is_the_answers_status(
     assert result.claims == ()
 
 
-async def test_what_was_paid_before_a_failure_is_counted(scripted_screen, calibration):
+async def test_what_was_paid_before_a_failure_is_counted_and_a_spent_budget_raises(
+    scripted_screen, calibration
+):
     error = JudgeAPIError("down", usage=JudgeUsage(input_tokens=7, requests=1))
     judge = cascade(scripted_screen, failing(error), calibration)
     with pytest.raises(JudgeAPIError) as raised:
         await judge.verify_claims(CLAIMS, CONTEXT)
     assert raised.value.usage == JudgeUsage(input_tokens=7, requests=2)  # with the screen's own
+    with pytest.raises(BudgetExceeded):
+        await cascade(scripted_screen, failing(BudgetExceeded("spent")), calibration).verify_claims(
+            CLAIMS, CONTEXT
+        )
 
 
 async def test_a_verdict_that_is_missing_is_asked_again_and_then_stays_open(
@@ -99,12 +105,6 @@ async def test_one_pass_does_not_hide_a_missing_verdict(scripted_screen, calibra
         await judge.grade_statements("q", "An answer.", CONTEXT)
     with pytest.raises(JudgeResponseError, match="no verdict"):
         await judge.verify_claim("claim 0.5", CONTEXT)
-
-
-async def test_a_spent_budget_stops_it_like_any_judge(scripted_screen, calibration):
-    judge = cascade(scripted_screen, failing(BudgetExceeded("spent")), calibration)
-    with pytest.raises(BudgetExceeded):
-        await judge.verify_claims(CLAIMS, CONTEXT)
 
 
 async def test_when_the_screen_fails_the_next_judge_decides(better):

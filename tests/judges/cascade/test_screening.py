@@ -39,7 +39,7 @@ def share_of(screening, calibration, draws=20):
     return escalated / calibration.labels
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(share=st.floats(0.2, 1.0))
 def test_the_target_share_is_met_on_the_labelled_claims(calibration, share):
     screening = screening_of(calibration, escalate=share)

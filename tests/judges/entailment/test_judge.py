@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 
 import pytest
 
 from ragaliq import (
-    CalibratedJudge,
     ConfigurationError,
     EntailmentJudge,
     FaithfulnessEvaluator,
@@ -19,7 +19,6 @@ from ragaliq import (
     ScoringPolicy,
     Status,
 )
-from ragaliq.judges.calibration import fit_calibration, raw_support
 
 CHUNKS = ["The lamp weighs 3 kg.", "Refunds take five days.", "The shop is in Graz."]
 
@@ -107,31 +106,20 @@ async def test_scores_that_cannot_be_right_are_an_error(scores):
 
 
 async def test_the_model_works_off_the_event_loop_and_on_one_thread_at_a_time():
-    loop_thread, threads, active, most = threading.get_ident(), set(), [], []
-    started = threading.Barrier(1)
+    threads, active, most = set(), [], []
 
     def model(pairs):
         threads.add(threading.get_ident())
         active.append(1)
         most.append(len(active))
-        started.wait()
+        time.sleep(0.001)
         active.pop()
         return [0.9] * len(pairs)
 
     judge = EntailmentJudge(model)
     await asyncio.gather(*(judge.verify_claim(f"Claim {i}.", ["Text."]) for i in range(8)))
-    assert loop_thread not in threads
+    assert threading.get_ident() not in threads
     assert max(most) == 1
-
-
-async def test_its_confidence_can_be_calibrated():
-    judge = EntailmentJudge(contains)
-    support = [raw_support(v) for v in [await judge.verify_claim(c, [c]) for c in ["A b."]]]
-    assert support == [0.9]
-    scores = [(i + 0.5) / 200 for i in range(200)]
-    calibration = fit_calibration(judge, scores, [x > 0.4 for x in scores])
-    verdict = await CalibratedJudge(judge, calibration).verify_claim("Graz.", CHUNKS)
-    assert verdict.calibration == calibration.id
 
 
 async def test_windows_that_share_no_word_are_read_only_where_the_others_leave_it_open():
@@ -156,7 +144,6 @@ async def test_windows_that_share_no_word_are_read_only_where_the_others_leave_i
     ("model", "settings", "says"),
     [
         (contains, {"threshold": 1.0}, "threshold"),
-        (contains, {"batch_size": 0}, "batch_size"),
         (contains, {"labels": ["SUPPORTED"]}, "not for a function"),
         (contains, {"threads": 0}, "threads"),
         (contains, {"path": "x"}, "path and base_url go with a preset: factcg"),
@@ -166,7 +153,6 @@ async def test_windows_that_share_no_word_are_read_only_where_the_others_leave_i
         ("factcg", {}, "download yaxili96/FactCG"),
         ("granite-guardian-3.3", {}, "start one with ibm-granite"),
         ("paladin-mini", {"base_url": "localhost"}, "an address such as http"),
-        ("nowhere/model.onnx", {}, "no file"),
     ],
 )
 def test_a_setting_that_is_wrong_is_named(model, settings, says):

@@ -12,11 +12,6 @@ def words(text):
     return len(text.split())
 
 
-def test_what_fits_is_one_window():
-    (window,) = windows_of(["One two.", "Three four."], words, budget=20)
-    assert window == ("One two. Three four.", (0, 1))
-
-
 def test_windows_hold_whole_sentences_and_repeat_one_within_a_chunk():
     chunk = "Ada has a cat. It is old. Bob has a dog. It is new."
     windows = windows_of([chunk], words, budget=12)

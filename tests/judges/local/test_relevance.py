@@ -23,25 +23,18 @@ async def score(judge, question, answer):
     [
         ("What is the capital of France?", "The capital of France is Paris."),
         ("What is the capital of France?", "Paris."),
-        ("How long do refunds take?", "Refunds take five days."),
         ("Who designed the Eiffel Tower?", "Gustave Eiffel"),
-        ("When was it completed?", "In 1889."),
         ("How can I return an item?", "Items must be returned in their original packaging."),
         ("法国的首都是什么?", "法国的首都是巴黎。"),
         ("Who wrote Faust?", "Goethe."),
-        ("Who wrote Faust?", "Johann Wolfgang von Goethe"),
         ("Who wrote Faust?", "Goethe did, in 1808."),
         ("Who invented the car?", "A German engineer, Karl Benz."),
-        ("Wer schrieb Faust?", "Goethe."),
         ("谁写了浮士德?", "歌德"),
         ("Can you tell me who wrote Faust?", "Goethe."),
         ("When did the war end?", "1945"),
-        ("When did the war end?", "In May."),
         ("When was it completed?", "It was finished in 1889."),
         ("How much does it cost?", "42 euros"),
-        ("What is the price?", "It costs 42 euros."),
         ("How long do refunds take?", "Within 5 to 7 working days."),
-        ("How many employees does it have?", "About 500 people."),
         ("Where can I park?", "Behind the station in Linz."),
         ("Which team won?", "Bayern Munich."),
     ],
@@ -69,12 +62,8 @@ async def test_an_answer_beside_the_question_does_not(judge, question, answer):
 
 QUESTIONS = [
     "How do I reset my password?",
-    "What is the capital of France?",
-    "Who wrote Faust?",
     "When was the tower completed?",
-    "How many employees does it have?",
     "Where is the museum?",
-    "Can I return an item?",
     "Why was the order cancelled?",
 ]
 
@@ -85,11 +74,8 @@ QUESTIONS = [
     [
         "Bananas are yellow.",
         "bananas are yellow",
-        "Bananas are yellow fruit.",
         "Bananas grow in Africa.",
         "The invoice was sent on 3 May.",
-        "Our office opens at 9.",
-        "Shipping is free above 50 euros.",
         "Bananen sind gelbe Früchte.",
     ],
 )
@@ -138,21 +124,18 @@ async def test_the_cosine_is_mapped_to_zero_to_one(one, other, score):
     assert (await judge.evaluate_context_relevance("Where?", "In Paris.")).score == score
 
 
-async def test_the_function_is_given_the_question_and_the_text():
+async def test_the_function_is_given_question_and_text_but_no_empty_answer_or_refusal():
     seen = []
 
     def embed(texts):
         seen.append(texts)
         return [[1.0], [1.0]]
 
-    await LocalJudge(embed=embed).evaluate_relevance("Where?", "In Paris.")
-    assert seen == [["Where?", "In Paris."]]
-
-
-async def test_empty_answers_and_refusals_need_no_embedding():
-    judge = LocalJudge(embed=vectors())
+    judge = LocalJudge(embed=embed)
     assert (await judge.evaluate_relevance("Where?", " ")).score == 0.0
     assert (await judge.evaluate_relevance("Where?", "I don't know.")).score == 0.0
+    await judge.evaluate_relevance("Where?", "In Paris.")
+    assert seen == [["Where?", "In Paris."]]
 
 
 @pytest.mark.parametrize(

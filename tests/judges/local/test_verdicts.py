@@ -42,17 +42,11 @@ SUPPORTED = [
     ("The speaker was none other than Ada Keller.", "The speaker was Ada Keller."),
     ("It is a sin to waste water.", "Wasting water is a sin."),
     # the same amount in another notation
-    ("The bridge is 1 200 metres long.", "The bridge is 1,200 metres long."),
     ("Die Gebühr beträgt 1.000,50 Euro.", "Die Gebühr beträgt 1 000,50 €."),
-    ("The value is 1.5 metres.", "The value is 1,5 metres."),
-    ("It costs 5 percent of revenue.", "It costs 5% of revenue."),
-    ("It costs 5 dollars.", "It costs $5."),
-    ("It costs $5M a year.", "It costs 5 million dollars a year."),
     ("It weighs 5 kilograms.", "It weighs 5kg."),
     ("It is 12 kilometres away.", "It is 12 km away."),
     ("The launch was on March 12, 2021.", "The launch was on 12 March 2021."),
     ("The range is 5-10 days.", "The range is 5 to 10 days."),
-    ("The population is ٢٠٠٠.", "The population is 2000."),
     ("Five days or five weeks are possible.", "Five weeks or five days are possible."),
     # a denial of something else
     ("The hotel has a pool.", "The hotel has a pool but no sauna."),
