@@ -198,7 +198,7 @@ contracts: $(READY) ## Check who may import whom
 
 .PHONY: docs
 docs: $(READY) ## Build the documentation into site/
-	@$(PY) -m mkdocs build --quiet --strict --clean --config-file docs/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict --clean --config-file docs/mkdocs.yml
 	@echo "Built site/index.html"
 
 .PHONY: build

@@ -41,7 +41,7 @@ def prose(path):
     """A page without its code, or the strings of a module without theirs."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
-        return re.sub(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", "", text, flags=re.DOTALL)
+        return re.sub(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|::: \S*", "", text, flags=re.DOTALL)
     strings = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
     # A string without a blank is a name: of an option, an attribute, a key.
     sentences = [value for value in strings if isinstance(value, str) and " " in value]
