@@ -23,7 +23,8 @@ _MOST_BYTES_TOGETHER = 16 * 1024 * 1024
 def turns_of_messages(messages: Iterable[Message]) -> list[Turn]:
     """The latest turns of a conversation, oldest first: 20 at most, of 64 KiB together.
 
-    What tools said is the context of the answer that follows. System messages, calls of tools and
+    What tools said, and documents that came with the question, are the context of the answer that
+    follows. System messages, calls of tools and
     messages without text are skipped.
     """
     turns: list[Turn] = []
@@ -33,7 +34,7 @@ def turns_of_messages(messages: Iterable[Message]) -> list[Turn]:
             told += (text for text in message.texts if text.strip())
         elif message.role == "user" and message.text.strip():
             turns.append(Turn(role="user", text=message.text))
-            told = []
+            told = list(message.documents)
         elif message.role == "assistant" and message.text.strip() and not message.is_call:
             turns.append(Turn(role="assistant", text=message.text, context=list(told)))
             told = []

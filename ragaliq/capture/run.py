@@ -172,6 +172,8 @@ class RunLog:
                 for message in held:
                     for text in message.texts:
                         weighed[id(text)] = len(text)
+                    for text in message.documents:
+                        weighed[id(text)] = len(text)
             else:
                 if held is None:  # a step returned a state
                     held = event[3]
@@ -183,8 +185,12 @@ class RunLog:
 
     @property
     def has_retrieved(self) -> bool:
-        """Whether documents were looked for, or a tool was asked, with whatever success."""
-        return any(event[0] in _SEARCHES for event in self._events)
+        """Whether documents were looked for or given to cite, or a tool was asked."""
+        return any(
+            event[0] in _SEARCHES
+            or (event[0] == "asked" and any(message.documents for message in event[2]))
+            for event in self._events
+        )
 
     def find(self, question: str, answer: str) -> FoundContext:
         """The context of an answer, each text once, in rank order, and the conversation before."""

@@ -145,7 +145,8 @@ class _Prompt:
     Attributes:
         call: The call.
         text: All that may be evidence.
-        tools: What tools said in this turn: as words, and as they said it.
+        tools: What tools said in this turn, and documents that came with the question: as words,
+            and as they said it.
         said: What the assistant said in this turn.
     """
 
@@ -159,6 +160,10 @@ class _Prompt:
             texts = [norm(text) for text in message.texts]
             if message.role not in {"assistant", "tool"}:
                 pieces += texts
+                if message.documents and (position >= last or message.role != "user"):
+                    documents = [norm(text) for text in message.documents]
+                    self.tools += zip(documents, message.documents, strict=True)
+                    pieces += documents
             elif position > last and message.role == "tool":
                 self.tools += zip(texts, message.texts, strict=True)
                 pieces += texts

@@ -26,6 +26,7 @@ __all__ = [
     "Message",
     "Reader",
     "Role",
+    "document_blocks",
     "models_words",
     "score_in",
     "text_blocks",
@@ -109,12 +110,14 @@ class Message(NamedTuple):
         texts: Its texts, one by one; reasoning, images and tool calls are skipped.
         is_call: Whether it calls tools, and so is no answer.
         artifact: What a tool kept with its text.
+        documents: The texts of the documents that came with it for the model to cite.
     """
 
     role: Role
     texts: tuple[str, ...]
     is_call: bool = False
     artifact: Any = None
+    documents: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -141,6 +144,25 @@ def text_blocks(content: Any) -> tuple[str, ...]:
         if isinstance(text, str):
             texts.append(text)
     return tuple(texts)
+
+
+def document_blocks(content: Any) -> tuple[str, ...]:
+    """The texts of the documents in a message's content, as models that cite take them.
+
+    Anthropic's `document` and `search_result`, LangChain's `text-plain`; files are skipped.
+    """
+    texts: tuple[str, ...] = ()
+    for block in content if isinstance(content, list | tuple) else ():
+        if not isinstance(block, Mapping):
+            continue
+        kind, source = block.get("type"), block.get("source")
+        if kind == "document" and isinstance(source, Mapping):
+            texts += text_blocks(source.get("data" if source.get("type") == "text" else "content"))
+        elif kind == "search_result":
+            texts += text_blocks(block.get("content"))
+        elif kind == "text-plain":
+            texts += text_blocks(block.get("text"))
+    return texts
 
 
 def models_words(answer: str) -> str:
@@ -171,6 +193,13 @@ def score_in(metadata: Mapping[str, Any] | None) -> float | None:
     return None
 
 
+def _message(role: Role, content: Any, *, is_call: bool = False) -> Message:
+    texts, documents = text_blocks(content), document_blocks(content)
+    if role == "tool":
+        return Message(role, texts + documents, is_call)
+    return Message(role, texts, is_call, documents=documents)
+
+
 class Reader:
     """Reads what steps take and return; a framework's translator says what its objects are."""
 
@@ -178,11 +207,10 @@ class Reader:
         """A message in the forms people write by hand: `(role, text)` and `{role, content}`."""
         if isinstance(value, _LISTS):
             role = _ROLES.get(value[0]) if len(value) == 2 and isinstance(value[0], str) else None
-            return None if role is None else Message(role, text_blocks(value[1]))
+            return None if role is None else _message(role, value[1])
         if isinstance(value, Mapping) and isinstance(value.get("role"), str):
             role = _ROLES.get(value["role"], "assistant")
-            is_call = bool(value.get("tool_calls"))
-            return Message(role, text_blocks(value.get("content")), is_call)
+            return _message(role, value.get("content"), is_call=bool(value.get("tool_calls")))
         return None
 
     def passage(self, value: Any) -> Passage | None:

@@ -66,12 +66,12 @@ class CaseDraft:
         passages: What was retrieved, in rank order, where that is known; a text that is there twice
             counts once. None leaves it to `finder`.
         response: The application's answer.
-        finder: Finds the passages, when they are first asked for.
+        finder: Finds the conversation, and the passages where they are not known, when they are
+            first asked for.
         tags: Free labels of the run.
         metadata: What the application says about the run: tenant, user, ...
         sources: Where question and answer came from.
-        history: The conversation before the question; found with the passages, where there is a
-            `finder`.
+        history: The conversation before the question; found by the `finder`, where there is one.
         conversation: What tells its conversation from others, where the application gives it no
             name.
         blocks: The content blocks of the message that is the answer, for the citations in them.
@@ -95,28 +95,27 @@ class CaseDraft:
     def size(self) -> int:
         """Bytes its texts take."""
         size = getsizeof(self.query) + getsizeof(self.response)
-        if self.passages is None:
-            return size + (0 if self.finder is None else self.finder.size)
-        for passage in self.passages:  # on the request path: a generator would take twice as long
+        if self.finder is not None:
+            size += self.finder.size
+        # On the request path: a generator would take twice as long.
+        for passage in self.passages or ():
             size += getsizeof(passage.text)
         return size
 
     @property
     def context(self) -> Sequence[Passage]:
         """The passages the answer was made from; found when first asked for, which takes time."""
-        passages, finder = self.passages, self.finder
-        if passages is None:
-            # The worker and a caller of `explain` may both be here: the finder goes last.
-            found = FoundContext(())
-            if finder is not None:
-                found = finder.find(self.query, self.response)
-            self.sources = self.sources.model_copy(
-                update={"context": found.source, "no_context": found.missing}
-            )
+        # The worker and a caller of `explain` may both be here: the finder goes last.
+        if (finder := self.finder) is not None:
+            found = finder.find(self.query, self.response)
             self.history = found.history
-            self.passages = passages = found.passages
+            if self.passages is None:
+                self.sources = self.sources.model_copy(
+                    update={"context": found.source, "no_context": found.missing}
+                )
+                self.passages = found.passages
             self.finder = None
-        return passages
+        return self.passages or ()
 
     def build(self) -> RAGTestCase:
         """The case.

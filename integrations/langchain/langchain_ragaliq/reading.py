@@ -21,7 +21,14 @@ from langchain_core.messages import (
 )
 
 from ragaliq import Passage
-from ragaliq.capture import CONTEXT_KEYS, Message, Reader, score_in, text_blocks
+from ragaliq.capture import (
+    CONTEXT_KEYS,
+    Message,
+    Reader,
+    document_blocks,
+    score_in,
+    text_blocks,
+)
 
 __all__ = ["FEEDBACK", "KINDS", "MESSAGES", "READER", "documents_among", "texts_in"]
 
@@ -74,19 +81,22 @@ class LangChainReader(Reader):
         if role not in MESSAGES:
             return super().message(value)
         content = value.content
-        texts = (content,) if isinstance(content, str) else text_blocks(content)
+        if isinstance(content, str):
+            texts, documents = (content,), ()
+        else:
+            texts, documents = text_blocks(content), document_blocks(content)
         if role == "assistant":
             return Message(role, texts, bool(value.tool_calls))
         if role == "tool":
             is_failed = getattr(value, "status", None) == "error"
             if is_failed or (texts and texts[0].startswith(_OWN_TEXTS)):
                 return Message("system", texts)
-            return Message(role, texts, artifact=getattr(value, "artifact", None))
+            return Message(role, texts + documents, artifact=getattr(value, "artifact", None))
         if role == "user" and value.additional_kwargs.get("ragaliq") == FEEDBACK["ragaliq"]:
             role = "system"
         if role == "chat":
             role = _CHAT_ROLES.get(value.role, "assistant")
-        return Message(role, texts)
+        return Message(role, texts, documents=documents)
 
     def passage(self, value: Any) -> Passage | None:
         """A document."""

@@ -18,6 +18,8 @@ from llama_index.core.async_utils import asyncio_run
 from llama_index.core.base.llms.types import (
     ChatMessage,
     ChatResponse,
+    CitableBlock,
+    CitationBlock,
     CompletionResponse,
     MessageRole,
     TextBlock,
@@ -61,7 +63,17 @@ class LlamaIndexReader(Reader):
         texts = tuple(block.text for block in value.blocks if isinstance(block, TextBlock))
         is_call = any(isinstance(block, ToolCallBlock) for block in value.blocks)
         is_call = is_call or bool(value.additional_kwargs.get("tool_calls"))
-        return Message(_ROLES.get(value.role, "assistant"), texts, is_call)
+        documents = tuple(
+            piece.text
+            for block in value.blocks
+            if isinstance(block, CitableBlock)
+            for piece in block.content
+            if isinstance(piece, TextBlock)
+        )
+        role = _ROLES.get(value.role, "assistant")
+        if role == "tool":
+            return Message(role, texts + documents, is_call)
+        return Message(role, texts, is_call, documents=documents)
 
     def passage(self, value: Any) -> Passage | None:
         """A node, as the model sees it."""
@@ -246,6 +258,35 @@ def reply_of(response: Any) -> tuple[str, list[str]] | None:
     ]
     arguments += message.additional_kwargs.get("tool_calls") or ()
     return message.content or "", [text for given in arguments for text in _texts_in(given)]
+
+
+def cited_blocks(response: Any, *, is_streamed: bool = False) -> list[dict[str, Any]]:
+    """The texts of a reply with the citations of each, as Anthropic's API has them.
+
+    LlamaIndex's client puts citations after the text that they are of; of a reply that was streamed
+    before it.
+    """
+    blocks: list[dict[str, Any]] = []
+    waiting: list[dict[str, Any]] = []
+    for block in response.message.blocks if isinstance(response, ChatResponse) else ():
+        if isinstance(block, CitationBlock):
+            cited = block.cited_content
+            citation = {
+                "cited_text": cited.text if isinstance(cited, TextBlock) else "",
+                "title": block.title,
+                "source": block.source,
+                **block.additional_location_info,
+            }
+            if is_streamed or not blocks:
+                waiting.append(citation)
+            else:
+                blocks[-1]["citations"].append(citation)
+        elif isinstance(block, TextBlock):
+            # Its texts are lines of the answer.
+            text = f"\n{block.text}" if blocks else block.text
+            blocks.append({"type": "text", "text": text, "citations": waiting})
+            waiting = []
+    return blocks if any(block["citations"] for block in blocks) else []
 
 
 def _texts_in(value: Any, depth: int = 5) -> list[str]:

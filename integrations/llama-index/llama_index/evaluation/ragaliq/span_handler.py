@@ -39,6 +39,7 @@ from llama_index.evaluation.ragaliq.reading import (
     Extract,
     Facts,
     answer_of,
+    cited_blocks,
     facts_of,
     history_of_call,
     inputs_of,
@@ -164,6 +165,8 @@ class _Run:
     tags: tuple[str, ...] = ()
     conversation: str = ""
     had_errors: bool = False
+    reply: str = ""  # the last that a model gave
+    reply_blocks: object = None
     guarded: set[str] = field(default_factory=set)  # answers that guards have scored
     parts: dict[str, _Part] = field(default_factory=dict)  # of the spans that have one
     synthesizers: set[Hashable] = field(default_factory=set)  # spans that answer from given nodes
@@ -254,6 +257,7 @@ class _Run:
                 self.streaming.add(span_id)
             else:
                 log.replied(span_id, reply[0], also=reply[1])
+                self.reply, self.reply_blocks = reply[0], cited_blocks(result)
         elif part is _Part.RETRIEVE:
             log.retrieved(span_id, self.evidence(result))
         elif part is _Part.RERANK:
@@ -479,6 +483,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             reply = reply_of(response)
             if reply is not None:
                 run.log.replied(span_id, reply[0], also=reply[1])
+                run.reply, run.reply_blocks = reply[0], cited_blocks(response, is_streamed=True)
 
     def close(self) -> None:
         """End the runs in progress, counted `interrupted`; called when LlamaIndex shuts down."""
@@ -739,8 +744,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             id=str(run.key),
             query=question,
             passages=facts.context,
-            finder=run.log if facts.context is None else None,
+            finder=run.log,
             response=answer,
+            blocks=run.reply_blocks if answer == run.reply else None,
             conversation=run.conversation,
             tags=run.tags,
             sources=_sources(
