@@ -28,15 +28,24 @@ DOGS = "Dogs are welcome in the garden."
 QUESTION = "How long do refunds take, and may I bring a dog?"
 
 
-@pytest.fixture
-def results():
-    return []
+RESULTS = []
 
 
-@pytest.fixture
-def monitor(results):
-    with Monitor(judge="local", evaluators=["citations"], on_result=results.append) as made:
+@pytest.fixture(scope="module")
+def monitor_of_all():
+    with Monitor(judge="local", evaluators=["citations"], on_result=RESULTS.append) as made:
         yield made
+
+
+@pytest.fixture
+def monitor(monitor_of_all):
+    RESULTS.clear()
+    return monitor_of_all
+
+
+@pytest.fixture
+def results(monitor):
+    return RESULTS
 
 
 def only_case(monitor, results):

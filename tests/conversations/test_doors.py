@@ -38,16 +38,30 @@ from ragaliq import Monitor, RagaliqSpanProcessor
 ALL = pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda each: each.name)
 
 
-@pytest.fixture
-def results():
-    return []
+RESULTS = []
 
 
-@pytest.fixture
-def monitor(results):
-    # What a judge makes of a turn without documents is in the table too.
-    with Monitor(judge="local", evaluators=["faithfulness"], on_result=results.append) as made:
+@pytest.fixture(scope="module")
+def monitor_of_all():
+    # One process that judges, for all conversations: each has a name of its own.
+    with Monitor(judge="local", evaluators=["faithfulness"], on_result=RESULTS.append) as made:
         yield made
+
+
+@pytest.fixture
+def monitor(monitor_of_all):
+    RESULTS.clear()
+    return monitor_of_all
+
+
+@pytest.fixture
+def results(monitor):
+    return RESULTS
+
+
+@pytest.fixture
+def session(request):
+    return request.node.name
 
 
 def last_sources(monitor, results):
@@ -85,7 +99,7 @@ PROMPT = ChatPromptTemplate(
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @ALL
-def test_langchain_memory(conversation, monitor, results):
+def test_langchain_memory(conversation, monitor, results, session):
     shelf, model = langchain_parts(conversation)
     chain = (
         RunnablePassthrough.assign(
@@ -102,7 +116,7 @@ def test_langchain_memory(conversation, monitor, results):
     )
     config = {
         "callbacks": [RagaliqCallbackHandler(monitor)],
-        "configurable": {"session_id": "s1"},
+        "configurable": {"session_id": session},
     }
     for exchange in conversation.exchanges:
         chat.invoke({"question": exchange.question}, config)
@@ -110,7 +124,7 @@ def test_langchain_memory(conversation, monitor, results):
 
 
 @ALL
-def test_langgraph_checkpoints(conversation, monitor, results):
+def test_langgraph_checkpoints(conversation, monitor, results, session):
     shelf, model = langchain_parts(conversation)
 
     class State(MessagesState):
@@ -131,7 +145,7 @@ def test_langgraph_checkpoints(conversation, monitor, results):
     app = graph.compile(checkpointer=InMemorySaver())
     config = {
         "callbacks": [RagaliqCallbackHandler(monitor)],
-        "configurable": {"thread_id": "t1"},
+        "configurable": {"thread_id": session},
     }
     for exchange in conversation.exchanges:
         app.invoke({"messages": [("user", exchange.question)]}, config)
@@ -190,7 +204,7 @@ def test_llama_index_chat_engines(conversation, engine, monitor, results):
     assert last_sources(monitor, results) == conversation.expected
 
 
-def write_spans(tracer, conversation, attribute):
+def write_spans(tracer, conversation, attribute, session):
     """A trace for each exchange, by OpenTelemetry's conventions."""
 
     def parts(role, text):
@@ -204,7 +218,7 @@ def write_spans(tracer, conversation, attribute):
         run = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.input.messages": json.dumps([asked]),
-            attribute: "c1",
+            attribute: session,
         }
         documents = [{"id": str(i), "content": c} for i, c in enumerate(exchange.chunks)]
         retrieval = {
@@ -226,11 +240,11 @@ def write_spans(tracer, conversation, attribute):
 
 @pytest.mark.parametrize("attribute", ["gen_ai.conversation.id", "session.id"])
 @ALL
-def test_spans(conversation, attribute, monitor, results):
+def test_spans(conversation, attribute, monitor, results, session):
     provider = TracerProvider()
     processor = RagaliqSpanProcessor(monitor)
     provider.add_span_processor(processor)
-    write_spans(provider.get_tracer("shop"), conversation, attribute)
+    write_spans(provider.get_tracer("shop"), conversation, attribute, session)
     assert processor.force_flush()
     assert last_sources(monitor, results) == conversation.expected
     provider.shutdown()

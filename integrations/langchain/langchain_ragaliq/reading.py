@@ -81,8 +81,10 @@ class LangChainReader(Reader):
         if role not in MESSAGES:
             return super().message(value)
         content = value.content
+        texts: tuple[str, ...]
+        documents: tuple[str, ...] = ()
         if isinstance(content, str):
-            texts, documents = (content,), ()
+            texts = (content,)
         else:
             texts, documents = text_blocks(content), document_blocks(content)
         if role == "assistant":
