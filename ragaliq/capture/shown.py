@@ -173,13 +173,17 @@ class _Prompt:
 
 
 class _Standing:
-    """Which texts stand in others, word by word, without comparing each with each.
+    """Which texts stand in others, word by word, without comparing many with each other.
 
     Each is filed under the run of up to four words in it that the fewest have.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        runs = {text: set(_runs(text.split())) for text in texts if text}
+        distinct = dict.fromkeys(filter(None, texts))
+        self._few = list(distinct) if len(distinct) <= _FEW else None
+        if self._few is not None:
+            return
+        runs = {text: set(_runs(text.split())) for text in distinct}
         counts = Counter(run for held in runs.values() for run in held)
         self._filed: defaultdict[str, list[str]] = defaultdict(list)
         for text, held in runs.items():
@@ -187,13 +191,17 @@ class _Standing:
 
     def inside(self, text: str) -> list[str]:
         """Those that stand in a text, itself excluded."""
-        split, padded = text.split(), f" {text} "
+        padded = f" {text} "
+        if self._few is not None:
+            return [known for known in self._few if known != text and f" {known} " in padded]
+        split = text.split()
         runs = {run for size in range(1, _RUN + 1) for run in _runs(split, size)}
         filed = (known for run in runs if run in self._filed for known in self._filed[run])
         return [known for known in filed if known != text and f" {known} " in padded]
 
 
 _RUN = 4
+_FEW = 16  # texts to compare with each other, which is faster than to file them
 
 
 def _runs(split: Sequence[str], size: int = _RUN) -> Iterator[str]:

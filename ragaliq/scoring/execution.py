@@ -635,7 +635,7 @@ def case_data(case: RAGTestCase) -> Message:
         }
     )
     for chunk, written in zip(case.context, data["context"], strict=True):
-        if not isinstance(chunk, str):
+        if not isinstance(chunk, str) and chunk.metadata:
             names = ((key, chunk.metadata.get(key)) for key in DOCUMENT_NAMES)
             written["metadata"] = {key: name for key, name in names if isinstance(name, str)}
     return data

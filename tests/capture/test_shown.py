@@ -111,12 +111,14 @@ def test_fields_written_out_one_by_one_are_found():
     assert Run().retrieve(row).ask(table).context() == [row]
 
 
-def test_a_child_that_is_shown_within_its_parent_only_is_no_chunk_of_its_own():
+@pytest.mark.parametrize("others", [0, 20])
+def test_a_child_that_is_shown_within_its_parent_only_is_no_chunk_of_its_own(others):
     parent = Passage(f"{REFUNDS.text} {CARDS.text}", "p")
-    run = Run().retrieve(REFUNDS).retrieve(parent).ask(prompt(parent))
-    assert run.context() == [parent]
-    run = Run().retrieve(REFUNDS).retrieve(parent).ask(prompt(parent, REFUNDS))
-    assert run.context() == [parent, REFUNDS]
+    more = [Passage(f"Rule {n} says what is done on day {n}.", f"{n}") for n in range(others)]
+    run = Run().retrieve(REFUNDS, *more).retrieve(parent).ask(prompt(parent, *more))
+    assert run.context() == [parent, *more]
+    run = Run().retrieve(REFUNDS, *more).retrieve(parent).ask(prompt(parent, REFUNDS, *more))
+    assert run.context() == [parent, REFUNDS, *more]
 
 
 def test_a_graders_and_a_routers_prompt_do_not_count():
