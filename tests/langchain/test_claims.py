@@ -47,13 +47,6 @@ def test_what_runs_inside_is_no_run_of_the_others_either(watch, another, invoke)
     assert watch.only == EXPECTED
 
 
-def test_an_unsampled_run_is_counted_once(new_watch, invoke):
-    watch = new_watch(sample_rate=0.0)
-    attach(monitor=watch.monitor)
-    invoke(rag_chain(), QUESTION, watch.config)
-    assert watch.stats.outcomes == {"sampled_out": 1}
-
-
 def test_detaching_leaves_the_run_to_the_handler_of_its_chain(watch, another):
     attach(another)
     answer = rag_chain().stream(QUESTION, watch.config)

@@ -20,6 +20,8 @@ from rag_parts import (
     rag_chain,
 )
 
+from ragaliq.testing import ScriptedJudge
+
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 DOWN = ConnectionError("the model is down")
 
@@ -136,3 +138,24 @@ def test_a_step_left_running_in_a_thread_after_the_end_is_not_a_run_of_its_own(w
     release.set()
     assert done.wait(30)
     assert watch.only == EXPECTED
+
+
+@pytest.mark.parametrize("error", [RuntimeError("boom"), SystemExit(3), TimeoutError()])
+def test_a_judge_that_raises_is_not_felt_and_its_runs_are_counted(new_watch, error):
+    methods = ("extract_claims", "extract_statements", "verify_claims", "evaluate_relevance")
+    watch = new_watch(judge=ScriptedJudge(failures=dict.fromkeys(methods, error)))
+    for _ in range(2):  # the worker goes on
+        assert rag_chain().invoke(QUESTION, watch.config) == ANSWER
+        assert watch.monitor.flush(30)
+    if isinstance(error, Exception):
+        assert watch.triples == [EXPECTED] * 2
+        assert all("scored" not in counts for counts in watch.stats.evaluations.values())
+    else:
+        assert watch.incomplete == {"internal_error": 2}
+
+
+def test_after_the_monitor_is_closed_the_chain_still_works(new_watch, invoke):
+    watch = new_watch()
+    watch.monitor.close(5)
+    assert invoke(rag_chain(), QUESTION, watch.config) == ANSWER
+    assert watch.stats.outcomes == {"shutdown": 1}

@@ -182,11 +182,6 @@ def test_a_batch_is_judged_one_by_one(guard_of, mode):
     assert answers == [ANSWER, FALLBACK, ANSWER]
 
 
-def test_an_error_of_the_chain_is_the_chains(guard_of, invoke):
-    with pytest.raises(ConnectionError):
-        invoke(guard_of(rag_chain(llm=model(ConnectionError("down")))), QUESTION)
-
-
 def test_with_the_guard_off_the_chain_runs_as_it_is(guard_of, invoke):
     assert invoke(guard_of(rag_chain(llm=model(WRONG)), enabled=False), QUESTION) == WRONG
     with suppress():

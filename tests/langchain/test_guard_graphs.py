@@ -103,12 +103,6 @@ def test_modes_that_cannot_be_held_back_are_refused(guard_of, invoke, stream, st
         stream(guard_of(graph), ASK)
 
 
-def test_a_guard_that_is_off_lets_every_mode_through(guard_of, stream):
-    guard = guard_of(agent(ANSWER), enabled=False)
-    texts = [chunk.text for chunk, _ in stream(guard, ASK, stream_mode="messages")]
-    assert "".join(texts).endswith(ANSWER)
-
-
 @pytest.mark.parametrize("answer", [ANSWER, WRONG])
 def test_called_for_updates_a_graph_returns_the_list_it_returns(guard_of, invoke, answer):
     bare = plain(invoke(agent(answer), ASK, stream_mode="updates"))

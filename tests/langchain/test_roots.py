@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_classic.retrievers.multi_query import MultiQueryRetriever
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
@@ -65,14 +64,6 @@ def test_a_handler_given_to_a_part_sees_the_chain_below_it_as_its_run(watch, inv
     assert watch.only == EXPECTED
 
 
-def test_two_chains_with_the_handler_inside_one_without_are_two_runs(watch, invoke):
-    one = rag_chain().with_config(watch.config)
-    two = rag_chain(llm=model("Other.")).with_config(watch.config)
-    both = {"one": one, "two": two} | RunnableLambda(lambda found: found["one"])
-    invoke(both, QUESTION)
-    assert sorted(watch.triples) == sorted([EXPECTED, (QUESTION, REFUNDS, "Other.")])
-
-
 def test_a_handler_in_a_models_constructor_sees_no_run(watch, invoke):
     invoke(rag_chain(llm=model(callbacks=[watch.handler])), QUESTION)
     assert watch.stats.started == 0
@@ -97,37 +88,6 @@ def test_two_handlers_of_two_monitors_each_count_the_run(new_watch, invoke):
 def test_a_copied_chain_reports_to_the_same_monitor(watch, invoke, copied):
     invoke(copied(rag_chain().with_config(watch.config)), QUESTION)
     assert watch.only == EXPECTED
-
-
-def test_an_unsampled_run_is_counted_once_and_its_parts_are_not_runs(new_watch, invoke):
-    watch = new_watch(sample_rate=0.0)
-    agent = create_agent(model(), [])
-    invoke(rag_chain(), QUESTION, watch.config)
-    invoke(agent, {"messages": [("user", QUESTION)]}, watch.config)
-    assert watch.stats.outcomes == {"sampled_out": 2}
-    assert watch.triples == []
-
-
-def test_an_unsampled_run_that_fails_or_is_cut_stays_sampled_out(new_watch):
-    watch = new_watch(sample_rate=0.0)
-    with pytest.raises(ConnectionError):
-        rag_chain(llm=model(ConnectionError())).invoke(QUESTION, watch.config)
-    stream = rag_chain().stream(QUESTION, watch.config)
-    next(stream)
-    stream.close()
-    assert watch.stats.outcomes == {"sampled_out": 2}
-
-
-def test_a_monitor_that_is_off_counts_nothing(new_watch, invoke):
-    watch = new_watch(enabled=False)
-    invoke(rag_chain(), QUESTION, watch.config)
-    assert watch.stats.started == 0
-
-
-def test_what_runs_inside_suppress_is_no_run(watch, invoke):
-    with suppress():
-        invoke(rag_chain(), QUESTION, watch.config)
-    assert watch.stats.started == 0
 
 
 def test_what_a_step_does_inside_suppress_is_no_part_of_the_run(watch, invoke):

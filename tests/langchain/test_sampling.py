@@ -145,14 +145,6 @@ def test_scores_that_a_reranker_notes_on_the_same_documents(chosen_by, invoke):
     assert watch.only == (QUESTION, REFUNDS[:1], ANSWER)
 
 
-def test_a_rate_for_one_chain_of_several(new_watch, invoke):
-    watch = new_watch(sampling=Sampling(rate=0.0, pipelines={"support": 1.0}))
-    for name in ("support", "shop"):
-        invoke(rag_chain(), QUESTION, {**watch.config, "run_name": name})
-    assert watch.stats.outcomes == {"evaluated": 1, "sampled_out": 1}
-    assert [result.pipeline for result in watch.results] == ["support"]
-
-
 def test_a_complaint_by_the_id_the_application_gave_the_run(new_watch, invoke):
     watch = new_watch(sampling=Sampling(rate=0.0, rules=[OnFeedback()]))
     run_id = uuid.uuid4()

@@ -125,17 +125,6 @@ def test_a_rewritten_question_is_not_taken_for_the_answer_of_a_cut_stream(watch,
     assert watch.stats.outcomes == {"incomplete_run": 1}
 
 
-def test_an_asynchronous_stream_that_is_left_early_is_not_evaluated(watch):
-    async def consume():
-        async with Settle():
-            stream = rag_chain().astream(QUESTION, watch.config)
-            await anext(stream)
-            await stream.aclose()
-
-    asyncio.run(consume())
-    assert watch.incomplete == CANCELLED
-
-
 def test_a_stream_whose_task_is_cancelled_is_not_evaluated(watch):
     async def consume():
         started = asyncio.Event()
@@ -175,12 +164,3 @@ def test_an_agents_asynchronous_stream_that_is_left_early_is_not_evaluated(watch
 
     asyncio.run(consume())
     assert watch.incomplete == CANCELLED
-
-
-def test_a_stream_held_open_is_pending_until_it_is_read(watch):
-    stream = rag_chain().stream(QUESTION, watch.config)
-    next(stream)
-    assert watch.stats.pending == 1
-    assert watch.handler.open_runs == 1
-    list(stream)
-    assert watch.only == EXPECTED
