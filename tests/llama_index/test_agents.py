@@ -94,16 +94,6 @@ async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, h
         assert monitor.only == (QUESTION, docs, FINAL)
 
 
-async def test_reading_an_agents_events_changes_nothing(query_tool, monitor, handler, docs):
-    agent = FunctionAgent(tools=[query_tool], llm=calling("policy", input="refund period"))
-    run = agent.run(user_msg=QUESTION, memory=memory())
-    async for _ in run.stream_events():
-        pass
-    await run
-
-    assert monitor.only == (QUESTION, docs, FINAL)
-
-
 class Rag(Workflow):
     """Retrieval and an answer in two steps, the way the documentation shows it."""
 
@@ -155,20 +145,3 @@ async def test_a_cancelled_workflow_is_cancelled(workflow, monitor, handler):
         await run
 
     assert monitor.outcomes == {"cancelled": 1}
-
-
-async def test_a_workflow_that_fails_is_errored(workflow, monitor, handler):
-    def fail():
-        raise LookupError("nothing there")
-
-    workflow.answer = fail
-    with pytest.raises(LookupError):
-        await workflow.run(query=QUESTION)
-
-    assert monitor.outcomes == {"errored": 1}
-
-
-async def test_a_workflow_without_a_question_is_counted_so(workflow, monitor, handler):
-    await workflow.run(query="", tenant="")
-
-    assert monitor.outcomes == {"no_question": 1}

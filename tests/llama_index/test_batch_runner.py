@@ -58,14 +58,6 @@ async def test_a_batch_of_responses_is_scored(runner, nodes, no_waiting):
     assert [result.passing for result in results["faithfulness"]] == [True, False]
 
 
-async def test_what_other_evaluators_are_given_does_not_matter(runner, no_waiting):
-    results = await runner.aevaluate_response_strs(
-        QUESTIONS, ANSWERS, CONTEXTS, reference=["a", "b"]
-    )
-
-    assert [result.invalid_result for result in results["faithfulness"]] == [False, False]
-
-
 async def test_a_judge_that_fails_is_asked_once_and_loses_nobody_elses_result(
     judge, judge_class, no_waiting
 ):
@@ -88,12 +80,6 @@ async def test_missing_inputs_do_not_stop_the_batch(runner, no_waiting):
     assert [result.invalid_result for result in results["relevancy"]] == [True, True]
 
 
-def test_the_synchronous_runner_works(runner):
-    results = runner.evaluate_response_strs(QUESTIONS, ANSWERS, CONTEXTS)
-
-    assert [result.score for result in results["faithfulness"]] == [1.0, 0.0]
-
-
 async def test_queries_made_for_an_evaluation_can_be_left_out(
     runner, engine, monitor, handler, no_waiting
 ):
@@ -102,11 +88,3 @@ async def test_queries_made_for_an_evaluation_can_be_left_out(
 
     assert [result.score for result in results["faithfulness"]] == [1.0, 1.0]
     assert monitor.begun == []
-
-
-async def test_one_input_of_another_kind_loses_nobody_elses_result(runner, no_waiting):
-    results = await runner.aevaluate_response_strs(
-        QUESTIONS, [ANSWERS[0], 5], [CONTEXTS[0][0], CONTEXTS[1]]
-    )
-
-    assert [result.score for result in results["faithfulness"]] == [1.0, None]

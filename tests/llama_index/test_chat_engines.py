@@ -43,12 +43,6 @@ def chat_engine(request, retriever, engine, scripted_llm, memory):
     return CondenseQuestionChatEngine.from_defaults(engine(llm=llm), llm=llm, memory=memory)
 
 
-async def test_an_asynchronous_chat_gives_the_same(chat_engine, monitor, handler, docs):
-    await chat_engine.achat(QUESTION, HISTORY)
-
-    assert monitor.only == (QUESTION, docs, ANSWER)
-
-
 def test_a_streamed_chat_is_submitted_once_written_to_the_history(
     chat_engine, monitor, handler, docs
 ):

@@ -10,7 +10,6 @@ from llama_index.core.query_engine import (
     MultiStepQueryEngine,
     RouterQueryEngine,
     SubQuestionQueryEngine,
-    TransformQueryEngine,
 )
 from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.retrievers import QueryFusionRetriever, RecursiveRetriever
@@ -79,12 +78,6 @@ def tools(engine, retriever_class, nodes):
     return [tool("refunds"), tool("hours")]
 
 
-def test_a_router_counts_as_one_run_of_the_chosen_engine(llm, tools, monitor, handler):
-    RouterQueryEngine(Choose(1), tools, llm=llm).query(QUESTION)
-
-    assert monitor.only == (QUESTION, ["Document on hours."], ANSWER)
-
-
 async def test_a_router_over_several_engines_gives_the_documents_of_all(
     llm, tools, monitor, handler
 ):
@@ -116,12 +109,6 @@ def test_several_steps_are_judged_by_documents(engine, llm, monitor, handler, do
         num_steps=2,
         early_stopping=False,
     ).query(QUESTION)
-
-    assert monitor.only == (QUESTION, docs, ANSWER)
-
-
-def test_the_question_is_the_users_not_the_rephrased_one(engine, monitor, handler, docs):
-    TransformQueryEngine(engine(), Rephrase()).query(QUESTION)
 
     assert monitor.only == (QUESTION, docs, ANSWER)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import re
 import threading
@@ -14,7 +13,7 @@ from llama_index.core.llms import CompletionResponse
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import QueryBundle
 
-RUNS = 100
+RUNS = 40
 
 
 def number_in(text):
@@ -58,7 +57,7 @@ def assert_each_run_has_its_own(monitor):
     assert len({case.query for case in monitor.cases}) == RUNS
 
 
-def test_a_hundred_threads_keep_their_documents_and_answers(numbered, monitor, handler):
+def test_many_threads_keep_their_documents_and_answers(numbered, monitor, handler):
     engine, start = numbered(), threading.Barrier(RUNS)
 
     def ask(number):
@@ -71,14 +70,7 @@ def test_a_hundred_threads_keep_their_documents_and_answers(numbered, monitor, h
     assert_each_run_has_its_own(monitor)
 
 
-async def test_a_hundred_tasks_keep_their_documents_and_answers(numbered, monitor, handler):
-    engine = numbered()
-    await asyncio.gather(*(engine.aquery(f"Question {number}") for number in range(RUNS)))
-
-    assert_each_run_has_its_own(monitor)
-
-
-async def test_a_hundred_streams_read_in_turns_keep_their_documents_and_answers(
+async def test_many_streams_read_in_turns_keep_their_documents_and_answers(
     numbered, monitor, handler
 ):
     engine = numbered(streaming=True)
@@ -93,7 +85,7 @@ async def test_a_hundred_streams_read_in_turns_keep_their_documents_and_answers(
     assert_each_run_has_its_own(monitor)
 
 
-def test_nothing_grows_over_300_runs_of_every_ending(engine, scripted_llm, monitor, handler):
+def test_nothing_grows_over_runs_of_every_ending(engine, scripted_llm, monitor, handler):
     def fail(prompt):
         raise TimeoutError
 
@@ -102,7 +94,7 @@ def test_nothing_grows_over_300_runs_of_every_ending(engine, scripted_llm, monit
         engine(streaming=True),
         engine(llm=scripted_llm(reply=fail)),
     )
-    for _ in range(100):
+    for _ in range(30):
         whole.query("Question?")
         stream = streaming.query("Question?").response_gen
         next(stream)
@@ -110,19 +102,10 @@ def test_nothing_grows_over_300_runs_of_every_ending(engine, scripted_llm, monit
         with pytest.raises(TimeoutError):
             broken.query("Question?")
 
-    assert monitor.outcomes == {"submitted": 100, "truncated": 100, "errored": 100}
+    assert monitor.outcomes == {"submitted": 30, "truncated": 30, "errored": 30}
     assert handler.runs_in_progress == 0
     kept = [value for value in vars(handler).values() if isinstance(value, list | dict)]
     assert not any(kept)
-
-
-def test_the_run_is_not_kept_by_a_response_that_is_kept(engine, monitor, handler):
-    responses = [engine(streaming=True).query("Question?") for _ in range(3)]
-    for response in responses:
-        str(response)
-    gc.collect()
-
-    assert handler.runs_in_progress == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

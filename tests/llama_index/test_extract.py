@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 import pytest
 from llama_index.core.agent.workflow.workflow_events import AgentOutput, AgentWorkflowStartEvent
@@ -37,10 +36,6 @@ class Done(StopEvent):
     confidence: float
 
 
-class Ask(StartEvent):
-    topic: str
-
-
 def started(event):
     return inspect.signature(lambda init_state, start_event, tags: None).bind({}, event, {})
 
@@ -69,11 +64,8 @@ def test_a_question_may_be_a_string_a_bundle_or_a_message(question):
     ("event", "question"),
     [
         (StartEvent(query="Why?", user="bob"), "Why?"),
-        (StartEvent(question="Why?"), "Why?"),
         (StartEvent(topic="Why?"), "Why?"),
-        (Ask(topic="Why?"), "Why?"),
         (AgentWorkflowStartEvent(user_msg="Why?", chat_history=None), "Why?"),
-        (AgentWorkflowStartEvent(user_msg=ChatMessage("Why?")), "Why?"),
         (
             AgentWorkflowStartEvent(
                 user_msg=None,
@@ -82,7 +74,6 @@ def test_a_question_may_be_a_string_a_bundle_or_a_message(question):
             "Why?",
         ),
         (StartEvent(first="a", second="b"), ""),
-        (StartEvent(), ""),
         (None, ""),
     ],
 )
@@ -94,21 +85,15 @@ def test_a_workflows_question_is_in_its_start_event(event, question):
     ("result", "answer"),
     [
         ("five", "five"),
-        (Response("five"), "five"),
         (Response(None), ""),
         (PydanticResponse(Verdict(days=5)), '{"days": 5}'),
-        (PydanticResponse(None), ""),
         (ChatResponse(message=ChatMessage("five")), "five"),
         (CompletionResponse(text="five"), "five"),
         (ChatMessage([ImageBlock(url="http://127.0.0.1/x.png"), TextBlock(text="five")]), "five"),
-        (Verdict(days=5), '{"days": 5}'),
-        (StopEvent(result="five"), "five"),
         (StopEvent(result=Response("five")), "five"),
         (StopEvent(result={"answer": "five", "cost": 1}), "five"),
-        (StopEvent(result={"response": Response("five")}), "five"),
         (StopEvent(result={"summary": "five", "cost": 1}), "five"),
         (StopEvent(result={"one": "a", "two": "b"}), ""),
-        (StopEvent(), ""),
         (Done(answer="five", confidence=0.5), "five"),
         (
             StopEvent(
@@ -120,35 +105,8 @@ def test_a_workflows_question_is_in_its_start_event(event, question):
             ),
             '{"days": 5}',
         ),
-        (StopEvent(result=17), ""),
         (None, ""),
     ],
 )
 def test_answers_are_found_in_whatever_a_run_returns(result, answer):
     assert answer_of(payload_of(result)) == answer
-
-
-class Days:
-    def __str__(self):
-        return "five days"
-
-
-class Table(BaseModel):
-    answer: Any
-
-
-def agent_output(answer):
-    nothing = ChatMessage(role="assistant", blocks=[])
-    return AgentOutput(response=nothing, structured_response=answer, current_agent_name="a")
-
-
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (Table(answer=Days()), "five days"),
-        (PydanticResponse(Table(answer=Days())), "five days"),
-        (agent_output({"rows": {("row", 1): "five days"}}), "five days"),
-    ],
-)
-def test_an_answer_that_is_no_json_is_its_text(made, said):
-    assert said in answer_of(made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from llama_index.core.query_engine import CustomQueryEngine
 
 from llama_index.evaluation.ragaliq import attach, detach
 from ragaliq import Monitor, Status
@@ -34,29 +33,6 @@ def test_an_answer_is_scored_claim_by_claim(live, results, engine):
     assert faithfulness.claims[0].supporting_chunk_ids == ("n0",)
     assert (result.pipeline, result.run.framework) == ("shop", "llama_index")
     assert result.run.run_id.startswith("RetrieverQueryEngine.query-")
-
-
-async def test_sync_async_and_streamed_answers_are_all_scored(live, results, engine):
-    engine().query(QUESTION)
-    await engine().aquery(QUESTION)
-    str(engine(streaming=True).query(QUESTION))
-    await (await engine(streaming=True).aquery(QUESTION)).get_response()
-    assert await live.aflush(timeout=10.0)
-
-    assert [result.results["faithfulness"].score for result in results] == [1.0] * 4
-    assert live.stats().outcomes == {"evaluated": 4}
-
-
-def test_an_empty_retrieval_is_counted_as_having_no_context(live, results, llm, retriever_class):
-    class Talkative(CustomQueryEngine):
-        def custom_query(self, query_str):
-            retriever_class(lambda question: []).retrieve(query_str)
-            return llm.complete(query_str).text
-
-    Talkative().query(QUESTION)
-    assert live.flush(timeout=10.0)
-
-    assert results[0].results["faithfulness"].status is Status.NO_CONTEXT
 
 
 def test_the_counts_add_up_whatever_happens(live, engine, scripted_llm):

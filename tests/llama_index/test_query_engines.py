@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from llama_index.core import Document, MockEmbedding, VectorStoreIndex
-from llama_index.core.bridge.pydantic import BaseModel
-from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import (
     CustomQueryEngine,
@@ -28,31 +25,6 @@ def test_chunks_carry_node_ids_and_scores(engine, monitor, handler):
     assert [chunk.score for chunk in case.context] == [1.0, 0.9]
 
 
-def test_a_vector_index_shows_its_metadata_as_the_model_saw_it(llm, monitor, handler):
-    index = VectorStoreIndex.from_documents(
-        [Document(text="Refunds take five days.", metadata={"source": "policy.md"})],
-        embed_model=MockEmbedding(embed_dim=3),
-        transformations=[SentenceSplitter()],
-    )
-    prompts = []
-    llm.reply = lambda prompt: prompts.append(prompt) or ANSWER
-    index.as_query_engine(llm=llm).query(QUESTION)
-
-    _, (context,), _ = monitor.only
-    assert context == "source: policy.md\n\nRefunds take five days."
-    assert context in prompts[0]
-
-
-def test_metadata_kept_from_the_model_is_kept_from_the_judge(
-    engine, retriever_class, nodes, monitor, handler
-):
-    found = nodes("Refunds take five days.", owner="billing")
-    found[0].node.excluded_llm_metadata_keys = ["owner"]
-    engine(retriever=retriever_class(lambda question: found)).query(QUESTION)
-
-    assert monitor.only[1] == ["Refunds take five days."]
-
-
 @pytest.mark.usefixtures("handler")
 def test_nodes_changed_after_the_answer_was_written_do_not_change_the_context(
     engine, retriever_class, nodes, scripted_llm, monitor
@@ -68,13 +40,6 @@ def test_nodes_changed_after_the_answer_was_written_do_not_change_the_context(
     )
 
     assert monitor.only[1] == ["Refunds take five days."]
-
-
-@pytest.mark.parametrize("mode", ["refine", "tree_summarize", "simple_summarize", "accumulate"])
-def test_every_response_mode_gives_the_documents(engine, monitor, handler, docs, mode):
-    engine(response_mode=mode).query(QUESTION)
-
-    assert monitor.only[:2] == (QUESTION, docs)
 
 
 def test_what_is_said_where_nothing_was_found_is_no_answer(
@@ -96,16 +61,6 @@ def test_an_answer_for_which_nothing_was_found_has_an_empty_context(
     Talkative().query(QUESTION)
 
     assert monitor.only == (QUESTION, [], ANSWER)
-
-
-def test_a_structured_answer_is_submitted_as_json(engine, scripted_llm, monitor, handler):
-    class Refund(BaseModel):
-        days: int
-
-    structured = scripted_llm(reply=lambda prompt: '{"days": 5}').as_structured_llm(Refund)
-    engine(llm=structured).query(QUESTION)
-
-    assert monitor.only[2] == '{"days": 5}'
 
 
 def test_without_synthesizer_the_rerankers_result_counts(retriever, monitor, handler, docs):

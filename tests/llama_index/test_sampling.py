@@ -39,9 +39,7 @@ def chosen_by(judge):
         monitor.close(5)
 
 
-@pytest.mark.parametrize(
-    "tags", [{"tags": ["beta", "x"]}, {"beta": True}, {"kind": "beta"}, {"tags": {"beta"}}]
-)
+@pytest.mark.parametrize("tags", [{"tags": ["beta", "x"]}, {"beta": True}, {"kind": "beta"}])
 def test_an_engine_with_a_tag(chosen_by, engine, tags):
     monitor, reasons = chosen_by(OnTag(["beta", "kind=beta"]))
     with instrument_tags(tags):

@@ -53,13 +53,6 @@ async def test_two_tasks_with_blocks_of_their_own_keep_apart(engine, monitor_cla
     assert await asyncio.gather(ask("One?"), ask("Two?")) == [["One?"] * 2, ["Two?"] * 2]
 
 
-def test_blocks_inside_each_other_each_count_once_for_their_monitor(engine, monitor, monitor_class):
-    other = monitor_class()
-    with attached(monitor), attached(other):
-        engine().query(QUESTION)
-    assert (len(monitor.cases), len(other.cases)) == (1, 1)
-
-
 def test_a_monitor_that_is_attached_for_the_process_counts_a_run_in_a_block_once(
     engine, monitor, dispatcher
 ):
@@ -68,13 +61,6 @@ def test_a_monitor_that_is_attached_for_the_process_counts_a_run_in_a_block_once
         engine().query(QUESTION)
     assert handler is whole
     assert listening(dispatcher) == [whole]
-    assert len(monitor.cases) == 1
-
-
-def test_the_same_monitor_in_a_block_inside_a_block_counts_a_run_once(engine, monitor):
-    with attached(monitor) as outer, attached(monitor) as inner:
-        engine().query(QUESTION)
-        assert inner is outer
     assert len(monitor.cases) == 1
 
 
@@ -103,12 +89,6 @@ async def test_a_run_that_outlives_the_block_is_counted(engine, monitor, retriev
     may_end.set()
     await asking
     assert monitor.outcomes == {"interrupted": 1}
-
-
-def test_an_error_leaves_nothing_attached(monitor, dispatcher):
-    with pytest.raises(RuntimeError), attached(monitor):
-        raise RuntimeError
-    assert listening(dispatcher) == []
 
 
 def test_a_block_takes_a_monitor_or_its_settings(monitor, judge):

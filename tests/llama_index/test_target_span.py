@@ -60,13 +60,7 @@ def assert_targets(target, context, source):
     )
 
 
-def test_without_any_tracing_there_is_no_target(engine, monitor, handler):
-    engine().query(QUESTION)
-
-    assert monitor.targets == [None]
-
-
-def test_a_tracer_that_traces_nothing_is_not_loaded_in_the_request(
+def test_without_any_tracing_there_is_no_target_and_no_tracer_is_loaded_in_the_request(
     engine, monitor, handler, monkeypatch
 ):
     loaded = "openinference.instrumentation.llama_index._handler"

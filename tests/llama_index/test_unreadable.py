@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from llama_index.core.base.response.schema import Response
 from llama_index.core.bridge.pydantic import BaseModel
@@ -35,14 +37,6 @@ def unwatched(monitor):
     assert not handler._awaited
 
 
-@pytest.fixture
-def broken(monkeypatch):
-    def fail(*args):
-        raise RuntimeError("secret text")
-
-    monkeypatch.setattr("llama_index.evaluation.ragaliq.span_handler._Run.missing", fail)
-
-
 def answering(response, retriever):
     class Answering(CustomQueryEngine):
         def custom_query(self, query_str):
@@ -64,30 +58,41 @@ def test_an_answer_that_is_an_object_where_a_text_should_be(retriever, monitor, 
     assert monitor.only == (QUESTION, docs, '{"days": 5}')
 
 
-def test_an_answer_that_is_a_number_where_a_text_should_be(retriever, monitor, handler):
-    answering(Response(5), retriever).query(QUESTION)
-    assert monitor.outcomes == {"no_answer": 1}
+def ask(engine, chat):
+    return str(engine().query(QUESTION))
 
 
-def test_an_answer_that_cannot_be_handed_over(engine, monitor, unwatched, broken):
-    assert str(engine().query(QUESTION)) == ANSWER
-    assert monitor.outcomes == {"internal_error": 1}
+def stream(engine, chat):
+    return "".join(engine(streaming=True).query(QUESTION).response_gen)
 
 
-def test_a_stream_whose_answer_cannot_be_handed_over(engine, monitor, unwatched, broken):
-    assert "".join(engine(streaming=True).query(QUESTION).response_gen) == ANSWER
-    assert monitor.outcomes == {"internal_error": 1}
+def stream_asynchronously(engine, chat):
+    async def read():
+        response = await engine(streaming=True).aquery(QUESTION)
+        return "".join([piece async for piece in response.response_gen])
+
+    return asyncio.run(read())
 
 
-async def test_an_asynchronous_stream_likewise(engine, monitor, unwatched, broken):
-    response = await engine(streaming=True).aquery(QUESTION)
-    assert "".join([piece async for piece in response.response_gen]) == ANSWER
-    assert monitor.outcomes == {"internal_error": 1}
+def stream_a_chat(engine, chat):
+    response = chat.stream_chat(QUESTION)
+    answer = "".join(response.response_gen)
+    assert response.exception is None
+    return answer
 
 
-def test_a_chat_that_is_written_likewise(retriever, llm, monitor, unwatched, broken):
+@pytest.fixture
+def chat(retriever, llm):
     memory = ChatMemoryBuffer.from_defaults(token_limit=10_000)
-    chat = ContextChatEngine.from_defaults(retriever, llm=llm, memory=memory).stream_chat(QUESTION)
-    assert "".join(chat.response_gen) == ANSWER
-    assert chat.exception is None
+    return ContextChatEngine.from_defaults(retriever, llm=llm, memory=memory)
+
+
+@pytest.mark.usefixtures("unwatched")
+@pytest.mark.parametrize("way", [ask, stream, stream_asynchronously, stream_a_chat])
+def test_an_answer_that_cannot_be_handed_over(engine, chat, monitor, monkeypatch, way):
+    def fail(*args):
+        raise RuntimeError("secret text")
+
+    monkeypatch.setattr("llama_index.evaluation.ragaliq.span_handler._Run.missing", fail)
+    assert way(engine, chat) == ANSWER
     assert monitor.outcomes == {"internal_error": 1}

@@ -65,16 +65,14 @@ def chat(request):
     return ask
 
 
-def test_a_supported_chat_answer_passes(chat_of, chat):
-    engine, _ = chat_of(ANSWER)
-    assert chat(engine) == ANSWER
-    assert texts(engine) == [QUESTION, ANSWER]
-
-
-def test_the_conversation_keeps_the_answer_that_went_out(chat_of, chat):
-    engine, _ = chat_of(WRONG)
-    assert chat(engine) == FALLBACK
-    assert texts(engine) == [QUESTION, FALLBACK]
+def test_the_conversation_keeps_the_answer_that_went_out_which_is_scored_once(
+    handler, monitor, chat_of, chat
+):
+    for reply, shown in ((ANSWER, ANSWER), (WRONG, FALLBACK)):
+        engine, _ = chat_of(reply)
+        assert chat(engine) == shown
+        assert texts(engine) == [QUESTION, shown]
+    assert (monitor.cases, monitor.reasons) == ([], [])
 
 
 def test_neither_rejected_answers_nor_feedback_stay_in_the_conversation(chat_of, chat):
@@ -105,11 +103,6 @@ def test_an_answer_without_sources_is_left_alone(guard_of, llm_of):
     llm, _ = llm_of(WRONG)
     inner = SimpleChatEngine.from_defaults(llm=llm, memory=memory())
     assert GuardedChatEngine(inner, guard_of()).chat(QUESTION).response == WRONG
-
-
-def test_also_in_a_conversation(handler, monitor, chat_of, chat):
-    chat(chat_of(WRONG)[0])
-    assert (monitor.cases, monitor.reasons) == ([], [])
 
 
 def test_an_answer_to_a_condensed_question_is_guarded(engine, guard_of, llm_of, chat):

@@ -53,26 +53,16 @@ class Given(CustomQueryEngine):
         return self.response
 
 
-def test_a_supported_answer_passes_with_its_sources(guarded, query):
-    engine = guarded(ANSWER)
-    response = query(engine)
-    assert (response.response, len(response.source_nodes)) == (ANSWER, 2)
-    assert engine.guard.monitor.stats().outcomes == {"evaluated": 1}
-
-
 def test_an_answer_below_is_replaced(guarded, query):
     response = query(guarded(WRONG))
     assert isinstance(response, Response)
     assert response.response == FALLBACK
 
 
-def test_it_is_annotated_when_told_so(guarded, query):
+def test_it_is_annotated_or_raises_when_told_so(guarded, query):
     response = query(guarded(WRONG, action="annotate"))
     assert response.response == WRONG
     assert response.metadata["ragaliq"]["scores"] == {"faithfulness": 0.0}
-
-
-def test_it_raises_when_told_to(guarded, query):
     with pytest.raises(GuardRejected) as caught:
         query(guarded(WRONG, action="raise"))
     assert "nine" not in str(caught.value)
@@ -100,22 +90,11 @@ def test_it_is_made_again_with_feedback_and_retrieved_for_by_the_question_alone(
     assert got[0].case.context_texts == [ANSWER, "The shop opens at nine."]
 
 
-def test_attempts_are_bounded(guarded, query):
-    engine = guarded(WRONG, action="retry", max_retries=2)
-    assert query(engine).response == FALLBACK
-    assert engine.guard.monitor.stats().outcomes == {"evaluated": 3}
-
-
 @pytest.mark.parametrize(("reply", "shown"), [(ANSWER, ANSWER), (WRONG, FALLBACK)])
-def test_a_stream_is_held_back_and_comes_in_one_piece(guarded, reply, shown):
+async def test_a_stream_is_held_back_and_comes_in_one_piece(guarded, reply, shown):
     response = guarded(reply, streaming=True).query(QUESTION)
     assert isinstance(response, StreamingResponse)
     assert list(response.response_gen) == [shown]
-    assert str(guarded(reply, streaming=True).query(QUESTION)) == shown
-
-
-@pytest.mark.parametrize(("reply", "shown"), [(ANSWER, ANSWER), (WRONG, FALLBACK)])
-async def test_an_asynchronous_stream_too(guarded, reply, shown):
     response = await guarded(reply, streaming=True).aquery(QUESTION)
     assert isinstance(response, AsyncStreamingResponse)
     assert [piece async for piece in response.async_response_gen()] == [shown]
@@ -162,12 +141,6 @@ def test_a_guarded_answer_is_scored_once(handler, monitor, guarded, query, actio
         engine = guarded(reply, action=action, max_retries=0)
         query(engine)
         assert engine.guard.monitor.stats().outcomes == {"evaluated": 1}
-    assert (monitor.cases, monitor.reasons) == ([], [])
-
-
-def test_also_when_it_is_stopped(handler, monitor, guarded, query):
-    with pytest.raises(GuardRejected):
-        query(guarded(WRONG, action="raise"))
     assert (monitor.cases, monitor.reasons) == ([], [])
 
 
