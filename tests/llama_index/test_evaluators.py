@@ -291,6 +291,7 @@ def graded(prompt):
     return json.dumps({"score": 0.75, "reasoning": "to the point"})
 
 
+@pytest.mark.usefixtures("may_block")  # the first such judge of a process imports prices
 @pytest.mark.parametrize("as_argument", ["judge", "llm"])
 async def test_a_model_of_the_applications_own_may_judge(scripted_llm, as_argument):
     for evaluator_class, score in zip(EVALUATORS, (1.0, 1.0, 0.75), strict=True):
