@@ -18,7 +18,8 @@ import struct
 import subprocess
 import sys
 import traceback
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
@@ -29,7 +30,7 @@ from ragaliq._version import __version__
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import EvaluationResult
+from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.sync import WorkThread
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
@@ -193,7 +194,8 @@ class InProcess:
             self._failures = 0
             if "failed" in reply:
                 raise RagaliqError(f"the process that judges met {reply['failed']}")
-            rows = [EvaluationResult.model_validate(row) for row in reply["results"]]
+            claims = iter(reply["claims"])
+            rows = [_result(row, claims) for row in reply["results"]]
             return dict(zip(names, rows, strict=True))
         return await evaluate_case(case, evaluators, self._judge, deadline=deadline)
 
@@ -264,6 +266,16 @@ async def read_off_loop(judge: LLMJudge) -> None:
             await asyncio.to_thread(judge.fingerprint)
 
 
+def _result(row: Message, sent: Iterator[Message]) -> EvaluationResult:
+    """A result, with its claims from those that were sent before it."""
+    claims, details = list(itertools.islice(sent, row["claims"])), row["raw_response"]
+    if "claims" in details and details["claims"] is None:
+        details["claims"] = claims
+    # One claim after the other, so that other threads get their turn between them.
+    read = tuple([ClaimDetail.model_validate(claim) for claim in claims])
+    return EvaluationResult.model_validate(row | {"claims": read})
+
+
 class StartFailedError(Exception):
     """The process did not start, or not in time; the message says why, in a few words."""
 
@@ -289,6 +301,7 @@ class Child:
         self._channel = channel
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, asyncio.Future[Message | None]] = {0: self._loop.create_future()}
+        self._claims: defaultdict[int, list[Message]] = defaultdict(list)  # of unfinished replies
         self._numbers = itertools.count(1)
         self._heard = self._loop.time()
         self._is_lost = False  # nothing can be sent any more
@@ -354,7 +367,7 @@ class Child:
         return self._process.returncode
 
     async def ask(self, message: Message, *, silent_for: float) -> Message:
-        """Send a message and wait for the reply to it.
+        """Send a message and wait for the reply to it, with its `claims`.
 
         Args:
             message: What is asked.
@@ -383,10 +396,11 @@ class Child:
             raise ChildLostError(hung=False, was_asked=False) from None
         finally:
             self._waiting.pop(number, None)
+            claims = self._claims.pop(number, [])
         answer: Message | None = reply.result()
         if answer is None:
             raise ChildLostError(hung=False)
-        return answer
+        return answer | {"claims": claims}
 
     async def aclose(self) -> None:
         """End the process; it holds nothing that would have to be saved."""
@@ -404,8 +418,13 @@ class Child:
             with suppress(ValueError, TypeError):
                 while (message := await self._channel.receive()) is not None:
                     self._heard = self._loop.time()
-                    reply = self._waiting.get(message.get("id", 0))
-                    if reply is not None and not reply.done():
+                    number = message.get("id", 0)
+                    reply = self._waiting.get(number)
+                    if reply is None or reply.done():
+                        continue
+                    if "claims" in message:
+                        self._claims[number] += message["claims"]
+                    else:
                         reply.set_result(message)
             await self._reap(_EXIT_WITHIN)
         finally:

@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+from itertools import chain
 
 from ragaliq._version import __version__
 from ragaliq.core.evaluator import Evaluator
@@ -23,6 +24,7 @@ from ragaliq.scoring.execution import Channel, Message, read_plan
 __all__ = ["main"]
 
 _LONGEST_WAIT = 0.05  # seconds a reply waits for others
+_CLAIMS_AT_ONCE = 100
 _FIRST_CASE = RAGTestCase(id="warm-up", query="What?", context=["One."], response="One.")
 
 
@@ -51,18 +53,18 @@ async def _serve(channel: Channel) -> None:
     judge, evaluators = read_plan(plan)
     await evaluate_case(_FIRST_CASE, [*evaluators.values()], judge)  # loads what loads on first use
     await channel.send({"ready": __version__})
-    answering: set[asyncio.Task[Message]] = set()
+    answering: set[asyncio.Task[list[Message]]] = set()
     sending: set[asyncio.Task[None]] = set()
-    replies: list[Message] = []
+    replies: list[list[Message]] = []
 
     def send() -> None:
         if replies:
-            task = asyncio.create_task(channel.send(*replies))
+            task = asyncio.create_task(channel.send(*chain.from_iterable(replies)))
             replies.clear()
             sending.add(task)
             task.add_done_callback(sending.discard)
 
-    def answered(task: asyncio.Task[Message]) -> None:
+    def answered(task: asyncio.Task[list[Message]]) -> None:
         answering.discard(task)
         replies.append(task.result())
         # Several at once, since each time the application has to wait for its interpreter; in time
@@ -78,7 +80,7 @@ async def _serve(channel: Channel) -> None:
         answer.add_done_callback(answered)
 
 
-async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge) -> Message:
+async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge) -> list[Message]:
     try:
         results = await evaluate_case(
             RAGTestCase.model_validate(job["case"]),
@@ -86,8 +88,25 @@ async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudg
             judge,
             deadline=job["deadline"],
         )
-        reply: Message = {"results": [result.model_dump() for result in results.values()]}
+        return _in_parts(job["id"], [result.model_dump() for result in results.values()])
     except Exception as error:  # noqa: BLE001 - one case must not end the others
         # The message may quote the application's text: only the type goes back.
-        reply = {"failed": type(error).__name__}
-    return {"id": job["id"]} | reply
+        return [{"id": job["id"], "failed": type(error).__name__}]
+
+
+def _in_parts(number: int, rows: list[Message]) -> list[Message]:
+    """The results as messages, their claims before them and some at a time.
+
+    While the parent's `json` reads a message, the application's threads wait.
+    """
+    parts: list[Message] = []
+    for row in rows:
+        claims, details = list(row["claims"]), row["raw_response"]
+        parts += [
+            {"id": number, "claims": claims[first : first + _CLAIMS_AT_ONCE]}
+            for first in range(0, len(claims), _CLAIMS_AT_ONCE)
+        ]
+        row["claims"] = len(claims)
+        if details.get("claims") == claims:
+            details["claims"] = None  # the same ones
+    return [*parts, {"id": number, "results": rows}]

@@ -41,6 +41,12 @@ CASES = [
     ),
     RAGTestCase(id="long", query="What?", context=["Alpha is one. " * 20_000], response="Beta is."),
     RAGTestCase(
+        id="many claims",  # sent back in parts
+        query="How heavy?",
+        context=["Box 7 weighs 9 kilograms."],
+        response=" ".join(f"Box {n} weighs {n + 2} kilograms." for n in range(120)),
+    ),
+    RAGTestCase(
         id="cited",
         query="How long?",
         context=[ContextChunk(text="Refunds take five days.", metadata={"source": "a/refunds.md"})],
