@@ -44,7 +44,7 @@ async def estimate_async(
     *,
     evaluators: Iterable[EvaluatorSpec] | None = None,
     judge: JudgeSpec | str = "local",
-    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+    policy: ScoringPolicy = ScoringPolicy.LIVE,
 ) -> CostEstimate:
     """Write every request the run would make, send none, and add up what they would cost.
 

@@ -128,7 +128,7 @@ async def evaluate_async(
     judge: JudgeSpec | str = "local",
     concurrency: int = 8,
     processes: int = 0,
-    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+    policy: ScoringPolicy = ScoringPolicy.LIVE,
     deadline: float | None = None,
     repeats: int = 1,
     skip: Set[str] = frozenset(),
@@ -157,7 +157,8 @@ async def evaluate_async(
         concurrency: Cases evaluated at the same time, in each process.
         processes: Child processes for the embedded judge, which is work for the processor; 0 to
             judge in this one.
-        policy: For evaluators without a policy of their own.
+        policy: For evaluators without a policy of their own; by default an answer with nothing to
+            verify has no score and does not pass.
         deadline: Seconds each metric of a case may take; no limit by default.
         repeats: How often each case is evaluated; the summary counts it once.
         skip: Run ids of an earlier evaluation that need no second one: a case's id, and for its
@@ -204,7 +205,7 @@ async def evaluate_async(
         sink_limits=SinkLimits(max_queue=room, max_characters=sys.maxsize),
         keeps_judge=isinstance(judge, LLMJudge),
     )
-    summary = Summary(each.name for each in scorer.evaluators)
+    summary = Summary({each.name: each for each in scorer.evaluators})
     done: list[Evaluation] = []
     is_cut = False
     on_progress = on_progress or notebook_progress()

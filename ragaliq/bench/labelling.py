@@ -136,7 +136,7 @@ class LabelFile:
     leave it, gets one: a label added to it would make both unreadable.
 
     Args:
-        path: The file; gone on with when it is there.
+        path: The file, continued when it is there; made when the first label is added.
 
     Attributes:
         done: Ids of the claims that have a label.
@@ -153,12 +153,13 @@ class LabelFile:
             held = self.path.read_bytes() if self.path.exists() else b""
             whole, last = held[: held.rfind(b"\n") + 1], held[held.rfind(b"\n") + 1 :]
             is_cut = self._read(whole) if held.strip() else bool(last)
-            # Opened before anybody labels: a file that cannot be written would lose the first one.
-            with open(self.path, "ab", opener=owner_only) as file:
-                if is_cut:
-                    file.truncate(len(whole))
-                elif last:
-                    file.write(b"\n")
+            if held:
+                # Opened before anybody labels: one that cannot be written would lose the first.
+                with self.path.open("ab") as file:
+                    if is_cut:
+                        file.truncate(len(whole))
+                    elif last:
+                        file.write(b"\n")
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 

@@ -69,6 +69,8 @@ from ragaliq.reports.wording import (
     figures_of,
     interval_words,
     markdown_of,
+    others_of,
+    pass_line,
 )
 from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry import ContentPolicy, configure_from_environment
@@ -548,11 +550,6 @@ def show_summary(
     for column in ("metric", "mean", "95 %", "scored", "passed", "threshold", "others"):
         table.add_column(column, overflow="fold")
     for name, metric in summary.metrics.items():
-        others = {
-            f"{status} (pass)" if status in metric.passing else status: count
-            for status, count in metric.statuses.items()
-            if status != "scored"
-        }
         table.add_row(
             name,
             "none" if metric.mean is None else f"{metric.mean:.3f}",
@@ -560,7 +557,7 @@ def show_summary(
             f"{metric.measured:,} of {metric.cases:,}",
             f"{metric.passed:,}",
             passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
-            _counted(others),
+            others_of(metric.statuses, metric.passing),
         )
     output.print(table)
     shown = list(worst)
@@ -570,8 +567,7 @@ def show_summary(
         output.print(plain(f"  {bad.id}  {bad.question}", limit=100))
         for reason in bad.reasons:
             output.print(plain(f"    {reason}"))
-    passed, of = summary.passing
-    output.print(f"\n{passed:,} of {of:,} answers pass every metric" if of else "")
+    output.print(f"\n{pass_line(figures_of(summary))}")
     cost = summary.usage.cost_usd
     price = "cost unknown" if cost is None else f"${cost:,.4f}"
     if cost is not None and summary.usage.saved_usd:
@@ -585,7 +581,7 @@ def show_summary(
         if metric.spread is not None:
             output.print(f"{name}: a case's score spreads by {metric.spread:.3f} when repeated")
         if metric.unscored_repeats:
-            lost = _counted(metric.unscored_repeats)
+            lost = others_of(metric.unscored_repeats, ())
             output.print(f"{name}: no score at some repeats of a scored case: {lost}")
     found = summary.errors
     for kind, count in found.most_common(1):
@@ -593,10 +589,6 @@ def show_summary(
         cause = f": {causes[kind]}" if causes and kind in causes else ""
         line = f"failures of the judge: {count:,}{of_all} with {kind}{cause}"
         errors.print(plain(line, limit=_MOST_OF_A_CAUSE))
-
-
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {status}" for status, count in sorted(counts.items()))
 
 
 def _write_figures(path: Path, figures: dict[str, Any], worst: Sequence[BadAnswer]) -> None:

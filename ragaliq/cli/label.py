@@ -116,7 +116,7 @@ def label(
     drawing = draw_answers(
         source,
         budget or _BUDGET,
-        done=read_labels(out).answers,
+        done=read_labels(out).answers if out.exists() else (),
         since=in_utc(since),
         until=in_utc(until),
         pipeline=pipeline,
@@ -131,12 +131,12 @@ def label(
 
     claims = drawn_claims(drawing)
     _ask(claims, file, labelled)
-    labels = read_labels(out)
-    finished = sum(run_id in labels.answers for run_id in by_run)
+    labels = read_labels(out).answers if out.exists() else {}
+    finished = sum(run_id in labels for run_id in by_run)
     output.print(
         plain(
             f"{finished:,} of {len(by_run):,} drawn answers are labelled, of "
-            f"{drawing.population:,}; in all {len(labels.answers):,}, in {out}"
+            f"{drawing.population:,}; in all {len(labels):,}, in {out}"
         )
     )
     if drawing.without_text:
@@ -185,7 +185,9 @@ def _key() -> str:
         except EOFError:
             return "q"
         except OSError:
-            raise ConfigurationError("labelling needs a terminal to read keys from") from None
+            raise ConfigurationError(
+                "labelling needs a terminal to read keys from; run it in one, without a pipe"
+            ) from None
         if key in _VERDICTS or key in ("q", "u", " "):
             return key
         output.print(Text(f"no such key; {_HELP}", style="dim"))

@@ -44,6 +44,7 @@ from ragaliq.quality.labels import (
     read_labels,
 )
 from ragaliq.quality.picture import quality_svg
+from ragaliq.records.reading import is_store
 from ragaliq.records.sqlite_file import parse_location
 from ragaliq.records.store import read_scores
 from ragaliq.runner import evaluate
@@ -112,6 +113,11 @@ def quality(
             raise ConfigurationError(f"{option} {path}: name a {ending} file")
     if rejudge is None and (judge or model or base_url or calibration):
         raise ConfigurationError("--judge, --model, --base-url and --calibration need --rejudge")
+    if Path(store).exists() and not is_store(store):
+        raise DatasetError(
+            f"{store} is not a store; write one with `ragaliq evaluate --sink sqlite:///live.db` "
+            "or Monitor(sinks=['sqlite:///live.db'])"
+        )
     file = labels or beside(store, "labels")
     if labels is not None and not labels.exists():
         raise DatasetError(f"{labels}: there is no such file")

@@ -35,7 +35,7 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="The page, replaced; by default a new report.html.", metavar="PATH"
+            "--out", "-o", help="The page; by default report.html. Replaced.", metavar="PATH"
         ),
     ] = None,
     title: Annotated[str, typer.Option(help="Its heading.", metavar="TEXT")] = "RAG answer quality",
@@ -50,10 +50,10 @@ def report(
     from ragaliq.reports import write_report
 
     page = out or _DEFAULT
-    if out is None and page.exists():
-        # Only a page that the user names is replaced.
+    if out is None and page.exists() and not _is_report(page):
         raise ConfigurationError(
-            f"{page} is there already; name it by --out to replace it, or name another file"
+            f"{page} is there already and is not a report; name it by --out to replace it, or name "
+            "another file"
         )
     read = parse_location(source) if source.startswith("sqlite:") else Path(source)
     require_writable([("--out", page)], read=[("the results", read)])
@@ -77,6 +77,12 @@ def report(
         plain(f"{written.path}: {answers}, {written.in_full:,} of them in full, {size:.1f} MB")
     )
     return ExitCode.OK
+
+
+def _is_report(page: Path) -> bool:
+    """Whether a file was written here: only such a page is replaced without being named."""
+    with page.open("rb") as file:
+        return b'<meta name="generator" content="ragaliq' in file.read(4096)
 
 
 def _quality(

@@ -3,14 +3,58 @@
 from __future__ import annotations
 
 from sys import getsizeof
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import uuid4
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ragaliq.core.citations import Citation
 
-__all__ = ["CaseSources", "ChunkId", "Citation", "ContextChunk", "RAGTestCase", "Turn"]
+__all__ = [
+    "FIELDS",
+    "CaseSources",
+    "ChunkId",
+    "Citation",
+    "ContextChunk",
+    "RAGTestCase",
+    "Turn",
+]
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "id": ("id", "case_id", "example_id", "sample_id"),
+    "name": ("name", "title"),
+    "query": ("query", "question", "user_input", "input", "prompt"),
+    "context": (
+        "retrieved_contexts",
+        "retrieval_context",
+        "contexts",
+        "context",
+        "retrieved_context",
+        "documents",
+        "source_documents",
+        "docs",
+        "chunks",
+        "passages",
+    ),
+    "history": ("history", "chat_history", "conversation_history"),
+    "response": ("response", "answer", "actual_output", "output", "prediction", "generated_answer"),
+    "expected_answer": (
+        "expected_answer",
+        "ground_truth",
+        "reference",
+        "expected_output",
+        "reference_answer",
+        "ground_truths",
+    ),
+    "expected_facts": ("expected_facts", "facts"),
+    "tags": ("tags",),
+    "metadata": ("metadata",),
+}
+"""Each field of a case with the names it goes by: ragaliq's own, RAGAS's, DeepEval's, LangSmith's.
+
+Where two names of the context are in one row, the first of this list is what was retrieved: other
+tools keep an ideal context next to it.
+"""
 
 ChunkId = int | str
 """A chunk's own id, or its position in the context where it has none."""
@@ -126,6 +170,7 @@ class RAGTestCase(BaseModel):
     Raises:
         pydantic.ValidationError: On unknown fields, wrong types, or two chunks with one id. The
             message names the field and quotes nothing.
+        TypeError: On a field under the name it has in another tool, such as `question`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -142,6 +187,20 @@ class RAGTestCase(BaseModel):
     tags: list[str] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
     sources: CaseSources = CaseSources()
+
+    # Not a validator, which would cost a third more wherever a case is read from JSON.
+    def __new__(cls, /, **given: Any) -> Self:
+        """Refuse the names that other tools use, by saying which ones these are here."""
+        if not given.keys() <= cls.model_fields.keys():
+            written = [
+                f"{field}= for {name}="
+                for field, names in FIELDS.items()
+                for name in names
+                if name in given and name not in cls.model_fields
+            ]
+            if written:
+                raise TypeError(f"{cls.__name__}: write {', '.join(written)}")
+        return super().__new__(cls)
 
     @model_validator(mode="after")
     def _chunk_ids_are_unique(self) -> RAGTestCase:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from ragaliq.capture.texts import Reader, text_blocks
 from ragaliq.core.checks import did_you_mean
 from ragaliq.core.citations import citations_in
-from ragaliq.core.test_case import ContextChunk, RAGTestCase, Turn
+from ragaliq.core.test_case import FIELDS, ContextChunk, RAGTestCase, Turn
 from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
@@ -39,47 +39,11 @@ __all__ = [
     "require_known",
 ]
 
-# Fields, by the names that the usual tools give them.
+# Fields, by the names that the usual tools give them (`FIELDS`).
 
-FIELDS: dict[str, tuple[str, ...]] = {
-    "id": ("id", "case_id", "example_id", "sample_id"),
-    "name": ("name", "title"),
-    "query": ("query", "question", "user_input", "input", "prompt"),
-    "context": (
-        "retrieved_contexts",
-        "retrieval_context",
-        "contexts",
-        "context",
-        "retrieved_context",
-        "documents",
-        "source_documents",
-        "docs",
-        "chunks",
-        "passages",
-    ),
-    "history": ("history", "chat_history", "conversation_history"),
-    "response": ("response", "answer", "actual_output", "output", "prediction", "generated_answer"),
-    "expected_answer": (
-        "expected_answer",
-        "ground_truth",
-        "reference",
-        "expected_output",
-        "reference_answer",
-        "ground_truths",
-    ),
-    "expected_facts": ("expected_facts", "facts"),
-    "tags": ("tags",),
-    "metadata": ("metadata",),
-}
-"""Each field of a case with the names it goes by: ragaliq's own, RAGAS's, DeepEval's, LangSmith's.
-
-Where two names of the context are in one row, the first of this list is what was retrieved: other
-tools keep an ideal context next to it.
-"""
-
-# LangSmith exports an example as nested inputs and outputs.
-_NESTED = ("inputs", "outputs", "reference_outputs", "reference")
-_NESTED_AS_EXPECTED = ("reference_outputs.", "reference.")
+# LangSmith exports an example as nested inputs and outputs, in tables as texts of JSON.
+_EXPECTED = ("reference_outputs", "reference_output", "reference", "expected_output")
+_NESTED = ("inputs", "outputs", "input", "output", *_EXPECTED)
 _FIELD_OF = {alias: field for field, aliases in FIELDS.items() for alias in aliases}
 
 
@@ -118,12 +82,15 @@ def plain_name(path: str) -> str:
     return path.rpartition(".")[2].lower().replace(" ", "_").replace("-", "_")
 
 
+_BLANKS = ("", "nan", "NaN", "<NA>")  # how numpy and pandas write a missing value as a text
+
+
 def is_absent(value: Any) -> bool:
-    """Whether a row holds nothing there: no value, an empty text, or NaN, as pandas writes it."""
+    """Whether a row holds nothing there: no value, an empty text, NaN, or what that became."""
     # A value may be an array, which `==` would compare item by item.
     return (
         value is None
-        or (isinstance(value, str) and not value)
+        or (isinstance(value, str) and value in _BLANKS)
         or (isinstance(value, float) and math.isnan(value))
     )
 
@@ -132,9 +99,10 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Every value with its path and its plain name, nested ones included."""
     for key, value in data.items():
         name = str(key).strip()
-        if name in _NESTED and isinstance(value, Mapping):
-            for inner, nested in value.items():
-                yield f"{name}.{inner}", str(inner).strip(), nested
+        nested = _written(value, value) if isinstance(value, str) else value
+        if plain_name(name) in _NESTED and isinstance(nested, Mapping):
+            for inner, held in nested.items():
+                yield f"{name}.{inner}", str(inner).strip(), held
         else:
             yield name, name, value
 
@@ -148,7 +116,7 @@ def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], 
         field = owned.get(path) or owned.get(name)
         if field is None:
             field = _FIELD_OF.get(plain_name(name))
-            if field == "response" and path.startswith(_NESTED_AS_EXPECTED):
+            if field == "response" and plain_name(path.partition(".")[0]) in _EXPECTED:
                 field = "expected_answer"
             if field in own_names:  # a user who says where a field is means that it is nowhere else
                 field = None
@@ -372,7 +340,7 @@ def case_of(row: Row, own_names: Mapping[str, str]) -> RAGTestCase:
 
 
 def _advice(field: str, row: Row, own_names: Mapping[str, str]) -> str:
-    names = [str(name)[:_NAME] for name in row.data]
+    names = [path[:_NAME] for path, _, _ in _values(row.data)]
     if field in own_names:
         named = own_names[field]
         hint = did_you_mean(named, names) or misspelt(field, names)

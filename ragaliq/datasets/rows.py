@@ -24,8 +24,9 @@ __all__ = ["Format", "Row", "fault", "format_of", "is_place", "rows_of"]
 class Row(NamedTuple):
     """A row: where it is, as the end of "the mistake is in ...", what it holds, and its number.
 
-    Rows count from 1; the header and blank lines are none. Where the line has another number, the
-    place names both: `row 7 (line 9)`.
+    Rows count from 1, as pandas and spreadsheets count them: the header and empty lines are none, a
+    row of empty cells is one. Where the line has another number, the place names both:
+    `row 7 (line 9)`.
     """
 
     where: str
@@ -86,7 +87,8 @@ def open_binary(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
         DatasetError: It is written in another encoding, is no text, or no valid gzip file.
     """
     is_gzip = path.suffix.lower() == ".gz"
-    with cast("BinaryIO", gzip.open(path)) if is_gzip else path.open("rb") as file:
+    with cast("io.BufferedReader", gzip.open(path)) if is_gzip else path.open("rb") as opened:
+        file = opened
         try:
             start = file.read(4)
             for magic, advice in _NO_TEXT.items():
@@ -98,12 +100,29 @@ def open_binary(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
                 # A table and JSON begin with ASCII, which has a NUL before or behind in UTF-16.
                 encoding = _UNMARKED.get(tuple(byte == 0 for byte in start))
             file.seek(3 if start.startswith(codecs.BOM_UTF8) else 0)
-            if encoding is None:
-                yield file
-            else:
-                yield io.BufferedReader(_AsUtf8(file, encoding))
+            if encoding is not None:
+                file = io.BufferedReader(_AsUtf8(file, encoding))
+            start = file.peek(1)
+            if b"\r" in start and b"\n" not in start:
+                file = io.BufferedReader(_WithLineFeeds(file))
+            yield file
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise DatasetError(f"it is no complete gzip file ({error})") from None
+
+
+class _WithLineFeeds(io.RawIOBase):
+    """A file whose lines end in a carriage return alone, as some programs of Macs write them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer)).replace(b"\r", b"\n")
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _AsUtf8(io.RawIOBase):
@@ -185,8 +204,8 @@ def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
                 raise DatasetError("line 1: the header is empty; name the columns there")
             _require_distinct([name for name in header if name], "line 1: ")
             for cells in table:
+                number += bool(cells)
                 if any(cell.strip() for cell in cells):
-                    number += 1
                     yield _csv_row(header, cells, number, table.line_num)
         except csv.Error as error:
             raise DatasetError(

@@ -517,9 +517,17 @@ class RelevanceEvaluator(Evaluator):
             )
 
     async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
-        """Ask the judge and pass on what it says, if there is a question."""
+        """Ask the judge and pass on what it says, if there are a question and an answer."""
         if not test_case.query.strip():
             return self.without_question(judge)
+        if not test_case.response.strip():
+            return self.result(
+                judge,
+                status=Status.EMPTY_ANSWER,
+                fallback=UNSCORED,
+                reasoning="The answer is empty.",
+                usage=JudgeUsage(),
+            )
         questions = {question_of(test_case, judge, self.policy)}
         if identity_of(judge).kind != "llm":
             questions.add(test_case.query)

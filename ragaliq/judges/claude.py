@@ -246,7 +246,9 @@ def _check_client(client: anthropic.AsyncAnthropic) -> None:
         and not {"authorization", "x-api-key"}.isdisjoint(map(str.lower, client.default_headers))
     )
     if not (client.api_key or client.auth_token or client.credentials or own_header):
-        raise ConfigurationError("no API key for Claude: set ANTHROPIC_API_KEY or pass api_key=")
+        raise ConfigurationError(
+            "no API key for Claude: set ANTHROPIC_API_KEY, or in Python ClaudeJudge(api_key=...)"
+        )
 
 
 _ADVICE = {

@@ -394,7 +394,10 @@ def _own_headers(sdk: Any, host: str, api_key: str | None) -> Mapping[str, Any]:
     if key:
         check_key(key, whose="the judge's server", where="OPENAI_API_KEY or api_key=")
     elif at_openai:
-        raise ConfigurationError("no API key for OpenAI: set OPENAI_API_KEY or pass api_key=")
+        raise ConfigurationError(
+            "no API key for OpenAI: set OPENAI_API_KEY, or in Python "
+            "OpenAICompatibleJudge(api_key=...)"
+        )
     authorization = {"Authorization": f"Bearer {key}" if key else sdk.Omit()}
     if at_openai:
         return authorization

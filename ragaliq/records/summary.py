@@ -12,7 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage, Status
 from ragaliq.records.record import EvaluationRecord, observation_of
@@ -80,6 +80,18 @@ class MetricSummary:
         return sum(self.statuses.values())
 
 
+class HasThreshold(Protocol):
+    """An evaluator, or a metric's figures."""
+
+    @property
+    def threshold(self) -> float:
+        """The score from which on a case passes."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """False for metrics where a low score is good."""
+
+
 class SeriesKey(NamedTuple):
     """What is averaged: a metric, or a metric as one judge decides it."""
 
@@ -119,9 +131,11 @@ class Series:
         unscored_repeats: Evaluations without a score, by status, of cases that have one.
     """
 
-    def __init__(self, key: SeriesKey) -> None:
+    def __init__(self, key: SeriesKey, of: HasThreshold | None = None) -> None:
         self.key = key
         self.threshold, self.higher_is_better = 0.0, True
+        if of is not None:
+            self.threshold, self.higher_is_better = of.threshold, of.higher_is_better
         self.measured = 0
         self.errors: Counter[str] = Counter()
         self.passing: set[str] = set()
@@ -263,8 +277,7 @@ class Series:
         Several evaluations of a case say how steady the judge is and are one observation: counted
         apart they would make every interval narrower than the cases allow.
         """
-        made = Series(self.key)
-        made.threshold, made.higher_is_better = self.threshold, self.higher_is_better
+        made = Series(self.key, self)
         made.errors, made.passing = Counter(self.errors), set(self.passing)
         cases: dict[int, list[int]] = {}
         for row, case in enumerate(self._cases):
@@ -319,7 +332,7 @@ class Summary:
     A case that is evaluated several times (`run_id_of`) counts once, with the mean of its scores.
 
     Args:
-        metrics: Names that have figures also where nothing is taken in.
+        metrics: Those that have figures also where nothing is taken in, by name.
         by_judge: Average what one judge and model decided, where several may have made the
             results: they do not agree.
         max_series: Series beyond this number are not added up; None for no limit.
@@ -335,7 +348,7 @@ class Summary:
 
     def __init__(
         self,
-        metrics: Iterable[str] = (),
+        metrics: Mapping[str, HasThreshold] | None = None,
         *,
         by_judge: bool = False,
         max_series: int | None = None,
@@ -344,8 +357,9 @@ class Summary:
         self.records = self.skipped = self.without_weight = 0
         self.usage = JudgeUsage()
         self.first, self.last = math.inf, -math.inf
-        keys = map(SeriesKey, metrics)
-        self._series: dict[SeriesKey, Series] = {key: Series(key) for key in keys}
+        self._series: dict[SeriesKey, Series] = {}
+        for name, metric in (metrics or {}).items():
+            self._series[SeriesKey(name)] = Series(SeriesKey(name), metric)
         self._joined: dict[SeriesKey, Series] | None = None
         self._metrics: dict[str, MetricSummary] | None = None
         self._pipelines: list[PipelineCosts] = []

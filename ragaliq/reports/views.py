@@ -11,10 +11,11 @@ from typing import Any
 
 from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, passing_scores
 from ragaliq.core.test_case import RAGTestCase
+from ragaliq.records.record import observation_of
 from ragaliq.records.summary import MetricSummary
 from ragaliq.reports.contents import cut
 from ragaliq.reports.gathering import badness
-from ragaliq.reports.wording import interval_words, is_drawn, why
+from ragaliq.reports.wording import interval_words, is_drawn, others_of, why
 
 __all__ = ["failures_of", "html_of", "notebook_progress", "row_of"]
 
@@ -72,7 +73,17 @@ def failures_of(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
 def html_of(evaluations: Sequence[Evaluation], metrics: Mapping[str, MetricSummary]) -> str:
     """The figures, and the lowest answers with their claims marked; every text is escaped."""
     lines = ["<div><table><tr>"]
-    lines += [f"<th>{name}</th>" for name in ("metric", "mean", "scored", "passed", "threshold")]
+    lines += [
+        f"<th>{name}</th>"
+        for name in (
+            "metric",
+            "mean",
+            "scored",
+            "passed",
+            "threshold",
+            "others",
+        )
+    ]
     lines.append("</tr>")
     for name, metric in metrics.items():
         mean = "none" if metric.mean is None else f"{metric.mean:.3f} {interval_words(metric)}"
@@ -82,10 +93,14 @@ def html_of(evaluations: Sequence[Evaluation], metrics: Mapping[str, MetricSumma
             f"{metric.measured:,} of {metric.cases:,}",
             f"{metric.passed:,}",
             passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
+            others_of(metric.statuses, metric.passing),
         )
         lines += ["<tr>", *(f"<td>{cell}</td>" for cell in cells), "</tr>"]
     lines.append("</table>")
     failures = failures_of(evaluations)
+    # An answer that is evaluated several times is shown once, by its lowest evaluation.
+    once = {observation_of(each.case.id, each.run.run_id): each for each in reversed(failures)}
+    failures = list(reversed(once.values()))
     lines += [_answer(each) for each in failures[:_MOST_ANSWERS]]
     more = len(failures) - _MOST_ANSWERS
     if more > 0:

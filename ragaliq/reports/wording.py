@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragaliq.core.printable import printable
@@ -21,6 +21,8 @@ __all__ = [
     "is_drawn",
     "markdown_of",
     "number_of",
+    "others_of",
+    "pass_line",
     "why",
 ]
 
@@ -91,6 +93,8 @@ class BadAnswer(NamedTuple):
 class WorstAnswers:
     """The answers with the lowest scores among those that do not pass.
 
+    An answer that is evaluated several times is listed once, by its lowest evaluation.
+
     Args:
         most: How many are kept.
     """
@@ -105,15 +109,19 @@ class WorstAnswers:
         failed = [result for result in record.results.values() if result.passed is False]
         how_bad = badness(*failed)
         if how_bad is not None:
-            self._worst.append((how_bad, -self._seen, record))  # of equals, the first ones stay
-            self._worst.sort(reverse=True)
-            del self._worst[self._most :]
+            place = record.row or self._seen  # of equals, the first ones stay
+            self._worst.append((how_bad, -place, record))
+            self._worst.sort(key=lambda entry: entry[:2], reverse=True)
+            once: dict[str, tuple[Badness, int, EvaluationRecord]] = {}
+            for entry in self._worst:
+                once.setdefault(entry[2].observation, entry)
+            self._worst = list(once.values())[: self._most]
 
     def __iter__(self) -> Iterator[BadAnswer]:
         for _, _, record in self._worst:
             failed = [result for result in record.results.values() if result.passed is False]
             yield BadAnswer(
-                record.run.run_id,
+                record.observation,
                 record.case.query if record.case else "",
                 [why(result) for result in failed],
             )
@@ -125,6 +133,7 @@ def figures_of(summary: Summary) -> dict[str, Any]:
     return {
         "answers": summary.cases,
         "evaluations": summary.records,
+        "decided": of,
         "passed": passed,
         "pass_share": passed / of if of else None,
         "metrics": {
@@ -137,6 +146,7 @@ def figures_of(summary: Summary) -> dict[str, Any]:
                 "threshold": metric.threshold,
                 "higher_is_better": metric.higher_is_better,
                 "statuses": dict(metric.statuses),
+                "passing": sorted(metric.passing),
             }
             for name, metric in summary.metrics.items()
         },
@@ -145,13 +155,31 @@ def figures_of(summary: Summary) -> dict[str, Any]:
     }
 
 
+def pass_line(figures: Mapping[str, Any]) -> str:
+    """How many answers pass, such as `5 of 8 answers pass every metric`."""
+    if not figures["answers"]:
+        return "No answers were evaluated"
+    line = f"{figures['passed']:,} of {figures['decided']:,} answers pass every metric"
+    failed = figures["answers"] - figures["decided"]
+    return f"{line}; the judge failed on {failed:,} more" if failed else line
+
+
+def others_of(statuses: Mapping[str, int], passing: Collection[str]) -> str:
+    """The answers that are not plainly scored, such as `1 empty_answer (pass), 2 partial`."""
+    return ", ".join(
+        f"{count:,} {status} (pass)" if status in passing else f"{count:,} {status}"
+        for status, count in sorted(statuses.items())
+        if status != "scored"
+    )
+
+
 def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
     """The summary for a pull request or a job's page."""
     lines = [
-        f"**{figures['passed']:,} of {figures['answers']:,} answers pass every metric.**",
+        f"**{pass_line(figures)}.**",
         "",
-        "| metric | mean | 95 % interval | scored | passed | threshold |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| metric | mean | 95 % interval | scored | passed | threshold | others |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, metric in figures["metrics"].items():
         mean, interval = "none", ""
@@ -161,7 +189,7 @@ def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
         passes = passing_scores(metric["threshold"], higher_is_better=metric["higher_is_better"])
         lines.append(
             f"| {name} | {mean} | {interval} | {metric['scored']:,} | {metric['passed']:,} "
-            f"| {passes} |"
+            f"| {passes} | {others_of(metric['statuses'], metric['passing'])} |"
         )
     shown = [f"- {_name(bad)}: {'; '.join(map(_plain, bad.reasons))}" for bad in worst]
     if shown:

@@ -57,7 +57,7 @@ def score_batch(
     model: str | None = None,
     calibration: CalibrationSpec | None = None,
     columns: Mapping[str, str] | None = None,
-    policy: ScoringPolicy = ScoringPolicy.RAGALIQ,
+    policy: ScoringPolicy = ScoringPolicy.LIVE,
     concurrency: int = 8,
     deadline: float | None = None,
     max_cost: float | None = None,
@@ -91,7 +91,8 @@ def score_batch(
         calibration: For the judge that is named, or the file it is in.
         columns: A case's field to the column it is in, such as `{"query": "frage"}`; a nested
             field with a dot. By default columns are recognised by the names data-set files use.
-        policy: For evaluators without a policy of their own.
+        policy: For evaluators without a policy of their own; by default an answer with nothing to
+            verify has no score and does not pass.
         concurrency: Rows evaluated at the same time.
         deadline: Seconds each metric of a row may take; no limit by default.
         max_cost: US dollars after which no further row of this table is begun; those rows have the
@@ -229,8 +230,8 @@ def _cases_of(table: Table, places: Mapping[str, _Place]) -> Iterator[RAGTestCas
 
 
 def _case(number: int, cells: Mapping[str, Any], places: Mapping[str, _Place]) -> RAGTestCase:
-    # A blank question only matters to metrics that need one.
-    where, present = f"row {number}", {"query": ""}
+    # A blank question only matters to metrics that need one; a blank answer has its own status.
+    where, present = f"row {number}", {"query": "", "response": ""}
     for field, cell in cells.items():
         value = cell
         for name in places[field].path:
@@ -239,8 +240,6 @@ def _case(number: int, cells: Mapping[str, Any], places: Mapping[str, _Place]) -
             raise RowError(f"{where}: column {places[field].name!r} holds a value that is no text")
         if not is_absent(value):
             present[field] = value
-    if "response" not in present:
-        raise RowError(f"{where}: the response is empty (column {places['response'].name!r})")
     return case_of(Row(where, present, number), {})
 
 

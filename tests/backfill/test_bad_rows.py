@@ -29,7 +29,6 @@ class Hostile:
 @pytest.mark.parametrize(
     ("spoilt", "problem"),
     [
-        ({"answer": None}, "the response is empty (column 'answer')"),
         ({"answer": {"text": "x"}}, "field 'response' must be a text, not an object"),
         ({"answer": dt.date(2026, 1, 1)}, "field 'response' must be a text, not of type date"),
         ({"answer": b"At 9."}, "field 'response' must be a text, not of type bytes"),
@@ -45,6 +44,13 @@ def test_a_bad_row_says_what_is_wrong_and_the_others_are_scored(spoilt, problem)
     assert list(scored["faithfulness_status"]) == ["scored", "bad_row", "scored"]
     assert problem in scored["faithfulness_error"][1]
     assert "secret" not in scored["faithfulness_error"][1]
+
+
+@pytest.mark.parametrize("blank", ["", " ", None, float("nan"), pd.NA, "nan"])
+def test_a_blank_answer_has_a_status_of_its_own(blank):
+    scored = score_batch(pd.DataFrame([GOOD, GOOD | {"answer": blank}]))
+    assert list(scored["faithfulness_status"]) == ["scored", "empty_answer"]
+    assert scored["faithfulness_passed"].isna()[1]
 
 
 @pytest.mark.parametrize("blank", ["", None, pd.NA])
@@ -95,7 +101,7 @@ def checked(scored, number):
     assert [row["place"] for row in scored.to_pylist()] == list(range(number))
     assert pa.schema(list(scored.schema)[4:]) == score_batch_schema()
     for row in scored.to_pylist():
-        assert row["answer"] or row["faithfulness_status"] == "bad_row"
+        assert row["answer"] or row["faithfulness_status"] in ("bad_row", "empty_answer")
         assert (row["faithfulness_score"] is None) == (row["faithfulness_passed"] is None)
         assert (row["faithfulness_error"] is None) == (row["faithfulness_status"] != "bad_row")
         supported = sum(c["verdict"] == "SUPPORTED" for c in row["faithfulness_claims"])

@@ -35,12 +35,13 @@ def test_each_row_says_what_it_cost(claude, rows):
     server = claude()
     table = pa.Table.from_pylist(rows)
     scored = score_batch(table, judge="claude").to_pylist()
-    first, bad, _ = scored
+    first, blank, _ = scored
     assert (first["faithfulness_status"], first["ragaliq_judge"]) == ("scored", "claude")
     assert first["ragaliq_model"].startswith("claude-")
-    assert (bad["ragaliq_tokens"], bad["ragaliq_cost_usd"]) == (0, 0.0)
-    # Claims, verdicts and relevance of the first; of the answer without context no verdicts.
-    assert len(server.requests) == 5
+    assert (blank["faithfulness_status"], blank["relevance_status"]) == ("empty_answer",) * 2
+    assert (blank["ragaliq_tokens"], blank["ragaliq_cost_usd"]) == (0, 0.0)
+    # Claims, verdicts and relevance of the first; of the answer without context relevance alone.
+    assert len(server.requests) == 4
     assert all(scored[at]["ragaliq_tokens"] > 100 for at in (0, 2))
     assert all(0 < scored[at]["ragaliq_cost_usd"] < 0.1 for at in (0, 2))
 

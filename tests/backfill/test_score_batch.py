@@ -27,7 +27,7 @@ def test_the_kind_the_rows_and_the_own_columns_stay(make, read, rows):
 
 
 def test_scores_claims_and_statuses_are_in_their_row(make, read, rows):
-    first, bad, thanks = read(score_batch(make(rows)))
+    first, blank, thanks = read(score_batch(make(rows), policy=ScoringPolicy.RAGALIQ))
     assert (first["faithfulness_score"], first["faithfulness_passed"]) == (0.5, False)
     assert first["faithfulness_status"] == "scored"
     claims = first["faithfulness_claims"]
@@ -37,10 +37,8 @@ def test_scores_claims_and_statuses_are_in_their_row(make, read, rows):
     ]
     assert claims[0]["evidence_chunk_ids"] == ["0"]
     assert 0.5 < claims[0]["confidence"] < 1
-    assert bad["faithfulness_status"] == "bad_row"
-    assert (bad["faithfulness_score"], bad["faithfulness_passed"]) == (None, None)
-    assert bad["faithfulness_error"] == "the response is empty (column 'answer')"
-    assert bad["faithfulness_claims"] == []
+    assert (blank["faithfulness_status"], blank["faithfulness_score"]) == ("empty_answer", 1.0)
+    assert (blank["faithfulness_error"], blank["faithfulness_claims"]) == (None, [])
     assert (thanks["faithfulness_status"], thanks["faithfulness_score"]) == ("no_claims", 1.0)
 
 
@@ -68,8 +66,9 @@ def test_a_judge_that_fails_leaves_a_status_and_no_score(make, read, rows):
     assert first["relevance_status"] == "scored"
 
 
-def test_the_policy_says_what_becomes_of_an_answer_without_claims(make, read, rows):
-    thanks = read(score_batch(make(rows), policy=ScoringPolicy.LIVE))[2]
+def test_without_a_policy_an_answer_with_nothing_to_verify_has_no_score(make, read, rows):
+    _, blank, thanks = read(score_batch(make(rows)))
+    assert (blank["faithfulness_status"], blank["faithfulness_score"]) == ("empty_answer", None)
     assert (thanks["faithfulness_status"], thanks["faithfulness_score"]) == ("no_context", None)
 
 
@@ -99,10 +98,10 @@ def test_the_schema_depends_on_no_row(make, rows, kept, claims):
 
 def test_a_frame_keeps_its_index_and_may_be_asked_for_what_passed(rows):
     frame = pd.DataFrame(rows, index=[7, 7, 9])
-    scored = score_batch(frame)
+    scored = score_batch(frame, policy=ScoringPolicy.RAGALIQ)
     assert list(scored.index) == [7, 7, 9]
-    assert list(scored[scored["faithfulness_passed"]]["note"]) == [3]
-    assert scored["faithfulness_score"].mean() == 0.75
+    assert list(scored[scored["faithfulness_passed"]]["note"]) == [2, 3]
+    assert scored["faithfulness_score"].mean() == 2.5 / 3
 
 
 def test_an_arrow_table_keeps_its_metadata_its_types_and_its_chunks(rows):

@@ -129,7 +129,9 @@ def test_the_doctor_finds_a_misspelt_variable_and_keeps_its_value_to_itself(raga
 def test_the_doctor_tries_the_judge_that_the_environment_names(ragaliq):
     done = ragaliq("doctor", RAGALIQ_JUDGE="claude", ANTHROPIC_API_KEY="")
     assert done.returncode == 2
-    assert "RAGALIQ_JUDGE: no API key for Claude" in done.stderr
+    assert (
+        "RAGALIQ_JUDGE: no API key for Claude: set ANTHROPIC_API_KEY, or in Python" in done.stderr
+    )
 
     with MessagesServer() as server:
         done = ragaliq("doctor", ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL=server.url)

@@ -117,6 +117,17 @@ def test_labels_that_cannot_be_written_are_refused_before_anybody_labels(ragaliq
     assert "1 of 3" not in done.stdout
 
 
+def test_without_a_terminal_it_says_so_and_makes_no_file(ragaliq, results, monkeypatch, tmp_path):
+    def getchar():
+        raise OSError
+
+    monkeypatch.setattr("typer.getchar", getchar)
+    done = ragaliq("label", results, "-o", "labels.jsonl")
+    assert done.returncode == 2
+    assert "labelling needs a terminal" in done.stderr
+    assert not (tmp_path / "labels.jsonl").exists()
+
+
 def test_a_claim_without_context_says_so(ragaliq, write_cases, press):
     ragaliq(
         *("evaluate", write_cases(CASE | {"context": []})),

@@ -1,6 +1,7 @@
 """`ragaliq label` over a store, and `ragaliq quality`: from answers to the Monday number."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -131,6 +132,7 @@ def test_figures_are_sent_where_the_environment_says_so(ragaliq, store, press, m
         (("label", "missing.db"), 3, "missing.db: No such file"),
         (("label", "live.db", "-o", "labels.csv"), 2, "labels go to a .jsonl file"),
         (("quality", "missing.db"), 3, "there is no store here"),
+        (("quality", "notes.jsonl"), 3, "notes.jsonl is not a store; write one with"),
         (("quality", "live.db", "--labels", "none.jsonl"), 3, "none.jsonl: there is no such file"),
         (("quality", "live.db", "--judge", "local"), 2, "need --rejudge"),
         (("quality", "live.db", "--out", "q.txt"), 2, "name a .json file"),
@@ -140,6 +142,7 @@ def test_figures_are_sent_where_the_environment_says_so(ragaliq, store, press, m
 )
 def test_what_is_wrong_is_named(ragaliq, store, arguments, code, said):
     store()
+    Path("notes.jsonl").write_text("{}")
     done = ragaliq(*arguments)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
 

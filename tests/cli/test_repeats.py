@@ -44,6 +44,8 @@ def test_a_steady_judge_gives_the_same_figures_however_often_it_is_asked(judged)
     assert row_of(thrice, "faithfulness ") == row_of(once, "faithfulness ")
     assert "5 of 5" in thrice
     assert "5 cases, 15 judged" in thrice
+    listed = [line.split("  ")[1] for line in thrice.splitlines() if line.endswith("  When?")]
+    assert listed == ["case-3", "case-4"]
 
 
 def test_repeats_are_compared_case_by_case_also_with_a_plain_run(ragaliq, judged):

@@ -36,8 +36,14 @@ def test_two_chunks_with_one_id_are_refused_by_name():
 
 
 def test_unknown_fields_are_refused():
-    with pytest.raises(ValidationError, match="answer"):
-        RAGTestCase(query="q", response="r", answer="typo")
+    with pytest.raises(ValidationError, match="anwser"):
+        RAGTestCase(query="q", response="r", anwser="typo")
+
+
+def test_the_names_of_other_tools_are_refused_with_the_names_here():
+    written = "write query= for question=, context= for contexts=, response= for answer="
+    with pytest.raises(TypeError, match=written):
+        RAGTestCase(question="q", contexts=["a"], answer="r")
 
 
 def test_a_case_is_frozen():
@@ -76,7 +82,7 @@ def test_a_changed_copy_has_its_own_chunks():
         {"response": None},
         {"context": [ContextChunk(text="Zanzibar", id=1)] * 2},
         {"context": ["Zanzibar", 5]},
-        {"question": "Zanzibar"},
+        {"questoin": "Zanzibar"},
         {"context": [{"text": "Zanzibar", "id": ["Zanzibar"]}]},
     ],
 )

@@ -23,6 +23,22 @@ ROWS = {
         "outputs": {"answer": "A", "documents": [{"page_content": "C", "metadata": {}}]},
         "reference_outputs": {"answer": "E"},
     },
+    "langsmith, as a table of JSON": {
+        "Inputs": '{"question": "Q"}',
+        "Outputs": '{"answer": "A", "documents": ["C"]}',
+        "Reference Outputs": '{"answer": "E"}',
+    },
+    "langsmith, as a table of columns": {
+        "inputs.question": "Q",
+        "outputs.answer": "A",
+        "outputs.documents": "['C']",
+        "reference.answer": "E",
+    },
+    "one object a field": {
+        "input": {"question": "Q"},
+        "output": {"answer": "A", "contexts": ["C"]},
+        "expected_output": {"answer": "E"},
+    },
     "capitals and blanks": {"User Input": "Q", "Contexts": ["C"], "Answer": "A", "Reference": "E"},
 }
 
@@ -109,7 +125,7 @@ def test_rows_without_an_id_are_named_after_their_number(cases_of):
     assert [case.id for case in cases_of(row, row | {"id": 7}, row)] == ["row 1", "7", "row 3"]
 
 
-@pytest.mark.parametrize("blank", [None, "", float("nan")])
+@pytest.mark.parametrize("blank", [None, "", float("nan"), "nan", "NaN", "<NA>"])
 def test_a_blank_question_or_answer_is_an_empty_text(cases_of, blank):
     [case] = cases_of({"query": blank, "response": blank, "expected_answer": blank})
 
@@ -118,11 +134,11 @@ def test_a_blank_question_or_answer_is_an_empty_text(cases_of, blank):
 
 def test_a_row_keeps_its_number_whatever_lines_it_takes(tmp_path):
     path = tmp_path / "cases.csv"
-    path.write_text('query,response\n"When?\nToday?",At 9.\n\nWho?,Ann\nWhy?\n')
+    path.write_text('query,response\n"When?\nToday?",At 9.\n\n,\nWho?,Ann\nWhy?\n')
     reader = read_cases(path, on_error="skip")
 
-    assert [case.id for case in reader] == ["row 1", "row 2"]
-    assert [row.where for row in reader.skipped_rows] == ["row 3 (line 6)"]
+    assert [case.id for case in reader] == ["row 1", "row 3"]
+    assert [row.where for row in reader.skipped_rows] == ["row 4 (line 7)"]
 
 
 @pytest.mark.parametrize(

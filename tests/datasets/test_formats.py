@@ -47,6 +47,15 @@ def as_jsonl_with_mark(path):
     path.write_text("\r\n".join(json.dumps(row) for row in ROWS), encoding="utf-8-sig")
 
 
+def as_jsonl_of_old_macs(path):
+    path.write_bytes("\r".join(json.dumps(row) for row in ROWS).encode())
+
+
+def as_csv_of_old_macs(path):
+    write_csv(path, [row | {"contexts": json.dumps(row["contexts"])} for row in ROWS])
+    path.write_bytes(path.read_bytes().replace(b"\r\n", b"\r"))
+
+
 def as_gzipped_jsonl(path):
     path.write_bytes(gzip.compress("\n".join(json.dumps(row) for row in ROWS).encode()))
 
@@ -87,6 +96,8 @@ WRITERS = {
     "wrapped.json": as_wrapped_json,
     "cases.jsonl": as_jsonl,
     "marked.ndjson": as_jsonl_with_mark,
+    "old-macs.jsonl": as_jsonl_of_old_macs,
+    "old-macs.csv": as_csv_of_old_macs,
     "cases.jsonl.gz": as_gzipped_jsonl,
     "json-lists.csv": as_csv_of_json_lists,
     "python-lists.csv": as_csv_of_python_lists,

@@ -84,7 +84,8 @@ def test_results_carry_it_and_what_the_judge_is(executor):
     [evaluation] = evaluate([CASE], evaluators=["faithfulness"], processes=executor)
     result = evaluation.results["faithfulness"]
 
-    assert result.fingerprint == FaithfulnessEvaluator().fingerprint(LocalJudge())
+    evaluator = FaithfulnessEvaluator(policy=ScoringPolicy.LIVE)
+    assert result.fingerprint == evaluator.fingerprint(LocalJudge())
     assert result.judge_kind == "code"
 
 

@@ -65,10 +65,13 @@ def test_the_same_handler_attached_and_given_counts_once(watch, invoke, stream):
     assert watch.stats.started == 2
 
 
-def test_attaching_another_handler_replaces_the_first(new_watch, invoke):
+def test_attaching_another_handler_replaces_the_first_and_says_so(new_watch, invoke, caplog):
     first, second = new_watch(), new_watch()
     attach(first.handler)
+    attach(first.handler)
+    assert not caplog.messages
     attach(second.handler)
+    assert caplog.messages == ["attach: this handler replaces the one that was attached before"]
     invoke(rag_chain(), QUESTION)
     assert first.stats.started == 0
     assert second.only == EXPECTED

@@ -45,10 +45,12 @@ def test_two_monitors_each_see_every_run(engine, monitor, monitor_class):
     assert (len(monitor.cases), len(other.cases)) == (1, 1)
 
 
-def test_the_same_settings_keep_the_handler_and_new_ones_replace_it(judge, dispatcher):
+def test_the_same_settings_keep_the_handler_and_new_ones_replace_it(judge, dispatcher, caplog):
     first = attach(judge=judge, sample_rate=0.5)
     again = attach(judge=judge, sample_rate=0.5)
+    assert not caplog.messages
     changed = attach(judge=judge, sample_rate=0.1)
+    assert "replace those that were attached before" in caplog.text
     elsewhere = attach(judge=judge, sample_rate=0.1, pipeline="other")
 
     assert isinstance(first.monitor, Monitor)

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq import ConfigurationError, JudgeAPIError, RAGTestCase, evaluate, evaluate_async
+from ragaliq import (
+    ConfigurationError,
+    JudgeAPIError,
+    RAGTestCase,
+    ScoringPolicy,
+    evaluate,
+    evaluate_async,
+)
 from ragaliq.judges.base import ClaimVerdict
 from ragaliq.testing import ScriptedJudge
 
@@ -25,6 +32,43 @@ def test_results_come_in_the_order_of_the_cases():
 
     run = evaluate(cases(20), judge=Uneven(), concurrency=5)
     assert [row.case.id for row in run] == [str(i) for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("given", "line", "row"),
+    [
+        ([], "No answers were evaluated", "| none |  | 0 | 0 | at least 0.7 |  |"),
+        (
+            [RAGTestCase(query="q", context=["c"], response=" ")],
+            "0 of 1 answers pass every metric",
+            "| none |  | 0 | 0 | at least 0.7 | 1 empty_answer |",
+        ),
+        (
+            [RAGTestCase(query="q", response="An answer.")],
+            "0 of 1 answers pass every metric",
+            "| none |  | 0 | 0 | at least 0.7 | 1 no_context |",
+        ),
+    ],
+)
+def test_what_has_nothing_to_verify_does_not_pass(given, line, row):
+    text = str(evaluate(given))
+    assert text.startswith(f"**{line}.**")
+    assert f"| faithfulness {row}" in text
+
+
+def test_a_policy_that_passes_empty_answers_is_seen_in_the_summary():
+    given = [RAGTestCase(query="q", context=["c"], response="")]
+    text = str(evaluate(given, policy=ScoringPolicy.RAGALIQ))
+    assert "1 of 1 answers pass" in text
+    assert "1 empty_answer (pass)" in text
+
+
+def test_an_answer_evaluated_several_times_is_listed_once():
+    given = [RAGTestCase(id=name, query="q", context=["One."], response="Two.") for name in "ab"]
+    run = evaluate(given, repeats=3)
+    assert [line[:4] for line in run.summary().splitlines() if line[0:1] == "-"] == ["- a ", "- b "]
+    assert run._repr_html_().count("<p><b>") == 2
+    assert len(run.failures) == 6
 
 
 def test_one_failed_case_keeps_the_others_and_stays_out_of_the_mean():

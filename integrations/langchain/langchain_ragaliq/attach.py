@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from contextvars import ContextVar
 from typing import Any
@@ -10,6 +11,8 @@ from langchain_ragaliq.handler import RagaliqCallbackHandler
 from ragaliq import ConfigurationError, Monitor
 
 __all__ = ["attach", "detach"]
+
+logger = logging.getLogger("ragaliq.langchain")
 
 
 class _AttachedHandler(RagaliqCallbackHandler):
@@ -24,6 +27,8 @@ class _AttachedHandler(RagaliqCallbackHandler):
 
     def switch(self, handler: RagaliqCallbackHandler | None) -> None:
         before = self.__dict__.pop("_tracker", None)
+        if before is not None and handler is not None and before is not handler._tracker:
+            logger.warning("attach: this handler replaces the one that was attached before")
         if handler is not None:
             self._tracker = handler._tracker
         self.ignore_chain = self.ignore_llm = self.ignore_chat_model = handler is None
@@ -49,7 +54,8 @@ def attach(
 ) -> RagaliqCallbackHandler:
     """Score the answers of every chain in the process.
 
-    Attaching again replaces the handler before, so running a notebook cell twice stacks nothing.
+    Attaching again replaces the handler before, with a warning in the log, so running a notebook
+    cell twice stacks nothing. To use several, give them to chains: `config={"callbacks": [...]}`.
 
     Args:
         handler: The handler; built from the other arguments when not given.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ragaliq import JudgeSpec, Monitor
 
 __all__ = ["attach", "attached", "detach"]
+
+logger = logging.getLogger("ragaliq.llama_index")
 
 
 class _Settings(NamedTuple):
@@ -64,8 +67,8 @@ def attach(
     """Score the answers of every query engine, chat engine, agent and workflow of this process.
 
     Nothing in the application changes. Attaching again with the same monitor or the same settings
-    returns the handler that is there; new settings for a pipeline replace its handler, so that a
-    notebook cell may run twice.
+    returns the handler that is there; new settings for a pipeline replace its handler, with a
+    warning in the log, so that a notebook cell may run twice.
 
     A conversation is named with LlamaIndex's `instrument_tags({"session_id": ...})`.
 
@@ -104,6 +107,10 @@ def attach(
             covers=_Tagged(tags) if tags else None,
         )
         if existing is not None:
+            logger.warning(
+                "attach: these settings replace those that were attached before; to use both, "
+                "name each pipeline: attach(pipeline=...)"
+            )
             _remove(existing.handler)
         _ATTACHED[id(handler)] = _Settings(handler, *wanted, tags)
         handler.listen()
