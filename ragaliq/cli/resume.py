@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ragaliq.cli.console import errors, plain
-from ragaliq.core.test_case import RAGTestCase
+from ragaliq.core.test_case import ContextChunk, RAGTestCase
+from ragaliq.evaluators.citations import DOCUMENT_NAMES
 from ragaliq.judges.base import long_digest_of
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.record import run_id_of
@@ -26,12 +27,12 @@ __all__ = ["Wanted", "case_digests"]
 def case_digests(case: RAGTestCase) -> tuple[str, str]:
     """What an evaluation rests on, and of that what was asked and shown, each as 40 hex digits.
 
-    Labels and metadata are no part of either.
+    Labels are no part of either, nor are metadata but for the names of documents.
     """
-    chunks = list(zip(case.chunk_ids, case.context_texts, strict=True))
+    texts = list(zip(case.chunk_ids, case.context_texts, strict=True))
     judged: list[object] = [
         case.query,
-        chunks,
+        texts,
         case.response,
         case.expected_answer,
         case.expected_facts,
@@ -43,6 +44,10 @@ def case_digests(case: RAGTestCase) -> tuple[str, str]:
         asked.append(history)
     if case.citations:
         judged.append([citation.model_dump() for citation in case.citations])
+    # What citations by name name.
+    chunks = (chunk for chunk in case.context if isinstance(chunk, ContextChunk))
+    if names := [chunk.metadata.get(key) for chunk in chunks for key in DOCUMENT_NAMES]:
+        judged.append([str(name) for name in names])
     return long_digest_of(json.dumps(judged)), long_digest_of(json.dumps(asked))
 
 

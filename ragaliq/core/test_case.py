@@ -95,8 +95,8 @@ class Turn(BaseModel):
 
     Attributes:
         role: Who wrote it.
-        text: What was written. A user's is evidence for what is about the user; an assistant's
-            never is, or one invention would support the next.
+        text: What was written. What a user states is evidence; what a user asks or only supposes
+            is not. An assistant's text never is, or one invention would support the next.
         context: The chunks that an assistant's answer was made from then, as in a case.
     """
 

@@ -2,12 +2,12 @@
 
 A claim is checked against this turn's chunks first, then against those of earlier turns, then
 against what the user said. What an assistant said is never evidence: one invention would support
-the next. That holds for its echo too, a user who repeats what the assistant said.
+the next. That holds for its echo too, a user who repeats what the assistant said. Nor is what a
+user asks or only supposes ("I thought refunds take 30 days").
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -17,33 +17,12 @@ from ragaliq.core.results import EvidenceSpan, SupportSource
 from ragaliq.core.test_case import ChunkId, RAGTestCase, Turn
 from ragaliq.evaluators.alignment import Place
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.language.sentences import split_sentences
+from ragaliq.judges.language.statements import statements
 
 __all__ = ["Ground", "earlier_grounds", "question_of", "turns_of"]
 
 _SAYS = "The user says: "
 """Before a user's sentence, so that a judge knows whose "I" that is."""
-
-_QUESTION = re.compile(r"[?？؟]\W*$")
-# Many leave out the question mark. "When I ordered, it was red" states something.
-_ASKS = re.compile(
-    r"\W*(?:(?:so|and|but|or|ok|okay|hi|hello|please|und|aber|oder|bitte|et|mais|ou|y)\b\W*)*(?:"
-    r"(?:what|when|where|who|whose|which|why|how|is|are|was|were|do|does|did|can|could|will|would|"
-    r"should|must|has|tell|explain|confirm|check|"
-    r"was|wann|wo|wer|warum|wieso|wie|welche\w?|ist|sind|hat|kann|können|darf|muss|soll|wird|gibt|"
-    r"quand|où|comment|pourquoi|combien|quel\w*|est-ce|puis-je|peut-on|"
-    r"qué|cuándo|cómo|dónde|cuál\w*|quién\w*|cuánt\w+)\b"
-    r"(?!\s+(?:(?:I|we|my|our|ich|wir|mein\w*|unser\w*|je|nous|mon|ma|mes)\b|j['’]))"
-    r"|(?:is|are|was|were|do|did|can|could|will|would|should|must|kann|können|darf|muss|soll)"
-    r"\s+(?:I|we|my|our|ich|wir|mein\w*|unser\w*)\b)",
-    re.IGNORECASE,
-)
-# What people say of themselves before they ask: "I live in Norway, can I return it?"
-_ASIDE = re.compile(
-    r"\s*(?:I|my|we|our|ich|wir|mein\w*|unser\w*|je|j['’]\w+|nous|mon|ma|mes|notre|yo|mi|mis|"
-    r"nosotros|io|mio|mia|noi|eu|meu|minha)\b[^?？]*?(?=[,;:–—]\s)",
-    re.IGNORECASE,
-)
 
 # What a judge is shown of a conversation, to understand the question.
 _SHOWN_TURNS, _SHOWN_CHARACTERS = 6, 600
@@ -110,25 +89,16 @@ def earlier_grounds(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[Ground
         if turn.role == "assistant":
             continue
         said = Ground("user")
-        for start, end in _statements(turn.text):
+        for start, end in statements(turn.text):
             said.add(_SAYS + turn.text[start:end], name, start - len(_SAYS))
         if said.texts:
             said.answers = [
                 each.text[start:end]
                 for _, each in messages[:at]
                 if each.role == "assistant"
-                for start, end in _statements(each.text)
+                for start, end in statements(each.text)
             ]
             yield said
-
-
-def _statements(text: str) -> Iterator[tuple[int, int]]:
-    """The ranges of the sentences that state something, and do not ask."""
-    for start, end in split_sentences(text):
-        if not (_QUESTION.search(text[start:end]) or _ASKS.match(text, start, end)):
-            yield start, end
-        elif aside := _ASIDE.match(text, start, end):
-            yield start, aside.end()
 
 
 def question_of(case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy) -> str:

@@ -48,6 +48,7 @@ def named(rows):
         {"query": "Why?"},
         {"reference": "At 9."},
         {"context": [{"text": ANSWERS[0], "id": "chunk-7"}]},
+        {"context": [{"text": ANSWERS[0], "metadata": {"source": "a.md"}}]},
         {"response": [{"type": "text", "text": ANSWERS[0], "citations": [{"title": "a.md"}]}]},
     ],
 )

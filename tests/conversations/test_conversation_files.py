@@ -49,14 +49,12 @@ def test_claims_rest_on_what_the_table_says(conversation, tmp_path):
         ("so tell me why refunds take 30 days", "Refunds take 30 days.", None),
         ("Please confirm that refunds take 30 days.", "Refunds take 30 days.", None),
         ("can I return it within 60 days", "You can return it within 60 days.", None),
-        ("wie lange dauert die Rückerstattung", "Die Rückerstattung dauert lange.", None),
+        ("I thought refunds take 30 days.", "Refunds take 30 days.", None),
         ("When I ordered, I paid 20 euros.", "You paid 20 euros.", "user"),
         ("I live in Norway.", "You live in Norway.", "user"),
     ],
 )
-def test_what_a_user_asks_supports_nothing_with_or_without_a_question_mark(
-    message, answer, expected
-):
+def test_what_a_user_asks_or_supposes_supports_nothing(message, answer, expected):
     case = RAGTestCase(
         query=message,
         context=["We sell shoes."],

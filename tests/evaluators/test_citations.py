@@ -182,6 +182,16 @@ def test_a_citation_inside_a_sentence_speaks_for_what_stands_before_it():
     assert [row["cited_chunk_ids"] for row in raw["claims"]] == [[0], [2]]
 
 
+@pytest.mark.parametrize("mark", ["", " (source: refunds.md)", " [1]"])
+def test_a_citation_changes_no_verdict_nor_the_place_of_its_claim(mark):
+    case = case_of(f"{REFUNDS}{mark}.")
+    [evaluation] = evaluate([case], evaluators=["faithfulness"], judge="local")
+    [claim] = evaluation.results["faithfulness"].claims
+    start, end = claim.answer_span
+    assert claim.verdict == "SUPPORTED"
+    assert case.response[start:end].startswith(REFUNDS)
+
+
 def test_it_costs_no_call_next_to_faithfulness():
     judge = ScriptedJudge()
     [evaluation] = evaluate(
