@@ -107,3 +107,22 @@ def following():
     for each in made:
         assert each.processor.errors == 0
         each.monitor.close(5)
+
+
+@pytest.fixture
+def sink():
+    """Keeps the records that it is given."""
+
+    class Kept:
+        name = "kept"
+
+        def __init__(self):
+            self.records = []
+
+        async def write(self, records):
+            self.records += records
+
+        async def aclose(self):
+            pass
+
+    return Kept()

@@ -1,13 +1,15 @@
-"""Answers under one instrumentation, and says what span processor and file make of it.
+"""Answers under each instrumentation, and says what span processor and file make of it.
 
-In a process of its own: these instrumentations cannot be taken out of a process without a trace.
+In processes of their own: these instrumentations cannot be taken out of a process without a trace.
 """
 
 import json
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
 
+from instrumentors import GENAI, TRACELOOP, environment
 from langchain.agents import create_agent
 from langchain_core.tools import create_retriever_tool
 from opentelemetry.sdk.trace import TracerProvider
@@ -73,11 +75,21 @@ def answered(app, folder, provider):
     }
 
 
-def main(module, name, folder):
-    provider = TracerProvider()
-    getattr(import_module(module), name)().instrument(tracer_provider=provider, skip_dep_check=True)
-    said = {app.__name__: answered(app, folder, provider) for app in (chain, agent, batch)}
-    sys.stdout.write(json.dumps(said))
+def main(folder):
+    """Each in a child of its own, which finds ragaliq and LangChain imported."""
+    for content in ("SPAN_ONLY", "NO_CONTENT"):
+        for module, name in (GENAI, TRACELOOP):
+            if not os.fork():
+                os.environ |= environment(content)
+                provider = TracerProvider()
+                instrumentor = getattr(import_module(module), name)()
+                instrumentor.instrument(tracer_provider=provider, skip_dep_check=True)
+                said = {
+                    app.__name__: answered(app, folder, provider) for app in (chain, agent, batch)
+                }
+                Path(folder, f"{module}-{content}.json").write_text(json.dumps(said))
+                os._exit(0)
+            os.wait()
 
 
 main(*sys.argv[1:])

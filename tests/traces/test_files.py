@@ -8,6 +8,7 @@ import json
 import pyarrow as pa
 import pytest
 from hand_written import ANSWER, QUESTION, TEXTS, TRACE
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, TracesData
 from pyarrow import parquet
 
 from ragaliq.datasets import TraceReader, read_cases
@@ -130,11 +131,10 @@ def assert_the_case(reader):
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("packed", [False, True])
-def test_every_form_gives_the_case_whatever_the_file_is_called(name, packed, written):
+def test_every_form_gives_the_case_packed_or_not_whatever_the_file_is_called(name, written):
     content = FILES[name].encode()
-    path = written("traces.txt", gzip.compress(content) if packed else content)
-    assert_the_case(read_cases(path))
+    assert_the_case(read_cases(written("traces.txt", content)))
+    assert_the_case(read_cases(written("packed.txt", gzip.compress(content))))
 
 
 def test_a_table_of_phoenix_s(tmp_path):
@@ -148,8 +148,6 @@ def test_a_table_of_phoenix_s(tmp_path):
         '{"question": "Q?", "answer": "A."}',
         '[{"question": "{\\"resourceSpans\\": []}", "answer": "A."}]',
         "question,answer\nQ?,A.\n",
-        "\n\n\nquestion,answer\nQ?,A.\n",
-        "\n\n\n\n",
         "",
         "- question: Q?\n  answer: A.\n",
     ],
@@ -169,8 +167,6 @@ def test_a_table_of_cases_in_parquet_is_none(tmp_path):
         ({"traceId": "xyz"}, "spans[1]: traceId is not an id of 32 hexadecimal digits"),
         ({"spanId": "0" * 16}, "spans[1]: spanId is not an id of 16 hexadecimal digits"),
         ({"startTimeUnixNano": "soon"}, "spans[1]: startTimeUnixNano is not a whole"),
-        ({"endTimeUnixNano": "9" * 400}, "spans[1]: endTimeUnixNano is not a whole"),
-        ({"endTimeUnixNano": -1}, "spans[1]: endTimeUnixNano is not a whole"),
         ({"attributes": {"a": 1}}, "spans[1]: attributes is not a list"),
         ({"attributes": [{"key": "k", "value": "v"}]}, "spans[1]: something is not an object"),
         ({"events": ["e"]}, "spans[1]: something is not an object"),
@@ -187,13 +183,6 @@ def test_a_bad_span_is_named_by_its_place_or_left_out(change, problem, written):
     assert reader.skipped == 1
 
 
-def test_a_bad_line_is_named_by_its_number(written):
-    path = written("t.jsonl", json.dumps(request(*SPANS)) + "\n{broken\n")
-    with pytest.raises(DatasetError, match="line 2: it is not JSON"):
-        list(read_cases(path))
-    assert_the_case(read_cases(path, on_error="skip"))
-
-
 def test_values_nested_too_deeply(written):
     held = {"stringValue": "x"}
     for _ in range(100):
@@ -203,21 +192,12 @@ def test_values_nested_too_deeply(written):
         list(read_cases(written("t.json", request(deep))))
 
 
-@pytest.mark.parametrize("size", [40, 60, 200])
-def test_protobuf_that_breaks_off(size, written):
-    from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, TracesData
-
+def test_protobuf_that_breaks_off(written):
     inner = Span(trace_id=b"t" * 16, span_id=b"s" * 8, name="n" * 300)
     whole = TracesData(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[inner])])])
-    path = written("t.pb", whole.SerializeToString()[:size])
+    path = written("t.pb", whole.SerializeToString()[:60])
     with pytest.raises(DatasetError, match="message 1: "):
         list(read_cases(path, file_format="traces"))
-
-
-def test_gzip_that_breaks_off(written):
-    packed = gzip.compress(json.dumps(request(*SPANS)).encode())
-    with pytest.raises(DatasetError, match="not a complete gzip file"):
-        list(read_cases(written("t.json.gz", packed[:-20]), file_format="traces"))
 
 
 def test_spans_come_one_by_one(written):

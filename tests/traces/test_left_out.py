@@ -56,11 +56,6 @@ def test_a_run_without_question_or_answer():
     assert in_question(chain(QUESTION, {"state": 1})) == "no_answer"
 
 
-def test_no_retrieval_is_no_rag():
-    root = chain()
-    assert reason([root, model(root)]) == "not_rag"
-
-
 @pytest.mark.parametrize(
     ("question", "answer"), [("__REDACTED__", ANSWER), (QUESTION, "__REDACTED__")]
 )
@@ -72,12 +67,6 @@ def test_hidden_questions_and_answers(question, answer):
 def test_hidden_documents():
     root = chain()
     attributes = {"retrieval.documents.0.document.content": "__REDACTED__"}
-    assert reason([root, span("RETRIEVER", parent=root, attributes=attributes)]) == "content_hidden"
-
-
-def test_documents_of_which_only_ids_are_shown():
-    root = chain()
-    attributes = {"retrieval.documents.0.document.id": "d1"}
     assert reason([root, span("RETRIEVER", parent=root, attributes=attributes)]) == "content_hidden"
 
 
@@ -120,13 +109,10 @@ def test_parents_in_a_circle():
     first = chain(parent="2" * 16, id="1" * 16)
     second = chain(parent="1" * 16, id="2" * 16)
     assert reason([first, second]) == "malformed"
+    assert reason([chain(parent="1" * 16, id="1" * 16)]) == "malformed"
     whole = chain()
     found = cases_of_trace([first, second, whole, retriever(whole)])
     assert sorted(each.reason for each in found) == ["", "malformed"]
-
-
-def test_a_span_that_is_its_own_parent():
-    assert reason([chain(parent="1" * 16, id="1" * 16)]) == "malformed"
 
 
 def test_a_span_that_comes_twice_counts_once():

@@ -7,22 +7,9 @@ from hand_written import ANSWER, QUESTION, TEXTS, model, only, reason, retriever
 from ragaliq.traces import cases_of_trace
 
 
-def test_those_of_one_request_are_a_run():
-    request = span(name="GET /ask")
-    found = only([request, retriever(request), model(request)])
-    assert triple(found) == (QUESTION, TEXTS, ANSWER)
-    assert found.target.span_id == request.span_id
-
-
 def test_the_request_s_span_may_be_missing():
     found = only([retriever("f" * 16), model("f" * 16)])
     assert triple(found) == (QUESTION, TEXTS, ANSWER)
-
-
-def test_they_may_be_at_different_depths():
-    request = span(name="GET /ask")
-    search = span(name="search", parent=request)
-    assert triple(only([request, search, retriever(search), model(request)]))[1] == TEXTS
 
 
 def test_a_prompt_with_the_context_in_it_is_not_the_question():

@@ -8,7 +8,7 @@ from hand_written import ANSWER, QUESTION, chain, io, model, only, retriever, sp
 from ragaliq.traces import cases_of_trace
 from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE
 
-MANY = 2_000
+MANY = 1_000
 
 
 def found(number):

@@ -6,11 +6,9 @@ import json
 
 import pytest
 from hand_written import ANSWER, QUESTION, TEXTS, model, span, triple
-from opentelemetry.sdk.trace import TracerProvider
 
-from ragaliq import ConfigurationError, Monitor, RagaliqSpanProcessor
+from ragaliq import ConfigurationError
 from ragaliq.datasets import read_cases
-from ragaliq.testing import ScriptedJudge
 from ragaliq.traces import cases_of_trace, read_mapping
 
 MAPPING = """
@@ -75,18 +73,14 @@ def test_it_goes_before_what_a_convention_says(rules):
     assert [step.kind.value for step in found.steps] == ["CHAIN", "TOOL"]
 
 
-def test_live_likewise(rules):
-    seen, provider = [], TracerProvider()
-    monitor = Monitor(judge=ScriptedJudge(), on_result=seen.append)
-    provider.add_span_processor(RagaliqSpanProcessor(monitor, mapping=rules()))
-    tracer = provider.get_tracer("shop")
-    with tracer.start_as_current_span("shop.ask") as root:
+def test_live_likewise(following, rules):
+    seen = []
+    each = following(mapping=rules(), on_result=seen.append)
+    with each.app.span("shop.ask", **ASKED):
         for name, held in STEPS.items():
-            with tracer.start_as_current_span(name) as step:
-                step.set_attributes(held)
-        root.set_attributes(ASKED)
-    assert provider.force_flush()
-    monitor.close(5)
+            with each.app.span(name, **held):
+                pass
+    assert each.processor.force_flush()
     (case,) = [result.case for result in seen]
     assert (case.query, case.context_texts, case.response) == (QUESTION, TEXTS, ANSWER)
 

@@ -14,7 +14,6 @@ from hand_written import (
     io,
     model,
     only,
-    reason,
     retriever,
     span,
     triple,
@@ -29,19 +28,6 @@ def test_question_answer_and_documents_with_their_ids():
     assert triple(found) == (QUESTION, TEXTS, ANSWER)
     assert [passage.id for passage in found.draft.passages] == ["doc-0", "doc-1"]
     assert found.target.span_id == root.span_id
-
-
-def test_the_user_s_question_counts_and_not_the_one_that_was_looked_up():
-    root = chain({"question": QUESTION, "history": ["Hello"]})
-    assert (
-        triple(only([root, retriever(root, query="refund duration"), model(root)]))[0] == QUESTION
-    )
-
-
-def test_a_chat_in_and_out():
-    said = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": ANSWER}]
-    root = chain({"messages": said[:1]}, {"messages": said})
-    assert triple(only([root, retriever(root)])) == (QUESTION, TEXTS, ANSWER)
 
 
 def test_langchain_s_javascript_spans():
@@ -62,41 +48,12 @@ def test_documents_in_one_attribute_as_json():
     assert triple(only([root, found]))[1] == TEXTS
 
 
-def test_what_a_reranker_lets_through_replaces_what_it_was_given():
-    root = chain()
-    offered = documents(TEXTS, "reranker.input_documents")
-    kept = documents(TEXTS[1:], "reranker.output_documents")
-    reranker = span("RERANKER", parent=root, at=(21, 22), attributes=offered | kept)
-    assert triple(only([root, retriever(root), reranker, model(root)]))[1] == TEXTS[1:]
-
-
 def test_a_reranker_leaves_the_documents_of_another_retriever_alone():
     root = chain()
     offered = documents(TEXTS[:1], "reranker.input_documents")
     reranker = span("RERANKER", parent=root, at=(21, 22), attributes=offered)
     both = [retriever(root, TEXTS[:1]), retriever(root, TEXTS[1:], at=(12, 14))]
     assert triple(only([root, *both, reranker]))[1] == TEXTS[1:]
-
-
-def test_retrievers_inside_a_retriever_count_with_its_list():
-    root = chain()
-    outer = retriever(root, TEXTS[1:])
-    inner = retriever(outer, TEXTS[:1], at=(11, 12))
-    rewriter = model(outer, "first\nsecond", at=(11, 11))
-    assert triple(only([root, outer, inner, rewriter, model(root)]))[1] == TEXTS[1:]
-
-
-def test_what_a_tool_said_is_context_where_no_retriever_did():
-    root = chain()
-    tool = span("TOOL", parent=root, at=(10, 20), attributes=io("refunds", TEXTS[0]))
-    assert triple(only([root, tool, model(root)]))[1] == TEXTS[:1]
-
-
-def test_what_was_fetched_for_a_tool_that_failed_is_no_context():
-    root = chain()
-    failed = span("TOOL", parent=root, at=(5, 9), error="TimeoutError")
-    inner = retriever(failed, TEXTS[1:], at=(6, 7))
-    assert triple(only([root, failed, inner, retriever(root, TEXTS[:1])]))[1] == TEXTS[:1]
 
 
 def test_spans_that_are_no_steps_are_looked_through():
@@ -119,40 +76,9 @@ def test_several_chains_of_one_request_are_runs_of_their_own():
     ]
 
 
-def test_a_chain_inside_a_chain_is_a_step_of_it():
-    root = chain()
-    inner = chain("rewritten", "draft", parent=root, at=(5, 50))
-    assert triple(only([root, inner, retriever(inner)])) == (QUESTION, TEXTS, ANSWER)
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_the_order_of_the_spans_does_not_matter(order):
-    root = chain()
-    spans = [root, retriever(root), model(root)]
-    assert triple(only(spans[::order])) == (QUESTION, TEXTS, ANSWER)
-
-
 def test_a_chain_whose_parent_is_missing_is_a_run():
     root = chain(parent="f" * 16)
     assert triple(only([root, retriever(root)])) == (QUESTION, TEXTS, ANSWER)
-
-
-def test_a_run_without_any_documents_has_been_asked_in_vain():
-    root = chain()
-    found = only([root, retriever(root, [])])
-    assert found.reason == ""
-    assert list(found.draft.passages) == []
-
-
-def test_an_answer_that_goes_on_after_the_run_s_end_was_broken_off():
-    root = chain(answer="Refunds ")
-    assert reason([root, retriever(root), model(root, at=(30, 9_000_000))]) == "truncated"
-
-
-def test_a_model_that_was_given_up_for_a_faster_one_does_not_spoil_the_answer():
-    root = chain()
-    slow = model(root, "Too late.", at=(30, 9_000_000))
-    assert triple(only([root, retriever(root), slow, model(root)]))[2] == ANSWER
 
 
 def test_the_application_s_own_attributes_go_before_everything():
@@ -245,12 +171,6 @@ def test_clocks_that_differ_by_a_tenth_of_a_millisecond():
 def test_a_lone_text_in_the_input_is_not_taken_for_the_question(key):
     root = chain({key: "You are kind."})
     assert triple(only([root, retriever(root), model(root)]))[0] == QUESTION
-
-
-def test_names_of_files_do_not_replace_the_texts():
-    root = chain(answer={"answer": ANSWER, "documents": ["handbook.pdf", "faq.md"]})
-    for spans in ([root, retriever(root)], [root, retriever(root), model(root)]):
-        assert triple(only(spans))[1] == TEXTS
 
 
 def test_what_a_tool_says_that_hands_the_answer_on_is_not_context():

@@ -7,7 +7,6 @@ from hand_written import QUESTION, chain, only, retriever
 
 from ragaliq import RAGTestCase, evaluate
 from ragaliq.testing import ScriptedJudge
-from ragaliq.traces import TracedCase
 from ragaliq.traces.cases import case_of, run_of
 
 TARGET = {"trace_id": "a" * 32, "span_id": "b" * 16}
@@ -50,26 +49,8 @@ def test_other_metadata_of_that_name_means_nothing(held):
     assert (run.target, run.pipeline, run.ended_at) == (None, "file", 5.0)
 
 
-def test_a_run_without_a_case_has_none():
+def test_sinks_get_the_original_span(sink):
     found = traced()
-    assert case_of(TracedCase(id="x", target=found.target, reason="not_rag")) is None
-
-
-class Kept:
-    name = "kept"
-
-    def __init__(self):
-        self.records = []
-
-    async def write(self, records):
-        self.records += records
-
-    async def aclose(self):
-        pass
-
-
-def test_sinks_get_the_original_span():
-    found, sink = traced(), Kept()
     evaluate([case_of(found)], judge=ScriptedJudge(), sinks=[sink], evaluators=["faithfulness"])
     (record,) = sink.records
     assert record.run.target == found.target

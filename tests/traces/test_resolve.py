@@ -155,21 +155,8 @@ def ask(provider):
         tracer.start_span("search", attributes=found).end()
 
 
-class Kept:
-    name = "kept"
-
-    def __init__(self):
-        self.records = []
-
-    async def write(self, records):
-        self.records += records
-
-    async def aclose(self):
-        pass
-
-
-def test_live_they_are_fetched_where_blocking_does_no_harm_and_never_leave():
-    seen, cases, sink = [], [], Kept()
+def test_live_they_are_fetched_where_blocking_does_no_harm_and_never_leave(sink):
+    seen, cases = [], []
 
     def store(ids):
         with pytest.raises(RuntimeError):
