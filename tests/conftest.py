@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import inspect
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +90,15 @@ def loop_of_synchronous_calls(request):
     yield
     asyncio.set_event_loop(None)
     loop.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_are_read_once():
+    """Each client of an SDK reads all of the machine's certificates: 0.1 s and more."""
+    read = ssl.create_default_context
+    ssl.create_default_context = functools.cache(read)
+    yield
+    ssl.create_default_context = read
 
 
 class WarmPython:

@@ -145,24 +145,6 @@ def test_a_better_judge_is_clearly_better_and_a_judge_is_no_better_than_itself()
     assert (same.accuracy.value, same.mcnemar.exact_p) == (0.0, 1.0)
 
 
-def test_accuracies_over_few_contexts_differ_less_clearly():
-    def four_times(bench):
-        rows = [
-            row.model_copy(update={"id": f"{row.id}-{copy}"})
-            for row in bench.judged
-            for copy in range(4)
-        ]
-        return bench_of(rows, LocalJudge(), data="claims")
-
-    worse, better = benches(0.6, 0.9, n=30)
-    once, copied = (
-        compare_benches(one, other).accuracy
-        for one, other in ((worse, better), map(four_times, (worse, better)))
-    )
-    assert copied.value == pytest.approx(once.value)
-    assert copied.high - copied.low == pytest.approx(once.high - once.low, rel=0.15)
-
-
 def test_only_claims_that_both_decided_are_compared():
     one, other = benches(0.7, 0.8)
     failed = other.judged[0].model_copy(
@@ -191,14 +173,3 @@ def test_the_plot_is_wellformed_and_titles_stay_text(title):
     texts = [element.text for element in root.iter() if element.tag.endswith("text")]
     assert title in texts
     assert not [element for element in root.iter() if element.tag.endswith("script")]
-
-
-def test_the_plot_draws_each_bin_where_it_belongs():
-    bins = judge_figures(decided(100)).reliability
-    root = ET.fromstring(reliability_svg(bins, title="local", ece=0.1))
-    dots = [e for e in root.iter() if e.tag.endswith("circle")]
-    assert len(dots) == len(bins)
-    across = [float(dot.get("cx")) for dot in dots]
-    assert across == sorted(across)
-    assert float(dots[0].get("cx")) == pytest.approx(56 + bins[0].confidence * 320, abs=0.1)
-    assert float(dots[0].get("cy")) == pytest.approx(48 + (1 - bins[0].share) * 320, abs=0.1)

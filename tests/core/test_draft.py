@@ -19,20 +19,12 @@ def test_any_passages_make_a_valid_context_with_every_text_once_and_in_order(pas
     assert case.context_texts == list(dict.fromkeys(passage.text for passage in passages))
 
 
-def test_texts_that_share_an_id_are_known_by_their_position():
-    passages = [Passage("one", "x", 0.5), Passage("two", "x", 0.4), Passage("three", "y", 0.3)]
-
-    case = RAGTestCase(query="q", context=context_chunks(passages), response="a")
-
-    assert case.chunk_ids == [0, 1, "y"]
-
-
-def test_a_text_found_twice_keeps_its_first_id_and_score():
-    passages = [Passage("one", "x", 0.5), Passage("two"), Passage("one", "y", 0.3)]
-
-    [one, _] = context_chunks(passages)
-
+def test_a_text_found_twice_keeps_its_first_id_and_score_and_shared_ids_become_positions():
+    [one, _] = context_chunks([Passage("one", "x", 0.5), Passage("two"), Passage("one", "y", 0.3)])
     assert (one.id, one.score) == ("x", 0.5)
+
+    shared = context_chunks([Passage("one", "x"), Passage("two", "x"), Passage("three", "y")])
+    assert RAGTestCase(query="q", context=shared, response="a").chunk_ids == [0, 1, "y"]
 
 
 def test_a_draft_becomes_the_case_it_describes():

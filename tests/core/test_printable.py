@@ -10,13 +10,9 @@ from hypothesis import strategies as st
 from ragaliq.core.printable import printable
 
 
-@given(st.text(st.characters()))
-def test_no_control_character_survives(text):
-    assert all(unicodedata.category(character)[0] != "C" for character in printable(text))
-
-
 @given(st.text(), st.integers(1, 50))
-def test_a_limit_is_kept(text, limit):
+def test_no_control_character_survives_and_a_limit_is_kept(text, limit):
+    assert all(unicodedata.category(character)[0] != "C" for character in printable(text))
     assert len(printable(text, limit=limit)) <= limit
 
 

@@ -19,14 +19,11 @@ def test_half_a_surrogate_pair_in_a_frameworks_own_text_is_taken_as_in_any_other
     assert {type(each) for each in (case.query, case.response, *case.context_texts)} == {str}
 
 
-def test_plain_strings_are_known_by_their_position():
-    case = RAGTestCase(query="q", context=["a", "b"], response="r")
-    assert (case.context_texts, case.chunk_ids) == (["a", "b"], [0, 1])
-
-
-def test_chunks_keep_their_own_ids():
+def test_plain_strings_are_known_by_their_position_and_chunks_by_their_own_ids():
     case = RAGTestCase(query="q", context=["a", ContextChunk(text="b", id="doc-7")], response="r")
-    assert case.chunk_ids == [0, "doc-7"]
+    assert (case.context_texts, case.chunk_ids) == (["a", "b"], [0, "doc-7"])
+    with pytest.raises(ValidationError, match="frozen"):
+        case.response = "other"
 
 
 def test_two_chunks_with_one_id_are_refused_by_name():
@@ -44,12 +41,6 @@ def test_the_names_of_other_tools_are_refused_with_the_names_here():
     written = "write query= for question=, context= for contexts=, response= for answer="
     with pytest.raises(TypeError, match=written):
         RAGTestCase(question="q", contexts=["a"], answer="r")
-
-
-def test_a_case_is_frozen():
-    case = RAGTestCase(query="q", response="r")
-    with pytest.raises(ValidationError, match="frozen"):
-        case.response = "other"
 
 
 def test_ids_are_given_when_missing_and_kept_when_not():

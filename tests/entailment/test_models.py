@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq import CascadeJudge, ConfigurationError, EntailmentJudge, RAGTestCase, evaluate
-from ragaliq.testing import ScriptedJudge
+from ragaliq import ConfigurationError, EntailmentJudge
 
 pytestmark = pytest.mark.entailment
 
@@ -46,26 +45,6 @@ async def test_batches_change_nothing(model):
     ]
     assert replies[0] == replies[1] == replies[2]
     assert len(replies[0].verdicts) == 3
-
-
-async def test_the_verdicts_are_the_same_again_and_the_fingerprint_tells_models_apart(
-    model, tmp_path
-):
-    one, other = EntailmentJudge(model), EntailmentJudge(model)
-    assert await one.verify_claim(CLAIM, CHUNKS) == await other.verify_claim(CLAIM, CHUNKS)
-    assert one.fingerprint() == other.fingerprint()
-    assert EntailmentJudge(model, threshold=0.7).fingerprint() != one.fingerprint()
-    assert EntailmentJudge(model, max_tokens=32).fingerprint() != one.fingerprint()
-    assert str(tmp_path) not in one.model
-
-
-def test_it_scores_answers_and_screens_for_another_judge(model):
-    case = RAGTestCase(query="Where is it?", context=CHUNKS, response="The lamp is in Graz.")
-    judge = EntailmentJudge(model)
-    assert evaluate([case], judge=judge)[0].results["faithfulness"].score == 1.0
-    cascade = CascadeJudge(judge, ScriptedJudge(verdicts="CONTRADICTED"))
-    (claim,) = evaluate([case], judge=cascade)[0].results["faithfulness"].claims
-    assert (claim.verdict, claim.decided_by) == ("CONTRADICTED", "scripted")
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])

@@ -192,31 +192,15 @@ def test_a_citation_changes_no_verdict_nor_the_place_of_its_claim(mark):
     assert case.response[start:end].startswith(REFUNDS)
 
 
-def test_it_costs_no_call_next_to_faithfulness():
-    judge = ScriptedJudge()
-    [evaluation] = evaluate(
-        [case_of(f"{REFUNDS} [1].")], evaluators=["faithfulness", "citations"], judge=judge
-    )
-    assert judge.call_counts == {"extract_statements": 1, "verify_claims": 1}
-    assert evaluation.results["citations"].usage.requests == 0
-
-
-def test_an_answer_without_citations_scores_nothing_and_says_so():
-    [evaluation] = evaluate([case_of(f"{REFUNDS}.")], evaluators=["citations"], judge="local")
-    result = evaluation.results["citations"]
-    assert (result.score, result.passed, result.reasoning) == (
-        0.0,
-        False,
-        "The answer cites nothing.",
-    )
-
-
-@pytest.mark.parametrize("text", ["", "[1]", "[1] [2]", "(source: )", "[^1]:", "I cannot say. [1]"])
-def test_an_answer_without_claims_is_not_scored(text):
-    [evaluation] = evaluate(
-        [case_of(text)], evaluators=["citations"], judge=ScriptedJudge(claims=[])
-    )
+@pytest.mark.parametrize("text", ["", "[1] [2]", "(source: )", "[^1]:", "I cannot say. [1]"])
+def test_an_answer_without_claims_is_not_scored_and_one_without_citations_scores_nothing(text):
+    judge = ScriptedJudge(claims=[])
+    [evaluation] = evaluate([case_of(text)], evaluators=["citations"], judge=judge)
     assert evaluation.results["citations"].score is None
+    [uncited] = evaluate([case_of(f"{REFUNDS}.")], evaluators=["citations"], judge="local")
+    result = uncited.results["citations"]
+    assert (result.score, result.passed) == (0.0, False)
+    assert result.reasoning == "The answer cites nothing."
 
 
 @pytest.mark.parametrize(

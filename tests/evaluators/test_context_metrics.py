@@ -125,11 +125,6 @@ class TestChunkUtility:
             "total_chunks": 3,
         }
 
-    async def test_costs_nothing_beside_faithfulness(self):
-        judge = ScriptedJudge()
-        await evaluate_case(CASE, [FaithfulnessEvaluator(), ChunkUtilityEvaluator()], judge)
-        assert judge.call_counts == {"extract_statements": 1, "verify_claims": 1}
-
     async def test_an_answer_without_claims_used_nothing_and_has_no_score(self):
         result = await ChunkUtilityEvaluator().evaluate(CASE, ScriptedJudge(claims=[]))
         assert (result.score, result.passed, result.status) == (None, None, "no_claims")

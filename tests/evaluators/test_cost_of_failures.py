@@ -104,10 +104,3 @@ def test_an_unusable_reply_the_policy_tolerates_is_paid_for():
     bad = JudgeResponseError("unusable", usage=CALL)
     judge = PlainScriptedJudge(usage=CALL, failures={"verify_claim": [bad]})
     assert spent(judge, FaithfulnessEvaluator(policy=ScoringPolicy.LIVE)) == made(judge) == 4
-
-
-async def test_a_raised_error_carries_all_that_was_paid():
-    judge = ScriptedJudge(usage=CALL, failures={"verify_claims": down()})
-    with pytest.raises(JudgeAPIError) as caught:
-        await FaithfulnessEvaluator().evaluate(CASE, judge)
-    assert caught.value.usage.requests == 2

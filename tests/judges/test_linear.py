@@ -1,4 +1,4 @@
-"""Whatever reads what a judge wrote takes time in proportion to its length, and stops somewhere."""
+"""Whatever reads a text or a reply takes time in proportion to its length, and stops somewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ import pytest
 from ragaliq.errors import JudgeError
 from ragaliq.evaluators.alignment import EvidenceFinder, SearchedText
 from ragaliq.evaluators.claims import split_text
-from ragaliq.judges import parse_json_reply, parse_verdicts
+from ragaliq.judges import LocalJudge, parse_json_reply, parse_verdicts
+from ragaliq.judges.language.refusals import declines, is_question, is_refusal, is_small_talk
+from ragaliq.judges.language.sentences import split_sentences
+from ragaliq.judges.local import context as chunks
+from ragaliq.judges.local import verdict
+from ragaliq.judges.local.claims import find_claims
+from ragaliq.judges.local.words import read_words
 from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.prompting import PromptSet, defuse, delimit, delimit_list, restore
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
@@ -24,37 +30,14 @@ pytestmark = pytest.mark.slow
 CHUNKS = ["The lamp weighs 310 grams. " * 40, "It folds flat, for the bag. " * 40]
 UNITS = [
     *" \n\t.…[]{}\"'`<>|*#_-:,;/\\(0aA1é,，",
-    "\u2060",
-    "...",
-    "[...] ",
-    " … ",
-    "not ",
-    "n't",
-    "310 ",
-    "3.1.",
-    "{a:",
-    '{"a":',
-    '["a" ',
-    '{"k": ["v" "',
-    '{"verdict":1}',
-    "1. Yes\n",
-    "Verdict: ",
-    "Final verdict for each statement in order: ",
-    "I cannot ",
-    "no no ",
-    "```json\n",
-    "```",
-    "/*",
-    "//",
-    "<think>",
-    "</think>",
-    "</answer-2",
-    "<|im_start|>",
-    "[INST",
-    "｜",
-    "是",
-    "The lamp weighs ",
-    "</",
+    *"= – ! ? 。 ' ” & $ % ¿ 東 ा ア \u0301 \u2060 ｜ 是 \u00a0 \0 \ud800".split(" "),
+    *"... n't {a: ```json\n ``` /* // </ <think> </think> </answer-2 <|im_start|> [INST".split(" "),
+    *"~~~ |--- *** [a](b) ![ ]( [1] 【4】 http:// 1,000 1: $1 n't twenty- A.B. e.g. .]".split(),
+    *("[...] ", " … ", "not ", "310 ", '{"a":', '["a" ', '{"k": ["v" "', '{"verdict":1}'),
+    *("1. Yes\n", "Final verdict for each statement in order: ", "Verdict: ", "I cannot ", "no "),
+    *("The lamp weighs ", "\r\n", "a ", "A. ", "a\n\n", "- a\n", "1. ", "```\n", "| - |", "---\n"),
+    *("[^1]: a\n", "1 000 ", "cannot ", "nothing but ", "؟ ", "I do not know. ", "Sorry, "),
+    *("the context ", "is it? ", "x" * 50 + " ", "3 p.m. "),
 ]
 
 
@@ -70,7 +53,24 @@ def claim(text: str) -> None:
     SearchedText("The lamp weighs 310 grams. " * 80).locate(text)
 
 
+SHARES = "The harbour has 12 ships and no pool."
+
+
+def decided(claim: str, context: str) -> None:
+    chunks._kept.cache_clear()
+    verdict.read_context.cache_clear()
+    asyncio.run(LocalJudge().verify_claim(claim, [context]))
+
+
 READERS = {
+    "claims of an answer": find_claims,
+    "sentences": split_sentences,
+    "words": read_words,
+    "refusals": lambda text: (is_refusal(text), declines(text), is_small_talk(text)),
+    "questions": is_question,
+    "relevance": lambda text: asyncio.run(LocalJudge().evaluate_relevance("When?", text)),
+    "a claim, decided here": lambda text: decided(text, SHARES),
+    "a context, read here": lambda text: decided(SHARES, text),
     "parse_verdicts": lambda text: parse_verdicts(text, 3),
     "parse_verdicts, in a reason": lambda text: parse_verdicts(
         json.dumps([{"reason": text, "verdict": 1}]), 1
@@ -109,7 +109,7 @@ def pairs() -> list[str]:
 def test_reading_takes_linear_time(reader):
     read = READERS[reader]
     slow = {}
-    for unit in [*UNITS, *pairs()]:
+    for unit in [*UNITS, *pairs(), "```\nx[a](b)", "1001```\n"]:
         short, long = (unit * (size // len(unit)) for size in (4_000, 32_000))
         taken = seconds(read, long)
         # Eight times the text: eight times the time, and 64 times where it is quadratic.

@@ -4,72 +4,43 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
-
-
-def loaded_after(installation, statement):
-    return {module.split(".")[0] for module in installation.run(f"{statement}; {LOADED}")}
-
-
-def test_the_three_packages_are_imported_from_the_installed_wheels(installation):
-    origins = installation.run(
-        "import json, ragaliq, langchain_ragaliq, llama_index.evaluation.ragaliq as adapter;"
-        "modules = (ragaliq, langchain_ragaliq, adapter);"
-        "print(json.dumps([module.__file__ for module in modules]))"
-    )
-    assert origins == [
-        str(installation.site_packages / "ragaliq/__init__.py"),
-        str(installation.site_packages / "langchain_ragaliq/__init__.py"),
-        str(installation.site_packages / "llama_index/evaluation/ragaliq/__init__.py"),
-    ]
+ADAPTER = "llama_index.evaluation.ragaliq"
+LOOK = """
+import json, sys, {package} as package
+loaded = [name.split(".")[0] for name in sys.modules]
+missing = [name for name in package.__all__ if not hasattr(package, name)]
+print(json.dumps([package.__file__, loaded, len(package.__all__), missing]))
+"""
+SDKS = {"anthropic", "genai_prices", "httpx", "openai", "rich"}
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("package", "file", "not_loaded"),
     [
-        "import llama_index.core, llama_index.evaluation.ragaliq",
-        "import llama_index.evaluation.ragaliq, llama_index.core",
+        ("ragaliq", "ragaliq", {*SDKS, "langchain_core", "llama_index"}),
+        ("langchain_ragaliq", "langchain_ragaliq", {"anthropic", "llama_index"}),
+        (ADAPTER, "llama_index/evaluation/ragaliq", {"anthropic", "langchain_core"}),
     ],
 )
-def test_llama_index_core_and_the_adapter_share_their_namespace(statement, installation):
+def test_an_installed_package_has_every_public_name_and_loads_no_other_sdk_or_framework(
+    installation, package, file, not_loaded
+):
+    origin, loaded, public, missing = installation.run(LOOK.format(package=package))
+    assert origin == str(installation.site_packages / file / "__init__.py")
+    assert not not_loaded & set(loaded)
+    assert public
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    "packages", [f"llama_index.core, {ADAPTER}", f"{ADAPTER}, llama_index.core"]
+)
+def test_llama_index_core_and_the_adapter_share_their_namespace(packages, installation):
     origins = installation.run(
-        f"import json; {statement};"
+        f"import json, {packages};"
         "print(json.dumps([llama_index.__file__, llama_index.evaluation.__file__]))"
     )
     assert origins == [None, None]
-
-
-def test_importing_ragaliq_loads_no_sdk_and_no_framework(installation):
-    heavy = {
-        "anthropic",
-        "genai_prices",
-        "httpx",
-        "langchain_core",
-        "llama_index",
-        "openai",
-        "rich",
-    }
-    assert not heavy & loaded_after(installation, "import ragaliq")
-
-
-def test_an_adapter_loads_its_own_framework_only(installation):
-    langchain = loaded_after(installation, "import langchain_ragaliq")
-    llama_index = loaded_after(installation, "import llama_index.evaluation.ragaliq")
-    assert not {"anthropic", "llama_index"} & langchain
-    assert not {"anthropic", "langchain_core"} & llama_index
-
-
-@pytest.mark.parametrize(
-    "package", ["ragaliq", "langchain_ragaliq", "llama_index.evaluation.ragaliq"]
-)
-def test_every_public_name_of_an_installed_package_can_be_imported(package, installation):
-    public, missing = installation.run(
-        f"import json, {package} as package;"
-        "missing = [name for name in package.__all__ if not hasattr(package, name)];"
-        "print(json.dumps([package.__all__, missing]))"
-    )
-    assert public
-    assert missing == []
 
 
 def test_the_three_distributions_report_the_version_of_the_code(installation):

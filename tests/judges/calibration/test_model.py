@@ -22,12 +22,6 @@ def calibration():
     return fit_calibration(LocalJudge(), *labelled(400))
 
 
-def test_support_rises_with_the_judges_support_and_is_never_certain(calibration):
-    found = [calibration.support(step / 20) for step in range(21)]
-    assert found == sorted(found)
-    assert 0.0 < found[0] < found[-1] < 1.0
-
-
 def test_calibrated_probabilities_are_nearer_to_the_truth_than_the_judges_own(calibration):
     support, labels = labelled(4000, seed=8)
     squares = [(calibration.support(x) - y, x - y) for x, y in zip(support, labels, strict=True)]

@@ -91,10 +91,3 @@ async def test_few_audits_and_escalated_claims_raise_no_warning(audited, screen,
     assert caplog.messages == []
     await audit(1, agreed=False)
     assert len(caplog.messages) == 1
-
-
-async def test_only_the_last_claims_count(audited):
-    audit = audited(window=10)
-    await audit(10, agreed=False)
-    pair = await audit(10, agreed=True)
-    assert (pair.accepted_rate, pair.audited, pair.claims) == (1.0, 10, 10)

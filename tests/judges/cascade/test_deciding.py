@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unittest.mock import AsyncMock, MagicMock
-
 import pytest
 
 from ragaliq import (
@@ -11,12 +9,9 @@ from ragaliq import (
     CascadeJudge,
     ClaimVerdict,
     ConfigurationError,
-    FaithfulnessEvaluator,
-    LLMJudge,
     LocalJudge,
-    RAGTestCase,
 )
-from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
+from ragaliq.testing import ScriptedJudge
 
 CONTEXT = ["A context."]
 
@@ -154,15 +149,6 @@ async def test_three_judges_hand_on_what_they_are_not_sure_of(calibration, scree
     ]
 
 
-async def test_plain_judges_and_test_doubles_take_part(claims):
-    double = MagicMock(spec=LLMJudge)
-    double.verify_claim = AsyncMock(return_value=ClaimVerdict(verdict="SUPPORTED"))
-    judge = CascadeJudge(PlainScriptedJudge(), double)
-    reply = await judge.verify_claims(claims[:3], CONTEXT)
-    assert double.verify_claim.await_count == 3
-    assert set(deciders(reply).values()) == {"MagicMock"}
-
-
 async def test_more_claims_than_a_call_may_hold_are_asked_in_several(screen, claims, asked):
     small = ScriptedJudge(verdicts="SUPPORTED")
     small.max_claims, small.max_context_chars = 80, 500
@@ -217,15 +203,3 @@ def test_the_fingerprint_changes_with_settings_and_calibration(screen, better, c
     }
     assert len(prints) == 4
     assert CascadeJudge(screen, better).fingerprint() in prints
-
-
-async def test_a_long_context_is_one_call_for_each_part(screen, asked):
-    better = ScriptedJudge(verdicts="SUPPORTED")
-    better.name, better.max_context_chars = "better", 400
-    screen = type(screen)(claims=["claim 0.5", "claim 0.6"])
-    chunks = [f"Chunk {i}. " + "It says nothing at all. " * 12 for i in range(3)]
-    case = RAGTestCase(query="q", context=chunks, response="An answer.")
-    result = await FaithfulnessEvaluator().evaluate(case, CascadeJudge(screen, better))
-    assert result.raw_response["context_parts"] == 3
-    assert asked(better) == [["claim 0.5", "claim 0.6"]] * 3
-    assert [claim.decided_by for claim in result.claims] == ["better"] * 2

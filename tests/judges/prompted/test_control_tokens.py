@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragaliq.judges.prompting import defuse, restore
@@ -35,6 +35,7 @@ def test_a_control_token_is_broken_up_wherever_it_stands_and_other_markup_is_not
         assert defuse(text) == text
 
 
+@settings(max_examples=40)
 @given(st.text() | st.lists(st.sampled_from([*TOKENS, *HARMLESS, "<", "|", ">"])).map("".join))
 def test_nothing_but_the_invisible_character_is_added(text):
     assert defuse(text).replace("\u2060", "") == text.replace("\u2060", "")

@@ -60,6 +60,7 @@ def folded(text: str) -> str:
     )
 
 
+@settings(max_examples=50)
 @given(hostile)
 @example("</answer>")
 @example("</answer-2></answer-3><answer-4")

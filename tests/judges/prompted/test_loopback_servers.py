@@ -14,7 +14,6 @@ from ragaliq.errors import JudgeAPIError, JudgeRefusalError
 from ragaliq.judges.wire import ScoreReply, form_of, schema_of
 from ragaliq.testing import (
     PlainScriptedJudge,
-    Reply,
     ScriptedJudge,
     faults,
 )
@@ -50,10 +49,6 @@ def said(body) -> str:
     if "choices" in body:
         return body["choices"][0]["message"]["content"]
     return body["content"][0]["text"]
-
-
-def saying(text: str, **settings) -> dict:
-    return HELLO | {"messages": [{"role": "user", "content": text}]} | settings
 
 
 def test_it_answers_a_plain_request_as_the_api_does(api, post):
@@ -115,46 +110,6 @@ def test_it_refuses_other_paths_what_is_not_json_and_claudes_without_a_key(api, 
     assert post(HELLO, key="")[0] == (401 if api.name == "claude" else 200)
 
 
-def test_requests_are_recorded_in_order(api, server, post):
-    system = {"role": "system", "content": "S"}
-    parts = [{"type": "text", "text": "thr"}, {"type": "text", "text": "ee"}]
-    for content in ("one", "two", parts):
-        body = saying(content)
-        if api.name == "claude":
-            body["system"] = "S"
-        else:
-            body["messages"].insert(0, system)
-        post(body)
-
-    assert [request.text for request in server.requests] == ["one", "two", "three"]
-    assert {request.system for request in server.requests} == {"S"}
-    assert server.requests[0].headers["x-api-key"] == "k"
-
-
-def test_queued_replies_come_first_then_the_standing_one_then_the_usual(server, post):
-    server.enqueue(faults.overloaded(), faults.rate_limited(retry_after=2))
-    server.always(faults.rate_limited())
-
-    assert post(HELLO)[0] == 529
-    status, body, headers = post(HELLO)
-    assert (status, body["error"]["type"]) == (429, "rate_limit_error")
-    assert (headers["retry-after"], headers["retry-after-ms"]) == ("2", "2000")
-    assert post(HELLO)[0] == 429
-    server.always(None)
-    assert post(HELLO)[0] == 200
-
-
-def test_a_responder_answers_in_the_judges_place(api, post):
-    def respond(request):
-        if request.text == "Hello":
-            return Reply(body={"echo": request.text})
-        return Reply(text=lambda usual: f"{request.text}? {usual}")
-
-    with api.serve(respond=respond) as server:
-        assert post(HELLO, to=server)[1] == {"echo": "Hello"}
-        assert said(post(saying("Else"), to=server)[1]) == "Else? OK."
-
-
 async def test_a_plain_judge_can_stand_behind_the_server(api):
     behind = PlainScriptedJudge(claims=["a", "b"], verdicts={"a": "CONTRADICTED"}, relevance=0.3)
     with api.serve(behind) as server:
@@ -213,10 +168,14 @@ def test_a_server_that_does_not_run_has_no_address(api):
 
 @openai_only
 def test_a_request_in_words_is_answered_like_one_with_a_schema(post):
+    def words(text):
+        return {"messages": [{"role": "user", "content": text}]}
+
     named = {"type": "json_schema", "json_schema": {"name": "s", "schema": schema_of(ScoreReply)}}
+    plain = {"type": "json_object"} | named["json_schema"]
     for body in (
-        saying(TEXTS + form_of(ScoreReply)),
-        saying(TEXTS, response_format=named),
-        saying(f"{TEXTS} JSON", response_format={"type": "json_object"} | named["json_schema"]),
+        HELLO | words(TEXTS + form_of(ScoreReply)),
+        HELLO | words(TEXTS) | {"response_format": named},
+        HELLO | words(f"{TEXTS} JSON") | {"response_format": plain},
     ):
         assert json.loads(said(post(body)[1]))["score"] == 1.0

@@ -41,13 +41,6 @@ def test_a_case_in_two_calls_takes_fewer_characters_of_prompt_than_in_version_1(
     assert characters(PromptSet("v1")) > 5_250
 
 
-def test_the_front_matter_does_not_reach_the_judge():
-    for name, fields in PLACEHOLDERS.items():
-        rendered = PromptSet().render(name, **dict.fromkeys(fields, "x"))
-        assert "---" not in rendered.system + rendered.text
-        assert "{{" not in rendered.system + rendered.text
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

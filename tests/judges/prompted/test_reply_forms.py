@@ -11,7 +11,6 @@ from ragaliq.judges.wire import (
     GradedReply,
     ScoreReply,
     VerdictsReply,
-    form_of,
     schema_of,
 )
 
@@ -37,13 +36,3 @@ def test_a_schema_is_closed_complete_and_without_references(reply):
     written = json.dumps(schema)
     for word in ("$ref", "$defs", '"title"', "anyOf", "default"):
         assert word not in written
-
-
-def test_a_form_names_fields_and_the_words_there_are_to_choose_from():
-    assert form_of(ClaimsReply) == '{"claims": ["<text>", ...]}'
-    assert '"verdict": "SUPPORTED" | "CONTRADICTED" | "NOT_ENOUGH_INFO"' in form_of(VerdictsReply)
-    assert form_of(ScoreReply) == (
-        '{"reasoning": "<One or two sentences.>", "score": <number: 0 to 1.>}'
-    )
-    for reply in REPLIES:
-        assert "\n" not in form_of(reply)

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from anthropic.types import Model
 
-from ragaliq import RAGTestCase, estimate
+from ragaliq import RAGTestCase
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges import DEFAULT_JUDGE_MODEL, BatchingJudge
@@ -69,19 +69,16 @@ async def test_it_is_a_judge_that_batches_and_shows_no_key(api, judge, key):
 async def test_claims_are_extracted_from_question_and_answer(server, judge):
     asked = await judge.extract_statements(QUERY, ANSWER)
     alone = await judge.extract_claims(ANSWER)
+    server.always(Reply(text=lambda _: '{"claims": [" One. ", "", "  "]}'))
+    assert (await judge.extract_claims(ANSWER)).claims == ["One."]
 
     sentences = ["The Eiffel Tower is in Paris.", "It was finished in 1889."]
     assert asked.claims == alone.claims == sentences
-    with_question, without = server.requests
+    with_question, without, _ = server.requests
     assert f"<question>\n{QUERY}\n</question>" in with_question.text
     assert f"<answer>\n{ANSWER}\n</answer>" in with_question.text
     assert "<question>\n\n</question>" in without.text
     assert "untrusted data" in without.system
-
-
-async def test_blank_claims_in_a_reply_are_no_claims(api):
-    with api.saying({"claims": [" One. ", "", "  "]}) as server:
-        assert (await api.judge(server).extract_claims(ANSWER)).claims == ["One."]
 
 
 async def test_all_claims_are_decided_in_one_call(server, judge):
@@ -99,16 +96,6 @@ async def test_all_claims_are_decided_in_one_call(server, judge):
     assert single.spent().requests == 1
 
 
-async def test_statements_are_found_and_graded_in_one_call(server, judge):
-    result = await judge.grade_statements(QUERY, ANSWER, CONTEXT)
-
-    assert [(item.index, item.statement, item.verdict) for item in result.verdicts] == [
-        (0, "The Eiffel Tower is in Paris.", "SUPPORTED"),
-        (1, "It was finished in 1889.", "NOT_ENOUGH_INFO"),
-    ]
-    assert len(server.requests) == 1
-
-
 async def test_relevance_comes_with_its_reasoning(server, judge):
     result = await judge.evaluate_relevance(QUERY, "The Eiffel Tower is in Paris.")
     chunk = await judge.evaluate_context_relevance(QUERY, CONTEXT[1])
@@ -117,15 +104,6 @@ async def test_relevance_comes_with_its_reasoning(server, judge):
     assert result.reasoning == "scripted"
     assert 0 < chunk.score <= 1
     assert f"<chunk>\n{CONTEXT[1]}\n</chunk>" in server.requests[1].text
-
-
-async def test_holistic_faithfulness_takes_two_calls(api, server, judge):
-    result = await judge.evaluate_faithfulness(ANSWER, CONTEXT)
-
-    assert result.score == 0.5
-    assert result.spent().requests == len(server.requests) == 2
-    with api.saying({"claims": []}) as silent:
-        assert (await api.judge(silent).evaluate_faithfulness("Hi!", CONTEXT)).score == 1.0
 
 
 async def test_holistic_faithfulness_makes_up_no_verdict_for_an_undecided_claim(api):
@@ -355,17 +333,3 @@ def test_the_window_decides_how_much_is_asked_at_once(server, judge_at, window, 
     judge = judge_at(server, context_window=window)
 
     assert (judge.max_context_chars, judge.max_answer_chars, judge.max_claims) == limits
-
-
-@openai_only
-def test_an_estimate_counts_requests_and_prices_what_has_a_price(api, server, judge):
-    seller = api.make(
-        base_url="https://api.groq.com/openai/v1", model="llama-3.1-8b-instant", api_key="k"
-    )
-
-    own, sold = (estimate([CASE], judge=one).usage for one in (judge, seller))
-
-    assert own.requests == sold.requests == 3
-    assert own.cost_usd is None
-    assert sold.cost_usd > 0
-    assert server.requests == []
