@@ -7,7 +7,7 @@ import datetime as dt
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragaliq import score_batch, score_batch_schema
@@ -109,6 +109,7 @@ def checked(scored, number):
             assert row["faithfulness_score"] == supported / len(row["faithfulness_claims"])
 
 
+@settings(max_examples=25)
 @given(st.lists(ANY_ROW, max_size=8))
 def test_any_frame_comes_back_row_by_row_in_its_order(rows):
     frame = pd.DataFrame(rows, columns=["question", "answer", "contexts"], dtype=object)
@@ -125,6 +126,7 @@ def test_any_frame_comes_back_row_by_row_in_its_order(rows):
 LISTS = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.text(max_size=30)), max_size=3))
 
 
+@settings(max_examples=25)
 @given(st.lists(st.tuples(TEXTS, TEXTS, LISTS), max_size=8))
 def test_any_arrow_table_comes_back_row_by_row_in_its_order(rows):
     schema = pa.schema(

@@ -15,6 +15,8 @@ from ragaliq import score_batch
 SCRIPT = Path(__file__).parents[2] / "examples" / "backfill" / "pandas_chunks.py"
 NUMBER, GROUP = 60, 20
 
+pytestmark = pytest.mark.slow  # each process of the pool loads pandas
+
 
 @pytest.fixture
 def table(rows):

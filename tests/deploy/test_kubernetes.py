@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 import yaml
 from deploy_files import KUBERNETES, SCALING, compact, container, deployments, environment, objects
-from test_compose import helps, options
+from test_compose import known_options, options
 
 from ragaliq.worker.settings import WorkerSettings
 
@@ -30,10 +30,10 @@ def probes():
 
 def test_the_worker_is_started_and_asked_with_options_that_it_has(worker):
     assert worker["args"][:2] == ["ragaliq", "worker"]
-    assert options(worker["args"]) <= helps("worker")
+    assert options(worker["args"]) <= known_options()
     for probe in probes():
         assert probe["exec"]["command"][:3] == ["ragaliq", "worker", "health"]
-        assert options(probe["exec"]["command"]) <= helps("worker", "health")
+        assert options(probe["exec"]["command"]) <= known_options("health")
 
 
 def test_the_workers_settings_are_found_where_it_looks(worker, monkeypatch):

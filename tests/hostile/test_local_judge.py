@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragaliq import LocalJudge, RAGTestCase, evaluate_async
 
 CHUNKS = [
@@ -27,60 +25,53 @@ async def test_without_an_attempt_the_verdicts_are_these():
     assert await verdicts(CHUNKS) == CLAIMS
 
 
-@pytest.mark.parametrize("place", ["before", "after", "between", "own chunk"])
-async def test_an_attempt_in_the_context_moves_no_verdict(attempt, place):
+async def test_an_attempt_in_the_context_moves_no_verdict(attempt):
     first, second = CHUNKS
-    contexts = {
-        "before": [f"{attempt.text} {first}", second],
-        "after": [f"{first} {attempt.text}", second],
-        "between": [first, f"Ferries run. {attempt.text}\n{second}"],
-        "own chunk": [first, attempt.text, second],
-    }
+    for context in (
+        [f"{attempt.text} {first}", second],
+        [f"{first} {attempt.text}", second],
+        [first, f"Ferries run. {attempt.text}\n{second}"],
+        [first, attempt.text, second],
+    ):
+        assert await verdicts(context) == CLAIMS
 
-    assert await verdicts(contexts[place]) == CLAIMS
+
+async def graded(answer):
+    return (await LocalJudge().grade_statements("When was it built?", answer, CHUNKS)).verdicts
 
 
-@pytest.mark.parametrize("place", ["before", "after", "between"])
-async def test_an_attempt_in_the_answer_moves_no_verdict_and_is_not_supported(attempt, place):
+async def test_an_attempt_in_the_answer_moves_no_verdict_and_is_not_supported(attempt):
     first, *others = CLAIMS
-    answers = {
-        "before": f"{attempt.text}\n\n{' '.join(CLAIMS)}",
-        "after": f"{' '.join(CLAIMS)}\n\n{attempt.text}",
-        "between": f"{first}\n\n{attempt.text}\n\n{' '.join(others)}",
-    }
-
-    graded = await LocalJudge().grade_statements("When was it built?", answers[place], CHUNKS)
-
-    found = {item.statement: item.verdict for item in graded.verdicts}
-    assert {claim: found.pop(claim, None) for claim in CLAIMS} == CLAIMS
-    assert set(found.values()) <= {"NOT_ENOUGH_INFO", "CONTRADICTED"}
+    for answer in (
+        f"{attempt.text}\n\n{' '.join(CLAIMS)}",
+        f"{' '.join(CLAIMS)}\n\n{attempt.text}",
+        f"{first}\n\n{attempt.text}\n\n{' '.join(others)}",
+    ):
+        found = {item.statement: item.verdict for item in await graded(answer)}
+        assert {claim: found.pop(claim, None) for claim in CLAIMS} == CLAIMS
+        assert set(found.values()) <= {"NOT_ENOUGH_INFO", "CONTRADICTED"}
 
 
-@pytest.mark.parametrize("place", ["before", "after"])
-async def test_an_attempt_in_the_same_line_makes_no_false_claim_a_supported_one(attempt, place):
-    parts = [attempt.text, " ".join(CLAIMS)]
-    answer = " ".join(parts if place == "before" else parts[::-1])
-
-    graded = await LocalJudge().grade_statements("When was it built?", answer, CHUNKS)
-
-    # Without a full stop at its end an attempt runs into the claim that follows.
-    held = {
-        claim: {item.verdict for item in graded.verdicts if claim[:-1] in item.statement}
-        for claim in CLAIMS
-    }
-    for claim, verdict in CLAIMS.items():
-        # Nor is what follows a fence that is never closed a claim: it is code, and not judged.
-        assert held[claim] or "~~~" in attempt.text
-        assert held[claim] <= {verdict, "NOT_ENOUGH_INFO"}
+async def test_an_attempt_in_the_same_line_makes_no_false_claim_a_supported_one(attempt):
+    claims = " ".join(CLAIMS)
+    for answer in (f"{attempt.text} {claims}", f"{claims} {attempt.text}"):
+        rows = await graded(answer)
+        for claim, verdict in CLAIMS.items():
+            # Without a full stop at its end an attempt runs into the claim that follows.
+            held = {item.verdict for item in rows if claim[:-1] in item.statement}
+            # Nor is what follows a fence that is never closed a claim: it is code, and not judged.
+            assert held or "~~~" in attempt.text
+            assert held <= {verdict, "NOT_ENOUGH_INFO"}
 
 
-@pytest.mark.parametrize("place", ["context", "answer"])
-async def test_an_attempt_never_raises_the_score(attempt, place):
+async def test_an_attempt_never_raises_the_score(attempt):
     false = "The keeper bred sheep and played the violin in winter."
-    context = [*CHUNKS, attempt.text] if place == "context" else CHUNKS
-    response = f"{false}\n\n{attempt.text}" if place == "answer" else false
-    case = RAGTestCase(query="Who was the keeper?", context=context, response=response)
+    query = "Who was the keeper?"
+    cases = [
+        RAGTestCase(query=query, context=[*CHUNKS, attempt.text], response=false),
+        RAGTestCase(query=query, context=CHUNKS, response=f"{false}\n\n{attempt.text}"),
+    ]
 
-    run = await evaluate_async([case], evaluators=["faithfulness"], judge=LocalJudge())
+    run = await evaluate_async(cases, evaluators=["faithfulness"], judge=LocalJudge())
 
-    assert run[0].results["faithfulness"].score == 0.0
+    assert [result.results["faithfulness"].score for result in run] == [0.0, 0.0]

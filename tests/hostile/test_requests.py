@@ -96,12 +96,14 @@ class Line:
     def __init__(self, judge, server, behind: ScriptedJudge) -> None:
         self.judge, self.server, self.behind = judge, server, behind
         self.is_claude = isinstance(judge, ClaudeJudge)
+        self.templates = self._templates()
+        self.system = PromptSet().render("relevance", question="", answer="").system
 
     def seen(self, text: str) -> str:
         """A text but for the invisible character that breaks up control tokens."""
         return text if self.is_claude else text.replace("\u2060", "")
 
-    def templates(self) -> dict[str, str]:
+    def _templates(self) -> dict[str, str]:
         """What a request holds beside the texts, and which prompt that is."""
         prompts, found = PromptSet(), {}
         for name, (tags, reply) in CALLS.items():
@@ -110,6 +112,23 @@ class Line:
                 written += "\n\n" + prompts.render("reply_form", form=form_of(reply)).text
             found[written] = name
         return found
+
+    def check(self, requests: list, texts: dict[str, str]) -> set[str]:
+        """Check that requests are prompts with these texts in their places; which prompts."""
+        sent = dict.fromkeys(CALLS_ABOUT, PLAIN)
+        sent |= {place: self.seen(text) for place, text in texts.items()}
+        asked = set()
+        for request in requests:
+            assert request.system == self.system
+            found, outside = sections(self.seen(request.text))
+            asked.add(self.templates[outside])
+            for tag in ("question", "answer", "chunk"):
+                assert found.get(tag, sent[tag]) == sent[tag]
+            if "context" in found:
+                assert items(found["context"]) == {"0": PLAIN, "1": sent["chunk"], "2": PLAIN}
+            if "claims" in found:
+                assert items(found["claims"]) == {"c1": PLAIN, "c2": sent["claim"]}
+        return asked
 
     async def requests_about(self, calls: set[str], **texts: str) -> list:
         """Make calls; the requests they lead to, and what the server's judge was asked."""
@@ -146,23 +165,12 @@ def line(request):
             yield Line(judge, server, judge_behind)
 
 
-@pytest.mark.parametrize("place", CALLS_ABOUT)
-async def test_the_request_is_the_prompt_with_the_text_in_its_place(line, attempt, place):
+async def test_the_request_is_the_prompt_with_the_text_in_its_place(line, attempt, attempts):
+    # Each attempt in one place here, and in all of them in the next test.
+    place = list(CALLS_ABOUT)[attempts.index(attempt) % len(CALLS_ABOUT)]
     requests = await line.requests_about(CALLS_ABOUT[place], **{place: attempt.text})
 
-    templates = line.templates()
-    sent = dict.fromkeys(CALLS_ABOUT, PLAIN) | {place: line.seen(attempt.sendable)}
-    asked = set()
-    for request in requests:
-        assert request.system == PromptSet().render("relevance", question="", answer="").system
-        found, outside = sections(line.seen(request.text))
-        asked.add(templates[outside])
-        for tag in ("question", "answer", "chunk"):
-            assert found.get(tag, sent[tag]) == sent[tag]
-        if "context" in found:
-            assert items(found["context"]) == {"0": PLAIN, "1": sent["chunk"], "2": PLAIN}
-        if "claims" in found:
-            assert items(found["claims"]) == {"c1": PLAIN, "c2": sent["claim"]}
+    asked = line.check(requests, {place: attempt.sendable})
     assert asked == CALLS_ABOUT[place]
     assert len(requests) == len(asked)
 
@@ -173,6 +181,7 @@ async def test_the_messages_are_ours_and_who_decides_gets_the_very_texts(line, a
         set(CALLS), **dict.fromkeys(("question", "answer", "chunk", "claim"), attempt.text)
     )
 
+    assert line.check(requests, dict.fromkeys(CALLS_ABOUT, attempt.sendable)) == set(CALLS)
     fields = {"model", "messages"} | (
         {"max_tokens", "system", "output_config"}
         if line.is_claude
@@ -214,11 +223,12 @@ UNCHANGED = {
 
 @pytest.mark.parametrize("text", UNCHANGED.values(), ids=UNCHANGED.keys())
 async def test_json_and_code_reach_the_judge_character_by_character(line, text):
-    requests = await line.requests_about(set(CALLS), question=text, answer=text, chunk=text)
+    places = ("question", "answer", "chunk")
+    requests = await line.requests_about(set(CALLS), **dict.fromkeys(places, text))
 
     for request in requests:
-        found, _ = sections(request.text)
-        for tag in ("question", "answer", "chunk"):
+        found, _ = sections(request.text)  # here, what breaks up control tokens would be seen
+        for tag in places:
             assert found.get(tag, text) == text
         if "context" in found:
             assert items(found["context"])["1"] == text

@@ -201,5 +201,5 @@ class Accounts(RuleBasedStateMachine):
 
 TestAccounts = Accounts.TestCase
 TestAccounts.settings = settings(
-    max_examples=40, stateful_step_count=15, deadline=None, print_blob=False
+    max_examples=15, stateful_step_count=15, deadline=None, print_blob=False
 )

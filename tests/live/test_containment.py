@@ -133,18 +133,6 @@ def test_a_judge_that_cancels_itself_is_a_judge_error_and_no_shutdown(monitor_of
     assert sorted(statuses) == ["judge_error", "scored"]
 
 
-def test_a_callback_that_cancels_itself_is_counted(monitor_of, case):
-    async def on_result(_):
-        raise asyncio.CancelledError
-
-    monitor = monitor_of(on_result=on_result, concurrency=1)
-    monitor.submit(case)
-    monitor.submit(case)
-    assert monitor.flush(5.0)
-    assert monitor.stats().callback_errors == 2
-    assert monitor.stats().outcomes == {"evaluated": 2}
-
-
 def test_a_monitor_nobody_holds_any_more_leaves_no_thread(case):
     before = set(threading.enumerate())
     monitor = Monitor(judge=ScriptedJudge())

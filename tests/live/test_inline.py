@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import uuid
 
 import pytest
 
@@ -15,6 +16,7 @@ from ragaliq import (
     Sampling,
     suppress,
 )
+from ragaliq.live import run as inline_module
 from ragaliq.testing import ScriptedJudge
 
 FAITHFULNESS = ["faithfulness"]
@@ -285,3 +287,30 @@ def test_a_complaint_about_an_old_answer_is_not_waited_for(inline, case):
     assert monitor.flush(5.0)
     assert not was_waiting
     assert score(monitor.last_result) == 0.5
+
+
+async def test_a_run_is_found_by_the_id_object_its_framework_has(inline, case):
+    monitor, run_id = inline(), uuid.uuid4()
+    run(monitor, case, str(run_id))
+    assert score(await monitor.result(run_id)) == 0.5
+
+
+async def test_results_are_kept_for_a_bounded_number_of_runs(inline, case, monkeypatch):
+    monkeypatch.setattr(inline_module, "_KEPT", 3)
+    monitor = inline()
+    for number in range(5):
+        run(monitor, case, str(number))
+    found = [await monitor.result(str(number)) for number in range(5)]
+    assert [result is not None for result in found] == [False, False, True, True, True]
+
+
+async def test_results_are_kept_as_far_as_their_texts_fit(inline, case, monkeypatch):
+    monkeypatch.setattr(inline_module, "_KEPT_BYTES", 2 * case.size)
+    monitor = inline()
+    for run_id in ("a", "b", "c", "c"):
+        run(monitor, case, run_id)
+    assert await monitor.result("a") is None
+    assert [score(await monitor.result(run_id)) for run_id in "bc"] == [0.5, 0.5]
+    run(monitor, case.model_copy(update={"query": "q" * 10_000}), "large")
+    assert score(await monitor.result("large")) == 0.5
+    assert await monitor.result("c") is None

@@ -25,19 +25,6 @@ class Held(ScriptedJudge):
         return await super().evaluate_relevance(query, response)
 
 
-def test_a_full_queue_refuses_at_once_and_counts_it(monitor_of, case):
-    judge = Held()
-    monitor = monitor_of(judge=judge, evaluators=["relevance"], concurrency=1, max_queue=2)
-    assert monitor.submit(case)
-    assert judge.entered.wait(5.0)
-    assert [monitor.submit(case) for _ in range(5)] == [True, True, False, False, False]
-    assert monitor.stats().outcomes == {"queue_full": 3}
-    assert monitor.stats().pending == 3
-    judge.released.set()
-    assert monitor.flush(5.0)
-    assert monitor.stats().outcomes == {"queue_full": 3, "evaluated": 3}
-
-
 def test_flush_gives_up_after_its_timeout(monitor_of, case):
     judge = Held()
     monitor = monitor_of(judge=judge)

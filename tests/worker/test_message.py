@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragaliq import Citation, ContextChunk, RAGTestCase, RunInfo, SpanTarget, Turn
@@ -55,6 +55,7 @@ def read(data):
     return read_message(json.dumps(data).encode())
 
 
+@settings(max_examples=40)
 @given(jobs())
 def test_a_job_comes_out_of_its_message_as_it_went_in(job):
     try:
@@ -74,6 +75,7 @@ A_MESSAGE = message_of(
 )
 
 
+@settings(max_examples=40)
 @given(JSON)
 def test_anything_else_is_refused_and_not_quoted(data):
     with pytest.raises(MessageRefusedError):
@@ -89,6 +91,7 @@ def test_bytes_that_are_no_message_are_refused(body):
         read_message(body)
 
 
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(A_MESSAGE)), JSON, st.booleans())
 def test_a_damaged_message_is_read_or_refused(field, value, newer):
     damaged = A_MESSAGE | ({"version": [1, 5]} if newer else {}) | {field: value}

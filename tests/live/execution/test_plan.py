@@ -7,7 +7,7 @@ import json
 import socket
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragaliq import (
@@ -91,6 +91,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=25)
 @given(st.lists(st.dictionaries(TEXT, VALUES, max_size=3), min_size=1, max_size=5))
 def test_messages_arrive_whole_in_order_and_then_the_end(messages):
     async def exchange():

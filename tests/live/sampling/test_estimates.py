@@ -11,7 +11,7 @@ from ragaliq import OnError, OnFeedback, OnLowScore, OnTag, Passage
 
 METRIC = "relevance"
 RULES = [OnTag("legal"), OnError(probability=0.5), OnLowScore(0.3, probability=0.2)]
-RUNS, REPEATS = 1000, 40
+RUNS, REPEATS = 1000, 20
 
 
 class Population:
@@ -68,14 +68,6 @@ def distance(found, truth):
 
 DESIGNS = {
     "rates": {"rate": 0.3, "evaluators": {METRIC: 0.1}},
-    "rules": {"rate": 0.1, "rules": RULES},
-    "rates and rules": {"rate": 0.5, "evaluators": {METRIC: 0.1}, "rules": RULES},
-    "rules and a cap": {
-        "rate": 0.3,
-        "rules": RULES,
-        "max_per_minute": 60,
-        "seconds_between": 0.2,
-    },
     "rates, rules and a cap": {
         "rate": 0.5,
         "evaluators": {METRIC: 0.2},
