@@ -546,20 +546,7 @@ def show_summary(
         causes: What an error of each class said, as far as known.
         worst: The answers with the lowest scores.
     """
-    table = Table(box=None, pad_edge=False)
-    for column in ("metric", "mean", "95 %", "scored", "passed", "threshold", "others"):
-        table.add_column(column, overflow="fold")
-    for name, metric in summary.metrics.items():
-        table.add_row(
-            name,
-            "none" if metric.mean is None else f"{metric.mean:.3f}",
-            interval_words(metric),
-            f"{metric.measured:,} of {metric.cases:,}",
-            f"{metric.passed:,}",
-            passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
-            others_of(metric.statuses, metric.passing),
-        )
-    output.print(table)
+    _show_metrics(summary)
     shown = list(worst)
     if shown:
         output.print("\nlowest scores")
@@ -589,6 +576,26 @@ def show_summary(
         cause = f": {causes[kind]}" if causes and kind in causes else ""
         line = f"failures of the judge: {count:,}{of_all} with {kind}{cause}"
         errors.print(plain(line, limit=_MOST_OF_A_CAUSE))
+
+
+def _show_metrics(summary: Summary) -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("metric", "mean", "95 %", "scored", "passed", "threshold"):
+        table.add_column(column, overflow="fold")
+    for name, metric in summary.metrics.items():
+        table.add_row(
+            name,
+            "none" if metric.mean is None else f"{metric.mean:.3f}",
+            interval_words(metric),
+            f"{metric.measured:,} of {metric.cases:,}",
+            f"{metric.passed:,}",
+            passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
+        )
+    output.print(table)
+    for name, metric in summary.metrics.items():
+        if others := others_of(metric.statuses, metric.passing):
+            scored = metric.statuses.get("scored", 0)
+            output.print(plain(f"{name}: {scored:,} scored, {others}"))
 
 
 def _write_figures(path: Path, figures: dict[str, Any], worst: Sequence[BadAnswer]) -> None:

@@ -34,28 +34,63 @@ def write_claims(tmp_path):
     return write
 
 
-def test_a_bench_shows_figures_and_writes_them_with_a_plot(ragaliq, write_claims, tmp_path):
-    done = ragaliq(
-        "judge", "bench", write_claims(groups=("a", "b", "c")), "--out", "b.json", "--plot", "r.svg"
-    )
+def test_a_bench_fits_the_terminal_and_is_written_compared_and_not_replaced(
+    ragaliq, write_claims, tmp_path
+):
+    # A kappa around 0 needs the most room, for the minus.
+    groups = ("visitors-of-the-aquarium", "b", "c")
+    claims = write_claims(groups=groups, wrong=(0, 1, 4, 5, 8))
+    outputs = ("--out", "a.json", "--plot", "r.svg")
+    done = ragaliq("judge", "bench", claims, *outputs, COLUMNS="80")
     assert done.returncode == 0, done.stderr
     assert "local, uncalibrated: claims.jsonl" in done.stdout
     assert "confidence is uncalibrated" in done.stdout
-    bench = JudgeBench.load(tmp_path / "b.json")
-    assert list(bench.groups) == ["a", "b", "c"]
+    head, *rows = done.stdout[: done.stdout.index("macro F1 and")].splitlines()[1:]
+    assert head.startswith("group ")
+    assert head.rstrip().endswith("ECE")
+    assert any(" -0." in row for row in rows)
+    assert max(map(len, rows)) <= 80
+    bench = JudgeBench.load(tmp_path / "a.json")
+    assert set(bench.groups) == set(groups)
     assert f"{bench.overall.auroc.value:.3f}" in done.stdout
     assert bench.overall.scored == 120
     assert (tmp_path / "r.svg").read_text().startswith("<svg")
-    assert "maps" not in (tmp_path / "b.json").read_text()
+    held = (tmp_path / "a.json").read_bytes()
+    assert b"maps" not in held
+
+    (tmp_path / "b.json").write_bytes(held)
+    done = ragaliq("judge", "compare", "a.json", "b.json", COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    assert "on 120 claims that both decided" in done.stdout
+    assert "p = 1 exact" in done.stdout
+    assert "first:  local, uncalibrated (a.json)" in done.stdout
+    assert "second: local, uncalibrated (b.json)" in done.stdout
+
+    done = ragaliq("judge", "bench", claims, "--compare", "b.json", "--out", "b.json")
+    assert (done.returncode, (tmp_path / "b.json").read_bytes()) == (2, held)
 
 
-def test_calibrate_writes_a_file_that_bench_and_evaluate_use(ragaliq, write_claims, tmp_path):
-    claims = write_claims()
-    done = ragaliq("calibrate", claims, "--judge", "local", "-o", "cal.json")
+def test_calibrate_continues_a_journal_and_its_file_is_used_by_bench_and_evaluate(
+    ragaliq, write_claims, tmp_path
+):
+    claims, journal = write_claims(), tmp_path / "j.jsonl"
+    options = ("--journal", "j.jsonl", "-o", "cal.json")
+    done = ragaliq("calibrate", claims, "--judge", "local", *options)
     assert done.returncode == 0, done.stderr
     calibration = Calibration.load(tmp_path / "cal.json")
     assert calibration.id in done.stdout
     assert "80% precise for faithfulness: called supported from" in done.stdout
+    unreached = [line for line in done.stdout.splitlines() if "do not show" in line]
+    said = ": no threshold; these labels do not show that precision"
+    assert unreached
+    assert all(line.endswith(said) for line in unreached)
+
+    lines = journal.read_text().splitlines(keepends=True)
+    assert len(lines) == 121
+    journal.write_text("".join(lines[:51]))
+    assert ragaliq("calibrate", claims, *options).returncode == 0
+    again = journal.read_text().splitlines(keepends=True)
+    assert (again[:51], len(again)) == (lines[:51], 121)
 
     done = ragaliq(
         "judge", "bench", claims, "--calibration", "cal.json", "--out", "b.json",
@@ -91,55 +126,6 @@ def test_a_wanted_precision_is_kept_or_refused(ragaliq, write_claims, tmp_path):
     done = ragaliq("calibrate", claims, "-o", "other.json", "--precision", "0.999")
     assert done.returncode == 2
     assert "do not show a precision of 0.999" in done.stderr
-
-
-def test_a_journal_is_gone_on_from(ragaliq, write_claims, tmp_path):
-    claims = write_claims()
-    first = ragaliq("judge", "bench", claims, "--journal", "j.jsonl")
-    assert first.returncode == 0, first.stderr
-    lines = (tmp_path / "j.jsonl").read_text().splitlines(keepends=True)
-    assert len(lines) == 121
-    (tmp_path / "j.jsonl").write_text("".join(lines[:51]))
-    assert ragaliq("calibrate", claims, "--journal", "j.jsonl", "-o", "c.json").returncode == 0
-    again = (tmp_path / "j.jsonl").read_text().splitlines(keepends=True)
-    assert again[:51] == lines[:51]
-    assert len(again) == 121
-
-
-def test_two_bench_files_are_compared(ragaliq, write_claims):
-    claims = write_claims()
-    for name in ("a.json", "b.json"):
-        assert ragaliq("judge", "bench", claims, "--out", name).returncode == 0
-    done = ragaliq("judge", "compare", "a.json", "b.json")
-    assert done.returncode == 0, done.stderr
-    assert "on 120 claims that both decided" in done.stdout
-    assert "p = 1 exact" in done.stdout
-    assert "first:  local, uncalibrated (a.json)" in done.stdout
-    assert "second: local, uncalibrated (b.json)" in done.stdout
-
-
-def test_eighty_columns_hold_the_table_of_a_bench(ragaliq, write_claims):
-    # A kappa around 0 needs the most room, for the minus.
-    claims = write_claims(groups=("visitors-of-the-aquarium", "b", "c"), wrong=(0, 1, 4, 5, 8))
-
-    done = ragaliq("judge", "bench", claims, COLUMNS="80")
-
-    assert done.returncode == 0, done.stderr
-    head, *rows = done.stdout[: done.stdout.index("macro F1 and")].splitlines()[1:]
-    assert head.startswith("group ")
-    assert head.rstrip().endswith("ECE")
-    assert any(" -0." in row for row in rows)
-    assert max(map(len, rows)) <= 80
-
-
-def test_a_precision_that_labels_do_not_show_is_said_in_a_sentence(ragaliq, write_claims):
-    done = ragaliq("calibrate", write_claims(), "-o", "cal.json")
-
-    told = [line for line in done.stdout.splitlines() if "do not show" in line]
-    assert told
-    assert all(
-        line.endswith(": no threshold; these labels do not show that precision") for line in told
-    )
 
 
 @pytest.mark.parametrize(
@@ -186,11 +172,3 @@ def test_a_file_that_must_not_or_cannot_be_written_is_named_before_anything_is_j
         assert said in done.stderr
     assert (tmp_path / "claims.jsonl").read_bytes() == labels
     assert (tmp_path / "j.jsonl").read_bytes() == b""
-
-
-def test_a_bench_that_is_compared_with_is_not_replaced(ragaliq, write_claims, tmp_path):
-    claims = write_claims()
-    assert ragaliq("judge", "bench", claims, "--out", "b.json").returncode == 0
-    held = (tmp_path / "b.json").read_bytes()
-    done = ragaliq("judge", "bench", claims, "--compare", "b.json", "--out", "b.json")
-    assert (done.returncode, (tmp_path / "b.json").read_bytes()) == (2, held)

@@ -104,6 +104,7 @@ def test_a_table_of_results_keeps_the_inputs_order_rows_columns_and_reasons(raga
     assert json.loads(table[0]["context"]) == ["The shop opens at 9."]
     assert table[0]["faithfulness.reason"]
     assert table[-1]["faithfulness.status"] == "empty_answer"
+    assert "\nfaithfulness: 30 scored, 1 empty_answer\n" in done.stdout
 
 
 def test_rows_of_a_resumed_run_are_those_of_the_file_now(ragaliq, write_cases, records):

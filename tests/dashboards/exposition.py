@@ -6,6 +6,7 @@ What is named how is OpenTelemetry's own Prometheus exporter's business, so it i
 from __future__ import annotations
 
 import itertools
+from functools import cached_property
 from typing import get_args
 
 from opentelemetry import metrics
@@ -74,7 +75,7 @@ class Exposition:
             for attributes in attribute_sets(metric):
                 write(1, attributes)
 
-    @property
+    @cached_property
     def labels(self):
         """By the name of a sample, its labels."""
         return {
@@ -84,7 +85,7 @@ class Exposition:
             if sample.name.startswith(("ragaliq_", "redis_"))
         }
 
-    @property
+    @cached_property
     def types(self):
         """By the name of a sample, the type of its family."""
         return {s.name: family.type for family in self._parsed() for s in family.samples}

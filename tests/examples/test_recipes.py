@@ -23,7 +23,10 @@ SHOWN = {
     "langchain_agent.py": ["SUPPORTED - The Aurora lamp weighs 310 grams.", "{'evaluated': 1}"],
     "langchain_lcel.py": ["NOT_ENOUGH_INFO - We pay in cash.", "{'evaluated': 1}"],
     "llama_index_query_engine.py": ["faithfulness: scored", "{'evaluated': 1}"],
-    "offline_csv.py": ["  NOT_ENOUGH_INFO: They come in cash.", "parking: no_claims, score 1.0"],
+    "offline_csv.py": [
+        "  NOT_ENOUGH_INFO: They come in cash.",
+        "parking: answer_refused, score None",
+    ],
 }
 ELSEWHERE = {
     "export_to_collector.py",

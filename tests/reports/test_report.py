@@ -72,6 +72,7 @@ def test_rows_beyond_the_limit_are_counted(museum, page, monkeypatch):
     assert "the other 30 are not listed" in page.read_text()
 
 
+@pytest.mark.slow
 def test_ten_thousand_results_stay_under_the_limit(museum, page):
     summary = write_report(museum(10_000), page)
     assert summary.bytes == page.stat().st_size < LIMIT
