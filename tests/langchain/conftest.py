@@ -12,9 +12,10 @@ from langchain_ragaliq import RagaliqCallbackHandler, RagaliqGuard, detach
 from ragaliq import Monitor
 from ragaliq.testing import ScriptedJudge
 
-HERE = str(Path(__file__).parent)
-if HERE not in sys.path:
-    sys.path.insert(0, HERE)
+HERE = Path(__file__).parent
+for folder in (HERE, HERE.parent / "scenarios"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
 
 from rag_parts import FALLBACK  # noqa: E402
 

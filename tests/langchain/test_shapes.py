@@ -12,7 +12,6 @@ from operator import itemgetter
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 import pytest
-from langchain.agents import create_agent
 from langchain.tools import tool
 from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
 from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA
@@ -30,9 +29,20 @@ from langchain_core.outputs import GenerationChunk
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough, chain
 from langchain_core.runnables.history import RunnableWithMessageHistory
-from langchain_core.tools import create_retriever_tool
+from langchain_shapes import (
+    ASK,
+    IN_STATE,
+    Answer,
+    State,
+    agent,
+    clock,
+    generate,
+    graph,
+    retrieve,
+    search,
+    searching,
+)
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
@@ -58,7 +68,6 @@ from langchain_ragaliq import RagaliqCallbackHandler, attach
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of legacy chains
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
-ASK = {"messages": [("user", QUESTION)]}
 SOURCES = {"context": FixedRetriever() | joined, "question": RunnablePassthrough()}
 
 
@@ -166,18 +175,11 @@ def conversational():
 def executor():
     scratchpad = MessagesPlaceholder("agent_scratchpad")
     prompt = ChatPromptTemplate.from_messages([("human", "{input}"), scratchpad])
-    tools = [create_retriever_tool(FixedRetriever(), "search", "Searches.")]
-    agent = create_tool_calling_agent(model(calling("search", query="r"), ANSWER), tools, prompt)
-    return AgentExecutor(agent=agent, tools=tools)
+    tools, llm = [search()], model(calling("search", query="r"), ANSWER)
+    return AgentExecutor(agent=create_tool_calling_agent(llm, tools, prompt), tools=tools)
 
 
 # Agents
-
-
-@tool
-def clock(city: str) -> str:
-    """Tells the time."""
-    return f"It is noon in {city}."
 
 
 @tool
@@ -204,17 +206,6 @@ def kept(query: str):
     return "2 documents", documents(prefix="d")
 
 
-def searching(texts=REFUNDS, response_format="content"):
-    tool = create_retriever_tool(
-        FixedRetriever(texts=texts), "search", "Searches.", response_format=response_format
-    )
-    return using(tool, calls=[calling("search", query="refunds")])
-
-
-def using(*tools, calls, reply=ANSWER, **options):
-    return create_agent(model(*calls, reply), list(tools), **options)
-
-
 def said_by(user):
     return {"messages": [user]}
 
@@ -222,18 +213,8 @@ def said_by(user):
 # Graphs
 
 
-class State(TypedDict, total=False):
-    question: str
-    documents: list[Document]
-    generation: str
-
-
 class Collected(State, total=False):
     documents: Annotated[list[Document], operator.add]
-
-
-class Answer(TypedDict):
-    generation: str
 
 
 class Chat(TypedDict):
@@ -253,21 +234,12 @@ class Plain:
     generation: str = ""
 
 
-def retrieve(state):
-    return {"documents": FixedRetriever().invoke(state["question"])}
-
-
 def search_web(state):
     return {"documents": documents(SHIPPING)}
 
 
 def reject(state):
     return {"documents": []}
-
-
-def generate(state):
-    inputs = {"context": joined(state["documents"]), "question": state["question"]}
-    return {"generation": (PROMPT | model()).invoke(inputs).text}
 
 
 def check(state):
@@ -290,21 +262,12 @@ def reply(state):
     return {"messages": [model().invoke(state["messages"])]}
 
 
-def graph(*nodes, state=State, output=None, **options):
-    builder = StateGraph(state, output_schema=output or state)
-    builder.add_sequence(nodes)
-    builder.add_edge(START, nodes[0].__name__)
-    builder.add_edge(nodes[-1].__name__, END)
-    return builder.compile(**options)
-
-
 async def ask_inner_graph(state):
     inner = await graph(retrieve, generate).ainvoke({"question": state["question"]})
     return {"generation": inner["generation"]}
 
 
 HUMAN = HumanMessage([{"type": "text", "text": QUESTION}, {"type": "image", "url": "x.png"}])
-IN_STATE = {"question": QUESTION}
 WITH_HISTORY = {"input": QUESTION, "chat_history": HISTORY}
 PIECES = [{"type": "text", "text": "How long "}, {"type": "text", "text": "do refunds take?"}]
 DURATION = json.dumps({"duration": "five days", "days": 5})
@@ -381,15 +344,15 @@ SHAPES = {
     ),
     "a tool loop by hand": Shape(lambda: graph(use_tool, reply, state=Chat), ASK),
     "a tool that asks a retriever": Shape(
-        lambda: using(look_up, calls=[calling("look_up", query="r")]), ASK
+        lambda: agent(look_up, calls=[calling("look_up", query="r")]), ASK
     ),
     "documents that a tool keeps to itself": Shape(
-        lambda: using(kept, calls=[calling("kept", query="r")]),
+        lambda: agent(kept, calls=[calling("kept", query="r")]),
         ASK,
         ["2 documents"],
     ),
     "a tool that gave the answer": Shape(
-        lambda: using(
+        lambda: agent(
             colleague,
             clock,
             calls=[calling("colleague", question="r"), calling("clock", city="Ulm")],
@@ -423,7 +386,7 @@ SHAPES = {
         lambda: replying(REFUSAL, RunnablePassthrough()), why_not="no_answer"
     ),
     "a tool's answer, returned directly": Shape(
-        lambda: using(direct, calls=[calling("direct", query="r")]), ASK, why_not="no_answer"
+        lambda: agent(direct, calls=[calling("direct", query="r")]), ASK, why_not="no_answer"
     ),
     "a call of a tool": Shape(
         lambda: ChatPromptTemplate.from_template("{question}") | model(calling("clock", city="x")),
@@ -582,10 +545,10 @@ def test_callbacks_passed_on_by_hand_inside_a_node_do_not_make_a_second_run(watc
 
 def test_a_conversation_that_is_kept_gives_each_turn_its_own_contexts(watch, invoke):
     calls = [calling("look_up", query="refunds"), ANSWER, calling("clock", city="Ulm"), "Noon."]
-    agent = using(look_up, clock, calls=calls, reply="Bye.", checkpointer=InMemorySaver())
+    chatting = agent(look_up, clock, calls=calls, reply="Bye.", checkpointer=InMemorySaver())
     config = {**watch.config, "configurable": {"thread_id": "t-1"}}
     for text in (QUESTION, "What time is it?", "Goodbye!"):
-        invoke(agent, {"messages": [("user", text)]}, config)
+        invoke(chatting, {"messages": [("user", text)]}, config)
     assert watch.triples == [
         EXPECTED,
         ("What time is it?", ["It is noon in Ulm."], "Noon."),
@@ -604,11 +567,11 @@ def test_an_interrupted_run_is_counted_and_its_resumption_is_evaluated(
         return f"The human said {interrupt('Allow it?')}."
 
     asking = calling("approve", action="refund")
-    agent = using(approve, calls=[asking], checkpointer=InMemorySaver())
+    asked = agent(approve, calls=[asking], checkpointer=InMemorySaver())
     config = {**watch.config, "configurable": {"thread_id": "t-1"}}
     run = stream if streamed else invoke
-    run(agent, ASK, config)
+    run(asked, ASK, config)
     assert watch.incomplete == {"interrupted": 1}
-    run(agent, Command(resume="yes"), config)
+    run(asked, Command(resume="yes"), config)
     assert watch.triples == [(QUESTION, ["The human said yes."], ANSWER)]
     assert watch.stats.outcomes == {"incomplete_run": 1, "evaluated": 1}

@@ -232,12 +232,12 @@ def generate(state):
     return {"generation": (PROMPT | model()).invoke(inputs).text}
 
 
-def graph(*nodes, output=State):
-    builder = StateGraph(State, output_schema=output)
+def graph(*nodes, state=State, output=None, **options):
+    builder = StateGraph(state, output_schema=output or state)
     builder.add_sequence(nodes)
     builder.add_edge(START, nodes[0].__name__)
     builder.add_edge(nodes[-1].__name__, END)
-    return builder.compile()
+    return builder.compile(**options)
 
 
 def sources_named_beside_the_answer():

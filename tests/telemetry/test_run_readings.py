@@ -8,12 +8,9 @@ import threading
 from typing import get_args
 
 import pytest
-from opentelemetry.sdk.metrics import MeterProvider
 
 from ragaliq import Monitor, RAGTestCase
-from ragaliq.live.engine import RunQueue
-from ragaliq.live.stats import Outcome, Tally
-from ragaliq.telemetry.metrics import RunReadings
+from ragaliq.live.stats import Outcome
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
@@ -138,14 +135,6 @@ def test_readings_keep_no_monitor_alive(sdk):
     del monitor
     gc.collect()
     assert engine() is None
-
-
-def test_monitors_that_are_gone_leave_nothing_behind_where_nobody_collects():
-    readings, queue = RunReadings(MeterProvider()), RunQueue(max_runs=1, max_bytes=1)
-    for _ in range(5):
-        readings.watch(queue, Tally(), owner=RunQueue(max_runs=1, max_bytes=1))
-        gc.collect()
-    assert len(readings._counts) <= 2
 
 
 def test_a_monitor_that_is_gone_before_its_run_is_judged_is_counted_whole(sdk, outcomes):

@@ -14,9 +14,6 @@ from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
@@ -70,19 +67,6 @@ class Wire(ThreadingHTTPServer):
             for scoped in resource.scope_logs
             if scoped.scope.name == "ragaliq"
             for record in scoped.log_records
-        ]
-
-    def resources(self):
-        kinds = {
-            "/v1/traces": (ExportTraceServiceRequest, "resource_spans"),
-            "/v1/logs": (ExportLogsServiceRequest, "resource_logs"),
-            "/v1/metrics": (ExportMetricsServiceRequest, "resource_metrics"),
-        }
-        return [
-            values(part.resource.attributes)
-            for path, (kind, field) in kinds.items()
-            for body in self.bodies[path]
-            for part in getattr(kind.FromString(body), field)
         ]
 
     def own_bytes(self):
