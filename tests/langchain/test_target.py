@@ -1,16 +1,13 @@
 """Each evaluation links to the span of its run, whoever traces it."""
 
-import asyncio
 from contextlib import nullcontext
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
 from openinference.instrumentation.langchain import LangChainInstrumentor
-from opentelemetry import context, trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from rag_parts import ANSWER, QUESTION, REFUNDS, model, rag_chain
+from rag_parts import ANSWER, QUESTION, REFUNDS, rag_chain
 
 from langchain_ragaliq import attach
 from ragaliq import TelemetryOptions
@@ -114,56 +111,9 @@ def test_without_it_the_span_around_the_call_is_linked(ask, traced, traces):
     assert linked(traces.evaluation) == ids(request)
 
 
-class Attaching(BaseCallbackHandler):
-    """Makes a span of its own current while a run lasts, as some instrumentations do."""
-
-    run_inline = True
-
-    def __init__(self, tracer):
-        self.tracer, self.open = tracer, {}
-
-    def on_chain_start(self, serialized, inputs, *, run_id, parent_run_id=None, **kwargs):
-        if parent_run_id is None:
-            span = self.tracer.start_span("instrumented")
-            self.open[run_id] = span, context.attach(trace.set_span_in_context(span))
-
-    def on_chain_end(self, outputs, *, run_id, **kwargs):
-        if run_id in self.open:
-            span, token = self.open.pop(run_id)
-            context.detach(token)
-            span.end()
-
-
-@pytest.mark.parametrize("ours_first", [True, False])
-def test_a_span_that_an_instrumentation_makes_current_around_the_steps_is_linked(
-    traced, traces, invoke, ours_first
-):
-    theirs = Attaching(traces.tracer)
-    handlers = [traced.handler, theirs] if ours_first else [theirs, traced.handler]
-    with traces.tracer.start_as_current_span("request"):
-        invoke(rag_chain(), QUESTION, {"callbacks": handlers})
-    assert traced.only == EXPECTED
-    assert linked(traces.evaluation) == ids(traces.named("instrumented"))
-
-
 def test_without_any_span_nothing_is_linked_and_that_is_said(ask, traced, traces):
     ask()
     assert traced.only == EXPECTED
     assert traced.results[0].target is None
     assert not traces.evaluation.links
     assert traces.evaluation.attributes["ragaliq.target.source"] == "none"
-
-
-def test_runs_at_the_same_time_link_to_their_own_spans(traced, traces):
-    async def handle(number):
-        with traces.tracer.start_as_current_span(f"request {number}"):
-            await rag_chain(llm=model(delay=0.01)).ainvoke(f"Question {number}?", traced.config)
-
-    async def handle_all():
-        await asyncio.gather(*(handle(number) for number in range(20)))
-
-    asyncio.run(handle_all())
-    assert len(traced.triples) == 20
-    for result in traced.results:
-        number = result.case.query.removeprefix("Question ").removesuffix("?")
-        assert result.target.span_id == f"{traces.named(f'request {number}').context.span_id:016x}"
