@@ -33,6 +33,27 @@ Bilmiyorum.
 죄송합니다. 제공된 문서에는 가격에 대한 정보가 없습니다.
 لا توجد معلومات عن السعر في السياق.
 संदर्भ में कीमत का उल्लेख नहीं है।
+IDK
+NA
+Unanswerable.
+I am unsure.
+We refuse.
+Insufficient data.
+Inadequate context.
+I would need further details.
+We will require more information.
+That is beyond my knowledge.
+It is outside the scope of this document.
+It is impossible to tell from the context.
+Je n'ai aucune information.
+Er is onvoldoende informatie.
+Brak informacji.
+Belge bu bilgiyi içermiyor.
+Отсутствует информация.
+价格不明确,文中未提及。
+不明です。
+정보가 부족합니다.
+لست قادرا على الإجابة.
 """.strip().splitlines()
 
 ANSWERS = """

@@ -14,7 +14,7 @@ import re
 
 from ragaliq.judges.language.sentences import split_sentences
 
-__all__ = ["CONTEXT", "REFUSALS", "declines", "is_question", "is_refusal", "is_small_talk", "plain"]
+__all__ = ["CONTEXT", "declines", "is_question", "is_refusal", "is_small_talk", "plain", "refuses"]
 
 
 CONTEXT = (
@@ -174,49 +174,76 @@ _REFUSALS = {
     ),
 }
 
-REFUSALS = tuple(re.compile(pattern) for pattern in _REFUSALS.values())
-"""Sentences that decline to answer, a pattern a language."""
+# What the pattern of a language cannot match without: most sentences have none of it, and to look
+# for that takes a hundredth of the time that the patterns would.
+_NEEDED = {
+    "en": (
+        "not ", " no ", "insufficient", "inadequate", "unsure", "unable", "impossible", "decline",
+        "refuse", " need ", " require ", "beyond", "outside", "unknown", "unclear", "unanswerable",
+        " na", "n/a", " idk",
+    ),
+    "de": ("nicht", "keine"),
+    "fr": ("pas", "aucun"),
+    "es": ("no ",),
+    "it": ("non ",),
+    "pt": ("não ",),
+    "nl": ("niet", "geen", "onvoldoende"),
+    "pl": ("nie ", "brak "),
+    "tr": ("bilmiyorum", "cevap", "yanıt", "bilgi", "bağlam", "belge", "metin"),
+    "ru": ("не", "отсутств"),
+    "zh": tuple("不无無没沒缺未"),
+    "ja": ("ません", "かねます", "不明"),
+    "ko": ("모르", "모릅", "없", "어렵", "부족", "않"),
+    "ar": ("لا ", "لست", "لم "),
+    "hi": ("नहीं",),
+}  # fmt: skip
+_PATTERNS = [(_NEEDED[language], re.compile(pattern)) for language, pattern in _REFUSALS.items()]
 
 
 # What is said around an answer: greetings, thanks, offers of help, advice.
 
+# Its three parts are asked at the beginning, at the beginning of a word, and at a character that is
+# not Latin: alternatives that were tried at every character took six times as long.
 _SMALL_TALK = re.compile(
-    r"^(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening))(?:,? \w+)?\W*$"
-    r"|^dear \w+(?: \w+)?\W*$"
-    r"|^(?:sure|certainly|of course|absolutely|okay|ok|great|thanks|thank you|you are welcome|yes|"
+    # All of the sentence, or how it begins.
+    r"^(?:(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening))(?:,? \w+)?\W*$"
+    r"|dear \w+(?: \w+)?\W*$"
+    r"|(?:sure|certainly|of course|absolutely|okay|ok|great|thanks|thank you|you are welcome|yes|"
     r"no|yep|nope|understood|got it|alright|unfortunately|no problem|(?:great|"
     r"good) question)(?: thing| very much| so much| for (?:asking|your).{0,30})?\W*$"
-    r"|^(?:(?:i am|we are) )?(?:\w+ )?(?:sorry|afraid)(?: (?:for|to|about|that)\b.{0,50})?\W*$"
-    r"|^(?:my |our )?apologies\b|^(?:i|we) (?:do )?apologi[sz]e\b"
-    r"|\blet me know\b|\bfeel free to\b|\bdo not hesitate\b|\b(?:happy|glad) to (?:help|assist)\b"
-    r"|\bhope (?:this|that|it) (?:helps|answers|clarifies|is helpful)\b|\bis there anything else\b"
-    r"|\bif (?:you (?:have|need|would like|want)|there is) (?:\w+ ){0,3}?(?:questions?|help|"
-    r"details|information|assistance|clarification|else)\b"
-    r"|^(?:here (?:is|are)|below (?:is|are)) (?:what|the|a|an|some|my|your)\b(?! \w+ (?:of|in|"
+    r"|(?:(?:i am|we are) )?(?:\w+ )?(?:sorry|afraid)(?: (?:for|to|about|that)\b.{0,50})?\W*$"
+    r"|(?:my |our )?apologies\b|(?:i|we) (?:do )?apologi[sz]e\b"
+    r"|(?:here (?:is|are)|below (?:is|are)) (?:what|the|a|an|some|my|your)\b(?! \w+ (?:of|in|"
     r"that)).{0,60}$"
-    r"|^(?:hallo|guten (?:tag|morgen|abend)|gerne|natürlich|danke|ja|nein|leider)\W*$|"
-    r"\b(?:lassen sie es mich wissen|stehe? (?:ich )?(?:ihnen )?gerne? zur verfügung|(?:wenn|"
-    r"falls) sie (?:noch )?(?:weitere )?fragen haben|tut mir leid\W*$)"
-    r"|^(?:bonjour|salut|bien sûr|merci|oui|non|désolée?|je suis désolée?|malheureusement)\W*$|"
-    r"\bn'hésitez pas\b|\bj'espère que (?:cela|ça)\b"
-    r"|^¡?(?:hola|claro|por supuesto|gracias|sí|no|lo siento|buenos días)\W*$|\b(?:no dudes? en|"
-    r"no dude en|espero que (?:esto|te|le) (?:ayude|sirva)|házmelo saber)\b"
-    r"|^(?:ciao|buongiorno|certo|grazie|sì|mi dispiace)\W*$|\b(?:non esit\w+ a|fammi sapere)\b"
-    r"|^(?:olá|oi|claro|obrigad[oa]|sim|não|desculpe|sinto muito|lamento)\W*$|\b(?:não hesite em|"
-    r"espero (?:que isso|ter) (?:ajud\w+))"
-    r"|^(?:hoi|zeker|natuurlijk|bedankt|ja|nee|sorry|helaas)\W*$|\baarzel niet\b|"
-    r"\blaat het me weten\b"
-    r"|^(?:привет|здравствуйте|конечно|спасибо|да|нет|извините|к сожалению)\W*$|"
-    r"\b(?:дайте (?:мне )?знать|обращайтесь|надеюсь,? это (?:помо\w+|поможет))"
-    r"|^(?:你好|您好|好的|当然|當然|谢谢|謝謝|是的?|不是|抱歉|对不起|對不起|很抱歉|不客气)\W*$|"
-    r"(?:请|請)?(?:随时|隨時)(?:告诉|告訴|联系|聯繫|提问|提問)|希望(?:这|這|以上).{0,8}?(?:帮助|"
-    r"幫助|有用)"
-    r"|^(?:こんにちは|はい|いいえ|もちろん(?:です)?|ありがとうございます|申し訳(?:ありません|"
-    r"ございません))\W*$|お気軽に|お知らせください|お役に立て"
-    r"|^(?:안녕하세요|네|예|아니요|물론(?:입니다|이죠)?|감사합니다|죄송합니다)\W*$|언제든지|"
-    r"도움이 되(?:었|길|셨)"
-    r"|^(?:مرحبا|أهلا|بالتأكيد|شكرا|نعم|لا|آسف|عذرا)\W*$|لا تتردد"
-    r"|^(?:नमस्ते|ज़रूर|जी हाँ|हाँ|नहीं|धन्यवाद|क्षमा करें|माफ़ कीजिए)\W*$"
+    r"|(?:hallo|guten (?:tag|morgen|abend)|gerne|natürlich|danke|ja|nein|leider)\W*$"
+    r"|(?:bonjour|salut|bien sûr|merci|oui|non|désolée?|je suis désolée?|malheureusement)\W*$"
+    r"|¡?(?:hola|claro|por supuesto|gracias|sí|no|lo siento|buenos días)\W*$"
+    r"|(?:ciao|buongiorno|certo|grazie|sì|mi dispiace)\W*$"
+    r"|(?:olá|oi|claro|obrigad[oa]|sim|não|desculpe|sinto muito|lamento)\W*$"
+    r"|(?:hoi|zeker|natuurlijk|bedankt|ja|nee|sorry|helaas)\W*$"
+    r"|(?:привет|здравствуйте|конечно|спасибо|да|нет|извините|к сожалению)\W*$"
+    r"|(?:你好|您好|好的|当然|當然|谢谢|謝謝|是的?|不是|抱歉|对不起|對不起|很抱歉|不客气)\W*$"
+    r"|(?:こんにちは|はい|いいえ|もちろん(?:です)?|ありがとうございます|申し訳(?:ありません|"
+    r"ございません))\W*$"
+    r"|(?:안녕하세요|네|예|아니요|물론(?:입니다|이죠)?|감사합니다|죄송합니다)\W*$"
+    r"|(?:مرحبا|أهلا|بالتأكيد|شكرا|نعم|لا|آسف|عذرا)\W*$"
+    r"|(?:नमस्ते|ज़रूर|जी हाँ|हाँ|नहीं|धन्यवाद|क्षमा करें|माफ़ कीजिए)\W*$)"
+    # Anywhere in it.
+    r"|\b(?:let me know\b|feel free to\b|do not hesitate\b|(?:happy|glad) to (?:help|assist)\b"
+    r"|hope (?:this|that|it) (?:helps|answers|clarifies|is helpful)\b|is there anything else\b"
+    r"|if (?:you (?:have|need|would like|want)|there is) (?:\w+ ){0,3}?(?:questions?|help|"
+    r"details|information|assistance|clarification|else)\b"
+    r"|lassen sie es mich wissen|stehe? (?:ich )?(?:ihnen )?gerne? zur verfügung|(?:wenn|"
+    r"falls) sie (?:noch )?(?:weitere )?fragen haben|tut mir leid\W*$"
+    r"|n'hésitez pas\b|j'espère que (?:cela|ça)\b"
+    r"|(?:no dudes? en|no dude en|espero que (?:esto|te|le) (?:ayude|sirva)|házmelo saber)\b"
+    r"|(?:non esit\w+ a|fammi sapere)\b"
+    r"|não hesite em|espero (?:que isso|ter) (?:ajud\w+)"
+    r"|aarzel niet\b|laat het me weten\b"
+    r"|дайте (?:мне )?знать|обращайтесь|надеюсь,? это (?:помо\w+|поможет))"
+    r"|(?=[请請随隨希お언도ل])(?:(?:请|請)?(?:随时|隨時)(?:告诉|告訴|联系|聯繫|提问|提問)"
+    r"|希望(?:这|這|以上).{0,8}?(?:帮助|幫助|有用)"
+    r"|お気軽に|お知らせください|お役に立て|언제든지|도움이 되(?:었|길|셨)|لا تتردد)"
 )
 """Greetings, thanks, apologies and offers of help: nothing that could be checked."""
 
@@ -264,8 +291,8 @@ _ASSERTS_BY_ASKING = re.compile(
 )
 _GREEK = re.compile("[\u0370-\u03ff]")
 _MARKUP = re.compile(r"[*_`#>\"“”«»]+|\[\d{1,3}\]")
+_APOSTROPHES = str.maketrans("’`´", "'''")
 _WRITTEN_OUT = (
-    (re.compile("[’`´]"), "'"),
     (re.compile(r"\bcan'?not\b|\bcan't\b"), "can not"),
     (re.compile(r"\bwon't\b"), "will not"),
     (re.compile(r"n't\b"), " not"),
@@ -275,7 +302,6 @@ _WRITTEN_OUT = (
     (re.compile(r"'ll\b"), " will"),
     (re.compile(r"\bi'd\b"), "i would"),
     (re.compile(r"\b(it|that|there|here)'s\b"), r"\1 is"),
-    (re.compile(r"\s+"), " "),
 )
 
 
@@ -301,13 +327,25 @@ def is_refusal(text: str) -> bool:
 def declines(sentence: str) -> bool:
     """Whether one sentence declines to answer and says nothing else."""
     said = plain(sentence)
-    if len(sentence) > _LONGEST or not any(pattern.search(said) for pattern in REFUSALS):
+    if len(sentence) > _LONGEST or not refuses(said):
         return False
     for part in (part.strip(" ,.;:，、。") for part in _CONTRASTS.split(said)):
         is_word = len(part.split()) <= 1 and (part.isascii() or len(part) <= _SHORT)
-        if not (is_word or any(pattern.search(part) for pattern in (*REFUSALS, _COURTESY))):
+        if not (is_word or refuses(part) or _COURTESY.search(part)):
             return False
     return True
+
+
+def refuses(said: str) -> bool:
+    """Whether there is a refusal anywhere in a sentence that is `plain`."""
+    padded = f" {said} "
+    for needed, pattern in _PATTERNS:
+        for part in needed:
+            if part in padded:
+                if pattern.search(said):
+                    return True
+                break
+    return False
 
 
 def is_small_talk(sentence: str) -> bool:
@@ -326,7 +364,8 @@ def is_question(sentence: str) -> bool:
 
 def plain(sentence: str) -> str:
     """A sentence as the patterns expect it: lower case, no markup, contractions written out."""
-    said = _MARKUP.sub(" ", sentence[:_LONGEST]).lower()
-    for pattern, replacement in _WRITTEN_OUT:
-        said = pattern.sub(replacement, said)
-    return said.strip()
+    said = _MARKUP.sub(" ", sentence[:_LONGEST]).lower().translate(_APOSTROPHES)
+    if "'" in said or "cannot" in said:
+        for pattern, replacement in _WRITTEN_OUT:
+            said = pattern.sub(replacement, said)
+    return " ".join(said.split())

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from ragaliq.errors import JudgeError, JudgeRefusalError, JudgeResponseError
 from ragaliq.judges.base import ClaimVerdict
-from ragaliq.judges.language.refusals import REFUSALS, plain
+from ragaliq.judges.language.refusals import plain, refuses
 from ragaliq.judges.parsing.json_reader import (
     JsonObject,
     JsonValue,
@@ -395,5 +395,4 @@ def _declines_to_judge(text: str) -> bool:
     if _PAGE.match(text):
         return False
     sentences = _SENTENCE.findall(text[:_LONGEST_REFUSAL])[:_MOST_SENTENCES]
-    patterns = (_JUDGES, *REFUSALS)
-    return any(pattern.search(said) for said in map(plain, sentences) for pattern in patterns)
+    return any(_JUDGES.search(said) or refuses(said) for said in map(plain, sentences))
