@@ -88,6 +88,12 @@ class Conversations:
         known = self._turns.pop(name, [])
         self._size -= sum(turn.size for turn in known)
         history = case.history or (known if fills else [])
+        # Several agents pass their reports on as messages of the user's.
+        said = {turn.text.strip() for turn in known if turn.role == "assistant"}
+        history = [
+            turn.model_copy(update={"role": "assistant"}) if turn.text.strip() in said else turn
+            for turn in history
+        ]
         chunks = {turn.text.strip(): turn.context for turn in known if turn.context}
         history = [
             turn.model_copy(update={"context": chunks.get(turn.text.strip(), [])})

@@ -192,6 +192,10 @@ class RunLog:
             for event in self._events
         )
 
+    def has_reply(self, text: str) -> bool:
+        """Whether a model said exactly this."""
+        return any(event[0] == "replied" and event[2] == text for event in self._events)
+
     def find(self, question: str, answer: str) -> FoundContext:
         """The context of an answer, each text once, in rank order, and the conversation before."""
         found = self._found(question, answer)

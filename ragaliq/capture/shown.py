@@ -224,6 +224,8 @@ class _Finding:
     ) -> None:
         self._norm = norm = functools.cache(words)
         self._question, self._answer = norm(question), norm(_CITED.sub(" ", answer))
+        self._said = {norm(call.reply) for call in calls if call.reply and not call.is_aside}
+        calls = [self._as_said(call) for call in calls]
         # A tool may have given the answer itself, as another agent does: that supports nothing.
         given = [c for c in candidates if c.kind == "tool" and norm(c.passage.text) == self._answer]
         self._is_given = bool(given)
@@ -268,6 +270,26 @@ class _Finding:
         self._began = max((prompt.call.began for prompt in self.prompts), default=0)
         before = [reply for reply, ended in self._ended.items() if ended < self._began]
         self._earlier = _Standing(before) if before else None
+
+    def _as_said(self, call: Call) -> Call:
+        """A call in whose prompt what models said since the question is the assistant's.
+
+        Graphs of several agents often pass their reports on as messages of the user's.
+        """
+        users = [at for at, message in enumerate(call.messages) if message.role == "user"]
+        if len(users) < 2:
+            return call
+        texts = {at: self._norm(call.messages[at].text) for at in users}
+        asked = next((at for at in users if self._question and self._question in texts[at]), None)
+        if asked is None:
+            return call
+        messages = [
+            message._replace(role="assistant")
+            if at > asked and texts.get(at) in self._said
+            else message
+            for at, message in enumerate(call.messages)
+        ]
+        return call._replace(messages=messages)
 
     def _answering(self) -> list[Call]:
         """The calls whose replies are the answer, or make it up."""

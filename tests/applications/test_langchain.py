@@ -22,7 +22,14 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+)
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
@@ -30,7 +37,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, StateGraph
+from langgraph.func import entrypoint, task
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 from opentelemetry import trace
@@ -391,6 +399,23 @@ def test_documents_are_found_wherever_a_state_holds_them(watch, hold):
     assert watch.only.sources.context == "prompt"
 
 
+@pytest.mark.parametrize("held", ["bare", "under a key"])
+def test_a_plain_steps_list_of_texts_is_found_too(watch, held):
+    @task
+    def look(question):
+        texts = [REFUNDS, HOURS, PARKING]
+        return texts if held == "bare" else {"hits": texts, "ids": [1, 2]}
+
+    @entrypoint()
+    def answer(given):
+        found = look(given["question"]).result()
+        texts = (found if held == "bare" else found["hits"])[:2]
+        return {"answer": model().invoke("\n".join([*texts, given["question"]])).text}
+
+    answer.invoke({"question": QUESTION}, watch.config)
+    assert watch.only.context_texts == [REFUNDS, HOURS]
+
+
 def test_without_a_context_the_case_and_the_handler_say_why(watch):
     rag(Finding() | (lambda found: [])).invoke(QUESTION, watch.config)
     rag(Finding(texts=[])).invoke(QUESTION, watch.config)
@@ -705,6 +730,51 @@ def test_two_agents_that_answer_a_third_count_what_they_were_shown(watch):
     builder.add_edge("hours", "lead")
     builder.compile().invoke({"messages": [HumanMessage(QUESTION)], "found": []}, watch.config)
     assert watch.only.context_texts == [REFUNDS, HOURS]
+
+
+def team(*steps):
+    """A router that calls the members one by one; their reports are messages of the user's."""
+
+    def router(state):
+        done = len([message for message in state["messages"] if message.name])
+        model("FINISH" if done == len(steps) else f"member-{done}").invoke(state["messages"])
+        return Command(goto=END if done == len(steps) else f"member-{done}")
+
+    def member(reply, texts):
+        def node(state):
+            seen = [SystemMessage(joined(Finding(texts=texts).invoke("x"))), *state["messages"]]
+            report = [HumanMessage(model(reply).invoke(seen).text, name="member")]
+            return Command(goto="router", update={"messages": report})
+
+        return node
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("router", router)
+    for number, (reply, texts) in enumerate(steps):
+        builder.add_node(f"member-{number}", member(reply, texts))
+    builder.add_edge(START, "router")
+    return builder.compile()
+
+
+def test_the_last_report_of_a_team_is_its_answer_and_no_statement_of_the_users(watch):
+    found = "The policy says that it is nine days."
+    graph = team((found, [REFUNDS]), (ANSWER, [HOURS]))
+    graph.invoke({"messages": [HumanMessage(QUESTION)]}, watch.config)
+    assert (watch.only.query, watch.only.response) == (QUESTION, ANSWER)
+    assert (watch.only.context_texts, watch.only.history) == ([REFUNDS, HOURS], [])
+
+
+def test_a_routers_word_is_no_answer_to_a_question_that_nobody_answered(watch):
+    team().invoke({"messages": [HumanMessage(QUESTION)]}, watch.config)
+    assert watch.cases == []
+    assert dict(watch.monitor.stats().incomplete) == {"no_answer": 1}
+
+
+def test_a_summary_that_middleware_wrote_is_no_statement_of_the_users(watch):
+    summary = HumanMessage("So far: it takes nine days.", additional_kwargs={"lc_source": "x"})
+    agent = create_agent(model(), [])
+    agent.invoke({"messages": [summary, HumanMessage(QUESTION)]}, watch.config)
+    assert (watch.only.query, watch.only.history) == (QUESTION, [])
 
 
 def test_a_hand_off_is_no_evidence(watch):

@@ -45,6 +45,8 @@ _BASES: dict[type, str] = {
     Document: "document",
     Serializable: "langchain",
 }
+# On a message that a guard or LangChain's middleware wrote, such as a summary of the conversation.
+_OWN_MARKS = frozenset({*FEEDBACK, "lc_source"})
 _MOST_CLASSES = 1024
 MESSAGES = frozenset({"user", "assistant", "tool", "chat", "system"})
 _CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "tool": "tool"}
@@ -94,7 +96,7 @@ class LangChainReader(Reader):
             if is_failed or (texts and texts[0].startswith(_OWN_TEXTS)):
                 return Message("system", texts)
             return Message(role, texts + documents, artifact=getattr(value, "artifact", None))
-        if role == "user" and value.additional_kwargs.get("ragaliq") == FEEDBACK["ragaliq"]:
+        if role == "user" and not _OWN_MARKS.isdisjoint(value.additional_kwargs):
             role = "system"
         if role == "chat":
             role = _CHAT_ROLES.get(value.role, "assistant")

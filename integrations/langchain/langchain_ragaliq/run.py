@@ -28,6 +28,7 @@ _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
 _OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")
 _CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
+_MOST_TEXTS = 100  # of a list of them
 _NOTHING = Facts()
 _NOT_FETCHED = None, None, ()
 # Checked once for each combination: there are few, and every run has one.
@@ -231,15 +232,26 @@ class Run:
             for key, value in outputs.items():
                 if type(value) is str:
                     log.said(run, value, key)
+                elif type(value) is list and key not in _CONTEXT_KEYS:
+                    self._listed(run, value, key)
         elif kind := KINDS[type(outputs)]:
             if kind == "document":  # messages and prompts are reported by models themselves
                 log.returned(run, READER.document_list([outputs]))
+        elif type(outputs) is list and outputs and type(outputs[0]) is str:
+            self._listed(run, outputs)
         elif isinstance(outputs, list) and (
             (documents := READER.document_list(outputs)) is not None
         ):
             log.returned(run, documents, follows=_follows(tags))
         elif (fields := READER.fields(outputs)) is not None or isinstance(outputs, list | tuple):
             log.returned(run, by_key=documents_among(outputs if fields is None else dict(fields)))
+
+    def _listed(self, run: int, values: list[Any], key: Any = "") -> None:
+        """A step returned a list: its texts may be what it found."""
+        for value in values[:_MOST_TEXTS]:
+            if type(value) is not str:
+                return
+            self.log.said(run, value, key)
 
     def replied(self, run: int, result: LLMResult) -> None:
         """A model answered; the last reply outside retrievers may be the run's answer."""
@@ -346,6 +358,12 @@ class Run:
         A chain may return documents only, or a state in which nothing has been answered yet: then
         the last reply was a rewritten question or a grade.
         """
+        messages = READER.messages(outputs)
+        last = READER.message(messages[-1]) if messages else None
+        if last is not None and last.role == "user":
+            # Graphs of several agents pass their reports on as messages of the user's.
+            is_report = self.log.has_reply(last.text)
+            return Found(last.text, "output.messages") if is_report else None
         reply = self.reply
         if not reply or READER.document_list(outputs):
             return None
