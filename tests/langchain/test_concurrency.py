@@ -1,15 +1,16 @@
-"""Many chains at the same time, in threads and in an event loop."""
+"""Many chains at the same time, in threads and in an event loop; results that are awaited."""
 
 import asyncio
 import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.retrievers import BaseRetriever
-from rag_parts import ScriptedChatModel, rag_chain
+from rag_parts import ANSWER, QUESTION, ScriptedChatModel, model, rag_chain
 
 CHAINS = 60
 
@@ -74,3 +75,28 @@ def test_streams_read_by_turns_keep_apart(watch):
     while streams:
         streams = [stream for stream in streams if next(stream, None) is not None]
     assert sorted(watch.triples) == [(q, contexts_of(q), answer_to(q)) for q in questions]
+
+
+def test_the_result_is_there_when_the_chain_returns(new_watch):
+    watch = new_watch(mode="inline")
+    rag_chain().invoke(QUESTION, watch.config)
+    assert watch.monitor.last_result.case.response == ANSWER
+    list(rag_chain().stream(QUESTION, watch.config))
+    assert watch.stats.outcomes == {"evaluated": 2}
+
+
+def test_of_an_asynchronous_chain_it_can_be_awaited(new_watch):
+    watch = new_watch(mode="inline")
+
+    async def request(number):
+        chain = rag_chain(llm=model(f"Answer {number} is this."))
+        run_id = uuid4()
+        answer = await chain.ainvoke(QUESTION, {**watch.config, "run_id": run_id})
+        latest = await watch.monitor.result()
+        assert latest is await watch.monitor.result(str(run_id))
+        return answer == latest.case.response
+
+    async def requests():
+        return await asyncio.gather(*map(request, range(10)))
+
+    assert asyncio.run(requests()) == [True] * 10

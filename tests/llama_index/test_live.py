@@ -1,11 +1,14 @@
-"""From a query engine through a real monitor to a score."""
+"""From a query engine through a real monitor to a score, in the background or inline."""
 
 from __future__ import annotations
+
+import asyncio
 
 import pytest
 
 from llama_index.evaluation.ragaliq import attach, detach
 from ragaliq import Monitor, Status
+from ragaliq.testing import ScriptedJudge
 
 QUESTION = "How long do refunds take?"
 
@@ -84,3 +87,29 @@ def test_the_handler_explains_its_latest_runs(engine, judge, results):
     assert explained.contexts == tuple(result.case.context_texts)
     assert handler.explain("another") is None
     handler.monitor.close(1.0)
+
+
+@pytest.fixture
+def inline():
+    monitor = Monitor(judge=ScriptedJudge(), mode="inline")
+    attach(monitor)
+    yield monitor
+    monitor.close(1.0)
+
+
+def test_the_result_is_there_when_the_engine_returns(inline, engine):
+    engine().query(QUESTION)
+    assert inline.last_result.case.query == QUESTION
+    engine(streaming=True).query("streamed").get_response()
+    assert inline.last_result.case.query == "streamed"
+
+
+def test_of_an_asynchronous_query_it_can_be_awaited(inline, engine):
+    async def request(question):
+        await engine().aquery(question)
+        return (await inline.result()).case.query
+
+    async def requests():
+        return await asyncio.gather(*map(request, "abc"))
+
+    assert asyncio.run(requests()) == ["a", "b", "c"]

@@ -1,15 +1,20 @@
-"""Files of spans: told by what is in them, read in parts, refused with the place."""
+"""Files of spans: told by what is in them, read in parts, refused or skipped with the place."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import random
 
 import pyarrow as pa
 import pytest
-from hand_written import ANSWER, QUESTION, TEXTS, TRACE
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, TracesData
+from hand_written import TRACE
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from otlp import document, protobuf
 from pyarrow import parquet
+from spans import ANSWER, QUESTION, TEXTS, Spans
 
 from ragaliq.datasets import TraceReader, read_cases
 from ragaliq.errors import DatasetError
@@ -18,41 +23,19 @@ from ragaliq.traces.files import holds_traces, spans_in
 ROOT, FOUND = "1" * 16, "2" * 16
 
 
-def value(held):
-    if isinstance(held, list):
-        return {"arrayValue": {"values": [value(each) for each in held]}}
-    if isinstance(held, dict):
-        return {"kvlistValue": {"values": attributes(held)}}
-    if isinstance(held, int):
-        return {"intValue": str(held)}
-    return {"stringValue": held}
+def traced():
+    """A retriever in a chain, as an application's SDK has them."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    app = Spans(provider)
+    with app.span("rag", kind="CHAIN", asked=QUESTION) as root:
+        app.retrieve()
+        app.say(root, output=ANSWER)
+    return exporter.get_finished_spans()
 
 
-def attributes(held):
-    return [{"key": name, "value": value(each)} for name, each in held.items()]
-
-
-def span(span_id, kind, held, *, parent="", times=("1", "9")):
-    return {
-        "traceId": TRACE,
-        "spanId": span_id,
-        "parentSpanId": parent,
-        "startTimeUnixNano": times[0],
-        "endTimeUnixNano": times[1],
-        "attributes": attributes({"openinference.span.kind": kind, **held}),
-    }
-
-
-SPANS = [
-    span(ROOT, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}),
-    span(
-        FOUND,
-        "RETRIEVER",
-        {f"retrieval.documents.{i}.document.content": text for i, text in enumerate(TEXTS)},
-        parent=ROOT,
-        times=(2, 3),
-    ),
-]
+TRACED = traced()
+SPANS = document(TRACED)["resourceSpans"][0]["scopeSpans"][0]["spans"][::-1]
 
 
 def request(*spans, scope="scopeSpans"):
@@ -193,9 +176,7 @@ def test_values_nested_too_deeply(written):
 
 
 def test_protobuf_that_breaks_off(written):
-    inner = Span(trace_id=b"t" * 16, span_id=b"s" * 8, name="n" * 300)
-    whole = TracesData(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[inner])])])
-    path = written("t.pb", whole.SerializeToString()[:60])
+    path = written("t.pb", protobuf(TRACED)[:60])
     with pytest.raises(DatasetError, match="message 1: "):
         list(read_cases(path, file_format="traces"))
 
@@ -203,6 +184,102 @@ def test_protobuf_that_breaks_off(written):
 def test_spans_come_one_by_one(written):
     path = written("t.jsonl", "\n".join(json.dumps(request(each)) for each in SPANS) + "\n{broken")
     found = spans_in(path)
-    assert next(found).span_id == ROOT
-    assert next(found).span_id == FOUND
+    assert [next(found).span_id for _ in SPANS] == [each["spanId"] for each in SPANS]
     assert next(found).where == "line 3"
+
+
+LINE = json.dumps(request(*SPANS))
+
+
+PRINTED = [json.dumps(each, indent=4) for each in PHOENIX]
+
+
+DEEP = '{"resourceSpans": ' + "[" * 100_000 + "]" * 100_000 + "}"
+
+
+BROKEN = {
+    "the first line is cut": (f"{LINE[300:]}\n{LINE}\n", "line 1: it is not JSON"),
+    "the first line is no text": (
+        b'{"resourceSpans": "\xff"}\n' + LINE.encode(),
+        "line 1: byte 0xff in column 20 is not UTF-8",
+    ),
+    "the first line is nested": (f"{DEEP}\n{LINE}", "line 1: it is nested too deeply"),
+    "the first line is a number": (
+        '{"resourceSpans": ' + "9" * 5_000 + f"}}\n{LINE}",
+        "line 1: it holds a number of too many digits",
+    ),
+    "the program said something first": (
+        "\n".join(["Listening.", *PRINTED]),
+        "line 1: it is not JSON",
+    ),
+    "the program said something between": (
+        f"{PRINTED[0]}\nGET / 200\n{PRINTED[1]}\n",
+        "line 21: it is not JSON",
+    ),
+    "the last value is cut": (
+        "\n".join([*PRINTED, PRINTED[0][:100]]),
+        "line 53: it is not JSON",
+    ),
+    "a list is cut": ("[\n" + ",\n".join(map(json.dumps, PHOENIX)), "line 3: it is not JSON"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_whole_is_read(name, written):
+    content, problem = BROKEN[name]
+    path = written("t.log", content)
+    with pytest.raises(DatasetError) as refused:
+        list(read_cases(path))
+    assert str(refused.value).startswith(f"{path}: {problem}")
+
+    reader = read_cases(path, on_error="skip")
+    assert_the_case(reader)
+    assert reader.skipped == 1
+
+
+def test_files_put_after_each_other_without_a_line_between(written):
+    lines = [json.dumps(request(each)) for each in SPANS]
+    assert_the_case(read_cases(written("t.jsonl", f"{LINE}\n{lines[0]}{lines[1]}\n")))
+
+
+def packed_and_cut():
+    # Beside a line that does not pack well: gzip gives out what it has only by the block.
+    noise = random.Random(1).randbytes(200_000).hex()
+    return gzip.compress(f"{LINE}\n{noise}\n".encode())[:-50_000]
+
+
+def message_and_a_piece():
+    return protobuf(TRACED) + protobuf(TRACED)[:-5]
+
+
+@pytest.mark.parametrize("content", [packed_and_cut, message_and_a_piece])
+def test_what_was_read_before_the_file_broke_off(content, written):
+    path = written("t.any", content())
+    with pytest.raises(DatasetError):
+        list(read_cases(path))
+    reader = read_cases(path, on_error="skip")
+    assert_the_case(reader)
+    assert reader.skipped_rows[-1].where == "the rest of the file"
+
+
+def test_no_parent_in_base64(written):
+    spans = [{**SPANS[0], "parentSpanId": "AAAAAAAAAAA="}, SPANS[1]]
+    assert_the_case(read_cases(written("t.json", request(*spans))))
+
+
+@pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
+def test_times_as_numbers(unit, written):
+    """A table's times as pandas writes them, and in the other units that are usual."""
+    moment = 1_767_225_600 * unit
+    rows = [
+        {**row, "start_time": moment + number, "end_time": moment + 9 * unit}
+        for number, row in enumerate(PHOENIX)
+    ]
+    (case,) = read_cases(written("t.jsonl", "\n".join(map(json.dumps, rows))))
+    assert case.metadata["trace"]["ended_at"] == 1_767_225_609
+
+
+@pytest.mark.parametrize("start", [b"\x28\xb5\x2f\xfd", b"\0\0\1\0\x28\xb5\x2f\xfd"])
+def test_zstd_is_refused_by_its_name(start, written):
+    with pytest.raises(DatasetError, match="compressed with zstd; unpack it"):
+        list(read_cases(written("traces.json", start + b"x" * 300)))
