@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from pathlib import Path
 from statistics import fmean
@@ -13,6 +14,7 @@ from ragaliq.cli.console import ExitCode, errors, output, plain
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.backends import Annotation, BackendReader
 from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.quality.labels import Draw, Frame
 from ragaliq.reports.wording import number_of
 from ragaliq.traces.cases import run_of
 
@@ -29,7 +31,7 @@ _BAD = {
 _LOW_IS_GOOD = ("hallucination",)
 
 
-def label_from_backend(address: str, out: Path, name: str) -> int:
+def label_from_backend(address: str, out: Path, name: str, *, at_random: bool) -> int:
     """Write a row for each run that people annotated under a name.
 
     A row has the whole answer as its claim, as `bench` and `calibrate` read it, and the mean of
@@ -39,6 +41,8 @@ def label_from_backend(address: str, out: Path, name: str) -> int:
         address: Of the product's project.
         out: The file of labels, which must not be there yet.
         name: What people called it.
+        at_random: Whether the annotated runs are a random sample of the project's: then they count
+            in `quality`, each with the share of its pipeline's runs that is annotated.
 
     Raises:
         ConfigurationError: The file is there already.
@@ -67,6 +71,8 @@ def label_from_backend(address: str, out: Path, name: str) -> int:
         raise DatasetError(
             f"{address}: no run has a clear annotation {name!r} of a person: {detail}"
         )
+    if at_random:
+        _note_chances(rows, reader)
     try:
         # Texts of users: for the owner's eyes.
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -77,9 +83,31 @@ def label_from_backend(address: str, out: Path, name: str) -> int:
     good = sum(row["label"] for row in rows)
     answers = number_of(len(rows), "answer")
     output.print(plain(f"{out}: {answers} labelled by people, {good:,} of them as supported"))
+    if not at_random:
+        errors.print("for `ragaliq quality` too, where they were picked at random: --at-random")
     if unclear:
         errors.print(f"{unclear:,} more have annotations that are no score in [0, 1], or disagree")
     return ExitCode.OK
+
+
+def _note_chances(rows: list[dict[str, Any]], reader: BackendReader) -> None:
+    """Say of each row that it was drawn, with the chance that runs of its pipeline had."""
+    labelled = Counter(str(row["group"]) for row in rows)
+    since, until = reader.window
+    for row in rows:
+        pipeline = str(row["group"])
+        frame = Frame(since=since, until=until or time.time(), pipeline=pipeline)
+        draw = Draw(
+            run_id=row["id"],
+            pipeline=pipeline,
+            time=frame.until,
+            claim=0,
+            claims=1,
+            size=1.0,
+            place=labelled[pipeline] / reader.pipelines[pipeline],
+            frame=frame,
+        )
+        row["draw"] = draw.model_dump()
 
 
 def _score(annotation: Annotation) -> float | None:

@@ -68,6 +68,14 @@ def label(
     annotation: Annotated[
         str, typer.Option(help="What people call the annotation in a product.", metavar="NAME")
     ] = "faithfulness",
+    at_random: Annotated[
+        bool,
+        typer.Option(
+            "--at-random",
+            help="The runs that people annotated in a product are a random sample of its runs: "
+            "the labels then count in `ragaliq quality`.",
+        ),
+    ] = False,
     budget: Annotated[
         int | None,
         typer.Option(
@@ -100,7 +108,9 @@ def label(
         # What it needs is loaded for those who use it.
         from ragaliq.cli.annotations import label_from_backend
 
-        return label_from_backend(source, out, annotation)
+        return label_from_backend(source, out, annotation, at_random=at_random)
+    if at_random:
+        raise ConfigurationError("--at-random goes with annotations of a product")
     file_of_source = parse_location(source) if is_drawn else Path(source)
     require_writable([("--out", out)], read=[("the results", file_of_source)])
     if not is_drawn:

@@ -13,7 +13,7 @@ import shutil
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -97,6 +97,8 @@ class BackendReader(TraceReader):
         scored: How many of the runs have a score.
         unscored: How many have none, and are read.
         running: Traces of the last reading whose first span has not arrived yet.
+        pipelines: How many runs each has, scored or not.
+        window: Unix times in seconds between which they began; None for no limit.
 
     Raises:
         ConfigurationError: The address has another form, or a key is missing.
@@ -126,6 +128,8 @@ class BackendReader(TraceReader):
         self._backend = _backend_of(address, self._window)
         self.sink = self._backend.sink
         self.running = 0
+        self.pipelines: Counter[str] = Counter()
+        self.window = self._window.since, self._window.until
         self._asked_at = time.time()
         self._targets: dict[str, tuple[SpanTarget, float]] = {}
         self._metrics: dict[str, set[str]] = defaultdict(set)
@@ -136,6 +140,7 @@ class BackendReader(TraceReader):
                 run = run_of(case, run_id=case.id, pipeline="")
                 if run.target is not None:
                     self._targets[case.id] = run.target, run.ended_at
+                    self.pipelines[run.pipeline] += 1
             targets = [target for target, _ in self._targets.values()]
             annotations = run_sync(self._annotations(targets))
         except SinkError as error:

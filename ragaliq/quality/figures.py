@@ -224,28 +224,29 @@ def _week(start: float | None, scores: Sequence[StoredScore], labels: Labels) ->
     if scores[0].metric not in LABELLED_METRICS:
         return week
     covered = [score for score in scores if labels.covers(score.pipeline, score.time)]
-    labelled: list[tuple[StoredScore, LabelledAnswer]] = []
+    labelled: list[tuple[StoredScore, LabelledAnswer, float]] = []
     others: list[StoredScore] = []
     for score in covered:
-        answer = labels.answers.get(score.run_id)
-        if answer is None:
+        answer = labels.of(score)
+        said = answer.score(score.metric) if answer else None
+        if answer is None or said is None:
             others.append(score)
         else:
-            labelled.append((score, answer))
+            labelled.append((score, answer, said))
     week = replace(
         week,
-        labels=sum(len(answer.verdicts) for _, answer in labelled),
+        labels=sum(answer.draw.claims for _, answer, _ in labelled),
         labelled=len(labelled),
         uncovered=len(scores) - len(covered) if labels.reach else 0,
     )
     if len(labelled) < _FEWEST:
         return week
     anchored = prediction_powered_mean(
-        [answer.score(score.metric) for score, answer in labelled],
-        [score.score for score, _ in labelled],
+        [said for _, _, said in labelled],
+        [score.score for score, _, _ in labelled],
         [score.score for score in others],
-        probabilities=[labels.chance(answer) for _, answer in labelled],
-        weights=[score.weight for score, _ in labelled],
+        probabilities=[labels.chance(answer) for _, answer, _ in labelled],
+        weights=[score.weight for score, _, _ in labelled],
         unlabelled_weights=[score.weight for score in others],
     )
     return replace(week, anchored=anchored)

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -27,7 +27,7 @@ from ragaliq.core.results import ClaimDetail, EvaluationResult, Verdict
 from ragaliq.errors import DatasetError
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.sqlite_file import Location, parse_location
-from ragaliq.records.store import Moment, read_records, seconds_of
+from ragaliq.records.store import Moment, StoredScore, read_records, seconds_of
 
 __all__ = [
     "LABELLED_METRICS",
@@ -249,7 +249,9 @@ def _place(run_id: str, size: float) -> float:
 class _Row(BaseModel):
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
-    label: Verdict
+    label: Verdict | Literal[0, 1]
+    score: float | None = None
+    trace_id: str = ""
     draw: Draw | None = None
     question: str = ""
     answer: str = ""
@@ -262,7 +264,9 @@ class LabelledAnswer:
 
     Attributes:
         draw: How it came to be labelled.
-        verdicts: One a claim, in the order of the claims.
+        verdicts: One a claim, in the order of the claims; none where people gave the whole answer
+            a score.
+        given: That score, 1 for an answer that is supported.
         question: What was asked.
         answer: What was answered.
         context: What it was checked against.
@@ -273,10 +277,13 @@ class LabelledAnswer:
     question: str
     answer: str
     context: tuple[str, ...]
+    given: float | None = None
 
-    def score(self, metric: str) -> float:
-        """The metric as the labels have it, 0 to 1."""
+    def score(self, metric: str) -> float | None:
+        """The metric as the labels have it, 0 to 1; None where they do not say."""
         good = LABELLED_METRICS[metric]
+        if self.given is not None:
+            return self.given if "SUPPORTED" in good else None
         return sum(verdict in good for verdict in self.verdicts) / len(self.verdicts)
 
 
@@ -285,7 +292,8 @@ class Labels:
     """The labels of a file.
 
     Attributes:
-        answers: By run id; those that are labelled whole.
+        answers: By run id, and by trace id where a product's annotation is of a trace; those that
+            are labelled whole.
         unfinished: Drawn answers of which some claim has no label: they do not count yet.
         undrawn: Labels of claims that nobody drew, such as of a results file: they have no chance.
         reach: How far the line of each frame is labelled.
@@ -295,6 +303,10 @@ class Labels:
     unfinished: int = 0
     undrawn: int = 0
     reach: Mapping[Frame, float] = field(default_factory=dict)
+
+    def of(self, score: StoredScore) -> LabelledAnswer | None:
+        """What people say about the answer that has this score."""
+        return self.answers.get(score.run_id) or self.answers.get(score.trace_id)
 
     def covers(self, pipeline: str, time: float) -> bool:
         """Whether an answer of this pipeline, evaluated then, could have been labelled."""
@@ -316,7 +328,7 @@ def read_labels(path: str | Path) -> Labels:
         DatasetError: The file is missing or a line is not a label.
     """
     rows: dict[str, dict[int, _Row]] = {}
-    undrawn = 0
+    undrawn = unfinished = 0
     for row in _rows_of(path, _Row):
         if row.draw is None:
             undrawn += 1
@@ -328,19 +340,23 @@ def read_labels(path: str | Path) -> Labels:
         last = list(claims.values())[-1]
         assert last.draw is not None  # noqa: S101 - those without went another way
         if len(claims) < last.draw.claims:
+            unfinished += 1
             continue
         answers[run_id] = LabelledAnswer(
             draw=last.draw,
-            verdicts=tuple(claims[number].label for number in sorted(claims)),
+            verdicts=tuple(
+                label for _, row in sorted(claims.items()) if isinstance(label := row.label, str)
+            ),
             question=last.question,
             answer=last.answer,
             context=tuple(last.context),
+            given=None if isinstance(last.label, str) else last.score,
         )
+        if last.trace_id:
+            answers[last.trace_id] = answers[run_id]
         frame, place = last.draw.frame, last.draw.place
         reach[frame] = max(place, reach.get(frame, 0.0))
-    return Labels(
-        answers=answers, unfinished=len(rows) - len(answers), undrawn=undrawn, reach=reach
-    )
+    return Labels(answers=answers, unfinished=unfinished, undrawn=undrawn, reach=reach)
 
 
 class Anchor(BaseModel):

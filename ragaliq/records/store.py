@@ -332,6 +332,7 @@ class StoredScore(NamedTuple):
         fingerprint: The judge epoch.
         release: The application's release, where that is known.
         higher_is_better: False for metrics where a low score is good.
+        trace_id: Of the application's trace, where the run has one.
     """
 
     run_id: str
@@ -344,6 +345,7 @@ class StoredScore(NamedTuple):
     fingerprint: str
     release: str
     higher_is_better: bool
+    trace_id: str = ""
 
 
 def scores_of(record: EvaluationRecord) -> Iterator[StoredScore]:
@@ -362,6 +364,7 @@ def scores_of(record: EvaluationRecord) -> Iterator[StoredScore]:
                 result.fingerprint,
                 run.release,
                 result.higher_is_better,
+                run.target.trace_id if run.target else "",
             )
 
 
@@ -394,14 +397,15 @@ def read_scores(
     }
     with _open_store(location) as connection:
         yield from (
-            StoredScore._make((*row[:-1], bool(row[-1])))
+            StoredScore._make((*row[:-2], bool(row[-2]), row[-1]))
             for row in connection.execute(
                 """
                 SELECT e.run_id, e.pipeline, e.created_at, m.name, m.score, m.weight, m.judge,
                     coalesce(
                         json_extract(r.record, '$.results."' || m.name || '".fingerprint'), ''
                     ),
-                    coalesce(json_extract(r.record, '$.run.release'), ''), m.higher_is_better
+                    coalesce(json_extract(r.record, '$.run.release'), ''), m.higher_is_better,
+                    coalesce(json_extract(r.record, '$.run.target.trace_id'), '')
                 FROM evaluations e JOIN metrics m USING (evaluation_id)
                     JOIN records r USING (evaluation_id)
                 WHERE m.score IS NOT NULL AND m.status IN ('scored', 'partial')

@@ -18,6 +18,8 @@ from products import Fault, LangfuseProduct, MlflowProduct, PhoenixProduct, Run 
 from ragaliq.cli.app import run as run_command  # noqa: E402
 from ragaliq.datasets import read_cases, read_labelled_claims  # noqa: E402
 from ragaliq.errors import ConfigurationError, DatasetError  # noqa: E402
+from ragaliq.quality import quality_of, read_labels  # noqa: E402
+from ragaliq.records.store import read_scores  # noqa: E402
 
 CHUNKS = ["The shop opens at 9.", "It has two doors."]
 RUNS = (
@@ -137,6 +139,34 @@ def test_what_people_said_becomes_labels(product, ragaliq):
     code, _, err = ragaliq("label", product.address, "-o", "other.jsonl", "--annotation", "mood")
     assert code == 3
     assert "people annotated faithfulness (2), tone (1); name one by --annotation" in err
+
+
+def test_annotations_picked_at_random_make_quality_as_people_would_judge_it(ragaliq):
+    answers = ["The shop opens at 9.", "The shop opens at 9. It sells gold watches."]
+    runs = [Run(n, f"Question {n}?", answers[n % 2], CHUNKS) for n in range(1, 31)]
+    phoenix = PhoenixProduct(*runs)
+    address = f"phoenix://{phoenix.url.removeprefix('http://')}/my%20shop"
+    sink = ("--sink", "sqlite:///live.db")
+    code, _, err = ragaliq("evaluate", address, "--metrics", "faithfulness", *sink)
+    assert code == 0, err
+    for run in runs[:12]:
+        phoenix.annotate(run, "faithfulness", 0.0 if run.answer == answers[1] else 1.0)
+    ragaliq("label", address, "-o", "plain.jsonl")
+    assert "do not count" in ragaliq("quality", "live.db", "--labels", "plain.jsonl")[2]
+    code, _, err = ragaliq("label", address, "-o", "live.labels.jsonl", "--at-random")
+    phoenix.stop()
+    assert code == 0, err
+    code, out, err = ragaliq("quality", "live.db")
+    assert code == 0, err
+    assert "from 30 judged answers and 12 labels" in out
+    labels = read_labels("live.labels.jsonl")
+    assert {labels.chance(each) for each in labels.answers.values()} == {12 / 30}
+    # Scored while it ran, a run has an id of its own; its trace is the same.
+    scores = list(read_scores("live.db"))
+    [series] = quality_of(scores, labels)
+    [live] = quality_of([each._replace(run_id=f"live {each.run_id}") for each in scores], labels)
+    assert live.total == series.total
+    assert series.total.anchored.estimate.value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
