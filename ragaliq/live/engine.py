@@ -45,7 +45,6 @@ from ragaliq.records.sinks import SinkSet
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.telemetry.emit import Emitter
 from ragaliq.telemetry.providers import service_version
-from ragaliq.worker.message import Job
 
 if TYPE_CHECKING:
     from ragaliq.live.monitor import Monitor
@@ -526,7 +525,7 @@ class Engine:
             info = run.info()
             case = self._in_conversation(run)
             if isinstance(self._scorer, Enqueueing):
-                await self._scorer.publish(Job(case=_built(case), run=info), run.tally)
+                await self._scorer.publish(_built(case), info, run.tally)
                 run.end("enqueued")
                 return None
             lag = max(0.0, time.time() - run.ended_at)

@@ -10,10 +10,12 @@ from itertools import count
 
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.run import RunInfo
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, JobRefusedError
 from ragaliq.live.stats import Tally
 from ragaliq.worker.executor import BrokerExecutor, JobExecutor
-from ragaliq.worker.message import Job
+from ragaliq.worker.message import JobMessage
 
 __all__ = ["Enqueueing", "executor_at", "leave_to_workers"]
 
@@ -46,7 +48,7 @@ class Enqueueing:
         self._target, self._metrics, self._failed = target, metrics, failed
         self._complaints = Complaints(logging.getLogger(__name__))
 
-    async def publish(self, job: Job, tally: Tally) -> None:
+    async def publish(self, case: RAGTestCase, run: RunInfo, tally: Tally) -> None:
         """Enqueue a run. While nothing is taken it is held and tried again, ever less often.
 
         The queue behind it fills meanwhile, and further runs are dropped there and counted.
@@ -54,13 +56,21 @@ class Enqueueing:
         Raises:
             JobRefusedError: It never can be.
         """
-        chosen = job.run.metric_probabilities
+        chosen, largest = run.metric_probabilities, self._target.max_job_bytes
         metrics = [each for each in self._metrics if each in chosen or not chosen]
+        # Before time is spent on writing it as JSON. Characters take up to four bytes here.
+        if largest is not None and case.size > 4 * largest:
+            raise JobRefusedError("too_large")
+        try:
+            message = JobMessage.of(case, run, metrics)
+            body = message.encoded()
+        except ValueError:
+            raise JobRefusedError("not_plain_data") from None
+        if largest is not None and len(body) > largest:
+            raise JobRefusedError("too_large")
         for failures in count(1):
             try:
-                await self._target.publish(job, metrics)
-            except JobRefusedError:
-                raise
+                await self._target.publish(message.job_id, body)
             except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
                 self._complaints.add("jobs cannot be enqueued, waiting for the broker", error)
                 tally.publish_errors += 1

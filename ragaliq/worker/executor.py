@@ -5,49 +5,39 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from contextlib import suppress
 
 from ragaliq.core.checks import require_positive
-from ragaliq.errors import ConfigurationError, JobRefusedError
+from ragaliq.errors import ConfigurationError
 from ragaliq.worker.brokers import Broker, BrokerOptions, broker_at, broker_url
-from ragaliq.worker.message import Job, JobMessage
 
-__all__ = [
-    "BrokerExecutor",
-    "JobExecutor",
-]
+__all__ = ["BrokerExecutor", "JobExecutor"]
 
 
 class JobExecutor(ABC):
-    """Takes whole jobs, as plain data, for judging elsewhere.
+    """Takes jobs, as messages, for judging elsewhere.
 
     Attributes:
         name: Names it in `MonitorStats.executor`.
+        max_job_bytes: Size of the largest message it takes; None where every one may come.
     """
 
     name: str
+    max_job_bytes: int | None = None
 
     @abstractmethod
-    async def publish(self, job: Job, metrics: Sequence[str]) -> None:
+    async def publish(self, job_id: str, message: bytes) -> None:
         """Enqueue a job; it is safe when this returns.
 
-        Called on the monitor's loop, which must not be blocked, for one job after the other.
-
-        Args:
-            job: The run.
-            metrics: What is to be measured.
-
-        Raises:
-            JobRefusedError: It never can be. After any other exception it is tried again.
+        Called on the monitor's loop, which must not be blocked, for one job after the other. After
+        an exception it is tried again.
         """
 
     @abstractmethod
     async def aclose(self) -> None:
         """Close connections; it may be used again afterwards."""
 
-    @abstractmethod
-    def after_fork(self) -> None:
+    def after_fork(self) -> None:  # noqa: B027 - nothing to do where none is held
         """In a forked child: leave the parent's connections alone."""
 
 
@@ -85,30 +75,21 @@ class BrokerExecutor(JobExecutor):
             raise ConfigurationError(
                 f"BrokerExecutor: the broker's address must be a text, not {type(url).__name__}"
             )
-        self._url, self._max_job_bytes, self._timeout = broker_url(url), max_job_bytes, timeout
+        self._url, self.max_job_bytes, self._timeout = broker_url(url), max_job_bytes, timeout
         self._options = BrokerOptions(queue=queue, timeout=timeout, grace=0.0)
         self.name = self._url.partition(":")[0]
         broker_at(self._url, self._options)  # what is wrong is said here, and its modules loaded
         self._broker: Broker | None = None
         self._pid = os.getpid()
 
-    async def publish(self, job: Job, metrics: Sequence[str]) -> None:
+    async def publish(self, job_id: str, message: bytes) -> None:  # noqa: ARG002 - it is in the message
         """See `JobExecutor`."""
-        # Before time is spent on writing it as JSON. Characters take up to four bytes here.
-        if job.case.size > 4 * self._max_job_bytes:
-            raise JobRefusedError("too_large")
-        try:
-            body = JobMessage.of(job, metrics).encoded()
-        except ValueError:
-            raise JobRefusedError("not_plain_data") from None
-        if len(body) > self._max_job_bytes:
-            raise JobRefusedError("too_large")
         try:
             async with asyncio.timeout(self._timeout):
                 if self._broker is None:
                     self._broker = broker_at(self._url, self._options)
                     await self._broker.connect()
-                await self._broker.publish(body, self._broker.queue)
+                await self._broker.publish(message, self._broker.queue)
         except BaseException:
             await self.aclose()
             raise

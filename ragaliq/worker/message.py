@@ -15,26 +15,17 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragaliq.core.run import RunInfo, SpanTarget
-from ragaliq.core.test_case import CaseSources, Citation, ContextChunk, RAGTestCase, Turn
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import MessageRefusedError
 from ragaliq.records.record import deterministic_id
 
-__all__ = ["VERSION", "Job", "JobMessage", "read_message"]
+__all__ = ["VERSION", "JobMessage", "read_message"]
 
 VERSION = (1, 0)
 """Major and minor version of the form below."""
 
 _MOST_BYTES = 64 * 2**20
 _TRACEPARENT = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
-
-
-class Job(BaseModel):
-    """One run to evaluate; can be written as JSON and read in another process."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    case: RAGTestCase
-    run: RunInfo
 
 
 class JobMessage(BaseModel):
@@ -60,40 +51,38 @@ class JobMessage(BaseModel):
     case: RAGTestCase
     run: RunInfo
 
-    def job(self) -> Job:
-        """The job; a span that is named by `traceparent` alone is found as well."""
+    def evaluated_run(self) -> RunInfo:
+        """The run; a span that is named by `traceparent` alone is found as well."""
         if self.run.target is not None or self.traceparent is None:
-            return Job(case=self.case, run=self.run)
+            return self.run
         _, trace_id, span_id, flags = self.traceparent.split("-")
         target = SpanTarget(
             trace_id=trace_id, span_id=span_id, trace_flags=int(flags, 16), source="traceparent"
         )
-        return Job(case=self.case, run=self.run.model_copy(update={"target": target}))
+        return self.run.model_copy(update={"target": target})
 
     @classmethod
-    def of(cls, job: Job, metrics: Sequence[str]) -> JobMessage:
-        """The message for a job."""
-        target = job.run.target
+    def of(cls, case: RAGTestCase, run: RunInfo, metrics: Sequence[str]) -> JobMessage:
+        """The message for a run."""
+        traceparent = None
+        if (span := run.target) is not None:
+            traceparent = f"00-{span.trace_id}-{span.span_id}-{span.trace_flags & 0xFF:02x}"
         return cls(
-            job_id=deterministic_id(["job", job.run.run_id, repr(job.run.ended_at)]),
+            job_id=deterministic_id(["job", run.run_id, repr(run.ended_at)]),
             published_at=time.time(),
             metrics=tuple(metrics),
-            traceparent=None if target is None else _traceparent(target),
-            case=job.case,
-            run=job.run,
+            traceparent=traceparent,
+            case=case,
+            run=run,
         )
 
     def encoded(self) -> bytes:
         """The message as JSON.
 
         Raises:
-            ValueError: The case's metadata hold something that is no JSON, or half a character.
+            ValueError: The case's metadata hold something that is no JSON.
         """
         return json.dumps(self.model_dump(mode="json"), separators=(",", ":")).encode()
-
-
-def _traceparent(target: SpanTarget) -> str:
-    return f"00-{target.trace_id}-{target.span_id}-{target.trace_flags & 0xFF:02x}"
 
 
 def read_message(body: bytes) -> JobMessage:
@@ -116,9 +105,14 @@ def read_message(body: bytes) -> JobMessage:
         raise MessageRefusedError(
             "version", f"version {major}.{minor}; this worker reads {VERSION[0]}.x only"
         )
-    known = _known_part(data) if minor > VERSION[1] else data
     try:
-        return JobMessage.model_validate(known)
+        try:
+            return JobMessage.model_validate(data)
+        except ValidationError as error:
+            if minor <= VERSION[1]:
+                raise
+            _remove_unknown(data, error)
+            return JobMessage.model_validate(data)
     except RecursionError:
         raise MessageRefusedError("malformed", "nested too deeply") from None
     except ValidationError as error:
@@ -130,33 +124,13 @@ def _is_version(version: list[Any]) -> bool:
     return len(version) == 2 and all(type(part) is int and 0 <= part < 10_000 for part in version)
 
 
-def _known_part(data: dict[str, Any]) -> object:
-    """What this version knows of a message of a newer minor version."""
-    kept = _known_fields(JobMessage, data)
-    kept["case"] = _known_fields(RAGTestCase, kept.get("case"))
-    kept["run"] = _known_fields(RunInfo, kept.get("run"))
-    case = kept["case"]
-    if isinstance(case, dict):
-        _keep_known(case, "context", ContextChunk)
-        _keep_known(case, "citations", Citation)
-        _keep_known(case, "history", Turn)
-        for turn in case["history"] if isinstance(case.get("history"), list) else ():
-            if isinstance(turn, dict):
-                _keep_known(turn, "context", ContextChunk)
-        if "sources" in case:
-            case["sources"] = _known_fields(CaseSources, case["sources"])
-    if isinstance(kept["run"], dict):
-        kept["run"]["target"] = _known_fields(SpanTarget, kept["run"].get("target"))
-    return kept
-
-
-def _keep_known(data: dict[str, Any], name: str, model: type[BaseModel]) -> None:
-    """Keep of each item of a list what this version knows."""
-    if isinstance(data.get(name), list):
-        data[name] = [_known_fields(model, item) for item in data[name]]
-
-
-def _known_fields(model: type[BaseModel], data: Any) -> Any:
-    if not isinstance(data, dict):
-        return data
-    return {name: value for name, value in data.items() if name in model.model_fields}
+def _remove_unknown(data: dict[str, Any], error: ValidationError) -> None:
+    """Remove the fields that this version does not know."""
+    for *path, name in [
+        each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"
+    ]:
+        part: Any = data
+        for key in path:
+            if isinstance(key, int) or key in part:  # the class tried for a union's member is not
+                part = part[key]
+        part.pop(name, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,12 @@ from ragaliq.core.concurrency import run_all
 from ragaliq.errors import (
     BudgetExceeded,
     ConfigurationError,
-    JobRefusedError,
     MessageRefusedError,
     StoreError,
 )
 from ragaliq.records.sqlite_file import WriterConnection, parse_location
 from ragaliq.worker.executor import JobExecutor
-from ragaliq.worker.message import Job, JobMessage, read_message
+from ragaliq.worker.message import read_message
 
 if TYPE_CHECKING:
     from ragaliq.core.results import Evaluation
@@ -125,21 +124,13 @@ class FileExecutor(JobExecutor):
     def __init__(self, location: str) -> None:
         self._file = RunsFile(location)
 
-    async def publish(self, job: Job, metrics: Sequence[str]) -> None:
+    async def publish(self, job_id: str, message: bytes) -> None:
         """See `JobExecutor`."""
-        try:
-            message = JobMessage.of(job, metrics)
-            body = message.encoded()
-        except ValueError:
-            raise JobRefusedError("not_plain_data") from None
-        await asyncio.to_thread(self._file.add, message.job_id, body)
+        await asyncio.to_thread(self._file.add, job_id, message)
 
     async def aclose(self) -> None:
-        """Close the file; the next run opens it again."""
+        """Close the file; the next run opens it again, also in a forked child."""
         await asyncio.to_thread(self._file.connection.close)
-
-    def after_fork(self) -> None:
-        """In a forked child: the file is opened again."""
 
 
 async def evaluate_pending(
@@ -170,22 +161,22 @@ async def evaluate_pending(
         except MessageRefusedError as error:
             left[job_id] = f"{error.reason}: {error.detail}"
             return None
-        job, metrics = message.job(), set(message.metrics)
+        run, metrics = message.evaluated_run(), set(message.metrics)
         chosen = scorer.chosen(metrics)
         if not chosen:
             left[job_id] = "none of its metrics is measured"
             return None
-        if await scorer.is_recorded(job.run, metrics):
+        if await scorer.is_recorded(run, metrics):
             await asyncio.to_thread(runs.done, job_id)
             return None
         if batches is not None:
             from ragaliq.scoring.batches import is_answered
 
-            if not await is_answered(job.case, chosen, batches[0]):
+            if not await is_answered(message.case, chosen, batches[0]):
                 return None
-        lag = max(0.0, time.time() - job.run.ended_at)
+        lag = max(0.0, time.time() - run.ended_at)
         try:
-            evaluation = await scorer.score(job.case, job.run, metrics=metrics, lag=lag)
+            evaluation = await scorer.score(message.case, run, metrics=metrics, lag=lag)
         except (BudgetExceeded, StoreError) as error:
             left[job_id] = str(error)
             return None

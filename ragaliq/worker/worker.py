@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -91,33 +93,30 @@ class Worker:
 
     async def fresh(self, message: Any) -> None:
         """A message that comes for the first time, or comes back on a broker with a retry queue."""
-        await self._contained(self._fresh(message))
+        with self._broker_contained():
+            if await self._broker.deliveries(message) > 1:
+                # Its worker died of it, or with it. In the retry queue it is judged alone, so that
+                # only a job that kills its worker is counted again.
+                await self._broker.publish(self._broker.body(message), self._broker.retry)
+                await self._broker.done(message)
+                self._count("redelivered")
+            else:
+                await self._take(message, deliveries=1)
 
     async def again(self, message: Any) -> None:
         """A message that a worker held before; these come one at a time."""
-        await self._contained(self._again(message))
+        with self._broker_contained():
+            await self._take(message, deliveries=await self._broker.deliveries(message))
 
-    async def _contained(self, work: Any) -> None:
+    @contextmanager
+    def _broker_contained(self) -> Iterator[None]:
         # An error of the broker's: the message is not acknowledged, and comes again. The error's
         # own words may hold the broker's address.
         try:
-            await work
+            yield
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
             kind = type(error).__name__
             self._complaints.once(kind, f"the broker did not take what became of a job: {kind}")
-
-    async def _fresh(self, message: Any) -> None:
-        if await self._broker.deliveries(message) > 1:
-            # Its worker died of it, or with it. In the retry queue it is judged alone, so that
-            # only a job that kills its worker is counted again.
-            await self._broker.publish(self._broker.body(message), self._broker.retry)
-            await self._broker.done(message)
-            self._count("redelivered")
-        else:
-            await self._take(message, deliveries=1)
-
-    async def _again(self, message: Any) -> None:
-        await self._take(message, deliveries=await self._broker.deliveries(message))
 
     async def _take(self, message: Any, *, deliveries: int) -> None:
         body, publish = self._broker.body(message), self._broker.publish
@@ -192,14 +191,14 @@ class Worker:
             self._working.discard(task)
 
     async def _judged(self, message: JobMessage) -> str:
-        job, metrics = message.job(), set(message.metrics)
+        run, metrics = message.evaluated_run(), set(message.metrics)
         # Of two deliveries of one job at the same time, the second one waits for the record.
-        record_id = self._scorer.record_id(job.run, metrics)
+        record_id = self._scorer.record_id(run, metrics)
         async with self._turns.setdefault(record_id, asyncio.Lock()):
-            if await self._scorer.is_recorded(job.run, metrics):
+            if await self._scorer.is_recorded(run, metrics):
                 return "already_recorded"
-            lag = max(0.0, time.time() - job.run.ended_at)
-            await self._scorer.score(job.case, job.run, metrics=metrics, lag=lag)
+            lag = max(0.0, time.time() - run.ended_at)
+            await self._scorer.score(message.case, run, metrics=metrics, lag=lag)
             return "evaluated"
 
     # --- the end ------------------------------------------------------------------------------

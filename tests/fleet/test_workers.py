@@ -16,7 +16,7 @@ from worker_fleet import eventually, offer
 
 from ragaliq import RAGTestCase, RunInfo, SpanTarget, read_records
 from ragaliq.worker.dead_letters import DeadLetters
-from ragaliq.worker.message import Job, JobMessage
+from ragaliq.worker.message import JobMessage
 
 TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
 SECRET = "the patient's name is Quux"
@@ -26,8 +26,8 @@ def message(name="case-1", text=SECRET, **changed):
     case = RAGTestCase(
         id=name, query=f"{name} {text}", context=["Alpha is one."], response="Alpha is one."
     )
-    job = Job(case=case, run=RunInfo(run_id=name, ended_at=1.0))
-    body = json.loads(JobMessage.of(job, ["faithfulness"]).encoded()) | changed
+    job = JobMessage.of(case, RunInfo(run_id=name, ended_at=1.0), ["faithfulness"])
+    body = json.loads(job.encoded()) | changed
     return json.dumps(body).encode()
 
 

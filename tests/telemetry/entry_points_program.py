@@ -31,7 +31,7 @@ from ragaliq import (
 from ragaliq.cli.app import run as command_line
 from ragaliq.pytest_plugin import assert_rag
 from ragaliq.worker.brokers import Broker, BrokerOptions
-from ragaliq.worker.message import Job, JobMessage
+from ragaliq.worker.message import JobMessage
 from ragaliq.worker.worker import Worker
 
 CASE = {
@@ -87,8 +87,8 @@ class InMemory(Broker):
 
 
 def worker() -> None:
-    job = Job(case=RAGTestCase(**CASE), run=RunInfo(run_id="job", ended_at=1.0))
-    message = SimpleNamespace(body=JobMessage.of(job, METRICS).encoded())
+    job = JobMessage.of(RAGTestCase(**CASE), RunInfo(run_id="job", ended_at=1.0), METRICS)
+    message = SimpleNamespace(body=job.encoded())
 
     async def work() -> None:
         settings = WorkerSettings(judge="local", evaluators=METRICS, sinks=[SQLiteStore("kept.db")])

@@ -9,7 +9,7 @@ from faststream.kafka import TestKafkaBroker
 from ragaliq import RAGTestCase, RunInfo, WorkerSettings
 from ragaliq.testing import ScriptedJudge
 from ragaliq.worker.brokers import BrokerOptions, broker_at
-from ragaliq.worker.message import Job, JobMessage
+from ragaliq.worker.message import JobMessage
 from ragaliq.worker.worker import Worker
 
 
@@ -28,9 +28,9 @@ async def test_a_job_on_a_topic_is_judged_and_what_cannot_be_read_goes_to_the_de
         dead.append(json.loads(message.body)["reason"])
 
     case = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
-    job = Job(case=case, run=RunInfo(run_id="run-1", ended_at=1.0))
+    job = JobMessage.of(case, RunInfo(run_id="run-1", ended_at=1.0), ["faithfulness"])
     async with TestKafkaBroker(broker.native):
-        await broker.publish(JobMessage.of(job, ["faithfulness"]).encoded(), broker.queue)
+        await broker.publish(job.encoded(), broker.queue)
         await broker.publish(b"{", broker.queue)
     await worker.aclose()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragaliq import Citation, ContextChunk, RAGTestCase, RunInfo, SpanTarget, Turn
 from ragaliq.errors import MessageRefusedError
-from ragaliq.worker.message import Job, JobMessage, read_message
+from ragaliq.worker.message import JobMessage, read_message
 
 TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
 # Half a surrogate pair and control characters included.
@@ -44,11 +44,11 @@ def jobs():
         metric_probabilities=st.dictionaries(METRICS, SHARES, max_size=3),
         ended_at=st.floats(0.0, 4e9),
     )
-    return st.builds(Job, case=cases, run=runs)
+    return st.tuples(cases, runs)
 
 
-def message_of(job, metrics):
-    return json.loads(JobMessage.of(job, metrics).encoded())
+def message_of(case, run):
+    return json.loads(JobMessage.of(case, run, ["m"]).encoded())
 
 
 def read(data):
@@ -58,11 +58,8 @@ def read(data):
 @settings(max_examples=40)
 @given(jobs())
 def test_a_job_comes_out_of_its_message_as_it_went_in(job):
-    try:
-        body = JobMessage.of(job, ["faithfulness"]).encoded()
-    except ValueError:  # half a character is no JSON; the monitor counts such a run
-        return
-    assert read_message(body).job() == job
+    message = read_message(JobMessage.of(*job, ["faithfulness"]).encoded())
+    assert (message.case, message.evaluated_run()) == job
 
 
 JSON = st.recursive(
@@ -70,9 +67,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=10,
 )
-A_MESSAGE = message_of(
-    Job(case=RAGTestCase(id="c", query="q", response="r"), run=RunInfo(run_id="r")), ["m"]
-)
+A_MESSAGE = message_of(RAGTestCase(id="c", query="q", response="r"), RunInfo(run_id="r"))
 
 
 @settings(max_examples=40)
@@ -107,21 +102,21 @@ def test_what_a_newer_version_says_of_a_conversation_is_ignored():
         history=[Turn(role="assistant", text="Five days.", context=[chunk, "Dogs may come."])],
         citations=[Citation(start=0, end=4)],
     )
-    message = message_of(Job(case=case, run=RunInfo(run_id="r")), ["m"]) | {"version": [1, 5]}
+    message = message_of(case, RunInfo(run_id="r")) | {"version": [1, 5]}
     [turn], [citation] = message["case"]["history"], message["case"]["citations"]
-    for part in (turn, turn["context"][0], citation, message["case"]["sources"]):
+    for part in (message, turn, turn["context"][0], citation, message["case"]["sources"]):
         part["of_a_newer_version"] = True
-    assert read(message).job().case == case
+    assert read(message).case == case
 
 
 def test_a_span_that_only_traceparent_names_is_found():
     message = A_MESSAGE | {"traceparent": f"00-{TARGET.trace_id}-{TARGET.span_id}-01"}
-    found = read(message).job().run.target
+    found = read(message).evaluated_run().target
     assert found == TARGET.model_copy(update={"source": "traceparent"})
 
 
 def test_the_id_of_a_job_is_that_of_its_run():
-    job = Job(case=RAGTestCase(query="q", response="r"), run=RunInfo(run_id="r", ended_at=2.0))
-    assert message_of(job, ["m"])["job_id"] == message_of(job, ["m"])["job_id"]
-    other = job.model_copy(update={"run": job.run.model_copy(update={"ended_at": 3.0})})
-    assert message_of(job, ["m"])["job_id"] != message_of(other, ["m"])["job_id"]
+    case, run = RAGTestCase(query="q", response="r"), RunInfo(run_id="r", ended_at=2.0)
+    later = run.model_copy(update={"ended_at": 3.0})
+    first, again, other = (message_of(case, each)["job_id"] for each in (run, run, later))
+    assert first == again != other

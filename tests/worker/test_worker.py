@@ -21,7 +21,7 @@ from ragaliq import (
 )
 from ragaliq.testing import ScriptedJudge
 from ragaliq.worker.brokers import Broker, BrokerOptions
-from ragaliq.worker.message import Job, JobMessage
+from ragaliq.worker.message import JobMessage
 from ragaliq.worker.worker import Worker
 
 
@@ -74,8 +74,8 @@ class Kept:
 
 def message(name="run-1", deliveries=1, **changed):
     case = RAGTestCase(id=name, query="q", context=["Alpha is one."], response="Alpha is one.")
-    job = Job(case=case, run=RunInfo(run_id=name, ended_at=1.0))
-    body = json.loads(JobMessage.of(job, ["faithfulness"]).encoded()) | changed
+    job = JobMessage.of(case, RunInfo(run_id=name, ended_at=1.0), ["faithfulness"])
+    body = json.loads(job.encoded()) | changed
     return SimpleNamespace(body=json.dumps(body).encode(), deliveries=deliveries)
 
 
