@@ -17,9 +17,10 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 
-TELEMETRY_TESTS = str(Path(__file__).parents[1] / "telemetry")
-if TELEMETRY_TESTS not in sys.path:
-    sys.path.append(TELEMETRY_TESTS)
+TESTS = Path(__file__).parents[1]
+for folder in (TESTS / "telemetry", TESTS / "langchain"):
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
 
 from applications import LangChainApp, question  # noqa: E402
 from receivers import receiver  # noqa: E402

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
@@ -25,7 +23,7 @@ from rag_parts import (
     retrieval_chain,
 )
 
-from ragaliq import ConfigurationError, GuardRejected, suppress
+from ragaliq import ConfigurationError
 
 
 def state_chain(*replies):
@@ -139,20 +137,6 @@ def test_the_application_may_word_the_next_attempt_itself(guard_of, invoke):
     assert asked == [QUESTION, f"{QUESTION} (not: {WRONG})"]
 
 
-def test_after_the_last_attempt_it_does_the_other_thing(guard_of, invoke):
-    llm = model(WRONG)
-    guard = guard_of(rag_chain(llm=llm), action="retry", max_retries=2)
-    assert invoke(guard, QUESTION) == FALLBACK
-    assert llm.calls == 3
-
-
-def test_it_raises_when_told_to_with_the_result_and_without_text(guard_of, invoke):
-    with pytest.raises(GuardRejected) as caught:
-        invoke(guard_of(rag_chain(llm=model(WRONG)), action="raise"), QUESTION)
-    assert [claim.claim for claim in caught.value.result.failed_claims] == [WRONG]
-    assert "nine" not in str(caught.value)
-
-
 def test_at_the_end_of_a_chain_it_reads_what_it_is_given(guard_of, invoke):
     assert invoke(retrieval_chain() | guard_of(), {"input": QUESTION})["answer"] == ANSWER
     chain = lying_chain() | guard_of() | (lambda out: out["answer"])
@@ -170,24 +154,6 @@ def test_a_stream_is_held_back_and_comes_in_one_piece(guard_of, stream):
     guard = guard_of(rag_chain(llm=model(WRONG)))
     assert stream(guard, QUESTION) == [FALLBACK]
     assert stream(guard | str.upper, QUESTION) == [FALLBACK.upper()]
-
-
-def test_a_batch_is_judged_one_by_one(guard_of, mode):
-    chain = rag_chain(llm=model(lambda messages: ANSWER if "first" in messages[-1].text else WRONG))
-    guard = guard_of(chain)
-    if mode == "sync":
-        answers = guard.batch(["first", "second", "first"])
-    else:
-        answers = asyncio.run(guard.abatch(["first", "second", "first"]))
-    assert answers == [ANSWER, FALLBACK, ANSWER]
-
-
-def test_with_the_guard_off_the_chain_runs_as_it_is(guard_of, invoke):
-    assert invoke(guard_of(rag_chain(llm=model(WRONG)), enabled=False), QUESTION) == WRONG
-    with suppress():
-        guard = guard_of(rag_chain(llm=model(WRONG)))
-        assert invoke(guard, QUESTION) == WRONG
-    assert guard.guard.monitor.stats().started == 0
 
 
 async def test_the_event_loop_is_free_while_an_answer_is_judged(guard_of):

@@ -331,9 +331,6 @@ SHAPES = {
         lambda: rag_chain(RunnableLambda(lambda q: FixedRetriever().invoke(q)[:1])),
         texts=REFUNDS[:1],
     ),
-    "a grader that rejects everything": Shape(
-        lambda: graph(retrieve, reject, generate), IN_STATE, []
-    ),
     "rejected, returns the answer only": Shape(
         lambda: graph(retrieve, reject, generate, output=Answer), IN_STATE, []
     ),

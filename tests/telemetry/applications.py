@@ -7,19 +7,14 @@ import contextlib
 import re
 from concurrent.futures import ThreadPoolExecutor
 
-from langchain_core.documents import Document
-from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.retrievers import BaseRetriever as LangChainRetriever
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.llms import CustomLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
+from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
+from rag_parts import FixedRetriever, model, rag_chain
 
 import langchain_ragaliq
 import llama_index.evaluation.ragaliq as llama_index_ragaliq
@@ -40,20 +35,9 @@ def number_of(query):
 class LangChainApp:
     """A chain of a retriever, a prompt and a model."""
 
-    class Retriever(LangChainRetriever):
-        def _get_relevant_documents(self, query, *, run_manager):
-            return [Document(page_content=DOCUMENT)]
-
     def __init__(self):
-        prompt = ChatPromptTemplate.from_template("{context}\n{question}")
-        answer = RunnableLambda(self._answer)
-        parts = {"context": self.Retriever(), "question": RunnablePassthrough()}
-        self.chain = (parts | prompt | answer).with_config(run_name="rag")
-
-    @staticmethod
-    def _answer(prompt):
-        model = GenericFakeChatModel(messages=iter([AIMessage(ANSWER)]))
-        return model.invoke(prompt).content
+        chain = rag_chain(FixedRetriever(texts=[DOCUMENT]), model(ANSWER))
+        self.chain = chain.with_config(run_name="rag")
 
     def ask(self, text):
         return self.chain.invoke(text)
@@ -77,7 +61,7 @@ class LangChainApp:
 class LlamaIndexApp:
     """A query engine over one document."""
 
-    class Retriever(LlamaIndexRetriever):
+    class Retriever(BaseRetriever):
         def _retrieve(self, query_bundle):
             return [NodeWithScore(node=TextNode(text=DOCUMENT), score=1.0)]
 

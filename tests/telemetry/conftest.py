@@ -25,9 +25,10 @@ from ragaliq import (
 )
 from ragaliq.telemetry import Emitter
 
-HERE = str(Path(__file__).parent)
-if HERE not in sys.path:
-    sys.path.insert(0, HERE)
+HERE = Path(__file__).parent
+for folder in (HERE, HERE.parent / "langchain"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
 
 SECRET = "Zanzibar"
 
