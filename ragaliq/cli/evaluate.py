@@ -395,7 +395,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                         if number
                     )
                     errors.print(plain(f"sink {name}: {fate or 'nothing'}"))
-                files = outputs.write(problems)
+                with errors.status("writing files"):
+                    files = outputs.write(problems)
                 for path in summary_files or ():
                     figures = figures_of(summary) | {
                         "judge": asked.title,
@@ -554,7 +555,7 @@ def show_summary(
         output.print(plain(f"  {bad.id}  {bad.question}", limit=100))
         for reason in bad.reasons:
             output.print(plain(f"    {reason}"))
-    output.print(f"\n{pass_line(figures_of(summary))}")
+    output.print(f"\n{pass_line(*summary.passing, summary.cases)}")
     cost = summary.usage.cost_usd
     price = "cost unknown" if cost is None else f"${cost:,.4f}"
     if cost is not None and summary.usage.saved_usd:

@@ -385,7 +385,8 @@ class Summary:
         self._joined = self._metrics = None
         self._is_repeated |= observation != run.run_id
         self.records += 1
-        self.usage += evaluated.usage
+        usage = evaluated.usage
+        self.usage += usage
         self.without_weight += not run.represents_traffic
         self.first, self.last = min(self.first, time), max(self.last, time)
         name = run.pipeline
@@ -394,7 +395,7 @@ class Summary:
         pipeline = self._numbers.setdefault(name, len(self._pipelines))
         if pipeline == len(self._pipelines):
             self._pipelines.append(PipelineCosts(name))
-        costs, usage = self._pipelines[pipeline], evaluated.usage
+        costs = self._pipelines[pipeline]
         costs.answers += 1
         costs.evaluations += 1
         costs.tokens += usage.total_tokens

@@ -13,7 +13,7 @@ from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import Series, SeriesKey
 from ragaliq.reports.gathering import VERDICTS, ClaimSet, Gathering, claim_sets, finite
-from ragaliq.reports.wording import METHOD_NAMES
+from ragaliq.reports.wording import METHOD_NAMES, pass_line
 from ragaliq.statistics import Estimate
 
 __all__ = ["Contents", "bucket_width", "contents_of", "cut", "embedded_json"]
@@ -75,7 +75,8 @@ def contents_of(gathered: Gathering) -> Contents:
     parts = [f'"{name}":{embedded_json(value)}' for name, value in head.items()]
     parts.append(f'"rows":[{",".join(text for _, text in rows)}]')
     parts.append(f'"answers":{{{",".join(f"{json.dumps(k)}:{v}" for k, v in full.items())}}}')
-    return Contents(f"{{{','.join(parts)}}}", _figures(gathered, series), len(full), len(rows))
+    figures = _figures(gathered, series) | {"has_trend": width is not None}
+    return Contents(f"{{{','.join(parts)}}}", figures, len(full), len(rows))
 
 
 def _fitting(items: Iterable[tuple[int, Any]], room: int) -> Iterable[tuple[int, str]]:
@@ -197,9 +198,15 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
         ],
         "epochs": _epochs(gathered.summary.series.values(), charted),
         "claims": claims,
+        "lead": pass_line(*gathered.summary.passing, gathered.summary.cases),
+        "judges": list(dict.fromkeys(_judge_of(key) for key in gathered.summary.series)),
         "pipelines": pipelines,
         "questions": gathered.unanswered.groups() if gathered.with_text else [],
     }
+
+
+def _judge_of(key: SeriesKey) -> str:
+    return f"{key.judge} ({key.model})" if key.model else key.judge
 
 
 def _epochs(found: Iterable[Series], charted: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -228,11 +235,13 @@ def _full_answer(record: EvaluationRecord) -> dict[str, Any]:
     """Everything the record says, as JSON values."""
     run, case = record.run, record.case
     return {
-        "query": case.query or None if case else None,
+        "query": case.query if case and case.query.strip() else None,
         "name": case.name if case else "",
         "tags": list(case.tags) if case else [],
         "has_text": case is not None,
         "case_id": record.case_id,
+        "row": record.row,
+        "input": [[name, str(value)] for name, value in case.metadata.items()] if case else [],
         "framework": run.framework,
         "session": run.session_id,
         "trace": run.target.trace_id if run.target else None,

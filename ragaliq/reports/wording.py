@@ -155,12 +155,18 @@ def figures_of(summary: Summary) -> dict[str, Any]:
     }
 
 
-def pass_line(figures: Mapping[str, Any]) -> str:
-    """How many answers pass, such as `5 of 8 answers pass every metric`."""
-    if not figures["answers"]:
+def pass_line(passed: int, decided: int, answers: int) -> str:
+    """How many answers pass, such as `5 of 8 answers pass every metric`.
+
+    Args:
+        passed: Those that pass.
+        decided: Those on which the judge did not fail.
+        answers: All of them.
+    """
+    if not answers:
         return "No answers were evaluated"
-    line = f"{figures['passed']:,} of {figures['decided']:,} answers pass every metric"
-    failed = figures["answers"] - figures["decided"]
+    line = f"{passed:,} of {decided:,} answers pass every metric"
+    failed = answers - decided
     return f"{line}; the judge failed on {failed:,} more" if failed else line
 
 
@@ -176,7 +182,7 @@ def others_of(statuses: Mapping[str, int], passing: Collection[str]) -> str:
 def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
     """The summary for a pull request or a job's page."""
     lines = [
-        f"**{pass_line(figures)}.**",
+        f"**{pass_line(figures['passed'], figures['decided'], figures['answers'])}.**",
         "",
         "| metric | mean | 95 % interval | scored | passed | threshold | others |",
         "| --- | --- | --- | --- | --- | --- | --- |",

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from ragaliq import RAGTestCase, evaluate
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records.store import SQLiteStore
 from ragaliq.reports import write_report
@@ -36,6 +37,19 @@ async def test_a_store_a_file_and_the_records_themselves_give_the_same_page(
         assert write_report(source, page, title="Same").answers == 30
         pages.append(data_of(page))
     assert pages[0] == pages[1] == pages[2] == pages[3]
+
+
+def test_the_page_begins_with_the_share_that_passes_and_what_the_judge_is_worth(tmp_path, page):
+    texts = ["The shop opens at 9.", "The shop opens at 10.", ""]
+    cases = [RAGTestCase(query="When?", context=texts[:1], response=text) for text in texts]
+    evaluate(cases, evaluators=["faithfulness"]).write_report(page)
+    content = page.read_text()
+    assert '<p class="lead">1 of 3 answers pass every metric.</p>' in content
+    assert "<dt>Judge</dt><dd><bdi>local</bdi></dd>" in content
+    assert "The embedded judge compares words, not meaning" in content
+    assert "Distribution of scores</h2>" in content
+    assert "<h2>Pipelines</h2>" not in content
+    assert content.index('id="answers"') < content.index('id="charts"')
 
 
 def test_only_what_was_asked_for_is_reported(museum, results_file, page):

@@ -26,7 +26,7 @@ function wholeAnswer(row, full) {
     scores(full.metrics),
     meta([
       ["evaluated", moment(row[ROW.time])], ["pipeline", pipelineName(row[ROW.pipeline])], ["run", row[ROW.run]],
-      ["framework", full.framework], ["session", full.session], ["trace", full.trace], ["tags", full.tags.join(", ")],
+      ["row", row[ROW.run] === `row ${full.row}` ? null : full.row], ["framework", full.framework], ["session", full.session], ["trace", full.trace], ["tags", full.tags.join(", ")],
       ["chance of being chosen", full.probability < 1 ? `${full.probability} (${full.reason})` : ""],
     ]),
     full.sets.length > 1 ? setButtons(full) : null,
@@ -36,6 +36,8 @@ function wholeAnswer(row, full) {
     ),
     el("h4", {}, "Results"),
     resultTable(full.metrics),
+    full.input.length ? el("h4", {}, "Further columns") : null,
+    full.input.length ? el("dl", { class: "input" }, full.input.map(([name, value]) => [el("dt", { dir: "auto" }, name), el("dd", { class: "text", dir: "auto" }, value)])) : null,
   ].filter((node) => node !== null);
 }
 
@@ -55,10 +57,10 @@ function resultTable(results) {
     el("thead", {}, el("tr", {}, names.map((name, i) => el("th", { scope: "col", class: i === 1 || i === 2 ? "n" : null }, name)))),
     el("tbody", {}, results.map((result) => el("tr", {},
       el("th", { scope: "row" }, isolated(result.name), judged ? el("small", {}, " ", isolated(result.model ?? result.judge)) : null),
-      el("td", { class: "n strong" }, score(result.score)),
-      el("td", { class: "n" }, passingScores(result)),
-      el("td", {}, isolated(outcome(result))),
-      judged ? el("td", { dir: "auto" }, result.reasoning ?? "") : null,
+      el("td", { class: "n strong", "data-label": names[1] }, score(result.score)),
+      el("td", { class: "n", "data-label": names[2] }, passingScores(result)),
+      el("td", { "data-label": names[3] }, isolated(outcome(result))),
+      judged ? el("td", { dir: "auto", "data-label": names[4] }, result.reasoning ?? "") : null,
     ))),
   ));
 }

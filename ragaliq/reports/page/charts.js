@@ -21,9 +21,11 @@ function chartRow(position, key, open) {
   const width = byId("charts").clientWidth - 30;
   const narrow = matchMedia("(max-width: 54rem)").matches;
   const parts = narrow ? [width, width] : [(width - 24) * 0.6875, (width - 24) * 0.3125];
+  // Without a trend there is nothing to show of it.
+  if (charts.points.length > 1) row.append(figure(trendCaption(), trendChart(series, charts, parts[0])));
+  else row.classList.add("alone");
   row.append(
-    figure(trendCaption(charts), charts.points.length > 1 ? trendChart(series, charts, parts[0]) : null),
-    figure(distributionCaption(charts), barChart(series, charts, parts[1])),
+    figure(distributionCaption(charts), barChart(series, charts, charts.points.length > 1 ? parts[1] : Math.min(width, 360))),
     numbersOf(charts, `numbers-${position}`, open),
   );
   return row;
@@ -33,10 +35,8 @@ function figure(caption, picture) {
   return el("figure", {}, el("figcaption", {}, caption), picture);
 }
 
-function trendCaption({ mean, points }) {
-  if (points.length > 1) return `Mean over time, ${length(DATA.width)} each`;
-  const all = `mean ${score(mean.value)}, 95 % interval ${score(mean.low)} to ${score(mean.high)}`;
-  return `No trend: these answers were evaluated too close together. Over all, ${all}.`;
+function trendCaption() {
+  return `Mean over time, ${length(DATA.width)} each`;
 }
 
 function length(width) {

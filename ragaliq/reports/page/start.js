@@ -14,6 +14,19 @@ const CHOICES = {
 function fillFilters() {
   for (const [name, choices] of Object.entries(CHOICES)) {
     byId(`by-${name}`).replaceChildren(...choices.map(([value, words]) => el("option", { value }, words)));
+    // With one thing to choose there is no choice.
+    byId(`by-${name}`).closest("label").hidden = choices.length < 3;
+  }
+  for (const name of ["from", "until"]) byId(`by-${name}`).closest("label").hidden = DATA.width === null;
+}
+
+// On a narrow screen a row is a card, whose cells name their column.
+function nameCells() {
+  for (const table of document.querySelectorAll("main > section table")) {
+    const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent);
+    for (const row of table.tBodies[0].rows) {
+      for (const cell of row.cells) if (cell.colSpan === 1) cell.dataset.label = names[cell.cellIndex];
+    }
   }
 }
 
@@ -50,6 +63,7 @@ function soon(action) {
   waiting = setTimeout(action, 150);
 }
 
+nameCells();
 fillFilters();
 filtersFromAddress();
 byId("filters").addEventListener("input", () => soon(readFilters));

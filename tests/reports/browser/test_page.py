@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ragaliq import RAGTestCase, evaluate
 from ragaliq.reports import write_report
 
 pytestmark = pytest.mark.browser
@@ -189,6 +190,29 @@ def test_nothing_sticks_out_of_a_narrow_screen(tab, museum_page, width):
     tab.shape(width=width)
     tab.open(museum_page)
     assert tab.js("document.documentElement.scrollWidth") <= width
+    tables = "[...document.querySelectorAll('.wide')].map(e => e.scrollWidth - e.clientWidth)"
+    assert width > 640 or max(tab.js(tables)) <= 0, "a table is cut off"
+
+
+def test_a_file_judged_at_once_has_no_empty_picture_and_no_filter_without_a_choice(tab, page):
+    answers = ["The shop opens at 9.", "The shop opens at 10."]
+    columns = {"region": "north", "year": 2026}
+    cases = [
+        RAGTestCase(query=f"{n}?", context=answers[:1], response=answer, metadata=columns)
+        for n, answer in enumerate(answers)
+    ]
+    evaluate(cases, evaluators=["faithfulness"]).write_report(page)
+    tab.open(page)
+    assert tab.js("document.querySelectorAll('#charts svg').length") == 1
+    labels = "[...document.querySelectorAll('#filters label')]"
+    shown = tab.js(f"{labels}.filter(e => e.offsetParent).map(e => e.firstChild.data.trim())")
+    assert shown == ["Has claims", "Text"]
+    above = (
+        "document.getElementById('answers').offsetTop < document.getElementById('charts').offsetTop"
+    )
+    assert tab.js(above)
+    assert tab.js("document.querySelector('dl.input').textContent") == "regionnorthyear2026"
+    assert_calm(tab, page)
 
 
 def test_print_shows_the_answer_without_panes_or_filters(tab, museum_page):
