@@ -108,8 +108,12 @@ test-lowest: $(LOWEST)/.ready ## Test with the lowest versions of the frameworks
 		$(addprefix --ignore=tests/,architecture docs packaging) $(ARGS)
 
 .PHONY: test-browser
-test-browser: $(READY) ## Open the report in a real Chromium (apt-get install chromium); makes its pictures
-	@$(PY) -m pytest tests/reports/browser -m browser --log-cli-level=WARNING $(ARGS)
+test-browser: $(READY) ## Open the report in a real Chromium (apt-get install chromium)
+	@$(PY) -m pytest tests/reports/browser/test_page.py -m browser --log-cli-level=WARNING $(ARGS)
+
+.PHONY: pictures
+pictures: $(READY) ## Take the docs' pictures of terminal, notebook and report again (apt-get install chromium)
+	@$(PY) -m pytest tests/reports/browser/test_pictures.py -m browser $(ARGS)
 
 .PHONY: test-backends
 test-backends: $(READY) $(BACKENDS)/phoenix/.ready $(BACKENDS)/mlflow/.ready $(BACKENDS)/prometheus/.ready $(BACKENDS)/prometheus-redis-exporter/.ready ## Try real Phoenix, MLflow and Prometheus servers (installs them once: minutes)
@@ -206,9 +210,18 @@ build: $(READY) ## Build wheels and source archives into dist/
 	@rm -rf dist
 	@for project in $(PROJECTS); do $(PY) -m build --no-isolation --outdir dist $$project || exit 1; done
 
+.PHONY: release
+release: $(READY) ## Build the last commit for a package index: make release REPOSITORY=https://HOST/OWNER/NAME
+	@test -n "$(REPOSITORY)" || { echo "ragaliq: name the repository's address: make release REPOSITORY=https://..." >&2; exit 1; }
+	@rm -rf dist build && mkdir -p build/release
+	@git archive HEAD | tar -x -C build/release
+	@$(PY) docs/publishing.py "$(REPOSITORY)" build/release
+	@for project in $(PROJECTS); do \
+		$(PY) -m build --no-isolation --outdir dist build/release/$$project || exit 1; done
+
 .PHONY: clean
 clean: ## Remove .venv and everything that was built
-	@rm -rf $(VENV) $(NEWEST) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(ENTAILMENT) $(BACKENDS) $(BACKFILL) $(LANGGRAPH) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(NEWEST) $(LOCAL_MODEL) $(LOWEST) $(PEERS) $(ENTAILMENT) $(BACKENDS) $(BACKFILL) $(LANGGRAPH) build dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml integrations/langchain/pyproject.toml integrations/llama-index/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \

@@ -14,12 +14,11 @@ PLACE = "<!-- commands -->"
 
 
 def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The words of each command."""
-    if hasattr(command, "commands"):
-        for word, each in command.commands.items():
-            yield from commands(each, (*words, word))
-    else:
+    """The words of each command, groups of commands included."""
+    if words:
         yield words
+    for word, each in getattr(command, "commands", {}).items():
+        yield from commands(each, (*words, word))
 
 
 def section(words: tuple[str, ...]) -> str:

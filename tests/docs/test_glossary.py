@@ -13,7 +13,7 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/pages/**/*.md"), *ROOT.glob("integrations/*/README.md")]
 )
 # Lists of English words that a judge knows.
-VOCABULARIES = ("local/words.py", "local/relevance.py")
+VOCABULARIES = ("local/words.py", "local/relevance.py", "language/statements.py")
 SOURCES = sorted(
     path
     for path in [*ROOT.glob("ragaliq/**/*.py"), *ROOT.glob("integrations/**/*.py")]

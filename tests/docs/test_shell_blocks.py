@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STEP = re.compile(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = ["README.md", "docs/pages/quickstart.md"]
+PAGES = ["README.md", "docs/pages/quickstart.md", "docs/pages/tutorial.md"]
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
-"""The page in a real browser: hostile text, keyboard, speed, and the pictures in the docs."""
+"""The page in a real browser: hostile text, keyboard, speed."""
 
 import logging
 import time
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,6 @@ from ragaliq.reports import write_report
 
 pytestmark = pytest.mark.browser
 
-IMAGES = Path(__file__).parents[3] / "docs/pages/images"
-MOST_BYTES = 200_000
 # What the page is made of; what a payload would add is not among it, or not in these places.
 KNOWN_TAGS = set(
     """a article b bdi body button circle dd details div dl dt figcaption figure form h1 h2 h3 h4
@@ -220,18 +217,3 @@ def test_print_shows_the_answer_without_panes_or_filters(tab, museum_page):
     tab.open(museum_page)
     assert tab.js("getComputedStyle(document.getElementById('filters')).display") == "none"
     assert tab.js("getComputedStyle(document.getElementById('chunks')).maxHeight") == "none"
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_pictures_for_the_docs(tab, museum_page, dark):
-    name = "dark" if dark else "light"
-    tab.shape(width=1200, height=960, dark=dark)
-    tab.open(museum_page)
-    tab.picture(IMAGES / f"report-scores-{name}.png")
-    tab.shape(width=1200, height=840, dark=dark)
-    tab.open(museum_page, "#metric=faithfulness&verdict=CONTRADICTED&text=tide+clock")
-    tab.js("document.getElementById('answers').scrollIntoView()")
-    tab.js("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
-    tab.picture(IMAGES / f"report-answer-{name}.png")
-    for path in IMAGES.glob(f"report-*-{name}.png"):
-        assert path.stat().st_size < MOST_BYTES

@@ -1,0 +1,104 @@
+"""The pictures in the docs, of the real thing: `make pictures` takes them again."""
+
+import io
+import os
+import subprocess
+import sys
+from html import escape
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from ragaliq import evaluate
+from ragaliq.datasets import read_cases
+from ragaliq.reports import write_report
+
+pytestmark = pytest.mark.browser
+
+IMAGES = Path(__file__).parents[3] / "docs/pages/images"
+MOST_BYTES = 200_000
+PAID = "Refunds are paid within five working days."
+ANSWERS = f"""\
+question,context,answer
+How long do refunds take?,{PAID},{PAID} They come in cash.
+When does the shop open?,The shop opens at 9 on weekdays.,The shop opens at 9 on weekdays.
+How heavy is the lamp?,The Aurora lamp weighs 310 grams.,The Aurora lamp weighs 410 grams.
+"""
+COMMAND = "ragaliq evaluate answers.csv --metrics faithfulness --out report.html"
+CELL = """\
+from ragaliq import evaluate
+from ragaliq.datasets import read_cases
+
+run = evaluate(read_cases("answers.csv"), evaluators=["faithfulness"])
+run"""
+
+
+@pytest.fixture
+def answers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.csv").write_text(ANSWERS)
+
+
+def taken(tab, page, name, *, width, dark=False):
+    """Show a page and keep its picture, as high as what is on it."""
+    path = Path("page.html").resolve()
+    path.write_text(page, encoding="utf-8")
+    tab.shape(width=width, height=100, dark=dark)
+    tab.open(path)
+    height = tab.js("Math.ceil(document.body.getBoundingClientRect().height)")
+    tab.shape(width=width, height=height, dark=dark)
+    tab.picture(IMAGES / name)
+    assert (IMAGES / name).stat().st_size < MOST_BYTES
+
+
+def test_the_terminal(tab, answers):
+    done = subprocess.run(
+        [sys.executable, "-m", "ragaliq.cli", *COMMAND.split()[1:]],
+        env={
+            **{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
+            "PYTHONPATH": ":".join(sys.path),
+            "FORCE_COLOR": "1",
+            "COLUMNS": "100",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    console = Console(file=io.StringIO(), record=True, width=100)
+    console.print(Text(f"$ {COMMAND}\n", style="bold"))
+    console.print(Text.from_ansi(done.stdout))
+    shown = console.export_html(
+        inline_styles=True,
+        code_format="<pre style='margin:0;padding:16px;background:#1e1f29;color:#e6e6e6;"
+        "font:14px/1.35 monospace'>{code}</pre>",
+    )
+    taken(tab, f"<!doctype html><body style='margin:0'>{shown}", "terminal.png", width=900)
+
+
+def test_the_notebook(tab, answers):
+    shown = evaluate(read_cases("answers.csv"), evaluators=["faithfulness"])._repr_html_()
+    cell = (
+        "<pre style='margin:0 0 12px;padding:10px;background:#f5f5f5;border:1px solid #ddd;"
+        f"font:13px/1.35 monospace'>{escape(CELL)}</pre>"
+    )
+    body = "<!doctype html><meta charset=utf-8><body style='padding:16px;font:14px sans-serif'>"
+    taken(tab, body + cell + shown, "notebook.png", width=900)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_report(tab, museum, results_file, tmp_path, dark):
+    page = tmp_path / "report.html"
+    write_report(results_file(museum(3000)), page, title="Museum guide, September")
+    name = "dark" if dark else "light"
+    tab.shape(width=1200, height=960, dark=dark)
+    tab.open(page)
+    tab.picture(IMAGES / f"report-scores-{name}.png")
+    tab.shape(width=1200, height=840, dark=dark)
+    tab.open(page, "#metric=faithfulness&verdict=CONTRADICTED&text=tide+clock")
+    tab.js("document.getElementById('answers').scrollIntoView()")
+    tab.js("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
+    tab.picture(IMAGES / f"report-answer-{name}.png")
+    for path in IMAGES.glob(f"report-*-{name}.png"):
+        assert path.stat().st_size < MOST_BYTES
