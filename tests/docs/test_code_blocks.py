@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -54,19 +53,13 @@ def test_the_blocks_of_a_page_run(page, tmp_path, warm_python):
     assert not re.search(r"could not be handled|\braised\b", done.stderr), done.stderr
 
 
-def test_the_readme_shows_what_its_first_block_prints():
+def test_the_readme_shows_what_its_first_block_prints(tmp_path, warm_python):
     found = BLOCK.findall((ROOT / "README.md").read_text())
     position = next(i for i, (language, _) in enumerate(found) if language == "python")
-    code, promised = found[position][1], found[position + 1][1]
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
-    )
-    assert done.stdout == promised
+    script = tmp_path / "readme.py"
+    script.write_text(found[position][1])
+    env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    assert warm_python.run(script, cwd=tmp_path, env=env).stdout == found[position + 1][1]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

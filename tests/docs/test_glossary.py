@@ -34,7 +34,13 @@ REJECTED = {
     r"fleets?": "workers, shared",
     r"patience": "timeout",
 }
-REJECTED_IN_PAGES = {r"passage": "chunk"}
+REJECTED_IN_PAGES = {
+    r"passage": "chunk",
+    r"judging": "evaluation",
+    r"stand(?:s|ing)? in": "replace",
+    r"there (?:is|are) no|(?:is|are) no": "has none, without, not",
+    r"go(?:es)? on with": "continue, resume",
+}
 
 
 def prose(path):
