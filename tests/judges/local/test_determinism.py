@@ -96,10 +96,22 @@ async def test_verdicts_on_the_texts_of_this_folder_are_those_that_were_recorded
     assert found == {name: DIGESTS[name] for name in found}
 
 
+needs_sets = pytest.mark.skipif(not recorded.LABELLED, reason="the labelled sets are not here")
+
+
+@needs_sets
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(not recorded.LABELLED, reason="the labelled sets are not here")
-@pytest.mark.parametrize("path", recorded.LABELLED, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", recorded.LABELLED, ids=recorded.name_of)
 async def test_verdicts_on_a_labelled_set_are_those_that_were_recorded(path):
-    found = await recorded.digests(recorded.labelled(path))
+    every = recorded.SAMPLED.get(recorded.name_of(path), 1)
+    found = await recorded.digests(recorded.labelled(path, every=every))
     assert found == {name: DIGESTS[name] for name in found}
+
+
+@needs_sets
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", recorded.SAMPLED)
+async def test_verdicts_on_every_claim_of_a_large_set_are_those_that_were_recorded(name):
+    path = next(path for path in recorded.LABELLED if recorded.name_of(path) == name)
+    assert await recorded.digests(recorded.labelled(path)) == {name: DIGESTS[name]}
