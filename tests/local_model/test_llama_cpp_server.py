@@ -12,7 +12,6 @@ import pytest
 
 from ragaliq import OpenAICompatibleJudge, RAGTestCase, Status, evaluate_async
 from ragaliq.errors import JudgeError
-from ragaliq.judges.openai_compatible import Dialect
 
 pytestmark = [pytest.mark.local_model, pytest.mark.timeout(900)]
 
@@ -73,32 +72,6 @@ async def test_a_whole_run_ends_with_a_status_for_everything(judge_with, capsys)
     assert run.usage.requests >= len(CASES)
     assert run.usage.input_tokens > 0
     assert any(status in ("scored", "partial", "no_claims") for status, _ in outcomes.values())
-
-
-async def test_the_format_the_server_takes_is_found_and_held_to(judge_with):
-    judge = judge_with()
-
-    score = await judge.evaluate_relevance("How high is it?", "It is 34 metres high.")
-
-    await judge.aclose()
-    assert 0.0 <= score.score <= 1.0
-    assert judge._dialects.current.reply_format == "json_object_schema"
-
-
-async def test_free_text_is_read_or_becomes_one_of_our_errors(judge_with):
-    judge = judge_with(temperature=1.0, max_tokens=80)
-    judge._dialects.current = Dialect("text")
-    ends = []
-    for _ in range(2):
-        try:
-            await judge.verify_claims(["It is 34 metres high."], [CHUNK])
-        except JudgeError as error:
-            ends.append(type(error).__name__)
-        else:
-            ends.append("read")
-    await judge.aclose()
-
-    assert len(ends) == 2
 
 
 async def test_a_context_beyond_the_window_of_the_server_is_told_and_not_cut(judge_with):

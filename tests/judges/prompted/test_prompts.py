@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.prompting import PLACEHOLDERS, PromptSet
-from ragaliq.judges.wire import ClaimsReply, VerdictsReply, schema_of
+from ragaliq.judges.wire import (
+    ClaimsReply,
+    GradedReply,
+    ScoreReply,
+    VerdictsReply,
+    schema_of,
+)
 
 GOOD = "Compare {{question}} and {{answer}}."
 
@@ -137,3 +143,27 @@ def test_the_part_shared_between_calls_ends_with_the_context_that_comes_first():
     assert rendered.request.strip().startswith("CLAIMS")
     turned = PromptSet({"verify_claims": "{{claims}} {{context}}"})
     assert turned.render("verify_claims", context="a", claims="b").shared == ""
+
+
+REPLIES = (ClaimsReply, VerdictsReply, GradedReply, ScoreReply)
+
+
+def objects(value):
+    if isinstance(value, dict):
+        if value.get("type") == "object":
+            yield value
+        for part in value.values():
+            yield from objects(part)
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+def test_a_schema_is_closed_complete_and_without_references(reply):
+    schema = schema_of(reply)
+
+    assert list(schema["properties"]) == list(reply.model_fields)
+    for part in objects(schema):
+        assert part["additionalProperties"] is False
+        assert part["required"] == list(part["properties"])
+    written = json.dumps(schema)
+    for word in ("$ref", "$defs", '"title"', "anyOf", "default"):
+        assert word not in written

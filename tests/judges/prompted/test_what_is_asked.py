@@ -8,7 +8,6 @@ from typing import get_args
 import pytest
 from anthropic.types import Model
 
-from ragaliq import RAGTestCase
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges import DEFAULT_JUDGE_MODEL, BatchingJudge
@@ -18,7 +17,6 @@ from ragaliq.testing import Reply, ScriptedJudge
 QUERY = "Where is the Eiffel Tower?"
 ANSWER = "The Eiffel Tower is in Paris. It was finished in 1889."
 CONTEXT = ["Gustave Eiffel ran a company.", "The Eiffel Tower is in Paris, and 330 metres high."]
-CASE = RAGTestCase(query=QUERY, context=CONTEXT, response="The Eiffel Tower is in Paris.")
 
 claude_only = pytest.mark.parametrize("api", ["claude"], indirect=True)
 openai_only = pytest.mark.parametrize("api", ["openai"], indirect=True)
