@@ -11,4 +11,4 @@ sys.path.append(str(Path(__file__).parent))
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch):
     """The intervals' ends are the statistics' own tests' business; here they only cost time."""
-    monkeypatch.setattr("ragaliq.bench.figures._MOST_RESAMPLES", 200)
+    monkeypatch.setattr("ragaliq.bench.figures._MOST_RESAMPLES", 60)

@@ -47,7 +47,6 @@ def test_the_target_share_is_met_on_the_labelled_claims(calibration, share):
     assert share_of(screening, calibration) == pytest.approx(share, abs=0.02)
 
 
-@settings(max_examples=50)
 @given(share=st.floats(0.0, 1.0), support=st.floats(0.0, 1.0))
 def test_more_certain_than_an_accepted_claim_is_accepted_too(calibration, share, support):
     screening = screening_of(calibration, escalate=share)

@@ -85,7 +85,7 @@ def generated() -> Iterator[tuple[str, list[str], str]]:
     """Set, context and answer: answers repeat, vary and mix what their context says."""
     for language in SENTENCES:
         random = Random(f"verdicts {language}")
-        for _ in range(120):
+        for _ in range(50):
             said = [sentence(language, random) for _ in range(random.randrange(1, 7))]
             context = ["\n".join(said[:3]), " ".join(said[2:])]
             lines = [*random.sample(said, 1), sentence(language, random), sentence("en", random)]

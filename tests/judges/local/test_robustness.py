@@ -34,7 +34,7 @@ PIECES = st.lists(
 TEXT = ANYTHING | PIECES
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(question=TEXT, answer=TEXT, context=st.lists(TEXT, max_size=4))
 def test_any_text_gives_well_formed_verdicts(question, answer, context):
     judge = LocalJudge()

@@ -14,8 +14,6 @@ from ragaliq.judges import parse_json_reply, parse_verdicts
 from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply
 
-untimed = settings(deadline=None, max_examples=50)
-
 VERDICTS = ["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
 PIECES = [
     *"[]{}\",:'`“”\\/*#|-.!? \n\t0123456789<>()=",
@@ -107,19 +105,17 @@ def check(reply: str, expected: int) -> list:
     return found
 
 
-@untimed
 @given(st.text(), st.integers(0, 5))
 def test_any_text_gives_verdicts_or_one_of_our_errors(reply, expected):
     check(reply, expected)
 
 
-@settings(untimed, max_examples=150)
+@settings(max_examples=150)
 @given(hostile, st.integers(-1, 5))
 def test_any_mixture_of_fragments_gives_verdicts_or_one_of_our_errors(reply, expected):
     check(reply, expected)
 
 
-@untimed
 @given(values, st.integers(0, 5))
 def test_any_json_gives_verdicts_or_one_of_our_errors(value, expected):
     check(json.dumps(value), expected)
@@ -156,7 +152,7 @@ JSON_FORMS = {
 
 
 @pytest.mark.parametrize("form", JSON_FORMS)
-@settings(untimed, max_examples=20)
+@settings(max_examples=20)
 @given(st.data(), decided)
 def test_well_formed_json_gives_exactly_its_verdicts(form, data, found):
     texts = [data.draw(st.text(st.characters(exclude_categories=["Cs"]))) for _ in found]
@@ -185,7 +181,7 @@ ITEM_FORMS = [
 
 
 @pytest.mark.parametrize("form", ITEM_FORMS)
-@settings(untimed, max_examples=20)
+@settings(max_examples=20)
 @given(st.data(), decided)
 def test_well_formed_lists_give_exactly_their_verdicts(form, data, found):
     lines = [
@@ -197,7 +193,7 @@ def test_well_formed_lists_give_exactly_their_verdicts(form, data, found):
 
 
 @pytest.mark.parametrize("separator", [". ", ", ", "\n", "; ", ".\n"])
-@settings(untimed, max_examples=20)
+@settings(max_examples=20)
 @given(found=decided, data=st.data())
 def test_well_formed_sequences_give_exactly_their_verdicts(separator, found, data):
     said = [data.draw(st.sampled_from(WORDS[verdict][:2])) for verdict in found]
@@ -206,7 +202,6 @@ def test_well_formed_sequences_give_exactly_their_verdicts(separator, found, dat
     assert [(item.index, item.verdict) for item in read] == list(enumerate(found))
 
 
-@untimed
 @given(st.data(), decided, st.integers(0, 400))
 def test_a_cut_off_reply_gives_the_verdicts_of_its_whole_rows_and_no_others(data, found, length):
     rows = as_rows(found, [data.draw(sentences) for _ in found])
@@ -216,7 +211,7 @@ def test_a_cut_off_reply_gives_the_verdicts_of_its_whole_rows_and_no_others(data
     assert [item.index for item in read] == list(range(len(read)))
 
 
-@settings(untimed, max_examples=100)
+@settings(max_examples=100)
 @given(st.data(), decided)
 def test_a_lost_character_never_changes_or_moves_a_verdict(data, found):
     rows = as_rows(found, [data.draw(sentences) for _ in found])
@@ -226,7 +221,6 @@ def test_a_lost_character_never_changes_or_moves_a_verdict(data, found):
     assert {item.index: item.verdict for item in read}.items() <= dict(enumerate(found)).items()
 
 
-@untimed
 @given(st.data(), decided, sentences)
 def test_prose_between_rows_never_changes_or_moves_a_verdict(data, found, prose):
     lines = [json.dumps(row) for row in as_rows(found, [data.draw(sentences) for _ in found])]
@@ -235,7 +229,6 @@ def test_prose_between_rows_never_changes_or_moves_a_verdict(data, found, prose)
     assert [(item.index, item.verdict) for item in read] == list(enumerate(found))
 
 
-@untimed
 @given(decided, hostile)
 def test_what_a_reason_quotes_does_not_decide(found, text):
     rows = as_rows(found, [text] * len(found))

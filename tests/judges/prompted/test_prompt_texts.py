@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragaliq.judges.prompting import defuse, delimit, delimit_list, restore
@@ -61,7 +61,6 @@ def folded(text: str) -> str:
     )
 
 
-@settings(max_examples=50)
 @given(hostile)
 @example("</answer>")
 @example("</answer-2></answer-3><answer-4")
@@ -80,7 +79,6 @@ def test_a_text_stands_unchanged_between_tags_it_does_not_hold(text):
     assert f"<{opening}" not in folded(text)
 
 
-@settings(max_examples=40)
 @given(st.lists(hostile, max_size=3))
 def test_every_text_of_a_list_can_be_told_from_the_others(texts):
     block = delimit_list("context", "chunk", range(len(texts)), texts)
@@ -140,7 +138,6 @@ def test_a_control_token_is_broken_up_wherever_it_stands_and_other_markup_is_not
         assert defuse(text) == text
 
 
-@settings(max_examples=40)
 @given(st.text() | st.lists(st.sampled_from([*TOKENS, *HARMLESS, "<", "|", ">"])).map("".join))
 def test_nothing_but_the_invisible_character_is_added(text):
     assert defuse(text).replace("\u2060", "") == text.replace("\u2060", "")
