@@ -232,6 +232,23 @@ async def test_an_ordinary_tools_output_is_context(runs):
     )
 
 
+async def test_what_an_agent_found_in_an_earlier_turn_is_in_its_history(runs):
+    def policy(topic: str) -> str:
+        return f"{topic}: five days."
+
+    replies = [("policy", {"topic": "Refunds"}), ANSWER, ("policy", {"topic": "Parcels"}), "Five."]
+    clerk = agent(FunctionTool.from_defaults(policy), llm=model(*replies))
+    kept = memory()
+    for question in (QUESTION, "And parcels?"):
+        await clerk.run(user_msg=question, memory=kept)
+    _, case = runs.cases
+    assert (case.query, case.context_texts) == ("And parcels?", ["Parcels: five days."])
+    assert [(turn.role, turn.text, turn.context) for turn in case.history] == [
+        ("user", QUESTION, []),
+        ("assistant", ANSWER, ["Refunds: five days."]),
+    ]
+
+
 async def test_an_agent_that_uses_no_tool_is_no_rag(runs):
     def balance(customer: str) -> str:
         return "nothing"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from llama_index.core.agent.workflow.workflow_events import AgentWorkflowStartEvent
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.base import BaseLLM
@@ -579,7 +580,9 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         session_id = tags.get("session_id")
         run.session_id = None if session_id is None else str(session_id)
         run.tags = labels_of(tags)
-        run.log.is_conversation = session_id is not None
+        # An agent's prompts are written from its memory.
+        is_agent = isinstance(bound_args.arguments.get("start_event"), AgentWorkflowStartEvent)
+        run.log.is_conversation = is_agent or session_id is not None
         run.log.conversed(READER, history_of_call(bound_args))
         run.began(span_id, part, bound_args)
         if self._tools and parent_id is None:
