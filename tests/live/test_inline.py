@@ -22,20 +22,6 @@ from ragaliq.testing import ScriptedJudge
 FAITHFULNESS = ["faithfulness"]
 
 
-class Waiting(ScriptedJudge):
-    """Answers only when told so."""
-
-    def __init__(self):
-        super().__init__()
-        self.asked = threading.Event()
-        self.may_answer = threading.Event()
-
-    async def extract_statements(self, query, response):
-        self.asked.set()
-        await asyncio.to_thread(self.may_answer.wait, 30)
-        return await super().extract_statements(query, response)
-
-
 @pytest.fixture
 def inline(monitor_of):
     def build(**options):
@@ -60,36 +46,33 @@ def test_the_result_is_there_when_the_run_has_ended(inline, case):
     assert monitor.stats().outcomes == {"evaluated": 1}
 
 
-def test_a_background_monitor_does_not_wait_and_keeps_nothing(monitor_of, case):
-    judge = Waiting()
-    monitor = monitor_of(judge=judge)
+def test_a_background_monitor_does_not_wait_and_keeps_nothing(monitor_of, case, held):
+    monitor = monitor_of(judge=held)
     run(monitor, case)
     assert monitor.last_result is None
     assert monitor.stats().pending == 1
-    judge.may_answer.set()
+    held.released.set()
     assert monitor.flush(5.0)
 
 
 def test_at_the_limit_the_answer_goes_out_and_the_run_is_counted_once_in_the_background(
-    inline, case
+    inline, case, held
 ):
-    judge = Waiting()
-    monitor = inline(judge=judge, inline_timeout=0.01)
+    monitor = inline(judge=held, inline_timeout=0.01)
     assert run(monitor, case)
     assert monitor.last_result is None
     assert monitor.stats().pending == 1
-    judge.may_answer.set()
+    held.released.set()
     assert monitor.flush(5.0)
     assert score(monitor.last_result) == 0.5
     assert monitor.stats().outcomes == {"evaluated": 1}
 
 
-async def test_where_a_loop_runs_nobody_waits_and_the_result_can_be_awaited(inline, case):
-    judge = Waiting()
-    monitor = inline(judge=judge)
+async def test_where_a_loop_runs_nobody_waits_and_the_result_can_be_awaited(inline, case, held):
+    monitor = inline(judge=held)
     run(monitor, case)
     assert monitor.last_result is None
-    judge.may_answer.set()
+    held.released.set()
     assert score(await monitor.result()) == 0.5
     assert score(monitor.last_result) == 0.5
 
@@ -143,25 +126,23 @@ def test_a_direct_evaluation_is_a_run_like_any_other_but_never_sampled_out(monit
     assert monitor.stats().outcomes == {"evaluated": 1}
 
 
-def test_it_gives_up_waiting_at_its_limit_and_the_run_goes_on(monitor_of, case):
-    judge = Waiting()
-    monitor = monitor_of(judge=judge)
+def test_it_gives_up_waiting_at_its_limit_and_the_run_goes_on(monitor_of, case, held):
+    monitor = monitor_of(judge=held)
     with pytest.raises(EvaluationTimeout):
         monitor.evaluate(case, timeout=0.01)
-    judge.may_answer.set()
+    held.released.set()
     assert monitor.flush(5.0)
     assert monitor.stats().outcomes == {"evaluated": 1}
 
 
-async def test_a_cancelled_caller_stops_waiting_and_the_run_goes_on(monitor_of, case):
-    judge = Waiting()
-    monitor = monitor_of(judge=judge)
+async def test_a_cancelled_caller_stops_waiting_and_the_run_goes_on(monitor_of, case, held):
+    monitor = monitor_of(judge=held)
     caller = asyncio.create_task(monitor.aevaluate(case))
-    await asyncio.to_thread(judge.asked.wait, 30)
+    await asyncio.to_thread(held.entered.wait, 30)
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
-    judge.may_answer.set()
+    held.released.set()
     assert await monitor.aflush(5.0)
     assert monitor.stats().outcomes == {"evaluated": 1}
 
@@ -181,11 +162,10 @@ def test_it_says_why_there_is_no_result(monitor_of, case):
         monitor_of().evaluate("no case")
 
 
-def test_a_queued_run_that_a_shutdown_drops_is_not_waited_for(monitor_of, case):
-    judge = Waiting()
-    monitor = monitor_of(judge=judge, concurrency=1)
+def test_a_queued_run_that_a_shutdown_drops_is_not_waited_for(monitor_of, case, held):
+    monitor = monitor_of(judge=held, concurrency=1)
     monitor.submit(case)
-    assert judge.asked.wait(30)
+    assert held.entered.wait(30)
     outcome = []
 
     def ask():
@@ -201,7 +181,7 @@ def test_a_queued_run_that_a_shutdown_drops_is_not_waited_for(monitor_of, case):
     closing = threading.Thread(target=monitor.close, args=(0.0,))
     closing.start()
     caller.join(30)
-    judge.may_answer.set()
+    held.released.set()
     closing.join(30)
     assert outcome == ["shutdown"]
 
@@ -274,16 +254,15 @@ def test_a_wrong_mode_or_limit_is_named(monitor_of, wrong):
         monitor_of(**wrong)
 
 
-def test_a_complaint_about_an_old_answer_is_not_waited_for(inline, case):
-    judge = Waiting()
+def test_a_complaint_about_an_old_answer_is_not_waited_for(inline, case, held):
     sampling = Sampling(rate=0.0, rules=[OnFeedback()])
-    monitor = inline(judge=judge, sampling=sampling, inline_timeout=3600.0)
+    monitor = inline(judge=held, sampling=sampling, inline_timeout=3600.0)
     assert not run(monitor, case)
     complaining = threading.Thread(target=monitor.feedback, args=("r", False), daemon=True)
     complaining.start()
     complaining.join(5.0)
     was_waiting = complaining.is_alive()
-    judge.may_answer.set()
+    held.released.set()
     assert monitor.flush(5.0)
     assert not was_waiting
     assert score(monitor.last_result) == 0.5

@@ -1,7 +1,6 @@
 """The lifespan of an application: at its end everything accepted is evaluated."""
 
 import asyncio
-import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -16,18 +15,6 @@ from ragaliq import Monitor, RAGTestCase, TelemetryOptions, lifespan
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="Alpha is one.")
-
-
-class Waiting(ScriptedJudge):
-    """Waits until it may go on."""
-
-    def __init__(self):
-        super().__init__()
-        self.may_go_on = threading.Event()
-
-    async def evaluate_relevance(self, query, response):
-        await asyncio.to_thread(self.may_go_on.wait, 30.0)
-        return await super().evaluate_relevance(query, response)
 
 
 @pytest.fixture
@@ -105,35 +92,32 @@ def test_an_application_that_cannot_start_says_why(monitor_of):
         pass
 
 
-def test_what_takes_longer_than_the_time_there_is_is_counted(monitor_of, caplog):
-    judge = Waiting()
-    monitor = monitor_of(judge, concurrency=1)
+def test_what_takes_longer_than_the_time_there_is_is_counted(monitor_of, caplog, held):
+    monitor = monitor_of(held, concurrency=1)
     with TestClient(FastAPI(lifespan=lifespan(monitor, timeout=0.05))):
         monitor.submit(CASE)
         monitor.submit(CASE)
-    judge.may_go_on.set()
+    held.released.set()
     stats = monitor.stats()
     assert stats.outcomes == {"shutdown": 2}
     assert stats.pending == 0
     assert "not every run was evaluated" in caplog.text
 
 
-def test_without_a_time_of_its_own_the_monitors_exit_timeout_holds(monitor_of):
-    judge = Waiting()
-    monitor = monitor_of(judge, exit_timeout=0.05)
+def test_without_a_time_of_its_own_the_monitors_exit_timeout_holds(monitor_of, held):
+    monitor = monitor_of(held, exit_timeout=0.05)
     with TestClient(FastAPI(lifespan=lifespan(monitor))):
         monitor.submit(CASE)
-    judge.may_go_on.set()
+    held.released.set()
     assert monitor.stats().outcomes == {"shutdown": 1}
 
 
-async def test_the_event_loop_goes_on_meanwhile(monitor_of):
-    judge = Waiting()
-    monitor = monitor_of(judge)
+async def test_the_event_loop_goes_on_meanwhile(monitor_of, held):
+    monitor = monitor_of(held)
     async with monitor.lifespan():
         monitor.submit(CASE)
         # Runs only while the end of the block waits.
-        asyncio.get_running_loop().call_later(0.01, judge.may_go_on.set)
+        asyncio.get_running_loop().call_later(0.01, held.released.set)
     assert monitor.stats().outcomes == {"evaluated": 1}
 
 

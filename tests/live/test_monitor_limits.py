@@ -12,45 +12,29 @@ def adds_up(stats):
     return stats.started == sum(stats.outcomes.values()) + stats.pending
 
 
-class Held(ScriptedJudge):
-    """Answers nothing until it is released."""
-
-    def __init__(self):
-        super().__init__()
-        self.entered, self.released = threading.Event(), threading.Event()
-
-    async def evaluate_relevance(self, query, response):
-        self.entered.set()
-        await asyncio.to_thread(self.released.wait, 10.0)
-        return await super().evaluate_relevance(query, response)
-
-
-def test_flush_gives_up_after_its_timeout(monitor_of, case):
-    judge = Held()
-    monitor = monitor_of(judge=judge)
+def test_flush_gives_up_after_its_timeout(monitor_of, case, held):
+    monitor = monitor_of(judge=held)
     monitor.submit(case)
     assert monitor.flush(0.05) is False
-    judge.released.set()
+    held.released.set()
     assert monitor.flush(5.0)
 
 
-async def test_aflush_leaves_the_event_loop_free(monitor_of, case):
-    judge = Held()
-    monitor = monitor_of(judge=judge)
+async def test_aflush_leaves_the_event_loop_free(monitor_of, case, held):
+    monitor = monitor_of(judge=held)
     monitor.submit(case)
     waiting = asyncio.create_task(monitor.aflush(5.0))
     await asyncio.sleep(0.01)
     assert not waiting.done()
-    judge.released.set()
+    held.released.set()
     assert await waiting
 
 
-def test_close_counts_what_it_leaves_undone_and_refuses_what_comes_later(monitor_of, case):
-    judge = Held()
-    monitor = monitor_of(judge=judge, evaluators=["relevance"], concurrency=2)
+def test_close_counts_what_it_leaves_undone_and_refuses_what_comes_later(monitor_of, case, held):
+    monitor = monitor_of(judge=held, evaluators=["relevance"], concurrency=2)
     for _ in range(5):
         monitor.submit(case)
-    assert judge.entered.wait(5.0)
+    assert held.entered.wait(5.0)
     assert monitor.close(timeout=0.05) is False
     assert not monitor.submit(case)
     assert monitor.stats().outcomes == {"shutdown": 6}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +10,6 @@ from ragaliq.live.engine import RunQueue
 from ragaliq.live.run import OpenRun
 from ragaliq.live.sampler import Decision, position
 from ragaliq.live.stats import Tally
-from ragaliq.testing import ScriptedJudge
 
 
 def waiting(name, *, priority=0, size=1):
@@ -89,17 +85,12 @@ def test_every_run_is_taken_refused_or_displaced_once_and_the_bounds_hold(steps,
     assert (len(queue), queue.size) == (0, 0)
 
 
-def test_a_run_that_lost_its_place_is_counted_and_the_important_one_is_judged_first(monitor_of):
-    order, entered, released = [], threading.Event(), threading.Event()
-
-    class Held(ScriptedJudge):
-        async def evaluate_relevance(self, query, response):
-            entered.set()
-            await asyncio.to_thread(released.wait, 10.0)
-            return await super().evaluate_relevance(query, response)
-
+def test_a_run_that_lost_its_place_is_counted_and_the_important_one_is_judged_first(
+    monitor_of, held
+):
+    order = []
     monitor = monitor_of(
-        judge=Held(),
+        judge=held,
         evaluators=["relevance"],
         concurrency=1,
         max_queue=2,
@@ -115,11 +106,11 @@ def test_a_run_that_lost_its_place_is_counted_and_the_important_one_is_judged_fi
         return monitor.submit(RAGTestCase(id=name, query="q", response="r", tags=tags))
 
     assert submit(first)
-    assert entered.wait(5.0)
+    assert held.entered.wait(5.0)
     assert [submit(name) for name in others[:3]] == [True, True, False]
     assert submit(urgent, ["urgent"])
     assert monitor.stats().outcomes == {"queue_full": 2}
-    released.set()
+    held.released.set()
     assert monitor.flush(5.0)
     assert order == [first, urgent, others[0]]
     assert monitor.stats().outcomes == {"queue_full": 2, "evaluated": 3}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import threading
 
@@ -29,18 +28,6 @@ def threads():
         return sorted(t.name for t in started if t.is_alive())
 
     return since
-
-
-class Gated(ScriptedJudge):
-    """Answers once it may."""
-
-    def __init__(self):
-        super().__init__()
-        self.gate = threading.Event()
-
-    async def extract_statements(self, query, response):
-        await asyncio.to_thread(self.gate.wait, 10.0)
-        return await super().extract_statements(query, response)
 
 
 def test_forty_equal_monitors_take_one_thread_and_count_for_themselves(threads):
@@ -93,34 +80,33 @@ def test_a_changed_environment_makes_another_engine(monitor_of, monkeypatch):
     assert monitor_of(judge=judge)._engine is not one._engine
 
 
-def test_closing_one_drops_its_own_runs_and_the_others_go_on(monitor_of):
-    judge = Gated()
-    leaving, staying = (monitor_of(judge=judge, concurrency=1) for _ in range(2))
+def test_closing_one_drops_its_own_runs_and_the_others_go_on(monitor_of, held):
+    leaving, staying = (monitor_of(judge=held, concurrency=1) for _ in range(2))
     for monitor in (staying, leaving, staying):
         monitor.submit(CASE)
     assert not leaving.close(0.0)
     assert not leaving.submit(CASE)
     assert leaving.stats().outcomes == {"shutdown": 2}
-    judge.gate.set()
+    held.released.set()
     assert staying.submit(CASE)
     assert staying.close(10.0)
     assert staying.stats().outcomes == {"evaluated": 3}
-    after = monitor_of(judge=judge, concurrency=1)
+    after = monitor_of(judge=held, concurrency=1)
     assert after.submit(CASE)
     assert after.flush(10.0)
     assert after.stats().outcomes == {"evaluated": 1}
 
 
-def test_the_last_one_to_close_waits_for_the_runs_of_those_that_are_gone(monitor_of):
-    judge, seen = Gated(), []
-    gone = Monitor(judge=judge, concurrency=1, on_result=seen.append)
-    staying = monitor_of(judge=judge, concurrency=1, on_result=gone._engine._on_result)
+def test_the_last_one_to_close_waits_for_the_runs_of_those_that_are_gone(monitor_of, held):
+    seen = []
+    gone = Monitor(judge=held, concurrency=1, on_result=seen.append)
+    staying = monitor_of(judge=held, concurrency=1, on_result=gone._engine._on_result)
     staying.submit(CASE, run_id="own")
     gone.submit(CASE, run_id="left")
     counts = gone.tally
     del gone
     gc.collect()
-    judge.gate.set()
+    held.released.set()
     assert staying.close(10.0)
     assert [each.run.run_id for each in seen] == ["own", "left"]
     assert counts.snapshot().outcomes == {"evaluated": 1}
