@@ -12,16 +12,21 @@ import typer
 from rich.table import Table
 
 from ragaliq.cli.console import ExitCode, errors, output, plain
+from ragaliq.cli.outputs import require_writable
 from ragaliq.datasets.rows import is_place
-from ragaliq.errors import DatasetError
+from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.summary import joint_score
+from ragaliq.reports.comparison import Change, write_comparison
 from ragaliq.reports.wording import METHOD_NAMES, number_of
 from ragaliq.statistics import hajek_mean, paired_difference
 
 __all__ = ["compare"]
 
 _MOST_OF_A_QUESTION = 80  # characters
+_MOST_SIDE_BY_SIDE = 200
+_COLUMNS = ("metric", "good", "pairs", "first", "second", "change", "95 % interval", "up", "down")
 
 
 class _Case(NamedTuple):
@@ -128,8 +133,17 @@ def compare(
             help="Compare although judge, model, prompts, thresholds or policy differ.",
         ),
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="An .html page: changed answers side by side.", metavar="PATH"
+        ),
+    ] = None,
 ) -> int:
     """Compare two runs over the same cases: by their ids, else by question and context."""
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise ConfigurationError(f"--out {out}: the page goes to an .html file")
+    require_writable([("--out", out)], read=[("results", first), ("results", second)])
     before, after = _Results(first), _Results(second)
     if not across_judges:
         _require_one_epoch(before, after)
@@ -139,21 +153,14 @@ def compare(
         raise DatasetError(f"{first} and {second} have no metric with a score for the same case")
     _show_pairs(before, after, pairs)
     table = Table(box=None, pad_edge=False)
-    columns = (
-        "metric",
-        "good",
-        "pairs",
-        "first",
-        "second",
-        "change",
-        "95 % interval",
-        "up",
-        "down",
-    )
-    for column in columns:
+    for column in _COLUMNS:
         table.add_column(column, overflow="fold")
-    for metric in metrics:
-        table.add_row(metric.name, "low" if metric.low_is_good else "high", *_cells(metric))
+    rows = [
+        (metric.name, "low" if metric.low_is_good else "high", *_cells(metric))
+        for metric in metrics
+    ]
+    for row in rows:
+        table.add_row(*row)
     output.print(table)
     for metric in metrics:
         _list_changes(metric, show)
@@ -163,7 +170,42 @@ def compare(
         scores = len(before.scores[metric.name]) + len(after.scores[metric.name])
         if alone := scores - 2 * len(metric.pairs):
             errors.print(f"{metric.name}: scores without a partner in the other file: {alone:,}")
+    if out is not None:
+        changes, more = _changes(before, after, metrics)
+        write_comparison(
+            out,
+            runs=(first.name, second.name),
+            lead=_pairs_line(before, after, pairs),
+            columns=_COLUMNS,
+            scores=rows,
+            changes=changes,
+            more=more,
+        )
+        errors.print(plain(f"written: {out}"))
     return ExitCode.OK
+
+
+def _changes(
+    before: _Results, after: _Results, metrics: Iterable[_Metric]
+) -> tuple[list[Change], int]:
+    """The cases with another score, the largest losses first, and how many there are beyond."""
+    losses: dict[_Pair, float] = {}
+    for metric in metrics:
+        sign = -1.0 if metric.low_is_good else 1.0
+        for pair, one, two in zip(metric.pairs, metric.before, metric.after, strict=True):
+            if one != two:
+                losses[pair] = min(losses.get(pair, 1.0), sign * (two - one))
+    changed = sorted(losses, key=lambda pair: (losses[pair], pair.label))
+    shown = changed[:_MOST_SIDE_BY_SIDE]
+    ours = _records(before.path, {pair.first.id for pair in shown})
+    theirs = _records(after.path, {pair.second.id for pair in shown})
+    found = [Change(pair.label, (ours[pair.first.id], theirs[pair.second.id])) for pair in shown]
+    return found, len(changed) - len(shown)
+
+
+def _records(path: Path, ids: set[str]) -> dict[str, EvaluationRecord]:
+    """The records of these cases; of one that is judged several times, the last."""
+    return {each.observation: each for each in read_results_file(path) if each.observation in ids}
 
 
 def _require_one_epoch(before: _Results, after: _Results) -> None:
@@ -252,14 +294,18 @@ def _scored(before: _Results, after: _Results, pairs: list[_Pair]) -> Iterator[_
 
 
 def _show_pairs(before: _Results, after: _Results, pairs: list[_Pair]) -> None:
+    output.print(plain(_pairs_line(before, after, pairs)))
+    if changed := sum(pair.asks_something_else for pair in pairs):
+        errors.print(f"{changed:,} pairs have the same id and another question")
+
+
+def _pairs_line(before: _Results, after: _Results, pairs: list[_Pair]) -> str:
     ways = ", ".join(f"{n:,} by {by}" for by, n in Counter(pair.by for pair in pairs).items())
     alone = len(before.cases) - len(pairs), len(after.cases) - len(pairs)
     line = f"{number_of(len(pairs), 'case')} paired ({ways})"
     if any(alone):
         line += f"; no partner: {alone[0]:,} in {before.path}, {alone[1]:,} in {after.path}"
-    output.print(plain(line))
-    if changed := sum(pair.asks_something_else for pair in pairs):
-        errors.print(f"{changed:,} pairs have the same id and another question")
+    return line
 
 
 def _cells(metric: _Metric) -> tuple[str, ...]:

@@ -27,9 +27,16 @@ from ragaliq.reports.contents import Contents, contents_of
 from ragaliq.reports.gathering import Gathering
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
-__all__ = ["ReportSummary", "content_security_policy", "write_report"]
+__all__ = [
+    "ReportSummary",
+    "content_security_policy",
+    "page_file",
+    "replace_file",
+    "template",
+    "write_report",
+]
 
 _MOST_ROWS = 20_000
 _SCRIPTS = ("dom", "state", "charts", "listing", "answer", "start")
@@ -104,7 +111,7 @@ def write_report(
     page = _render(gathered, contents, title=title, source=name, quality=quality)
     # Lone surrogates cannot be written; everything else can.
     encoded = page.encode("utf-8", "replace")
-    _replace(target, encoded)
+    replace_file(target, encoded)
     return ReportSummary(
         path=target,
         answers=gathered.summary.cases,
@@ -115,7 +122,7 @@ def write_report(
     )
 
 
-def _replace(target: Path, content: bytes) -> None:
+def replace_file(target: Path, content: bytes) -> None:
     """Write next to the target and move it there: a reader never sees half a page."""
     part = target.with_name(f".{target.name}.part")
     try:
@@ -156,15 +163,11 @@ def _render(
     Raises:
         ConfigurationError: jinja2 is not installed.
     """
-    environment = _environment()
+    page = template("report.html.j2", style=page_file("report.css"), script=_script())
     from markupsafe import Markup
 
-    style, script = _file("report.css"), _script()
-    return environment.get_template("report.html.j2").render(
-        policy=content_security_policy(style=style, script=script),
-        # Ours, and JSON in which nothing can end the element: all else is escaped by jinja2.
-        style=Markup(style),  # noqa: S704
-        script=Markup(script),  # noqa: S704
+    return page.render(
+        # JSON in which nothing can end the element.
         data=Markup(contents.data),  # noqa: S704
         title=title,
         source=source,
@@ -192,16 +195,22 @@ def _hash(text: str) -> str:
 @cache
 def _script() -> str:
     """The scripts as one: they share their names with each other and with nothing else."""
-    parts = "\n".join(_file(f"{name}.js") for name in _SCRIPTS)
+    parts = "\n".join(page_file(f"{name}.js") for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 
 @cache
-def _file(name: str) -> str:
+def page_file(name: str) -> str:
+    """One of the files that pages are made of."""
     return (files("ragaliq.reports") / "page" / name).read_text(encoding="utf-8")
 
 
-def _environment() -> Environment:
+def template(name: str, *, style: str, script: str = "") -> Template:
+    """A page's template, with its style sheet, its script and the policy that allows them.
+
+    Raises:
+        ConfigurationError: jinja2 is not installed.
+    """
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ModuleNotFoundError:
@@ -216,7 +225,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"moment": _moment, "count": "{:,}".format, "dollars": _dollars}
-    return environment
+    from markupsafe import Markup
+
+    # Ours; all else is escaped by jinja2.
+    environment.globals |= {
+        "policy": content_security_policy(style=style, script=script),
+        "style": Markup(style),  # noqa: S704
+        "script": Markup(script),  # noqa: S704
+    }
+    return environment.get_template(name)
 
 
 def _moment(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -63,6 +64,27 @@ def test_scores_of_different_epochs_are_not_averaged_unless_asked(compare, ragal
     )
     assert done.returncode == 0, done.stderr
     assert "-0.5" in done.stdout
+
+
+def test_changed_answers_stand_side_by_side_in_a_page(compare, ragaliq, tmp_path):
+    hostile = "</style><script>window.hit = 1</script>"
+    compare(
+        named(GOOD, GOOD | {"query": f"When {hostile}?"}, BAD),
+        named(GOOD, BAD | {"query": f"When {hostile}?"}, GOOD),
+    )
+    done = ragaliq("compare", "first.jsonl", "second.jsonl", "-o", "page.html")
+
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "3 cases paired (3 by id)" in page
+    assert "<script" not in page
+    titles = re.findall(r'<h3 dir="auto">(.*?)</h3>', page)
+    assert [title[:6] for title in titles] == ["case-1", "case-2"]
+    lost, won = page.split("<article")[1:]
+    assert lost.index(f'data-tag="S">{OPENS}') < lost.index(f'data-tag="N">{PARROTS}')
+    assert won.index(f'data-tag="N">{PARROTS}') < won.rindex(f'data-tag="S">{OPENS}')
+    for wrong in ("page.pdf", "first.jsonl"):
+        assert ragaliq("compare", "first.jsonl", "second.jsonl", "-o", wrong).returncode == 2
 
 
 def test_it_says_what_has_no_partner(compare, ragaliq):
