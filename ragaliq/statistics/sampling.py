@@ -456,15 +456,17 @@ def prediction_powered_mean(
         ]
         variance = math.fsum(parts)
         # Few pairs that make up most of the variance say little about it: the degrees of freedom
-        # follow from how unequal the parts are (Satterthwaite 1946, Biometrics Bulletin 2(6)).
+        # follow from how unequal the parts are (Satterthwaite 1946, Biometrics Bulletin 2(6)), seen
+        # half-way: how unequal so few parts are is itself seen badly.
         squares = math.fsum(part * part for part in parts) - variance**2 / len(parts)
-        # Where the judges agree on every pair seen, the next one may still differ. Counting one
-        # more, in which the two scores have nothing to do with each other, keeps the interval from
-        # promising more than so many pairs can show.
-        variance += (1.0 + used * used) * sums.spread * total / effective
+        # Where the judges agree on every pair seen, the next may still differ. As far as the cheap
+        # scores are trusted, three more pairs count in which the two scores have nothing to do with
+        # each other: of what was never seen, up to 3 in n must be expected (Hanley & Lippman-Hand
+        # 1983, JAMA 249(13)).
+        variance += 3.0 * used**2 * (1.0 + used**2) * sums.spread * total / effective
         df = effective - fitted
         if squares > _NO_SPREAD * variance**2:
-            df = max(1.0, min(df, 2.0 * variance**2 / squares))
+            df = max(1.0, 2.0 / (1.0 / df + 1.0 / min(df, 2.0 * variance**2 / squares)))
         variance *= effective / (effective - fitted) / sums.weight**2
         low, high = (
             wilson_of_variance(

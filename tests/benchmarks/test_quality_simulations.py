@@ -79,14 +79,14 @@ def test_intervals_hold_the_truth_in_93_to_97_of_100_weeks(judge, labelled, repo
         width += found.estimate.width / weeks
         alone += found.cheap_mean / weeks
     report([f"| {judge} | {alone:.2f} | {labelled} | {held / weeks:.1%} | +-{width / 2:.3f} |"])
-    assert 0.92 <= held / weeks <= 0.98
+    assert 0.93 <= held / weeks <= 0.97
 
 
-def month(random, *, per_day, chances, drop_at=None, rhythm=0.0):
+def month(random, *, per_day, chances, drop_at=None, rhythm=0.0, days=28):
     """The number of judged answers from a drop, or from the start, to the alarm; None without."""
     watch = Watch("shop", "faithfulness")
     number = since = 0
-    while number < 1000 + 28 * per_day:
+    while number < 1000 + days * per_day:
         hour = 2.0 * math.pi * number / per_day
         has_dropped = drop_at is not None and number >= 1000 + drop_at * per_day
         mean = (0.8 if has_dropped else 0.9) + rhythm * math.sin(hour)
@@ -138,11 +138,12 @@ def test_a_drop_of_a_tenth_is_seen_within_so_many_judged_answers(chances, drop_a
     found = sorted(
         run
         for run in (
-            month(random, per_day=60, chances=TRAFFIC[chances], drop_at=drop_at) for _ in range(60)
+            month(random, per_day=60, chances=TRAFFIC[chances], drop_at=drop_at, days=drop_at + 56)
+            for _ in range(60)
         )
         if run is not None
     )
     half, most = found[len(found) // 2], found[len(found) * 9 // 10]
-    report([f"| {chances} | day {drop_at} | {half} | {most} | {len(found)} of 60 |"])
-    assert len(found) >= 55
-    assert most <= 900
+    report([f"| {chances} | day {drop_at} | {half} | {most} | {len(found)} of 60: {found[-1]} |"])
+    assert len(found) == 60
+    assert found[-1] <= 2400
