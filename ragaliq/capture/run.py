@@ -25,6 +25,7 @@ ByKey = Mapping[Any, Passages]
 
 # Strings under these keys are no context, whatever stands in the prompt.
 _NO_CONTEXT = frozenset((*QUESTION_KEYS, *ANSWER_KEYS, "chat_history", "history", "messages"))
+_OF_TEXT = frozenset({"said", "replied"})
 _SEARCHES = frozenset({"retrieved", "retrieving", "reranked", "told", "answering", "named"})
 
 
@@ -164,20 +165,20 @@ class RunLog:
         weighed = self._weighed
         events = self._events[self._weighed_events :]
         self._weighed_events += len(events)
-        for event in events:  # on the request path: nothing is unpacked or copied
-            held = event[2] if len(event) > 2 else ()
-            if isinstance(held, str):
-                weighed[id(held)] = len(held)
-            elif event[0] == "asked":
-                for message in held:
-                    for text in message.texts:
+        for event in events:  # on the request path: as little as possible for each text
+            kind = event[0]
+            if kind in _OF_TEXT:
+                weighed[id(event[2])] = len(event[2])
+            elif kind == "asked":
+                for message in event[2]:
+                    for text in message.texts + message.documents:
                         weighed[id(text)] = len(text)
-                    for text in message.documents:
-                        weighed[id(text)] = len(text)
-            else:
-                if held is None:  # a step returned a state
-                    held = event[3]
+            elif len(event) > 2:
+                held = event[3] if event[2] is None else event[2]  # a state, if it returned one
                 for passages in held.values() if isinstance(held, dict) else (held,):
+                    if id(passages) in weighed:
+                        continue  # what a retriever returned and the next step was given
+                    weighed[id(passages)] = 0
                     for passage in passages:
                         text = passage.text
                         weighed[id(text)] = len(text)
