@@ -46,14 +46,14 @@ class EvaluationRun(Sequence[Evaluation]):
 
     Attributes:
         cases: The results.
-        metrics: Summary of each metric, by name.
+        totals: The results added up; the intervals are made when they are first asked for.
         usage: Tokens, requests and money of the whole run.
         sinks: What became of the results in each sink, by name.
         is_cut: Whether `max_cost` was reached, so that not every case was begun.
     """
 
     cases: tuple[Evaluation, ...]
-    metrics: Mapping[str, MetricSummary]
+    totals: Summary
     usage: JudgeUsage
     sinks: Mapping[str, SinkStats] = field(default_factory=dict)
     is_cut: bool = False
@@ -78,17 +78,21 @@ class EvaluationRun(Sequence[Evaluation]):
         return html_of(self.cases, self.metrics)
 
     @property
+    def metrics(self) -> Mapping[str, MetricSummary]:
+        """Summary of each metric, by name."""
+        return self.totals.metrics
+
+    @property
     def failures(self) -> list[Evaluation]:
         """The evaluations of which a metric does not pass, the lowest score first."""
         return failures_of(self.cases)
 
     def summary(self) -> str:
         """The figures and the lowest answers, as Markdown."""
-        summary, worst = Summary(self.metrics), WorstAnswers()
+        worst = WorstAnswers()
         for record in self._records():
-            summary.add(record)
             worst.add(record)
-        return markdown_of(figures_of(summary), worst)
+        return markdown_of(figures_of(self.totals), worst)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row a result: texts, `METRIC.score`, `.passed`, `.status`, `.reason`, metadata.
@@ -245,7 +249,7 @@ async def evaluate_async(
     )
     return EvaluationRun(
         cases=tuple(done),
-        metrics=summary.metrics,
+        totals=summary,
         usage=summary.usage,
         sinks=scorer.sinks.stats(),
         is_cut=is_cut,
