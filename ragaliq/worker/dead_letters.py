@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ragaliq.errors import BrokerUnavailableError, MessageRefusedError
+from ragaliq.errors import BrokerUnavailableError, ConfigurationError, MessageRefusedError
 from ragaliq.worker.brokers import Broker, BrokerOptions, DeadMessage, broker_at, broker_url
 from ragaliq.worker.message import read_message
 
@@ -121,8 +121,6 @@ class DeadLetters:
 
     @asynccontextmanager
     async def _messages(self) -> AsyncIterator[tuple[Broker, list[tuple[DeadLetter, DeadMessage]]]]:
-        from ragaliq.errors import ConfigurationError
-
         broker = broker_at(self._url, self._options)
         try:
             async with broker.dead_messages() as messages:

@@ -32,7 +32,6 @@ CREATE TABLE IF NOT EXISTS pending_runs (
     job_id TEXT PRIMARY KEY, added_at REAL NOT NULL, message BLOB NOT NULL
 )
 """
-_AT_ONCE = 200
 
 
 class RunsFile:
@@ -57,8 +56,8 @@ class RunsFile:
             values = (job_id, time.time(), message)
             sql.execute("INSERT OR IGNORE INTO pending_runs VALUES (?, ?, ?)", values)
 
-    def messages(self) -> Iterator[tuple[str, bytes]]:
-        """All that wait, the oldest first, some at a time."""
+    def messages(self, at_once: int = 200) -> Iterator[list[tuple[str, bytes]]]:
+        """All that wait, by job id, the oldest first and some at a time."""
         self._make()
         last = (0.0, "")
         while True:
@@ -66,11 +65,11 @@ class RunsFile:
                 rows = sql.execute(
                     "SELECT job_id, added_at, message FROM pending_runs "
                     "WHERE (added_at, job_id) > (?, ?) ORDER BY added_at, job_id LIMIT ?",
-                    (*last, _AT_ONCE),
+                    (*last, at_once),
                 ).fetchall()
             if not rows:
                 return
-            yield from ((row[0], row[2]) for row in rows)
+            yield [(row[0], row[2]) for row in rows]
             last = (rows[-1][1], rows[-1][0])
 
     def done(self, job_id: str) -> None:
@@ -184,17 +183,10 @@ async def evaluate_pending(
         return evaluation
 
     while True:
-        waiting: list[tuple[str, bytes]] = []
-        for job_id, body in runs.messages():
-            waiting.append((job_id, body))
-            if len(waiting) >= concurrency:
-                for evaluation in await run_all([judged(*each) for each in waiting]):
-                    if evaluation is not None:
-                        yield evaluation
-                waiting.clear()
-        for evaluation in await run_all([judged(*each) for each in waiting]):
-            if evaluation is not None:
-                yield evaluation
-        if batches is None or not any(True for job_id, _ in runs.messages() if job_id not in left):
+        for some in runs.messages(concurrency):
+            for evaluation in await run_all([judged(*each) for each in some]):
+                if evaluation is not None:
+                    yield evaluation
+        if batches is None or all(job in left for some in runs.messages() for job, _ in some):
             return
         await batches[1].round()

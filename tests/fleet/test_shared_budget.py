@@ -48,7 +48,7 @@ async def test_what_one_process_spends_is_not_left_for_another(member):
         *[False, False],
     ]
     line = other.lines()["usd_per_hour"]
-    assert (line.scope, line.limit, line.spent, line.reserved) == ("fleet", 1.0, 0.9, 0.0)
+    assert (line.scope, line.limit, line.spent, line.reserved) == ("shared", 1.0, 0.9, 0.0)
     assert line.left == pytest.approx(0.1)
 
 

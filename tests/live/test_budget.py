@@ -146,11 +146,13 @@ def test_no_hour_costs_more_than_the_limit_and_the_runs_at_the_judge(runs, concu
         {"usd_per_hour": float("inf")},
         {"usd_per_hour": 1e300},
         {"tokens_per_day": 10**30},
+        {"usd_per_day": 1.0, "storage": "nowhere://user:secret@host"},
     ],
 )
-def test_wrong_limits_are_refused(wrong):
-    with pytest.raises(ConfigurationError, match=r"[Bb]udget"):
+def test_wrong_limits_are_refused_and_no_password_is_shown(wrong):
+    with pytest.raises(ConfigurationError, match=r"[Bb]udget") as refused:
         Budget(**wrong)
+    assert "secret" not in str(refused.value)
 
 
 class TestMonitor:

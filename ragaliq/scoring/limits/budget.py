@@ -81,8 +81,8 @@ class BudgetLine:
     Attributes:
         limit: US dollars or tokens.
         spent: What the runs of the last hour or day cost.
-        reserved: What is reserved for runs that are being judged; with `fleet`, in this process.
-        scope: `fleet` where the figures are those of all processes, as of the last run here;
+        reserved: What is reserved for runs that are being judged; with `shared`, in this process.
+        scope: `shared` where the figures are those of all processes, as of the last run here;
             `process` where they are this process's own, also while the shared storage is
             unavailable, with its share as the limit.
     """
@@ -90,7 +90,7 @@ class BudgetLine:
     limit: float
     spent: float
     reserved: float
-    scope: Literal["process", "fleet"] = "process"
+    scope: Literal["process", "shared"] = "process"
 
     @property
     def left(self) -> float:
@@ -301,7 +301,7 @@ class SharedBudget(BudgetLedger):
                 limit=_shown(name, limit),
                 spent=_shown(name, max(0, total - reserved)),
                 reserved=_shown(name, reserved),
-                scope="fleet",
+                scope="shared",
             )
         return lines
 

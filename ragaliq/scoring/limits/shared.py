@@ -18,7 +18,6 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from json import dumps
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
@@ -129,8 +128,7 @@ return { wait, now, figures, slots }
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Taken:
+class Taken(NamedTuple):
     """What came of asking for room.
 
     Attributes:
@@ -278,7 +276,7 @@ class SharedWindows:
             return None
         asking = asyncio.ensure_future(self._run(needs, amounts))
         try:
-            wait, slots = await asyncio.shield(asking)
+            return await asyncio.shield(asking)
         except asyncio.CancelledError:
             # The caller does not wait any longer: what is taken all the same goes back.
             asking.add_done_callback(lambda done: self._give_back(done, amounts))
@@ -287,14 +285,11 @@ class SharedWindows:
             self._lost(error)
             self.deliver_soon()
             return None
-        return Taken(wait=wait, slots=slots)
 
-    def _give_back(
-        self, done: asyncio.Task[tuple[float, tuple[int, ...]]], amounts: Sequence[int]
-    ) -> None:
+    def _give_back(self, done: asyncio.Task[Taken], amounts: Sequence[int]) -> None:
         if done.cancelled() or done.exception() is not None:
             return
-        for number, slot in enumerate(done.result()[1]):
+        for number, slot in enumerate(done.result().slots):
             self.change(number, -amounts[number], at=time.monotonic(), slot=slot)
         self.deliver_soon()
 
@@ -364,9 +359,7 @@ class SharedWindows:
             except StorageUnavailableError as error:
                 self._lost(error)
 
-    async def _run(
-        self, needs: Sequence[int], amounts: Sequence[int]
-    ) -> tuple[float, tuple[int, ...]]:
+    async def _run(self, needs: Sequence[int], amounts: Sequence[int]) -> Taken:
         mine = not self._is_delivering
         if mine and self._batch is None and self._changes:
             self._batch, self._changes = self._changes, Counter()
@@ -410,7 +403,7 @@ class SharedWindows:
             for own, amount in zip(self._used_here, amounts, strict=True):
                 own.spend(amount, time.monotonic())
         self._note(server_now, figures)
-        return wait / 1000, tuple(slots)
+        return Taken(wait / 1000, tuple(slots))
 
     def _tell_again(self, now: float) -> None:
         """Have all that this process used delivered to a storage that lost it."""
