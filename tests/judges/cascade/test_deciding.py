@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import AsyncMock, MagicMock
+
 import pytest
 
 from ragaliq import (
@@ -9,9 +11,10 @@ from ragaliq import (
     CascadeJudge,
     ClaimVerdict,
     ConfigurationError,
+    LLMJudge,
     LocalJudge,
 )
-from ragaliq.testing import ScriptedJudge
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CONTEXT = ["A context."]
 
@@ -147,6 +150,15 @@ async def test_three_judges_hand_on_what_they_are_not_sure_of(calibration, scree
         ("screen", "middle>last"),
         ("middle", "last"),
     ]
+
+
+async def test_plain_judges_and_test_doubles_take_part(claims):
+    double = MagicMock(spec=LLMJudge)
+    double.verify_claim = AsyncMock(return_value=ClaimVerdict(verdict="SUPPORTED"))
+    judge = CascadeJudge(PlainScriptedJudge(), double)
+    reply = await judge.verify_claims(claims[:3], CONTEXT)
+    assert double.verify_claim.await_count == 3
+    assert set(deciders(reply).values()) == {"MagicMock"}
 
 
 async def test_more_claims_than_a_call_may_hold_are_asked_in_several(screen, claims, asked):
