@@ -128,8 +128,11 @@ def test_a_bench_is_read_back_as_it_was_and_holds_groups(tmp_path):
 
 
 @cache
-def benches(*skills, n=80):
-    sides = [decided(n, skill=skill, seed=seed) for seed, skill in enumerate(skills, start=4)]
+def benches(*skills, per_context=1):
+    sides = [
+        decided(80, skill=skill, seed=seed, per_context=per_context)
+        for seed, skill in enumerate(skills, start=4)
+    ]
     return [bench_of(rows, LocalJudge(), data="claims") for rows in sides]
 
 
@@ -141,6 +144,7 @@ def test_a_better_judge_is_clearly_better_and_a_judge_is_no_better_than_itself()
         assert 0 < estimate.low < estimate.value < estimate.high
     assert found.mcnemar.exact_p < 0.01
     assert found.mcnemar.only_second > found.mcnemar.only_first
+    assert compare_benches(*benches(0.65, 0.9, per_context=8)).accuracy.effective_n == 10
     same = compare_benches(worse, worse)
     assert (same.accuracy.value, same.mcnemar.exact_p) == (0.0, 1.0)
 
@@ -173,3 +177,5 @@ def test_the_plot_is_wellformed_and_titles_stay_text(title):
     texts = [element.text for element in root.iter() if element.tag.endswith("text")]
     assert title in texts
     assert not [element for element in root.iter() if element.tag.endswith("script")]
+    (dot,) = (element for element in root.iter() if element.tag.endswith("circle"))
+    assert (float(dot.get("cx")), float(dot.get("cy"))) == (56 + 0.3 * 320, 48 + 0.5 * 320)

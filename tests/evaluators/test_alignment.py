@@ -121,10 +121,21 @@ def test_a_part_that_is_found_by_its_letters_would_be_found_by_its_words(text, d
         assert searched.find_words(part, exact[0])
 
 
+def test_offsets_stay_true_where_lower_case_is_longer():
+    text = "İİİİİİ The Aurora lasts twelve hours."
+    span = locate("Aurora lasts eleven hours", text, cutoff=75)
+    assert span is None or text[slice(*span)].startswith(("The Aurora", "Aurora"))
+
+
+@given(st.text(), st.text(), st.floats(0, 100), st.integers(0, 50))
+def test_any_span_lies_within_the_text(quote, text, cutoff, start):
+    span = locate(quote, text, cutoff=cutoff, start=start)
+    assert span is None or 0 <= span[0] < span[1] <= len(text)
+
+
 @given(st.text(min_size=1), st.data())
 def test_every_part_of_a_text_is_found_in_it(text, data):
     begin = data.draw(st.integers(0, len(text) - 1))
     part = text[begin : data.draw(st.integers(begin + 1, len(text)))]
     span = locate(part, text, cutoff=100)
-    assert span is None or 0 <= span[0] < span[1] <= len(text)
     assert span is not None or not part.strip().strip('"“”«»')

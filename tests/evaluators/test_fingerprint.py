@@ -43,6 +43,10 @@ def test_each_change_gives_another_fingerprint_and_none_gives_the_same():
 
     assert len(set(made)) == len(MADE_BY)
     assert made[0] == made[1]
+    changed_later = FaithfulnessEvaluator()
+    changed_later.fingerprint(claude())
+    changed_later.threshold = 0.71
+    assert changed_later.fingerprint(claude()) == MADE_BY["a threshold"]()
 
 
 def test_a_changed_prompt_file_changes_it(tmp_path):

@@ -22,7 +22,10 @@ def calibration():
     return fit_calibration(LocalJudge(), *labelled(400))
 
 
-def test_calibrated_probabilities_are_nearer_to_the_truth_than_the_judges_own(calibration):
+def test_calibrated_probabilities_rise_are_never_certain_and_nearer_to_the_truth(calibration):
+    found = [calibration.support(step / 20) for step in range(21)]
+    assert found == sorted(found)
+    assert 0.0 < found[0] < found[-1] < 1.0
     support, labels = labelled(4000, seed=8)
     squares = [(calibration.support(x) - y, x - y) for x, y in zip(support, labels, strict=True)]
     assert sum(c * c for c, _ in squares) < sum(r * r for _, r in squares)
