@@ -61,7 +61,9 @@ def run(code, folder, way="-c"):
 def test_an_application_without_a_main_guard_runs_once_and_loses_nothing(tmp_path, way):
     done = run("submit('a'); submit('b')", tmp_path, way)
     assert sorted(done.stdout.splitlines()) == ["a scored", "b scored", "started"]
-    assert (done.returncode, done.stderr) == (0, "")
+    # A busy machine starts the judge so slowly that the end of the process says what it waits for.
+    said = [line for line in done.stderr.splitlines() if "waits for 2 runs" not in line]
+    assert (done.returncode, said) == (0, [])
 
 
 def test_exit_waits_no_longer_than_its_limit_for_a_process_that_hangs(tmp_path, has_ended):
