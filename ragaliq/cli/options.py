@@ -205,7 +205,9 @@ def evaluators_of(
         try:
             scores[name.strip()] = float(score)
         except ValueError:
-            raise ConfigurationError(f"--threshold {option!r}: write it as METRIC=SCORE") from None
+            raise ConfigurationError(
+                f"--threshold {option!r}: write it as METRIC=SCORE, such as {names[0]}=0.8"
+            ) from None
         if not 0.0 <= scores[name.strip()] <= 1.0:
             raise ConfigurationError(f"--threshold {option!r}: a threshold must be within [0, 1]")
         if name.strip() not in names:

@@ -494,9 +494,11 @@ def format_of(path: Path) -> Format:
         suffixes.pop()
     if suffixes and suffixes[-1] in _SUFFIXES:
         return _SUFFIXES[suffixes[-1]]
+    if suffixes and suffixes[-1] in (".xlsx", ".xls", ".ods"):
+        raise DatasetError(f"{path}: workbooks are not read; save the table as CSV (UTF-8)")
     raise DatasetError(
-        f"{path}: the name does not tell the format; end it in {', '.join(_SUFFIXES)}, or say "
-        f"which it is with file_format"
+        f"{path}: the name does not tell the format; end it in {', '.join(_SUFFIXES)}, or in "
+        "Python name it with file_format"
     )
 
 

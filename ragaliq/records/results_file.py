@@ -264,7 +264,8 @@ def _header_of(line: bytes, path: Path) -> dict[str, Any]:
         version, settings = header[_HEADER], header["settings"]
     except (ValueError, TypeError, KeyError):
         raise DatasetError(
-            f"{path} is not a results file of ragaliq (its first line does not say so)"
+            f"{path} is not a results file of ragaliq (its first line does not say so); "
+            "`ragaliq evaluate --out results.jsonl` writes one"
         ) from None
     if version != _VERSION:
         raise DatasetError(f"{path} was written by a later ragaliq; update ragaliq to read it")

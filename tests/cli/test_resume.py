@@ -94,7 +94,7 @@ def test_failures_stay_until_they_are_to_be_tried_again(claude, write_cases, rec
 
 
 def test_a_termination_keeps_what_was_judged_and_shows_it(write_cases, tmp_path):
-    cases = write_cases(*[GOOD] * 20_000)
+    cases = write_cases(*[GOOD] * 4_000)
     running = subprocess.Popen(
         [sys.executable, "-m", "ragaliq.cli", "evaluate", cases, "--out", "results.jsonl"],
         cwd=tmp_path,
@@ -110,7 +110,7 @@ def test_a_termination_keeps_what_was_judged_and_shows_it(write_cases, tmp_path)
 
     assert running.returncode == 143, said
     judged = results.read_text().count("\n") - 1
-    assert f"{20_000 - judged:,} of 20,000 are not done" in said
+    assert f"{4_000 - judged:,} of 4,000 are not done" in said
     assert "kept in results.jsonl: rerun with --resume to continue" in said
     assert "ragaliq: interrupted" in said
     assert f"{results.read_text().count(chr(10)) - 1:,} judged" in shown

@@ -103,6 +103,7 @@ MALFORMED = {
     "text.parquet": (b"secret", "no Parquet file"),
     "cut.jsonl.gz": (gzip.compress(GOOD)[:-9], "no complete gzip file"),
     "plain.jsonl.gz": (GOOD, "no complete gzip file"),
+    "table.xlsx": (b"PK\x03\x04", "workbooks are not read; save the table as CSV (UTF-8)"),
     "unknown.txt": (GOOD, "the name does not tell the format"),
     "store.db": (b"SQLite format 3\x00", "`ragaliq cases` makes cases of stored results"),
     "mixed-ends.csv": (HEADER + b"1,a,b\r\n2,c,d\n3,e,f\r4,g,h\n", "line 4: it is not CSV"),

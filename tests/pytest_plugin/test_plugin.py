@@ -52,6 +52,7 @@ def test_a_failing_answer_fails_its_test_and_the_summary_counts_it(run_pytest):
     assert "2 cases, 0 judge tokens, $0.0000" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_counts_of_all_xdist_workers_are_added_up(run_pytest):
     done = run_pytest(
         """

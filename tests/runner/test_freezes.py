@@ -38,6 +38,7 @@ print(json.dumps([stats.outcomes, stats.evaluations, stats.breaker, stats.unjudg
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs POSIX signals")
 def test_a_stopped_process_judges_what_it_had_and_its_queue_when_it_continues():
     with subprocess.Popen(
