@@ -214,13 +214,17 @@ def _write(
     try:
         # Texts of users: for the owner's eyes, as the store.
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            for record in records:
-                name = _case_id(record)
-                if name in found and found[name].evaluation_id == record.evaluation_id:
-                    row = _row(record, name, found[name].probability, metric)
-                    file.write(json.dumps(row) + "\n")
-                    written += 1
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                for record in records:
+                    name = _case_id(record)
+                    if name in found and found[name].evaluation_id == record.evaluation_id:
+                        row = _row(record, name, found[name].probability, metric)
+                        file.write(json.dumps(row) + "\n")
+                        written += 1
+        except BaseException:
+            out.unlink(missing_ok=True)  # some of the cases would look like all of them
+            raise
     except OSError as error:
         raise DatasetError(f"{out}: {error.strerror or error}") from None
     return written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -144,7 +145,7 @@ def quality(
     if not found:
         raise DatasetError(f"{store} holds no scores within the time, pipeline and metric asked")
     for series in found:
-        _show(series)
+        _show(series, store)
         if plan is not None:
             _show_plan(series, plan)
     _show_labels(known, store)
@@ -173,7 +174,7 @@ def _title(series: QualitySeries) -> str:
     return f"{series.pipeline or 'no pipeline'}, {series.metric}"
 
 
-def _show(series: QualitySeries) -> None:
+def _show(series: QualitySeries, store: str) -> None:
     output.print(plain(_title(series), style="bold"))
     is_joined = bool(series.judge_changes)
     columns = ["week of", "reviewers would say", "judge alone", "answers", "labels"]
@@ -212,12 +213,12 @@ def _show(series: QualitySeries) -> None:
                 "no label speaks for them; label again"
             )
     for change in series.judge_changes:
-        _show_change(change)
+        _show_change(change, store, series.pipeline)
     for alarm in series.alarms:
         output.print(plain(_alarm(alarm)))
 
 
-def _show_change(change: JudgeChange) -> None:
+def _show_change(change: JudgeChange, store: str, pipeline: str) -> None:
     day = datetime.fromtimestamp(change.time, UTC).strftime("%Y-%m-%d")
     output.print(
         plain(
@@ -227,10 +228,14 @@ def _show_change(change: JudgeChange) -> None:
         )
     )
     if change.by_judge is None or change.by_application is None:
+        command = ["ragaliq", "quality", store, "--rejudge", "60", "--judge", change.judge_after]
+        command += ["--model", change.model_after] if change.model_after else []
+        command += ["--pipeline", pipeline] if pipeline else []
         output.print(
             f"  both judges scored {change.pairs:,} answers: too few to say which moved; "
-            "--rejudge 60 has today's judge score answers of before"
+            "to have the new judge score answers of before, run"
         )
+        output.print(plain(f"  {shlex.join(command)}"), soft_wrap=True)
         return
     output.print(
         f"  judge moved {_signed(change.by_judge)}, application moved "

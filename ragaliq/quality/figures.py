@@ -71,6 +71,7 @@ class JudgeChange:
         after: Fingerprint of the judge since then.
         judge_before: Its name.
         judge_after: Its name.
+        model_after: Its model, when it has one.
         moved: Mean of the week after the change less that of the week before.
         by_judge: How much of it is the judge: the mean paired difference where both judged the
             same answers; None with fewer than eight of these.
@@ -83,6 +84,7 @@ class JudgeChange:
     after: str
     judge_before: str
     judge_after: str
+    model_after: str | None
     moved: Estimate
     by_judge: Estimate | None
     by_application: Estimate | None
@@ -289,6 +291,7 @@ def _judge_changes(
                 after=first.fingerprint,
                 judge_before=last.judge,
                 judge_after=first.judge,
+                model_after=first.model,
                 moved=moved,
                 by_judge=by_judge,
                 by_application=by_judge and _difference(moved, by_judge),

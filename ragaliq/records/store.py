@@ -333,6 +333,7 @@ class StoredScore(NamedTuple):
         release: The application's release, where that is known.
         higher_is_better: False for metrics where a low score is good.
         trace_id: Of the application's trace, where the run has one.
+        model: The judge's model, when it has one.
     """
 
     run_id: str
@@ -346,6 +347,7 @@ class StoredScore(NamedTuple):
     release: str
     higher_is_better: bool
     trace_id: str = ""
+    model: str | None = None
 
 
 def scores_of(record: EvaluationRecord) -> Iterator[StoredScore]:
@@ -365,6 +367,7 @@ def scores_of(record: EvaluationRecord) -> Iterator[StoredScore]:
                 run.release,
                 result.higher_is_better,
                 run.target.trace_id if run.target else "",
+                result.model,
             )
 
 
@@ -397,7 +400,7 @@ def read_scores(
     }
     with _open_store(location) as connection:
         yield from (
-            StoredScore._make((*row[:-2], bool(row[-2]), row[-1]))
+            StoredScore(*row[:-3], bool(row[-3]), *row[-2:])
             for row in connection.execute(
                 """
                 SELECT e.run_id, e.pipeline, e.created_at, m.name, m.score, m.weight, m.judge,
@@ -405,7 +408,7 @@ def read_scores(
                         json_extract(r.record, '$.results."' || m.name || '".fingerprint'), ''
                     ),
                     coalesce(json_extract(r.record, '$.run.release'), ''), m.higher_is_better,
-                    coalesce(json_extract(r.record, '$.run.target.trace_id'), '')
+                    coalesce(json_extract(r.record, '$.run.target.trace_id'), ''), m.model
                 FROM evaluations e JOIN metrics m USING (evaluation_id)
                     JOIN records r USING (evaluation_id)
                 WHERE m.score IS NOT NULL AND m.status IN ('scored', 'partial')

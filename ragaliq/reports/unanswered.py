@@ -20,6 +20,7 @@ _SUPPORTED = 0.5  # share of the claims from which on an answer is supported
 _MOST_DISTINCT = 20_000
 _MOST_GROUPED = 2_000
 _WORDINGS = 4
+_LONGEST = 300  # characters of a question: some paste a document into it
 # Of two questions, words that both have by words that either has (Jaccard 1901). At 0.5 "how long
 # do refunds take" and "how long does shipping take" would be alike.
 _ALIKE = 0.6
@@ -67,7 +68,7 @@ class Unanswered:
         self._seen.add(record.observation)
         self.answers += 1
         self.reasons[reason] += 1
-        question = " ".join(record.case.query.split()) if record.case else ""
+        question = " ".join(record.case.query[:_LONGEST].split()) if record.case else ""
         key = question.casefold().rstrip("?!. ")
         if not key:
             return

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -189,6 +190,16 @@ def test_where_nothing_failed_it_says_so(ragaliq, store):
     done = ragaliq("cases", store(GOOD), "-o", "out.jsonl", "--failed")
     assert (done.returncode, Path("out.jsonl").exists()) == (3, False)
     assert "sqlite:///live.db: 1 answer, of which none fails a threshold" in done.stderr
+
+
+def test_cases_that_could_not_all_be_written_leave_no_file(ragaliq, store, tmp_path, monkeypatch):
+    source = store(GOOD, BAD)
+    monkeypatch.setattr("ragaliq.cli.cases.json.dumps", Mock(side_effect=OSError(28, "disk full")))
+    done = ragaliq("cases", source, "-o", "out.jsonl")
+    monkeypatch.undo()
+    assert done.returncode == 3, done.stderr
+    assert "out.jsonl: disk full" in done.stderr
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_without_texts_the_way_out_is_named(ragaliq, store, tmp_path):

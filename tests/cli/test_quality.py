@@ -7,6 +7,7 @@ import pytest
 
 from ragaliq import RAGTestCase, evaluate
 from ragaliq.datasets import read_labelled_claims
+from ragaliq.testing import ScriptedJudge
 
 CHUNK = "The shop opens at 9. It has two doors."
 
@@ -105,6 +106,34 @@ def test_another_judge_scores_the_same_answers_once(ragaliq, store, tmp_path):
     assert "no labels: `ragaliq label sqlite:///live.db`" in done.stderr
     again = ragaliq("quality", source, "--rejudge", 10, "--judge", "local", "--policy", "ragas")
     assert "local scored 0 answers" in again.stderr
+
+
+@pytest.mark.parametrize("model", [None, "sonnet 5"])
+def test_after_a_change_of_the_judge_it_says_what_to_run(ragaliq, tmp_path, monkeypatch, model):
+    monkeypatch.chdir(tmp_path)
+    context = [CHUNK]
+    case = RAGTestCase(query="Doors?", context=context, response="It has two doors.")
+
+    def judged(name, number):
+        judge = ScriptedJudge(claims=["It has two doors."])
+        judge.name, judge.model = name, model
+        cases = [case.model_copy(update={"id": f"{name} {n}"}) for n in range(number)]
+        evaluate(
+            cases,
+            judge=judge,
+            evaluators=["faithfulness"],
+            sinks=["sqlite:///live.db"],
+            pipeline="my shop",
+            processes=0,
+        )
+
+    judged("local", 3)
+    judged("claude", 3)
+    done = ragaliq("quality", "live.db")
+    named = " --model 'sonnet 5'" if model else ""
+    command = f"ragaliq quality live.db --rejudge 60 --judge claude{named} --pipeline 'my shop'"
+    assert "both judges scored 0 answers: too few to say which moved" in done.stdout
+    assert f"  {command}\n" in done.stdout
 
 
 def test_figures_are_sent_where_the_environment_says_so(ragaliq, store, press, monkeypatch):

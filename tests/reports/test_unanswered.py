@@ -86,5 +86,13 @@ def test_a_question_is_text_and_never_markup(table):
     assert question == "<img src=x onerror=alert(1)> & co?"
 
 
+def test_a_question_with_a_document_pasted_into_it_is_cut(table):
+    ((question, *_),) = table(
+        (f"What does this say? {'Refunds take five days. ' * 9_000}", DECLINED)
+    )
+    assert question.startswith("What does this say? Refunds")
+    assert len(question) <= 300
+
+
 def test_without_texts_there_are_no_questions(table):
     assert table(("When does it open?", DECLINED), captures=False) is None
