@@ -400,7 +400,7 @@ def read_scores(
     }
     with _open_store(location) as connection:
         yield from (
-            StoredScore(*row[:-3], bool(row[-3]), *row[-2:])
+            StoredScore._make((*row[:-3], bool(row[-3]), *row[-2:]))
             for row in connection.execute(
                 """
                 SELECT e.run_id, e.pipeline, e.created_at, m.name, m.score, m.weight, m.judge,

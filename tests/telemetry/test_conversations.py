@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from wire import Sdk, listening, values
 
@@ -15,6 +16,7 @@ from ragaliq import (
     Turn,
     __version__,
 )
+from ragaliq.core.test_case import CaseSources
 
 TEXTS = {
     "query": "I have two dogs. And for children?",
@@ -40,14 +42,15 @@ CASE = RAGTestCase(
 TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
 
 
-def score(sdk, **options):
+def score(sdk, case=CASE, **options):
     monitor = Monitor(
         judge="local",
         telemetry=sdk.options,
-        evaluators=["faithfulness", "citations"],
+        evaluators=["faithfulness", "citations", "contradiction_rate"],
         **options,
     )
-    assert monitor.submit(CASE, target=TARGET, pipeline="shop", run_id="run-7")
+    run = monitor.begin("run-7", pipeline="shop")
+    assert run.submit(case, target=TARGET, session_id="talk-3")
     assert monitor.close(60.0)
     sdk.close()
 
@@ -55,7 +58,7 @@ def score(sdk, **options):
 async def dump(**options):
     async with listening() as (wire, received):
         await asyncio.to_thread(score, Sdk(wire.url), **options)
-        await received.until("events", 2)
+        await received.until("events", 3)
     return wire
 
 
@@ -66,8 +69,6 @@ SHARED = {
     "ragaliq.evaluator.id": "local",
     "ragaliq.evaluator.version": __version__,
     "ragaliq.judge.calibration": "uncalibrated",
-    "ragaliq.threshold": 0.7,
-    "ragaliq.higher_is_better": True,
     "ragaliq.sampling.probability": 1.0,
     "ragaliq.claim.total": 3,
     "ragaliq.claim.supported": 3,
@@ -83,6 +84,8 @@ METRICS = {
         "gen_ai.evaluation.score.label": "pass",
         "gen_ai.evaluation.explanation": "3 of 3 claims supported",
         "ragaliq.passed": True,
+        "ragaliq.threshold": 0.7,
+        "ragaliq.higher_is_better": True,
     },
     # What rests on the user's words needs no citation; of the other two claims one has it.
     "citations": {
@@ -90,6 +93,16 @@ METRICS = {
         "gen_ai.evaluation.score.label": "fail",
         "gen_ai.evaluation.explanation": "1 of 2 claims cite a chunk that supports them",
         "ragaliq.passed": False,
+        "ragaliq.threshold": 0.7,
+        "ragaliq.higher_is_better": True,
+    },
+    "contradiction_rate": {
+        "gen_ai.evaluation.score.value": 0.0,
+        "gen_ai.evaluation.score.label": "pass",
+        "gen_ai.evaluation.explanation": "0 of 3 claims contradicted",
+        "ragaliq.passed": True,
+        "ragaliq.threshold": 0.0,
+        "ragaliq.higher_is_better": False,
     },
 }
 CLAIMS = [
@@ -123,8 +136,12 @@ async def test_each_attribute_of_a_conversation_and_its_citations_is_as_describe
         expected = SHARED | own | {"gen_ai.evaluation.name": metric}
         span, event = fixed(spans[f"evaluation {metric}"]), fixed(events[metric])
         assert span == expected | {"openinference.span.kind": "EVALUATOR"}
-        pipeline = {"ragaliq.pipeline.name": "shop", "gen_ai.evaluation.target": "shop"}
-        assert event == expected | pipeline
+        # An event stands alone.
+        assert event == expected | {
+            "ragaliq.pipeline.name": "shop",
+            "gen_ai.evaluation.target": "shop",
+            "gen_ai.conversation.id": "talk-3",
+        }
     claims = [fixed(span) for span in wire.spans("ragaliq") if span.name == "claim supported"]
     assert claims == [
         {
@@ -144,3 +161,17 @@ async def test_no_text_of_it_leaves_but_what_was_asked_for():
     wire = await dump(capture_content=True)
     # Claims and their evidence; of what was said before, nothing that no claim rests on.
     assert sent_texts(wire) == {"now", "earlier"}
+
+
+async def test_of_fetched_texts_and_redacted_ones_nothing_leaves():
+    fetched = CASE.model_copy(update={"sources": CaseSources(has_fetched_texts=True)})
+    fetched = fetched.model_copy(update={"response": "Children enter free [1]."})
+    wire = await dump(case=fetched, capture_content=True)
+    assert sent_texts(wire) == set()
+
+    def redact(text, kind):
+        return re.sub("[a-z]+ree|dogs", "X", text.replace("Refunds", "R"))
+
+    wire = await dump(redact_for_judge=redact, capture_content=True)
+    assert sent_texts(wire) == set()
+    assert b"Children enter X of charge" in wire.own_bytes()
