@@ -54,15 +54,16 @@ def score(result: EvaluationResult) -> float | None:
 
 
 def template_explanation(result: EvaluationResult) -> str | None:
-    """A reason that quotes nothing: how many claims are supported; None without verdicts."""
+    """A reason that quotes nothing: how many claims count; None without verdicts."""
     if not result.status.is_measured or not result.claims:
         return None
     details = result.raw_response
     if result.evaluator_name == "citations" and "total_citations" in details:
         cited, claims = details["supported"], details["total_claims"]
         return f"{cited} of {claims} claims cite a chunk that supports them"
-    supported = sum(claim.verdict == "SUPPORTED" for claim in result.claims)
-    return f"{supported} of {len(result.claims)} claims supported"
+    verdict = "CONTRADICTED" if result.evaluator_name == "contradiction_rate" else "SUPPORTED"
+    counted = sum(claim.verdict == verdict for claim in result.claims)
+    return f"{counted} of {len(result.claims)} claims {verdict.lower()}"
 
 
 def root_attributes(run: RunInfo, lag: float) -> Attributes:
