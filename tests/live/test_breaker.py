@@ -129,30 +129,24 @@ def test_a_failing_judge_is_asked_no_more_and_every_run_is_counted(
     assert caplog.text.count("none is sent") == 1
 
 
-@pytest.mark.parametrize("failure", [JudgeRefusalError("no"), None])
-def test_refusals_and_good_replies_leave_it_closed(monitor_of, case, failure):
-    judge = ScriptedJudge(failures={"evaluate_relevance": failure} if failure else {})
-    monitor = monitor_of(judge=judge, breaker=CircuitBreaker(failures=1))
+@pytest.mark.parametrize(
+    ("failures", "evaluators", "context"),
+    [
+        ({"evaluate_relevance": JudgeRefusalError("no")}, ["relevance"], ["c"]),
+        ({}, ["relevance"], ["c"]),
+        ({"evaluate_relevance": JudgeAPIError("down")}, ["relevance", "faithfulness"], ["c"]),
+        ({"extract_statements": JudgeAPIError("down")}, ["faithfulness"], []),
+    ],
+    ids=["a refusal", "good replies", "another metric works", "the judge is not asked"],
+)
+def test_what_shows_no_failing_judge_leaves_it_closed(monitor_of, failures, evaluators, context):
+    judge = ScriptedJudge(failures=failures)
+    breaker = CircuitBreaker(failures=1)
+    monitor = monitor_of(judge=judge, evaluators=evaluators, breaker=breaker)
     for _ in range(5):
-        monitor.submit(case)
+        monitor.submit(RAGTestCase(query="q", context=context, response="Alpha is one."))
     assert monitor.flush(5.0)
     assert (monitor.stats().breaker, monitor.stats().unjudged) == ("closed", 0)
-
-
-def test_a_metric_that_works_shows_that_the_judge_is_there(monitor_of, case):
-    judge = ScriptedJudge(failures={"evaluate_relevance": JudgeAPIError("down")})
-    monitor = monitor_of(judge=judge, breaker=CircuitBreaker(failures=1))
-    monitor.submit(case)
-    assert monitor.flush(5.0)
-    assert monitor.stats().breaker == "closed"
-
-
-def test_runs_that_never_reach_the_judge_say_nothing_about_it(monitor_of):
-    without_context = RAGTestCase(query="q", response="Alpha is one.")
-    monitor = monitor_of(evaluators=["faithfulness"], breaker=CircuitBreaker(failures=1))
-    monitor.submit(without_context)
-    assert monitor.flush(5.0)
-    assert monitor.stats().breaker == "closed"
 
 
 def test_a_judge_that_is_back_is_asked_again(monitor_of, case):
