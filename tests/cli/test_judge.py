@@ -68,6 +68,7 @@ def test_a_bench_fits_the_terminal_and_is_written_compared_and_not_replaced(
 
     done = ragaliq("judge", "bench", claims, "--compare", "b.json", "--out", "b.json")
     assert (done.returncode, (tmp_path / "b.json").read_bytes()) == (2, held)
+    assert "would replace --compare" in done.stderr
 
 
 def test_calibrate_continues_a_journal_and_its_file_is_used_by_bench_and_evaluate(

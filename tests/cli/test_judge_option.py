@@ -27,11 +27,6 @@ def test_a_cascade_has_the_model_of_its_paid_judge_and_the_calibration_of_its_sc
     assert judge.model == "claude-haiku-4-5"
 
 
-def test_a_server_of_ones_own_may_be_a_stage():
-    judge = choose_judge("local>openai", model="qwen", base_url="http://127.0.0.1:9/v1").judge
-    assert judge.model == "qwen"
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -58,9 +58,7 @@ def test_a_results_file_is_not_written_over_the_cases(ragaliq, write_cases):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("judge", "bench", "labels.jsonl", "--out", "labels.jsonl"), "--out labels.jsonl"),
         (("judge", "bench", "labels.jsonl", "--journal", "labels.jsonl"), "--journal labels.jsonl"),
-        (("calibrate", "labels.jsonl", "-o", "labels.jsonl"), "--out labels.jsonl"),
         (("label", "labels.jsonl", "-o", "labels.jsonl"), "--out labels.jsonl"),
         (("report", "labels.jsonl", "-o", "labels.jsonl"), "--out labels.jsonl"),
         (("report", "sqlite:///labels.jsonl", "-o", "labels.jsonl"), "--out labels.jsonl"),
@@ -74,17 +72,6 @@ def test_no_command_overwrites_what_it_reads(ragaliq, labels, arguments, said):
     assert done.returncode == 2
     assert f"{said} would replace the " in done.stderr
     assert labels.read_bytes() == before
-
-
-def test_a_bench_to_compare_with_is_not_overwritten(ragaliq, labels, tmp_path):
-    assert ragaliq("judge", "bench", labels, "--out", "first.json").returncode == 0
-    before = (tmp_path / "first.json").read_bytes()
-
-    done = ragaliq("judge", "bench", labels, "--compare", "first.json", "--out", "first.json")
-
-    assert done.returncode == 2
-    assert "would replace --compare" in done.stderr
-    assert (tmp_path / "first.json").read_bytes() == before
 
 
 def test_two_outputs_are_two_files(ragaliq, write_cases):

@@ -44,6 +44,7 @@ def test_a_steady_judge_gives_the_same_figures_however_often_it_is_asked(judged)
     assert row_of(thrice, "faithfulness ") == row_of(once, "faithfulness ")
     assert "5 of 5" in thrice
     assert "5 cases, 15 judged" in thrice
+    assert "a case's score spreads by 0.000 when repeated" in thrice
     listed = [line.split("  ")[1] for line in thrice.splitlines() if line.endswith("  When?")]
     assert listed == ["case-3", "case-4"]
 
