@@ -64,6 +64,21 @@ def messages_before(messages: Sequence[Message], question: str) -> Sequence[Mess
     return messages
 
 
+def _said_by_models(history: Sequence[Turn], known: Sequence[Turn]) -> set[str]:
+    """The texts of a history that are no user's, whatever role they have there.
+
+    Agents often pass reports and critiques on as messages of the user's: what stands between the
+    latest known question and its answer, the user did not say.
+    """
+    said = {turn.text.strip() for turn in known if turn.role == "assistant"}
+    latest_first = [turn.text.strip() for turn in reversed(history)]
+    asked, answered = (turn.text.strip() for turn in known[-2:]) if len(known) > 1 else ("", "")
+    if answered in latest_first:
+        after = latest_first[latest_first.index(answered) + 1 :]
+        said.update(after[: after.index(asked)] if asked in after else ())
+    return said
+
+
 class Conversations:
     """The latest turns of the latest conversations, by what they are called.
 
@@ -88,8 +103,7 @@ class Conversations:
         known = self._turns.pop(name, [])
         self._size -= sum(turn.size for turn in known)
         history = case.history or (known if fills else [])
-        # Several agents pass their reports on as messages of the user's.
-        said = {turn.text.strip() for turn in known if turn.role == "assistant"}
+        said = _said_by_models(history, known)
         history = [
             turn.model_copy(update={"role": "assistant"}) if turn.text.strip() in said else turn
             for turn in history

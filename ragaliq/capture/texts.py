@@ -193,6 +193,16 @@ def score_in(metadata: Mapping[str, Any] | None) -> float | None:
     return None
 
 
+def _exchanges(held: Any) -> list[tuple[str, str]] | None:
+    """The messages of `[(question, answer), ...]`, as classic chains take a conversation."""
+    messages: list[tuple[str, str]] = []
+    for pair in held if isinstance(held, _LISTS) else ():
+        if not isinstance(pair, tuple) or len(pair) != 2 or not all(type(t) is str for t in pair):
+            return None
+        messages += zip(("user", "assistant"), pair, strict=True)
+    return messages or None
+
+
 def _message(role: Role, content: Any, *, is_call: bool = False) -> Message:
     texts, documents = text_blocks(content), document_blocks(content)
     if role == "tool":
@@ -357,7 +367,8 @@ class Reader:
         if not isinstance(inputs, _LISTS):
             fields = self.fields(inputs) or {}
             for key in _HISTORY_KEYS:
-                messages = self.messages(fields[key]) if key in fields else None
+                held = fields.get(key)
+                messages = (self.messages(held) or _exchanges(held)) if held else None
                 if messages is not None:
                     return messages
             held = fields.get("messages")

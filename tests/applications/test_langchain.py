@@ -48,7 +48,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from pydantic import BaseModel, Field
 
 from langchain_ragaliq import RagaliqCallbackHandler, RagaliqGuard
-from ragaliq import ConfigurationError, GuardRejected, Monitor, TelemetryOptions
+from ragaliq import CaseDraft, ConfigurationError, GuardRejected, Monitor, TelemetryOptions
 from ragaliq.testing import ScriptedJudge
 
 QUESTION = "How long do refunds take?"
@@ -753,19 +753,31 @@ def team(*steps):
     for number, (reply, texts) in enumerate(steps):
         builder.add_node(f"member-{number}", member(reply, texts))
     builder.add_edge(START, "router")
-    return builder.compile()
+    return builder.compile(checkpointer=InMemorySaver())
 
 
 def test_the_last_report_of_a_team_is_its_answer_and_no_statement_of_the_users(watch):
     found = "The policy says that it is nine days."
-    graph = team((found, [REFUNDS]), (ANSWER, [HOURS]))
-    graph.invoke({"messages": [HumanMessage(QUESTION)]}, watch.config)
+    members = team((found, [REFUNDS]), (ANSWER, [HOURS]))
+    members.invoke({"messages": [HumanMessage(QUESTION)]}, thread(watch))
     assert (watch.only.query, watch.only.response) == (QUESTION, ANSWER)
     assert (watch.only.context_texts, watch.only.history) == ([REFUNDS, HOURS], [])
+    chat = create_agent(model(), [], checkpointer=members.checkpointer)
+    chat.invoke({"messages": [HumanMessage("And parcels?")]}, thread(watch))
+    history = [(turn.role, turn.text) for turn in watch.cases[1].history]
+    assert history == [("user", QUESTION), ("assistant", found), ("assistant", ANSWER)]
+
+
+def test_pairs_of_questions_and_answers_are_a_history(watch):
+    chain = RunnablePassthrough.assign(context=lambda given: joined(Finding().invoke("x")))
+    given = {"question": "And parcels?", "chat_history": [(QUESTION, ANSWER)]}
+    (chain | PROMPT | model()).invoke(given, watch.config)
+    history = [(turn.role, turn.text) for turn in watch.only.history]
+    assert history == [("user", QUESTION), ("assistant", ANSWER)]
 
 
 def test_a_routers_word_is_no_answer_to_a_question_that_nobody_answered(watch):
-    team().invoke({"messages": [HumanMessage(QUESTION)]}, watch.config)
+    team().invoke({"messages": [HumanMessage(QUESTION)]}, thread(watch))
     assert watch.cases == []
     assert dict(watch.monitor.stats().incomplete) == {"no_answer": 1}
 
@@ -896,3 +908,36 @@ def test_runs_that_all_end_without_a_score_are_named_once(caplog):
     assert monitor.close(30)
     (said,) = [record.getMessage() for record in caplog.records]
     assert said.startswith("of the first runs none was scored (20 no_context)")
+
+
+def test_so_are_runs_that_all_fail_inside(caplog):
+    monitor = Monitor(judge=ScriptedJudge(), evaluators=["faithfulness"])
+    for number in range(30):
+        assert monitor.submit(CaseDraft(id=str(number), query=3, response=ANSWER, passages=[]))
+    assert monitor.close(30)
+    _, said = [record.getMessage() for record in caplog.records]
+    assert said.startswith("of the first runs none was scored (20 internal_error)")
+
+
+# Values of neighbouring chunks
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_supported"),
+    [
+        ("Refunds take nine days after the parcel has arrived.", False),
+        ("Refunds take two days after the parcel has arrived.", False),
+        ("The shop opens at five and closes at six.", False),
+        ("Parking costs five euros for every hour.", False),
+        ("Refunds take five days after the parcel has arrived.", True),
+        ("The shop opens at nine and closes at six.", True),
+    ],
+)
+def test_a_value_of_the_chunk_next_to_it_supports_no_claim(reply, is_supported):
+    results = []
+    monitor = Monitor(judge="local", executor="thread", on_result=results.append)
+    config = {"callbacks": [RagaliqCallbackHandler(monitor)]}
+    rag(Finding(texts=[HOURS, REFUNDS, PARKING]), model(reply)).invoke(QUESTION, config)
+    assert monitor.close(30)
+    (claim,) = results[0].results["faithfulness"].claims
+    assert (claim.verdict == "SUPPORTED") == is_supported
