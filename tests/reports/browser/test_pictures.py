@@ -47,7 +47,7 @@ def taken(tab, page, name, *, width, dark=False):
     path.write_text(page, encoding="utf-8")
     tab.shape(width=width, height=100, dark=dark)
     tab.open(path)
-    height = tab.js("Math.ceil(document.body.getBoundingClientRect().height)")
+    height = tab.js("document.documentElement.scrollHeight")
     tab.shape(width=width, height=height, dark=dark)
     tab.picture(IMAGES / name)
     assert (IMAGES / name).stat().st_size < MOST_BYTES
