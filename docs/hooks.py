@@ -1,16 +1,28 @@
-"""Writes the help of every command into the page `cli.md` while the site is built."""
+"""While the site is built: writes every command's help into `cli.md`, and checks the pages.
+
+They must work from disk, so none may fetch a script, a style, a font or a picture.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import typer
+from mkdocs.exceptions import PluginError
 from typer.testing import CliRunner
 
 from ragaliq.cli.app import app
 
 PLACE = "<!-- commands -->"
+FETCHED = re.compile(
+    r"""<(?:script|img|iframe|source)[^>]*\ssrc=["']?https?:
+    |<link[^>]*rel=["']?(?:stylesheet|preload|preconnect)[^>]*https?:
+    |url\(["']?https?:|@import""",
+    re.VERBOSE,
+)
 
 
 def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -33,3 +45,15 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         return markdown
     found = commands(typer.main.get_command(app))
     return markdown.replace(PLACE, "\n\n".join(section(words) for words in found))
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """What mkdocs calls with the site written.
+
+    Raises:
+        PluginError: A page fetches something from elsewhere.
+    """
+    site = Path(config.site_dir)
+    for page in (*site.rglob("*.html"), *site.rglob("*.css")):
+        if found := FETCHED.search(page.read_text(encoding="utf-8")):
+            raise PluginError(f"{page} fetches something from elsewhere: {found[0]}")
