@@ -29,7 +29,7 @@ from ragaliq.judges.calibration import (
 )
 from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.local import LocalJudge
-from ragaliq.judges.local.training.data import FAMILIES, Labelled, count_words, read_data
+from ragaliq.judges.local.training.data import FAMILIES, count_words, read_data
 from ragaliq.judges.local.training.fitting import train
 from ragaliq.judges.local.verdict import examine
 
@@ -84,12 +84,8 @@ def screened_sets(folder: Path) -> Iterator[tuple[str, list[Screened]]]:
             for row in data[name]:
                 _, sign, features = examine(row.claim, row.context, frequencies)
                 verdict = _verdict(round(model.support(features), 4), contradicted=sign is not None)
-                rows.append(_screened(row, verdict))
+                rows.append(Screened(verdict, bool(row.label), id(row.context)))
             yield name, rows
-
-
-def _screened(row: Labelled, verdict: ClaimVerdict) -> Screened:
-    return Screened(verdict, bool(row.label), id(row.context))
 
 
 def _verdict(support: float, *, contradicted: bool) -> ClaimVerdict:
@@ -118,18 +114,14 @@ class CurvePoint:
     Attributes:
         target: Share of claims it was to escalate.
         calls: Share it did escalate.
-        accuracy: Expected share of right decisions.
         balanced: Expected mean of the shares right among supported and among other claims.
         balanced_alike: The same with a second judge that finds the screen's hard claims hard.
-        calibrated: Share of the set's claims for which there was a calibration to go by.
     """
 
     target: float
     calls: float
-    accuracy: float
     balanced: float
     balanced_alike: float
-    calibrated: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +130,6 @@ class _Decided:
     escalated: bool = True
     right: bool = False
     doubt: float = 0.5
-    calibrated: bool = False
 
 
 class _Replay(LocalJudge):
@@ -200,19 +191,15 @@ def curve(
     for part in range(_PARTS):
         others = [row for row, own in zip(rows, part_of, strict=True) if own != part]
         tested = [row for row, own in zip(rows, part_of, strict=True) if own == part]
-        calibration = _calibrate(_spread(others, labels))
+        step = max(1.0, len(others) / labels)  # labels from all over the set
+        labelled = [others[int(i * step)] for i in range(min(labels, len(others)))]
+        calibration = _calibrate(labelled)
         for share in shares:
             decided[share] += asyncio.run(_decide(tested, calibration, share))
     return {
         accuracy: [_point(each, share, accuracy) for share, each in decided.items()]
         for accuracy in accuracies
     }
-
-
-def _spread(rows: Sequence[Screened], count: int) -> list[Screened]:
-    """Some of the rows, from all over the set."""
-    step = max(1.0, len(rows) / count)
-    return [rows[int(i * step)] for i in range(min(count, len(rows)))]
 
 
 def _calibrate(labelled: Sequence[Screened]) -> Calibration | None:
@@ -231,9 +218,14 @@ async def _decide(
     rows: Sequence[Screened], calibration: Calibration | None, share: float
 ) -> list[_Decided]:
     """Have a cascade decide claims; what it escalates is left open."""
-    cascade = _cascade(rows, calibration, share)
-    if cascade is None:
-        return [_Decided(is_supported=row.is_supported) for row in rows]
+    everything = [_Decided(is_supported=row.is_supported) for row in rows]
+    if calibration is None:
+        return everything
+    try:
+        screen = CalibratedJudge(_Replay(rows), calibration)
+        cascade = CascadeJudge(screen, _Second(), escalate=share, audit=0.0)
+    except ConfigurationError:  # what it would accept may be a guess
+        return everything
     claims = [str(number) for number in range(len(rows))]
     alone = (await cascade.first.verify_claims(claims, _CONTEXT)).verdicts
     reply = (await cascade.verify_claims(claims, _CONTEXT)).verdicts
@@ -243,23 +235,9 @@ async def _decide(
             escalated=by.decided_by == _Second.name,
             right=(own.verdict == "SUPPORTED") == row.is_supported,
             doubt=1.0 - own.confidence,
-            calibrated=True,
         )
         for row, own, by in zip(rows, alone, reply, strict=True)
     ]
-
-
-def _cascade(
-    rows: Sequence[Screened], calibration: Calibration | None, share: float
-) -> CascadeJudge | None:
-    """The cascade, or None where it would accept nothing."""
-    if calibration is None:
-        return None
-    try:
-        screen = CalibratedJudge(_Replay(rows), calibration)
-        return CascadeJudge(screen, _Second(), escalate=share, audit=0.0)
-    except ConfigurationError:  # what it would accept may be a guess
-        return None
 
 
 def _point(decided: Sequence[_Decided], target: float, accuracy: float) -> CurvePoint:
@@ -274,10 +252,8 @@ def _point(decided: Sequence[_Decided], target: float, accuracy: float) -> Curve
     return CurvePoint(
         target=target,
         calls=sum(each.escalated for each in decided) / len(decided),
-        accuracy=sum(plain) / len(plain),
         balanced=_balanced(plain, truth),
         balanced_alike=_balanced(hard, truth),
-        calibrated=sum(each.calibrated for each in decided) / len(decided),
     )
 
 

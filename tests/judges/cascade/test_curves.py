@@ -40,7 +40,6 @@ def test_the_ends_are_the_screen_and_the_second_judge():
     points = by_share(knows=True)
     assert points[0.0].balanced == pytest.approx(0.75, abs=0.03)  # of max(p, 1 - p), p uniform
     assert points[1.0].balanced == pytest.approx(0.8)
-    assert points[1.0].accuracy == pytest.approx(0.8)
     assert points[1.0].balanced_alike == pytest.approx(0.8, abs=0.02)
     assert [points[0.0].calls, points[1.0].calls] == pytest.approx([0.0, 1.0], abs=0.02)
 
@@ -57,7 +56,6 @@ def test_a_screen_that_knows_where_it_is_weak_beats_both():
 def test_a_screen_that_knows_nothing_escalates_everything():
     points = by_share(knows=False)
     assert {point.calls for point in points.values()} == {1.0}
-    assert {point.calibrated for point in points.values()} == {0.0}
     assert points[0.6].balanced == pytest.approx(0.8)
     assert not curves.reaches(list(points.values()))
     assert curves.at_calls(list(points.values()), 0.6) is None  # it never escalated so little
