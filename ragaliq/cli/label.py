@@ -123,10 +123,17 @@ def label(
         output.print(plain(f"{known:,} of {len(claims):,} claims are labelled, in {out}"))
         return ExitCode.OK
     file = LabelFile(out)
+    known_answers = read_labels(out).answers if out.exists() else {}
+    if any(answer.given is not None for answer in known_answers.values()):
+        # An answer's chance of being in both is not known.
+        raise ConfigurationError(
+            f"{out} holds annotations of a product; name another file by --out, and one of the two "
+            "to quality by --labels"
+        )
     drawing = draw_answers(
         source,
         budget or _BUDGET,
-        done=read_labels(out).answers if out.exists() else (),
+        done=known_answers,
         since=in_utc(since),
         until=in_utc(until),
         pipeline=pipeline,

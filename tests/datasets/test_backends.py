@@ -161,6 +161,8 @@ def test_annotations_picked_at_random_make_quality_as_people_would_judge_it(raga
     assert "from 30 judged answers and 12 labels" in out
     labels = read_labels("live.labels.jsonl")
     assert {labels.chance(each) for each in labels.answers.values()} == {12 / 30}
+    code, _, err = ragaliq("label", "sqlite:///live.db")
+    assert (code, "live.labels.jsonl holds annotations of a product" in err) == (2, True)
     # Scored while it ran, a run has an id of its own; its trace is the same.
     scores = list(read_scores("live.db"))
     [series] = quality_of(scores, labels)
