@@ -7,7 +7,8 @@ import weakref
 import pytest
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import Document
-from langchain_core.runnables import RunnableLambda
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from rag_parts import (
     ANSWER,
     QUESTION,
@@ -16,6 +17,7 @@ from rag_parts import (
     BrokenRetriever,
     FixedRetriever,
     documents,
+    model,
     rag_chain,
 )
 
@@ -59,6 +61,7 @@ def test_a_function_says_all_three(new_watch, invoke):
         ({"contexts": [{"page_content": "Two."}, Document(page_content="Three.")]},
          (QUESTION, ["Two.", "Three."], ANSWER)),
         ({"answer": {"days": 5}}, (QUESTION, REFUNDS, '{"days": 5}')),
+        ({"question": None, "answer": None}, GUESSED),
         (None, GUESSED),
         (CaseDraft(id="", query="", passages=[Passage("One.", "1")], response=""),
          (QUESTION, ["One."], ANSWER)),
@@ -140,6 +143,14 @@ def test_contexts_that_are_given_with_the_question(new_watch, held):
         {"question": QUESTION, "passages": held}, watch.config
     )
     assert watch.only == (QUESTION, SHIPPING, ANSWER)
+
+
+def test_a_prompts_variable_of_an_unusual_name(new_watch):
+    prompt = ChatPromptTemplate.from_messages([("system", "{notes}"), ("human", "{question}")])
+    sources = {"notes": lambda question: "Written down.", "question": RunnablePassthrough()}
+    watch = new_watch(handler={"context_key": "notes"})
+    (sources | prompt | model()).invoke(QUESTION, watch.config)
+    assert watch.only.contexts == ["Written down."]
 
 
 def test_events_name_all_three_too(watch, invoke):

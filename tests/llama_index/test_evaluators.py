@@ -198,6 +198,12 @@ async def test_an_asynchronous_stream_is_read_to_its_end_and_keeps_its_text(node
     assert await response.get_response() == Response(SUPPORTED, response.source_nodes, None)
 
 
+def test_an_asynchronous_stream_can_be_evaluated_synchronously(nodes, judge):
+    response = AsyncStreamingResponse(tokens(), source_nodes=nodes(*CONTEXTS))
+
+    assert FaithfulnessEvaluator(judge).evaluate_response(QUESTION, response).score == 1.0
+
+
 def test_a_structured_answer_is_judged_as_json(nodes, judge):
     class Refund(BaseModel):
         days: int

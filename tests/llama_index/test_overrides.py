@@ -101,7 +101,10 @@ def test_a_function_is_asked_about_a_stream_when_it_has_been_read(engine, monito
     "extract",
     [
         lambda inputs, outputs: inputs["nowhere"],
+        lambda inputs, outputs: "an answer",
+        lambda inputs, outputs: {"context": ["misspelt"]},
         lambda inputs, outputs: {"contexts": 5},
+        lambda inputs, outputs: {"contexts": ["One.", 5]},
     ],
 )
 def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(

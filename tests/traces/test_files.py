@@ -175,8 +175,9 @@ def test_values_nested_too_deeply(written):
         list(read_cases(written("t.json", request(deep))))
 
 
-def test_protobuf_that_breaks_off(written):
-    path = written("t.pb", protobuf(TRACED)[:60])
+@pytest.mark.parametrize("length", [40, 60, 200])
+def test_protobuf_that_breaks_off(length, written):
+    path = written("t.pb", protobuf(TRACED)[:length])
     with pytest.raises(DatasetError, match="message 1: "):
         list(read_cases(path, file_format="traces"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -135,6 +136,33 @@ def test_any_bytes_are_read_or_refused(tmp_path, data, start):
     path.write_bytes(start + data)
     with contextlib.suppress(DatasetError):
         list(spans_in(path))
+
+
+@pytest.mark.parametrize("depth", [5_000, 200_000])
+def test_json_of_any_depth(tmp_path, depth):
+    path = tmp_path / "deep.json"
+    path.write_text('{"resourceSpans": ' + "[" * depth + "]" * depth + "}")
+    with contextlib.suppress(DatasetError):
+        assert all(hasattr(each, "problem") for each in spans_in(path))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": 5},
+        {"role": "user", "content": [{"type": ["text"], "text": "x"}]},
+        {"role": "user", "parts": {"type": "text"}},
+        {"role": ["user"], "content": "x"},
+        {"role": "user", "content": [None, 1, [], {"type": None}]},
+        ["user", {"a": 1}],
+    ],
+    ids=json.dumps,
+)
+def test_messages_of_odd_form(message):
+    held = json.dumps([message])
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": held}
+    span = TraceSpan(trace_id="a" * 32, span_id="b" * 16, attributes=attributes)
+    assert [found.reason for found in cases_of_trace([span])] == ["not_rag"]
 
 
 def test_a_time_that_is_none_is_left_out():

@@ -15,7 +15,7 @@ from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.query_engine import CustomQueryEngine
 
 from llama_index.evaluation.ragaliq import GuardedQueryEngine, attach
-from ragaliq import ConfigurationError, Guard, GuardRejected, Monitor
+from ragaliq import ConfigurationError, Guard, GuardRejected, Monitor, suppress
 from ragaliq.testing import ScriptedJudge
 
 QUESTION = "How long do refunds take?"
@@ -108,6 +108,12 @@ def test_a_structured_answer_is_replaced_by_what_a_function_makes(guard_of, node
     guard = guard_of(fallback=lambda result: Reply(days="unknown"))
     assert query(GuardedQueryEngine(inner, guard)).response == Reply(days="unknown")
     assert query(GuardedQueryEngine(inner, guard_of())).response == FALLBACK
+
+
+def test_with_the_guard_off_the_engine_answers_as_it_does(guarded, query):
+    assert query(guarded(WRONG, enabled=False)).response == WRONG
+    with suppress():
+        assert query(guarded(WRONG)).response == WRONG
 
 
 def test_a_guard_and_options_for_one_exclude_each_other(engine, guard_of):
