@@ -197,7 +197,9 @@ def _exchanges(held: Any) -> list[tuple[str, str]] | None:
     """The messages of `[(question, answer), ...]`, as classic chains take a conversation."""
     messages: list[tuple[str, str]] = []
     for pair in held if isinstance(held, _LISTS) else ():
-        if not isinstance(pair, tuple) or len(pair) != 2 or not all(type(t) is str for t in pair):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            return None
+        if not all(isinstance(text, str) for text in pair):  # LangChain's own kind of string too
             return None
         messages += zip(("user", "assistant"), pair, strict=True)
     return messages or None

@@ -770,7 +770,8 @@ def test_the_last_report_of_a_team_is_its_answer_and_no_statement_of_the_users(w
 
 def test_pairs_of_questions_and_answers_are_a_history(watch):
     chain = RunnablePassthrough.assign(context=lambda given: joined(Finding().invoke("x")))
-    given = {"question": "And parcels?", "chat_history": [(QUESTION, ANSWER)]}
+    said = model().invoke(QUESTION).text  # LangChain's own kind of string
+    given = {"question": "And parcels?", "chat_history": [(QUESTION, said)]}
     (chain | PROMPT | model()).invoke(given, watch.config)
     history = [(turn.role, turn.text) for turn in watch.only.history]
     assert history == [("user", QUESTION), ("assistant", ANSWER)]
