@@ -132,6 +132,13 @@ def outcome(cases, reasons):
     return ", ".join(f"`{reason}`" for reason in reasons) or "nothing recognised"
 
 
+def of_both(versions):
+    """The versions of the framework, which comes first, and of its instrumentation."""
+    first, *others = versions
+    chosen = [first, *(each for each in others if "instrumentation" in each)]
+    return ", ".join(each.rpartition(" ")[2] for each in chosen)
+
+
 def rows(folder, names):
     """Framework, instrumentation, versions and what became of it; empty where it did not run."""
     known = (*APPLICATIONS, *NODE)
@@ -146,17 +153,20 @@ def rows(folder, names):
         except (subprocess.SubprocessError, OSError) as error:
             said = getattr(error, "stderr", None) or b""
             sys.stderr.write(f"{name}: {error}\n{said.decode()[-2000:]}\n")
-            yield framework, instrumentation, "", "did not run", ""
+            yield framework, instrumentation, "", "did not run"
             continue
-        live = outcome(row["live"], row["live_reasons"]) if is_python else "only Python"
         read = outcome(row["file"], row["file_reasons"])
-        yield framework, instrumentation, ", ".join(row["versions"]), live, read
+        if not is_python:
+            read += " (file)"
+        elif (live := outcome(row["live"], row["live_reasons"])) != read:
+            read = f"live {live}, from the file {read}"
+        yield framework, instrumentation, of_both(row["versions"]), read
 
 
 def main(folder, *names):
     folder = Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    head = ("framework", "instrumentation", "versions", "live", "from the file")
+    head = ("framework", "instrumentation", "versions", "read")
     lines = [head, ("---",) * len(head), *rows(folder, names)]
     sys.stdout.write("".join(f"| {' | '.join(line)} |\n" for line in lines))
     return int(any("wrong" in cell or "not run" in cell for line in lines for cell in line))
