@@ -75,7 +75,7 @@ class EvaluationRun(Sequence[Evaluation]):
         return f"EvaluationRun({number_of(len(self.cases), 'case')}; {', '.join(self.metrics)})"
 
     def _repr_html_(self) -> str:
-        return html_of(self.cases, self.metrics)
+        return html_of(self.cases, self.totals)
 
     @property
     def metrics(self) -> Mapping[str, MetricSummary]:

@@ -12,10 +12,10 @@ from typing import Any
 from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, passing_scores
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.records.record import observation_of
-from ragaliq.records.summary import MetricSummary
+from ragaliq.records.summary import Summary
 from ragaliq.reports.contents import cut
 from ragaliq.reports.gathering import badness
-from ragaliq.reports.wording import interval_words, is_drawn, others_of, why
+from ragaliq.reports.wording import interval_words, is_drawn, others_of, pass_line, why
 
 __all__ = ["failures_of", "html_of", "notebook_progress", "row_of"]
 
@@ -70,22 +70,15 @@ def failures_of(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     return [each for _, each in sorted(failed, key=lambda pair: pair[0], reverse=True)]
 
 
-def html_of(evaluations: Sequence[Evaluation], metrics: Mapping[str, MetricSummary]) -> str:
+def html_of(evaluations: Sequence[Evaluation], summary: Summary) -> str:
     """The figures, and the lowest answers with their claims marked; every text is escaped."""
-    lines = ["<div><table><tr>"]
-    lines += [
-        f"<th>{name}</th>"
-        for name in (
-            "metric",
-            "mean",
-            "scored",
-            "passed",
-            "threshold",
-            "others",
-        )
-    ]
-    lines.append("</tr>")
-    for name, metric in metrics.items():
+    columns = ["metric", "mean", "scored", "passed", "threshold"]
+    others = [others_of(each.statuses, each.passing) for each in summary.metrics.values()]
+    if any(others):
+        columns.append("others")
+    lines = [f"<div><p>{pass_line(*summary.passing, summary.cases)}</p><table><tr>"]
+    lines += [*(f"<th>{column}</th>" for column in columns), "</tr>"]
+    for (name, metric), other in zip(summary.metrics.items(), others, strict=True):
         mean = "none" if metric.mean is None else f"{metric.mean:.3f} {interval_words(metric)}"
         cells = (
             escape(name),
@@ -93,9 +86,10 @@ def html_of(evaluations: Sequence[Evaluation], metrics: Mapping[str, MetricSumma
             f"{metric.measured:,} of {metric.cases:,}",
             f"{metric.passed:,}",
             passing_scores(metric.threshold, higher_is_better=metric.higher_is_better),
-            others_of(metric.statuses, metric.passing),
+            other,
         )
-        lines += ["<tr>", *(f"<td>{cell}</td>" for cell in cells), "</tr>"]
+        shown = cells[: len(columns)]
+        lines += ["<tr>", *(f"<td>{cell}</td>" for cell in shown), "</tr>"]
     lines.append("</table>")
     failures = failures_of(evaluations)
     # An answer that is evaluated several times is shown once, by its lowest evaluation.

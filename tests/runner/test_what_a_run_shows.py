@@ -43,7 +43,9 @@ def test_failures_are_what_does_not_pass_the_lowest_first(run):
 def test_a_notebook_shows_figures_and_marked_claims_and_no_mark_up_of_the_application(run):
     page = run._repr_html_()
 
+    assert "<p>1 of 3 answers pass every metric</p>" in page
     assert "<td>faithfulness</td><td>0.500 ± " in page
+    assert "others" not in page
     marked = re.findall(r'<mark title="([\w ]+)"[^>]*>([^<]*)</mark>', page)
     assert ("contradicted", "The shop opens at 10.") in marked
     assert ("supported", "The shop opens at 9.") in marked
@@ -51,6 +53,14 @@ def test_a_notebook_shows_figures_and_marked_claims_and_no_mark_up_of_the_applic
     assert page.index("opens at 10") < page.index("Parrots")
     assert "<i>" not in page
     assert "good" not in re.sub("<[^>]*>", "", page)
+
+
+def test_a_notebook_shows_a_column_of_other_statuses_where_there_are_some():
+    page = evaluate([RAGTestCase(query="When?", context=["At 9."], response="")])._repr_html_()
+
+    assert "0 of 1 answers pass every metric" in page
+    assert page.count("<th>") == page.count("<td>") == 6
+    assert "<td>1 empty_answer</td>" in page
 
 
 def test_a_table_has_a_row_a_case_with_scores_reasons_and_metadata(run):
