@@ -317,7 +317,7 @@ class SinkLane:
         self._changed = threading.Condition()
         self._waiting: deque[_Entry] = deque()
         self._delayed: list[_Entry] = []
-        self._wake: asyncio.Event | None = None
+        self._wake = asyncio.Event()
         self._lane: asyncio.Task[None] | None = None
         self._counts: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
@@ -422,10 +422,9 @@ class SinkLane:
     # --- on the sink's own thread -------------------------------------------------------------
 
     def _roused(self) -> None:
-        if self._wake is None:
-            self._wake = asyncio.Event()
-            self._lane = asyncio.ensure_future(self._drain(self._wake))
         self._wake.set()
+        if self._lane is None or self._lane.done():
+            self._lane = asyncio.ensure_future(self._drain())
 
     async def _end(self) -> None:
         if self._lane is not None:
@@ -433,19 +432,22 @@ class SinkLane:
             await asyncio.gather(self._lane, return_exceptions=True)
         await self.sink.aclose()
 
-    async def _drain(self, wake: asyncio.Event) -> None:
+    async def _drain(self) -> None:
+        """Write until nothing waits: a task left idle would be complained about when it is lost."""
         # What the application has instrumented must not take this for a part of itself.
         attach(set_value(suppress_instrumentation_key(), value=True))
         with suppress():
             while True:
-                wake.clear()
+                self._wake.clear()
                 batch, idle = self._next_batch()
                 if batch:
                     await self._write(batch)
                     continue
+                if idle is None:
+                    return
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(idle):
-                        await wake.wait()
+                        await self._wake.wait()
 
     def _next_batch(self) -> tuple[list[_Entry], float | None]:
         """What is due, or for how long nothing will be."""

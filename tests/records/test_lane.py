@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections import Counter
 
@@ -43,6 +44,16 @@ def test_records_reach_the_sink(lane_of, list_sink, record_of):
     stats = lane.stats()
     assert (stats.written, stats.pending) == (5, 0)
     assert adds_up(stats)
+
+
+def test_a_lane_that_is_dropped_without_a_close_logs_nothing(list_sink, record_of, caplog):
+    lane = SinkLane(list_sink(), name="list", limits=SinkLimits(**FAST))
+    for number in range(2):
+        lane.put(record_of(number))
+        assert lane.flush(5.0)
+    del lane
+    gc.collect()
+    assert not caplog.records
 
 
 def test_records_that_wait_are_written_together_and_never_too_many(
