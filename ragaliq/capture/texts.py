@@ -370,8 +370,7 @@ class Reader:
             fields = self.fields(inputs) or {}
             for key in _HISTORY_KEYS:
                 held = fields.get(key)
-                messages = (self.messages(held) or _exchanges(held)) if held else None
-                if messages is not None:
+                if messages := self.messages(held) or _exchanges(held):
                     return messages
             held = fields.get("messages")
         if not isinstance(held, _LISTS) or len(held) < 2:

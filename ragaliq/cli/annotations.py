@@ -94,9 +94,10 @@ def _note_chances(rows: list[dict[str, Any]], reader: BackendReader) -> None:
     """Say of each row that it was drawn, with the chance that runs of its pipeline had."""
     labelled = Counter(str(row["group"]) for row in rows)
     since, until = reader.window
+    until = time.time() if until is None else until
     for row in rows:
         pipeline = str(row["group"])
-        frame = Frame(since=since, until=until or time.time(), pipeline=pipeline)
+        frame = Frame(since=since, until=until, pipeline=pipeline)
         draw = Draw(
             run_id=row["id"],
             pipeline=pipeline,

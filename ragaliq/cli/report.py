@@ -81,6 +81,8 @@ def report(
 
 def _is_report(page: Path) -> bool:
     """Whether a file was written here: only such a page is replaced without being named."""
+    if not page.is_file():
+        return False
     with page.open("rb") as file:
         return b'<meta name="generator" content="ragaliq' in file.read(4096)
 

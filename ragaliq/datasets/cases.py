@@ -99,12 +99,25 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Every value with its path and its plain name, nested ones included."""
     for key, value in data.items():
         name = str(key).strip()
-        nested = _written(value, value) if isinstance(value, str) else value
-        if plain_name(name) in _NESTED and isinstance(nested, Mapping):
+        nested = _nested(plain_name(name), value)
+        if nested is not None:
             for inner, held in nested.items():
                 yield f"{name}.{inner}", str(inner).strip(), held
         else:
             yield name, name, value
+
+
+def _nested(name: str, value: Any) -> Mapping[Any, Any] | None:
+    """What a column with this plain name holds under names, if it does."""
+    if name not in _NESTED or not isinstance(value, str):
+        return value if name in _NESTED and isinstance(value, Mapping) else None
+    read = _written(value, None)
+    if not isinstance(read, Mapping):
+        return None
+    # The answer may be JSON itself.
+    fields = {_FIELD_OF.get(plain_name(str(inner))) for inner in read}
+    is_whole = name in _FIELD_OF and fields.isdisjoint(("query", "response", "expected_answer"))
+    return None if is_whole else read
 
 
 def _fields_of(row: Row, own_names: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:

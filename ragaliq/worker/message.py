@@ -133,4 +133,5 @@ def _remove_unknown(data: dict[str, Any], error: ValidationError) -> None:
         for key in path:
             if isinstance(key, int) or key in part:  # the class tried for a union's member is not
                 part = part[key]
-        part.pop(name, None)
+        if isinstance(part, dict):  # not where such a class's name is a field
+            part.pop(name, None)

@@ -777,6 +777,18 @@ def test_pairs_of_questions_and_answers_are_a_history(watch):
     assert history == [("user", QUESTION), ("assistant", ANSWER)]
 
 
+def test_arrays_among_a_chains_values_lose_no_answer(watch):
+    class Array:
+        def __bool__(self):
+            raise ValueError("the truth value of an array is ambiguous")
+
+    chain = RunnablePassthrough.assign(context=lambda given: joined(Finding().invoke("x")))
+    given = {"question": QUESTION, "embedding": Array(), "chat_history": Array()}
+    whole = RunnablePassthrough.assign(answer=chain | PROMPT | model() | StrOutputParser())
+    whole.invoke(given, watch.config)
+    assert (watch.only.response, watch.only.context_texts) == (ANSWER, [REFUNDS, HOURS])
+
+
 def test_a_routers_word_is_no_answer_to_a_question_that_nobody_answered(watch):
     team().invoke({"messages": [HumanMessage(QUESTION)]}, thread(watch))
     assert watch.cases == []

@@ -132,3 +132,6 @@ def test_a_report_nobody_named_replaces_nothing(ragaliq, write_cases, tmp_path):
     assert (tmp_path / "report.html").read_text() == "mine"
     assert ragaliq("report", "results.jsonl", "-o", "report.html").returncode == 0
     assert (tmp_path / "report.html").read_text() != "mine"
+    (tmp_path / "report.html").unlink()
+    (tmp_path / "report.html").mkdir()
+    assert "is not a report" in ragaliq("report", "results.jsonl").stderr

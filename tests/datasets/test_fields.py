@@ -61,6 +61,13 @@ def test_a_users_own_names_win(cases_of):
     assert case.metadata == {"question": "not this", "antwort": {"x": 1}}
 
 
+def test_an_answer_that_is_json_is_the_answer(cases_of):
+    answer = '{"city": "Paris", "title": "Capital"}'
+    [case] = cases_of({"input": '{"n": 1}', "output": answer, "contexts": ["C"]})
+
+    assert (case.query, case.response) == ('{"n": 1}', answer)
+
+
 def test_nested_values_are_named_with_a_dot(cases_of):
     [case] = cases_of(
         {"inputs": {"frage": "Q"}, "outputs": {"answer": "A"}}, fields={"query": "inputs.frage"}

@@ -109,6 +109,14 @@ def test_what_a_newer_version_says_of_a_conversation_is_ignored():
     assert read(message).case == case
 
 
+@pytest.mark.parametrize("value", ["x", ["x"], None, {"x": 1}])
+def test_a_newer_versions_field_with_the_name_of_a_class_is_refused(value):
+    chunk = {"text": "c", "ContextChunk": value, "x": 1}
+    case = A_MESSAGE["case"] | {"context": [chunk]}
+    with pytest.raises(MessageRefusedError):
+        read(A_MESSAGE | {"version": [1, 5], "case": case})
+
+
 def test_a_span_that_only_traceparent_names_is_found():
     message = A_MESSAGE | {"traceparent": f"00-{TARGET.trace_id}-{TARGET.span_id}-01"}
     found = read(message).evaluated_run().target

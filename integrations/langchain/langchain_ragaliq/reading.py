@@ -141,11 +141,12 @@ def documents_among(inputs: Any) -> dict[Any, list[Passage]]:
         if isinstance(value, list) and value and KINDS[type(value[0])] in MESSAGES:
             continue
         passages = READER.document_list(value)
-        if not passages and value and key in CONTEXT_KEYS:
+        # Whether the value itself is true is not asked: an array does not say.
+        if not passages and key in CONTEXT_KEYS:
             passages = READER.listed(value)
         if passages:
             found[key] = passages
-        elif value and (passages := READER.passages(value)):
+        elif passages := READER.passages(value):
             found.setdefault(None, []).extend(passages)
         elif isinstance(value, list) and not value:
             found[key] = []

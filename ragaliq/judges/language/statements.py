@@ -72,44 +72,53 @@ _SUPPOSES = {
     "en": r"\b(?:I|we)(?:\s+(?:had|have|was|were|am|are|always|just|only|really|also)){0,2}\s+"
     r"(?:think|thought|believed?|guess(?:ed)?|assum\w+|suppos\w+|suspect\w*|imagined?|hop(?:ed?|ing)|"
     r"wonder\w*|doubt\w*|heard|read(?=\s+(?:that|somewhere))|told|not sure|unsure)\b"
+    r"|\b(?:told (?:me|us)|says|(?<!I )(?<!we )said|whether)\b|(?:\bnot|n['’]t|\bto) know\b"
+    r"|\bif (?:I (?:remember|recall|understand|understood|am)|I['’]m|memory)\b"
     r"|\b(?:I['’]m|not|we['’]re) (?:not )?(?:sure|certain)\b|\b(?:maybe|perhaps|probably|possibly|"
     r"apparently|presumably|supposedly)\b|\bas far as I\b|"
-    r"^\W*(?:if|suppose|say|imagine|assuming)\b",
+    r"^\W*(?:let['’]?s |let us )?(?:if|suppose|say|imagine|assum(?:e|ing)|pretend)\b",
     "de": r"\b(?:ich|wir) (?:glaub\w*|denke?n?|dachten?|vermut\w+|nehme?n? an|nahm\w* an|hoff\w+|"
     r"habe?n? gehört|habe?n? gelesen|bin (?:mir )?nicht sicher)\b"
+    r"|\b(?:ob|wei(?:ß|ss) nicht|wissen nicht|sagte|meinte)\b"
     r"|\b(?:vielleicht|wahrscheinlich|vermutlich|angeblich|soweit ich)\b|^\W*(?:wenn|falls)\b",
     "fr": r"\b(?:je|nous) (?:crois|croyais|croyons|pens\w+|suppos\w+|imagin\w+|espèr\w+|dout\w+)\b"
     r"|\bj['’](?:imagin\w+|espèr\w+|ai (?:cru|entendu|lu))\b|\bje ne suis pas sûre?\b"
+    r"|\b(?:ne sais pas|ne savons pas|savoir si|m['’]a dit|m['’]ont dit)\b"
     r"|\b(?:peut-être|probablement|sans doute|apparemment)\b|^\W*si\b",
     "es": r"\b(?:creo|creía|creíamos|creemos|pienso|pensaba|pensé|supongo|suponía|imagino|espero|"
     r"dudo|oí|escuché|he (?:oído|leído)|me (?:dijeron|parece))\b|\bno estoy segur[oa]\b"
+    r"|\b(?:no sé|no sabemos|saber si|me dijo|dicen que|según)\b"
     r"|\b(?:quizás?|tal vez|probablemente|a lo mejor|al parecer)\b|^\W*si\b",
     "it": r"\b(?:credo|credevo|penso|pensavo|suppongo|supponevo|immagino|spero|dubito|mi (?:sembra|"
     r"hanno detto)|ho (?:sentito|letto))\b|\bnon sono sicur[oa]\b"
+    r"|\b(?:non so|non sappiamo|sapere se|mi ha detto|dicono che)\b"
     r"|\b(?:forse|probabilmente|magari|a quanto pare)\b|^\W*se\b",
     "pt": r"\b(?:acho|achava|achei|creio|penso|pensava|pensei|suponho|imagino|espero|duvido|ouvi|"
     r"li que|me disseram)\b|\bnão tenho certeza\b|"
+    r"\b(?:não sei|não sabemos|saber se|me disse|dizem que)\b|"
     r"\b(?:talvez|provavelmente|aparentemente)\b|^\W*se\b",
     "nl": r"\b(?:ik|wij|we) (?:denk\w*|dacht\w*|gelo\w+|vermoed\w*|neem aan|hoop\w*|heb gehoord|"
-    r"heb gelezen)\b|\b(?:misschien|waarschijnlijk|vermoedelijk|blijkbaar)\b",
+    r"heb gelezen)\b|\b(?:weet niet|weten of|zei|misschien|waarschijnlijk|"
+    r"vermoedelijk|blijkbaar)\b",
     "pl": r"\b(?:myśl\w+|sądz\w+|przypuszcz\w+|zakład\w+|chyba|może|prawdopodobnie|podobno|"
-    r"słyszał\w+|wydaje mi się|nie jestem pew\w+)\b|^\W*(?:jeśli|jeżeli|gdyby\w*)\b",
+    r"słyszał\w+|nie wie(?:m|my)|wiedzieć,? czy|powiedział\w*|wydaje mi się|nie jestem pew\w+)\b"
+    r"|^\W*(?:jeśli|jeżeli|gdyby\w*)\b",
     "tr": r"\b(?:sanıyor\w*|sanmış\w*|sanırım|düşün\w+|galiba|belki|herhalde|muhtemelen|duydum|"
-    r"emin değilim)\b|^\W*eğer\b",
+    r"emin değilim|bilmiyorum|bilmek ist\w+)\b|^\W*eğer\b",
     "ru": r"\b(?:думаю|думал\w?|считаю|считал\w?|полага\w+|кажется|наверн\w+|возможно|вероятно|"
-    r"может быть|слышал\w?|не уверен\w?|видимо)\b|^\W*если\b",
-    "ar": r"(?:أعتقد|اعتقدت|أظن|ظننت|ربما|سمعت|لست متأكد)|^\W*(?:إذا|لو)\b",
-    "hi": r"मुझे लगता|मुझे लगा|मैंने सोचा|मैंने सुना|शायद|^\W*अगर",
+    r"может быть|слышал\w?|не знаю|не знаем|узнать|сказал\w?|не уверен\w?|видимо)\b|^\W*если\b",
+    "ar": r"(?:أعتقد|اعتقدت|أظن|ظننت|ربما|سمعت|لست متأكد|لا أعرف|لا أدري|أن أعرف|قال لي)"
+    r"|^\W*(?:إذا|لو)\b",
+    "hi": r"मुझे लगता|मुझे लगा|मैंने सोचा|मैंने सुना|शायद|पता नहीं|नहीं जानत|जानना चाह|^\W*अगर",
     "zh": r"我[们們]?(?:以[为為]|[觉覺]得|想是|猜|[听聽][说說])|可能|也[许許]|大概|"
-    r"好像|^\W*(?:如果|假如)",
-    "ja": r"と思[いうっ]|かもしれ|でしょう|らしい|たぶん|多分|おそらく|^\W*もし",
-    "ko": r"[줄것] ?같|생각(?:해|했|합)|알았|아마|들었|^\W*만약",
+    r"好像|不知道|想知道|不[确確]定|^\W*(?:如果|假如)",
+    "ja": r"と思[いうっ]|かもしれ|でしょう|らしい|たぶん|多分|おそらく|知りたい|[わ分]かりません"
+    r"|^\W*もし",
+    "ko": r"[줄것] ?같|생각(?:해|했|합)|알았|아마|들었|모르|궁금|^\W*만약",
 }
 _SUPPOSED = re.compile("|".join(_SUPPOSES.values()), re.IGNORECASE)
 # "I live in Norway and I think ..." states the first half.
-_JOINT = re.compile(
-    r"(?:[,;]|[,;]?\s+(?:and|but|und|aber|et|mais|y|pero|e|ma|mas|en|maar|и|но))\s*$"
-)
+_JOINT = re.compile(r"[,;]?\s+(?:and|but|und|aber|et|mais|y|pero|e|ma|mas|en|maar|и|но)\s*$")
 
 
 def statements(text: str) -> Iterator[tuple[int, int]]:
