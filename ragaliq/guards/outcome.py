@@ -118,7 +118,9 @@ def _below(result: EvaluationResult) -> str:
     side = "below" if result.higher_is_better else "above"
     said = f"{result.evaluator_name} {result.score:.3g} is {side} {result.threshold:g}"
     failed = sum(claim.verdict not in {"SUPPORTED", None} for claim in result.claims)
-    return f"{said} ({failed} of {len(result.claims)} claims)" if result.claims else said
+    if not result.claims:
+        return said
+    return f"{said} ({failed} of {len(result.claims)} claims not supported)"
 
 
 def _contradicted(claim: ClaimDetail) -> str:

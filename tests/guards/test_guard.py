@@ -177,7 +177,7 @@ def test_the_error_carries_the_result_and_quotes_nothing(guard_of):
     assert caught.value.result.failed_claims
     assert SECRET not in str(caught.value)
     assert SECRET not in str(caught.value.result.summary)
-    assert "faithfulness 0.5 is below 0.7" in str(caught.value)
+    assert "faithfulness 0.5 is below 0.7 (1 of 2 claims not supported)" in str(caught.value)
 
 
 @BOTH

@@ -94,17 +94,20 @@ def test_a_function_is_asked_about_whole_answers_only(new_watch):
 
 
 @pytest.mark.parametrize(
-    "extract",
+    ("extract", "why"),
     [
-        lambda inputs, outputs: outputs["nowhere"],
-        lambda inputs, outputs: "an answer",
-        lambda inputs, outputs: {"context": ["misspelt"]},
-        lambda inputs, outputs: {"contexts": 5},
-        lambda inputs, outputs: {"contexts": ["One.", 5]},
-        lambda inputs: {},
+        (lambda inputs, outputs: outputs["nowhere"], "TypeError (test_overrides.py, line"),
+        (lambda inputs, outputs: "an answer", "it must return a mapping, not str"),
+        (lambda inputs, outputs: {"context": ["misspelt"]}, "contexts and answer, not 'context'"),
+        (lambda inputs, outputs: {"contexts": 5}, "contexts: cannot read int; give a list of"),
+        (lambda inputs, outputs: {"contexts": ["One.", 5]}, "cannot read a list of int and str;"),
+        (lambda inputs, outputs: {"contexts": [{"body": "One."}]}, "cannot read a list of dict;"),
+        (lambda inputs: {}, "TypeError (overrides.py, line"),
     ],
 )
-def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(new_watch, extract, caplog):
+def test_a_function_that_fails_is_not_felt_and_the_log_says_why_once(
+    new_watch, extract, why, caplog
+):
     watch = new_watch(handler={"extract": extract})
     with caplog.at_level(logging.WARNING, "ragaliq.langchain"):
         for _ in range(2):
@@ -112,7 +115,19 @@ def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(new_watch
     assert watch.incomplete == {"extract_failed": 2}
     (record,) = caplog.records
     assert ANSWER not in record.getMessage()
-    assert "extract failed" in record.getMessage()
+    assert record.getMessage().startswith("extract failed: ")
+    assert why in record.getMessage()
+
+
+def test_a_named_context_that_cannot_be_read_is_logged_once(new_watch, caplog):
+    watch = new_watch(handler={"context_key": "hits"})
+    chain = RunnableLambda(lambda state: {"answer": ANSWER, "hits": [{"body": SHIPPING[0]}]})
+    with caplog.at_level(logging.WARNING, "ragaliq.langchain"):
+        for _ in range(2):
+            chain.invoke({"question": QUESTION}, watch.config)
+    (record,) = caplog.records
+    assert "context_key 'hits': cannot read a list of dict; give" in record.getMessage()
+    assert SHIPPING[0] not in record.getMessage()
 
 
 def test_a_runs_inputs_are_let_go_with_the_run(new_watch):

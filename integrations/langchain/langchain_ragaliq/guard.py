@@ -407,9 +407,9 @@ def _case_in(output: Any) -> CaseDraft | None:
         passages = READER.turn(output)
     if passages is None:
         raise ConfigurationError(
-            "RagaliqGuard at the end of a chain needs question, context and answer in what it is "
-            f"given, and got {type(output).__name__} without a context; wrap the chain instead: "
-            "RagaliqGuard(chain)"
+            "RagaliqGuard at the end of a chain must be given question, context and answer, and "
+            f"found no context in {'a text' if isinstance(output, str) else type(output).__name__}"
+            "; wrap the chain instead: RagaliqGuard(chain)"
         )
     answer, question = READER.answer(output), READER.question(output) or Found("", "")
     if answer is None:

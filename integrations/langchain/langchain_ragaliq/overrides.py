@@ -22,6 +22,10 @@ Extract = Callable[[Any, Any], Mapping[str, Any] | CaseDraft | None]
 """Takes a run's inputs and outputs; gives any of `question`, `contexts` and `answer`."""
 
 
+class _UnreadableError(TypeError):
+    """What the application names is of the wrong kind; the message holds none of its texts."""
+
+
 class Facts:
     """Question, passages and answer of a run, each of them None while nobody has named it."""
 
@@ -47,12 +51,10 @@ class Facts:
         elif what == "contexts":
             passages = READER.listed([value] if isinstance(value, str) else value)
             if passages is None:
-                raise TypeError(
-                    f"contexts must be a list of texts or documents, not {type(value).__name__}"
-                )
+                raise _UnreadableError(f"contexts: {_unreadable(value)}")
             self.passages = (self.passages or []) + passages
         else:
-            raise TypeError(f"extract may return question, contexts and answer, not {what!r}")
+            raise _UnreadableError(f"it may return question, contexts and answer, not {what!r}")
 
 
 class Overrides:
@@ -97,7 +99,11 @@ class Overrides:
         held = self._under("context", value)
         if isinstance(held, str):
             return [Passage(held)] if held.strip() else []
-        return READER.listed(held)
+        passages = READER.listed(held)
+        if passages is None and held is not None:
+            key = self._keys["context"]
+            self._complaints.once("context_key", f"context_key {key!r}: {_unreadable(held)}")
+        return passages
 
     def facts(self, inputs: Any, outputs: Any, named: Facts) -> Facts | None:
         """What the application says of a run; None if its function for that failed.
@@ -106,6 +112,9 @@ class Overrides:
         """
         try:
             facts = self._extracted(inputs, outputs)
+        except _UnreadableError as error:
+            self._complaints.once("extract", f"extract failed: {error}; further ones are counted")
+            return None
         except Exception as error:  # noqa: BLE001 - the application's own code may do anything
             self._complaints.add("extract failed", error, in_application=True)
             return None
@@ -128,13 +137,23 @@ class Overrides:
             for what, value in found.items():
                 facts.name(what, value)
         elif found is not None:
-            raise TypeError(f"extract must return a mapping, not {type(found).__name__}")
+            raise _UnreadableError(f"it must return a mapping, not {type(found).__name__}")
         return facts
 
     def _under(self, name: str, value: Any) -> Any:
         key = self._keys[name]
         fields = READER.fields(value) if key is not None else None
         return fields.get(key) if fields is not None else None
+
+
+def _unreadable(held: Any) -> str:
+    kind = type(held).__name__
+    if isinstance(held, list | tuple):
+        kind = f"a list of {' and '.join(sorted({type(each).__name__ for each in held}))}"
+    return (
+        f"cannot read {kind}; give a list of texts, documents, or dictionaries with the text "
+        "under page_content, text or content"
+    )
 
 
 def _text(found: Found | None) -> str | None:
