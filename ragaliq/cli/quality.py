@@ -369,7 +369,7 @@ def _emit(found: Sequence[QualitySeries]) -> None:
     emitter = QualityEmitter()
     for series in found:
         week = series.weeks[-1]
-        of = QualityOf(series.pipeline, series.metric, week.fingerprint)
+        of = QualityOf(series.pipeline, series.metric, week.fingerprint, series.higher_is_better)
         labelled = next((each for each in reversed(series.weeks) if each.anchored), None)
         if labelled is not None and labelled.anchored is not None:
             emitter.anchored(of, labelled.anchored.estimate, labels=labelled.labels)

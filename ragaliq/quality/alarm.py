@@ -191,7 +191,8 @@ class QualityAlarm:
             self._watches[key] = self._watch(*key)
         watch = self._watches[key]
         change = watch.add(score)
-        emit_change(self._emitter, watch.change, change, of=QualityOf(*key, score.fingerprint))
+        of = QualityOf(*key, score.fingerprint, score.higher_is_better)
+        emit_change(self._emitter, watch.change, change, of=of)
         if change is not None and self._on_change is not None:
             self._on_change(change)
 

@@ -161,6 +161,7 @@ QUALITY_EVENT = (
     _PIPELINE,
     Attribute(names.EVALUATION_NAME, "string", "the metric"),
     _FINGERPRINT,
+    Attribute(names.HIGHER_IS_BETTER, "boolean", "whether a high score is good"),
     Attribute(names.QUALITY_DIRECTION, "string", "`fell` or `rose`"),
     Attribute(names.QUALITY_DIFFERENCE, "double", "the mean now less that of the reference"),
     Attribute(names.QUALITY_DIFFERENCE_LOW, "double", "lower end of its 95 % interval"),
@@ -353,6 +354,6 @@ METRICS = (
         "gauge",
         "{score}",
         "By how much scores have moved, while an [alarm](quality.md#alarms) is fresh; else 0.",
-        (*_QUALITY, names.EVALUATOR_FINGERPRINT),
+        (*_QUALITY, names.EVALUATOR_FINGERPRINT, names.HIGHER_IS_BETTER),
     ),
 )

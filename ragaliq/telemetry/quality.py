@@ -27,6 +27,7 @@ class QualityOf(NamedTuple):
     pipeline: str
     metric: str
     fingerprint: str = ""
+    higher_is_better: bool = True
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -59,16 +60,22 @@ class QualityEmitter:
 
     def difference(self, of: QualityOf, value: float) -> None:
         """Record by how much a metric has moved; 0 where it has not."""
-        self._metrics.quality(names.METRIC_QUALITY_CHANGED, value, of.attributes)
+        direction = str(of.higher_is_better).lower()  # metrics' attributes are texts
+        self._metrics.quality(
+            names.METRIC_QUALITY_CHANGED,
+            value,
+            {**of.attributes, names.HIGHER_IS_BETTER: direction},
+        )
 
     def changed(
         self, of: QualityOf, shift: Shift, *, time: float, reference: str, release: str
     ) -> None:
-        """Emit the event of a metric that moved; INFO where it rose, WARN where it fell."""
+        """Emit the event of a metric that moved; WARN where it became worse, else INFO."""
         attributes: Attributes = {
             name: identifier(value) for name, value in of.attributes.items() if value
         }
         attributes |= {
+            names.HIGHER_IS_BETTER: of.higher_is_better,
             names.QUALITY_DIRECTION: shift.direction,
             names.QUALITY_DIFFERENCE: shift.difference.value,
             names.QUALITY_DIFFERENCE_LOW: shift.difference.low,
@@ -79,7 +86,7 @@ class QualityEmitter:
         }
         if release:
             attributes[names.SERVICE_VERSION] = identifier(release)
-        fell = shift.direction == "fell"
+        is_worse = (shift.direction == "fell") == of.higher_is_better
         try:
             provider = self._options.logger_provider or _logs.get_logger_provider()
             provider.get_logger(names.SCOPE, __version__, names.SCHEMA_URL).emit(
@@ -87,9 +94,9 @@ class QualityEmitter:
                     timestamp=int(time * 1e9),
                     context=Context(),
                     severity_number=_logs.SeverityNumber.WARN
-                    if fell
+                    if is_worse
                     else _logs.SeverityNumber.INFO,
-                    severity_text="WARN" if fell else "INFO",
+                    severity_text="WARN" if is_worse else "INFO",
                     attributes=attributes,
                     event_name=names.EVENT_QUALITY_CHANGED,
                 )

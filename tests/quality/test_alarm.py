@@ -102,13 +102,17 @@ def telemetry():
     return options, gauges, logs
 
 
-def test_a_monitor_with_an_alarm_emits_event_and_gauge():
+@pytest.mark.parametrize(
+    ("metric", "direction", "good_scores"),
+    [("faithfulness", "fell", True), ("contradiction_rate", "rose", False)],
+)
+def test_a_monitor_with_an_alarm_emits_event_and_gauge(metric, direction, good_scores):
     options, gauges, logs = telemetry()
     heard = []
     alarm = QualityAlarm(reference=120, telemetry=options, on_change=heard.append)
     with Monitor(
         judge="local",
-        evaluators=["faithfulness"],
+        evaluators=[metric],
         sinks=[alarm],
         telemetry=TelemetryOptions.silent(),
     ) as monitor:
@@ -125,8 +129,8 @@ def test_a_monitor_with_an_alarm_emits_event_and_gauge():
     (change,) = heard
     assert (change.pipeline, change.metric, change.shift.direction) == (
         "hours",
-        "faithfulness",
-        "fell",
+        metric,
+        direction,
     )
     (event,) = logs.get_finished_logs()
     assert event.log_record.event_name == "ragaliq.quality.changed"
@@ -140,8 +144,9 @@ def test_a_monitor_with_an_alarm_emits_event_and_gauge():
     assert attributes.pop("ragaliq.quality.scores") == change.shift.now.n
     assert attributes == {
         "ragaliq.pipeline.name": "hours",
-        "gen_ai.evaluation.name": "faithfulness",
-        "ragaliq.quality.direction": "fell",
+        "gen_ai.evaluation.name": metric,
+        "ragaliq.higher_is_better": good_scores,
+        "ragaliq.quality.direction": direction,
         "ragaliq.quality.reference": "first 120 scores",
     }
     assert gauges() == {"ragaliq.quality.changed": {"hours": change.shift.difference.value}}
