@@ -342,6 +342,9 @@ def read_labels(path: str | Path) -> Labels:
         if len(claims) < last.draw.claims:
             unfinished += 1
             continue
+        given = None
+        if not isinstance(last.label, str):
+            given = float(last.label) if last.score is None else last.score
         answers[run_id] = LabelledAnswer(
             draw=last.draw,
             verdicts=tuple(
@@ -350,7 +353,7 @@ def read_labels(path: str | Path) -> Labels:
             question=last.question,
             answer=last.answer,
             context=tuple(last.context),
-            given=None if isinstance(last.label, str) else last.score,
+            given=given,
         )
         if last.trace_id:
             answers[last.trace_id] = answers[run_id]

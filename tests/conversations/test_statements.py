@@ -67,6 +67,13 @@ def test_a_statement_is_stated(text):
         "我可以在60天内退货吗",
         "60日以内に返品できますか",
         "60일 안에 반품할 수 있나요",
+        # What is said in order to ask whether it holds.
+        "Refunds take 30 days, right",
+        "I can return it within 60 days, right?",
+        "My warranty covers water damage, doesn't it?",
+        "I can return it within 60 days, is that correct?",
+        "I can return it within 60 days, or is it 30?",
+        "Ich kann es 60 Tage lang zurückgeben, oder?",
         # What is supposed, heard, or made up as an example.
         "I thought refunds take 30 days.",
         "I always believed that the warranty covers water damage.",
@@ -109,6 +116,7 @@ def test_what_is_asked_or_supposed_is_not_stated(text):
     [
         ("I live in Norway, can I return it?", ["I live in Norway"]),
         ("I live in Norway and I think refunds take 30 days.", ["I live in Norway"]),
+        ("I live in Norway, right near Oslo.", ["I live in Norway, right near Oslo."]),
         ("As I said, I live in Norway.", ["As I said, I live in Norway."]),
         ("I have two dogs. I thought they may enter.", ["I have two dogs."]),
         ("Wir sind zu dritt, aber ich glaube, Kinder zahlen nichts.", ["Wir sind zu dritt"]),

@@ -133,6 +133,15 @@ def test_a_line_that_is_no_label_is_named(tmp_path):
         read_labels(path)
 
 
+@pytest.mark.parametrize(("label", "score"), [(1, 1.0), (0, 0.0)])
+def test_a_label_of_a_whole_answer_needs_no_score(tmp_path, label, score):
+    draw = {"run_id": "r", "pipeline": "", "time": 1.0, "claim": 0, "claims": 1, "size": 1.0}
+    row = {"label": label, "draw": draw | {"place": 0.5, "frame": {"until": 2.0}}}
+    path = tmp_path / "live.labels.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    assert read_labels(path).answers["r"].score("faithfulness") == score
+
+
 # Figures.
 
 

@@ -13,7 +13,13 @@ from ragaliq.judges.language.sentences import split_sentences
 
 __all__ = ["statements"]
 
-_QUESTION = re.compile(r"^\W*¿|[?？؟]\W*$")
+_QUESTION = re.compile(
+    r"^\W*¿|[?？؟]\W*$"
+    # "Refunds take 30 days, right"
+    r"|,\s+(?:right|correct|yes|no|is(?:n['’]t)? it|don['’]t they|oder|nicht wahr|n['’]est-ce pas|"
+    r"verdad|vero|né|certo|toch|prawda|верно|değil mi)\W*$",
+    re.IGNORECASE,
+)
 
 # Questions without a question mark, which many leave out: by their first words, or by words that
 # stand in questions only. "When I ordered, it was red" states something; in languages that leave
@@ -64,6 +70,13 @@ _ASKS = re.compile(
 _ASIDE = re.compile(
     r"\s*(?:I|my|we|our|ich|wir|mein\w*|unser\w*|je|j['’]\w+|nous|mon|ma|mes|notre|yo|mi|mis|"
     r"nosotros|io|mio|mia|noi|eu|meu|minha)\b[^?？]*?(?=[,;:–—]\s)",
+    re.IGNORECASE,
+)
+# What asks about all that was said before: "I can return it within 60 days, right?"
+_TAG = re.compile(
+    r"\W*(?:\S+(?:\s+\S+)?$|(?:or|oder|ou|o|u|of|albo|или)\b"
+    r"|is (?:that|this|it) (?:still |really )?(?:right|correct|true|so|ok|okay|possible|allowed)\b"
+    r"|(?:stimmt|ist) das\b|c['’]est (?:bien|vrai))",
     re.IGNORECASE,
 )
 
@@ -127,7 +140,7 @@ def statements(text: str) -> Iterator[tuple[int, int]]:
         said = text[start:end]
         if _QUESTION.search(said) or _ASKS.match(said):
             aside = _ASIDE.match(said)
-            if aside is None:
+            if aside is None or _TAG.match(said, aside.end()):
                 continue
             said = aside.group()
         supposed = _SUPPOSED.search(said)
