@@ -6,7 +6,15 @@ from sys import getsizeof
 from typing import Annotated, Any, Literal, Self
 from uuid import uuid4
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    model_validator,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from ragaliq.core.citations import Citation
 
@@ -90,6 +98,22 @@ class ContextChunk(BaseModel):
     score: float | None = None
 
 
+class _OneMessage:
+    """One message for a chunk of the wrong kind; pydantic has one for each kind it might be."""
+
+    @staticmethod
+    def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.custom_error_schema(
+            handler(source),
+            custom_error_type="chunk",
+            custom_error_message="a chunk must be a text, such as document.page_content, or a "
+            "ContextChunk(text=..., id=..., metadata=..., score=...)",
+        )
+
+
+_Chunk = Annotated[_Text | ContextChunk, _OneMessage]
+
+
 class Turn(BaseModel):
     """One message of the conversation before the question.
 
@@ -104,7 +128,7 @@ class Turn(BaseModel):
 
     role: Literal["user", "assistant"]
     text: _Text
-    context: list[_Text | ContextChunk] = Field(default_factory=list)
+    context: list[_Chunk] = Field(default_factory=list)
 
     @property
     def context_texts(self) -> list[str]:
@@ -170,7 +194,8 @@ class RAGTestCase(BaseModel):
     Raises:
         pydantic.ValidationError: On unknown fields, wrong types, or two chunks with one id. The
             message names the field and quotes nothing.
-        TypeError: On a field under the name it has in another tool, such as `question`.
+        TypeError: On a field under the name it has in another tool, such as `question`; on values
+            without names; on a text as the context.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -178,7 +203,7 @@ class RAGTestCase(BaseModel):
     id: str = Field(default_factory=lambda: uuid4().hex)
     name: str = ""
     query: _Text
-    context: list[_Text | ContextChunk] = Field(default_factory=list)
+    context: list[_Chunk] = Field(default_factory=list)
     response: _Text
     history: list[Turn] = Field(default_factory=list)
     citations: list[Citation] = Field(default_factory=list)
@@ -189,8 +214,12 @@ class RAGTestCase(BaseModel):
     sources: CaseSources = CaseSources()
 
     # Not a validator, which would cost a third more wherever a case is read from JSON.
-    def __new__(cls, /, **given: Any) -> Self:
+    def __new__(cls, /, *unnamed: Any, **given: Any) -> Self:
         """Refuse the names that other tools use, by saying which ones these are here."""
+        if unnamed:
+            raise TypeError(f"{cls.__name__}: name each value: query=, context=, response=")
+        if isinstance(given.get("context"), str):
+            raise TypeError(f"{cls.__name__}: context must be a list; for one chunk context=[...]")
         if not given.keys() <= cls.model_fields.keys():
             written = [
                 f"{field}= for {name}="

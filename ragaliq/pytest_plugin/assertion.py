@@ -91,9 +91,16 @@ def assert_rag(
         JudgeError: The judge failed, which says nothing about the answer.
         DatasetError: The case lacks what a metric needs.
         BudgetExceeded: The test run has spent what it may.
-        ConfigurationError: A metric does not exist, or a threshold is outside [0, 1].
+        ConfigurationError: The case is none, a metric does not exist, or a threshold is outside
+            [0, 1].
     """
     __tracebackhide__ = True
+    if not isinstance(case, RAGTestCase):
+        kind = type(case).__name__
+        raise ConfigurationError(
+            f"assert_rag: the case must be a RAGTestCase(query=..., context=[...], response=...), "
+            f"not a {kind}"
+        )
     session = plugin.current_session() or RagSession()
     evaluators: list[Evaluator] = []
     for name, threshold in thresholds.items():
@@ -123,7 +130,8 @@ def assert_rag(
                 f"{result.evaluator_name} could not be judged: {result.error}"
             )
         if result.score is None and result.status in _LACKS:
-            raise DatasetError(f"{result.evaluator_name} has no score: {result.status.value}")
+            why_not = f"{result.status.value}. {result.reasoning}"
+            raise DatasetError(f"{result.evaluator_name} has no score: {why_not}")
     failed = [result for result in evaluation.results.values() if not result.passed]
     if failed:
         raise RagAssertionError("\n".join(_message(case, failed)), evaluation.results)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from pydantic import ValidationError
 
@@ -37,10 +39,29 @@ def test_unknown_fields_are_refused():
         RAGTestCase(query="q", response="r", anwser="typo")
 
 
-def test_the_names_of_other_tools_are_refused_with_the_names_here():
-    written = "write query= for question=, context= for contexts=, response= for answer="
-    with pytest.raises(TypeError, match=written):
-        RAGTestCase(question="q", contexts=["a"], answer="r")
+@pytest.mark.parametrize(
+    ("values", "given", "error", "message"),
+    [
+        (
+            (),
+            {"question": "q", "contexts": ["a"], "answer": "r"},
+            TypeError,
+            "write query= for question=, context= for contexts=, response= for answer=",
+        ),
+        (("q", ["a"], "r"), {}, TypeError, "name each value: query=, context=, response="),
+        ((), {"query": "q", "context": "a", "response": "r"}, TypeError, "must be a list; for one"),
+        (
+            (),
+            {"query": "q", "context": ["a", None], "response": "r"},
+            ValidationError,
+            "context.1\n  a chunk must be a text, such as document.page_content, or a ContextChunk",
+        ),
+    ],
+    ids=["names of other tools", "no names", "a text as context", "no text"],
+)
+def test_a_case_that_is_written_wrong_is_refused_with_what_to_write(values, given, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        RAGTestCase(*values, **given)
 
 
 def test_ids_are_given_when_missing_and_kept_when_not():

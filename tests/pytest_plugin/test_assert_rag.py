@@ -92,8 +92,13 @@ def test_a_judge_that_fails_is_an_error_and_no_low_score(error):
 
 
 def test_a_case_that_lacks_what_a_metric_needs_is_an_error():
-    with pytest.raises(DatasetError, match="context_recall has no score"):
+    with pytest.raises(DatasetError, match=r"context_recall has no score: no_reference\. \w+"):
         assert_rag(CASE, judge="local", context_recall=0.5)
+
+
+def test_what_is_no_case_is_refused():
+    with pytest.raises(ConfigurationError, match=r"must be a RAGTestCase\(.*, not a dict"):
+        assert_rag({"query": "q"})
 
 
 @pytest.mark.parametrize(
