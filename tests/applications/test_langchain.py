@@ -641,13 +641,26 @@ def with_history(chain, kept):
 
 # Applications use it all the same.
 @pytest.mark.filterwarnings("ignore:.*deprecated")
-@pytest.mark.parametrize("wrapped", [lambda chain: chain, lambda chain: chain | (lambda m: m.text)])
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda chain: chain,
+        lambda chain: chain | (lambda m: m.text),
+        lambda chain: chain.with_retry().with_fallbacks([model()]),
+    ],
+)
 def test_a_guard_around_a_history_of_messages_says_where_it_belongs(wrapped):
     chain = wrapped(with_history(HISTORY_PROMPT | model(), InMemoryChatMessageHistory()))
     for action in ("fallback", "retry", "raise"):
         with pytest.raises(ConfigurationError, match="inside: RunnableWithMessageHistory"):
             RagaliqGuard(chain, judge=ScriptedJudge(), action=action)
     RagaliqGuard(chain, judge=ScriptedJudge(), action="annotate").guard.monitor.close(5)
+
+
+def test_a_chain_may_call_something_else_its_steps():
+    chain = RunnableLambda(lambda given: given)
+    chain.steps = 3
+    RagaliqGuard(chain, judge=ScriptedJudge(), action="raise").guard.monitor.close(5)
 
 
 @pytest.mark.filterwarnings("ignore:.*deprecated")

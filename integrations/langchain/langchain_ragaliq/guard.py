@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
 from uuid import UUID, uuid4
@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
 from langchain_core.runnables.config import merge_configs, patch_config
+from langchain_core.runnables.fallbacks import RunnableWithFallbacks
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from langchain_ragaliq._private import has_checkpointer
@@ -245,16 +246,25 @@ def _graphs_in(chain: Any, config: RunnableConfig) -> Iterator[tuple[Any, Runnab
         chain = chain.bound
     if any(cls.__name__ == "PregelProtocol" for cls in type(chain).__mro__):
         yield chain, config
-    for step in getattr(chain, "steps", ()):
+    for step in _steps(chain):
         yield from _graphs_in(step, config)
+
+
+def _steps(chain: Any) -> Sequence[Any]:
+    """A sequence's steps; LangGraph has a class of its own for these."""
+    steps = getattr(chain, "steps", ())
+    return steps if isinstance(steps, list | tuple) else ()
 
 
 def _keeps_history(chain: Any) -> bool:
     """Whether the chain, or one of its steps, writes its answers into a history of messages."""
     if isinstance(chain, RunnableWithMessageHistory):
         return True
-    inside = chain.bound if isinstance(chain, RunnableBindingBase) else None
-    return any(_keeps_history(step) for step in (inside, *getattr(chain, "steps", ())) if step)
+    if isinstance(chain, RunnableBindingBase):
+        return _keeps_history(chain.bound)
+    if isinstance(chain, RunnableWithFallbacks):
+        return any(map(_keeps_history, chain.runnables))
+    return any(map(_keeps_history, _steps(chain)))
 
 
 @contextmanager
