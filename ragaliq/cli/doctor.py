@@ -148,11 +148,16 @@ def _try(judge: LLMJudge) -> ExitCode:
     verdicts = [claim.verdict for claim in result.claims]
     usage = result.usage
     price = "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
-    output.print(f"judge {judge.name}: {verdicts}, {usage.total_tokens} tokens, cost {price}")
+    spent = f"{usage.total_tokens:,} tokens, cost {price}"
     # One sentence is in the context word by word, the other is not in it at all.
     if verdicts[:1] == ["SUPPORTED"] and "SUPPORTED" not in verdicts[1:]:
+        output.print(f"judge {judge.name} works: it tells a supported claim from another, {spent}")
         return ExitCode.OK
-    errors.print("the judge answers, but not as expected: SUPPORTED first, then anything else")
+    output.print(f"judge {judge.name}: {spent}")
+    errors.print(
+        f"the judge answers, but finds {verdicts} where the first claim is supported and the "
+        "second is not: use another model"
+    )
     return ExitCode.JUDGE
 
 

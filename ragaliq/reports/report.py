@@ -106,7 +106,9 @@ def write_report(
     gathered = Gathering(in_full=worst, in_rows=_MOST_ROWS)
     gathered.read(records_of(source, since=since, until=until, pipeline=pipeline))
     if not gathered.summary.records:
-        raise DatasetError(f"{name} holds no results within the time and pipeline asked")
+        is_narrowed = any(each is not None for each in (since, until, pipeline))
+        where = " within the time and pipeline asked" if is_narrowed else ""
+        raise DatasetError(f"{name} holds no results{where}")
     contents = contents_of(gathered)
     page = _render(gathered, contents, title=title, source=name, quality=quality)
     # Lone surrogates cannot be written; everything else can.

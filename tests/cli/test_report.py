@@ -28,7 +28,7 @@ def test_a_time_without_results_is_said(ragaliq, write_cases):
     ragaliq("evaluate", write_cases(GOOD), "--out", "results.jsonl")
     done = ragaliq("report", "results.jsonl", "--until", "2001-01-01")
     assert done.returncode == 3
-    assert "holds no results" in done.stderr
+    assert "holds no results within the time and pipeline asked" in done.stderr
 
 
 def test_a_page_of_another_kind_is_refused(ragaliq, write_cases, tmp_path):
