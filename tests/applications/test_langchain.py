@@ -781,6 +781,21 @@ def test_the_last_report_of_a_team_is_its_answer_and_no_statement_of_the_users(w
     assert history == [("user", QUESTION), ("assistant", found), ("assistant", ANSWER)]
 
 
+class ReportState(MessagesState):
+    final_report: str
+
+
+def test_a_report_next_to_messages_that_hold_only_the_question_is_the_answer(watch):
+    def write(state):
+        given = {"question": QUESTION, "context": joined(Finding().invoke(QUESTION))}
+        return {"final_report": (PROMPT | model() | StrOutputParser()).invoke(given)}
+
+    builder = StateGraph(ReportState).add_node(write)
+    builder.add_edge(START, "write")
+    builder.compile().invoke({"messages": [HumanMessage(QUESTION)]}, watch.config)
+    assert (watch.only.query, watch.only.response) == (QUESTION, ANSWER)
+
+
 def test_pairs_of_questions_and_answers_are_a_history(watch):
     chain = RunnablePassthrough.assign(context=lambda given: joined(Finding().invoke("x")))
     said = model().invoke(QUESTION).text  # LangChain's own kind of string

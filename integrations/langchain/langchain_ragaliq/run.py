@@ -363,10 +363,10 @@ class Run:
         """
         messages = READER.messages(outputs)
         last = READER.message(messages[-1]) if messages else None
-        if last is not None and last.role == "user":
-            # Graphs of several agents pass their reports on as messages of the user's.
-            is_report = self.log.has_reply(last.text)
-            return Found(last.text, "output.messages") if is_report else None
+        is_asked = last is not None and last.role == "user"
+        # Graphs of several agents pass their reports on as messages of the user's.
+        if last is not None and is_asked and self.log.has_reply(last.text):
+            return Found(last.text, "output.messages")
         reply = self.reply
         if not reply or READER.document_list(outputs):
             return None
@@ -374,8 +374,10 @@ class Run:
             values = list(outputs.values())
             asked = self.question.text if self.question is not None else None
             echoes = any(isinstance(v, str) and v.strip() == asked for v in values)
-            is_state = echoes or READER.context(outputs) is not None
+            is_state = is_asked or echoes or READER.context(outputs) is not None
             answers = [found.text for v in values if (found := READER.answer(v)) is not None]
             if is_state and reply not in answers:
                 return None
+        elif is_asked:
+            return None
         return Found(reply, "reply")
