@@ -91,8 +91,7 @@ ROOT_SPAN = (
 _FINGERPRINT = Attribute(
     names.EVALUATOR_FINGERPRINT,
     "string",
-    "of judge, model, prompts, parameters, policy and metric: never average scores of two "
-    "[epochs](concepts.md#judge-epochs)",
+    "the [judge epoch](concepts.md#judge-epochs): never average scores of two",
 )
 
 _RESULT = (
