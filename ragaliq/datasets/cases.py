@@ -100,7 +100,9 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for key, value in data.items():
         name = str(key).strip()
         nested = _nested(plain_name(name), value)
-        if nested is not None:
+        if plain_name(name) == "outputs" and (nested == {} or is_absent(value)):
+            yield name, "output", None  # of a run that failed, as LangSmith writes it
+        elif nested is not None:
             for inner, held in nested.items():
                 yield f"{name}.{inner}", str(inner).strip(), held
         else:
@@ -419,7 +421,7 @@ class CaseReader:
         self.skipped, self.skipped_rows, self.columns = 0, [], {}
         seen: dict[bytes, str] = {}
         unseen = set(self._fields.values())
-        is_empty = True
+        is_empty, is_begun = True, False
         for row in self._rows():
             is_empty = False
             try:
@@ -436,9 +438,12 @@ class CaseReader:
                 self.row = row.number
             except RowError as error:
                 if self._on_error == "raise":
-                    raise DatasetError(f"{self.path}, {error}") from None
+                    # Of a file whose first row is wrong, it may well be every row.
+                    way = "; --skip-bad-rows (on_error='skip') leaves such rows out"
+                    raise DatasetError(f"{self.path}, {error}{way if is_begun else ''}") from None
                 self._skip(error)
             else:
+                is_begun = True
                 yield case
         if is_empty:
             raise DatasetError(f"{self.path}: there are no rows in it")

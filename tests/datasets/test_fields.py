@@ -132,6 +132,15 @@ def test_rows_without_an_id_are_named_after_their_number(cases_of):
     assert [case.id for case in cases_of(row, row | {"id": 7}, row)] == ["row 1", "7", "row 3"]
 
 
+@pytest.mark.parametrize("outputs", [None, {}, "", "{}"])
+def test_a_run_without_outputs_as_langsmith_writes_one_that_failed_is_a_blank_answer(
+    cases_of, outputs
+):
+    [case] = cases_of({"inputs": {"question": "Q"}, "outputs": outputs, "error": "Timeout"})
+
+    assert (case.query, case.response) == ("Q", "")
+
+
 @pytest.mark.parametrize("blank", [None, "", float("nan"), "nan", "NaN", "<NA>"])
 def test_a_blank_question_or_answer_is_an_empty_text(cases_of, blank):
     [case] = cases_of({"query": blank, "response": blank, "expected_answer": blank})

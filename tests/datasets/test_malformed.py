@@ -266,6 +266,17 @@ def test_a_row_is_what_an_experiment_of_langsmith_has_in_it(tmp_path):
     assert case.metadata["feedback.correct"] == "1.0"
 
 
+@pytest.mark.parametrize(("rows", "is_said"), [("q,c,a\nq,c\n", True), ("q,c\nq,c,a\n", False)])
+def test_a_bad_row_among_good_ones_is_named_with_the_option_that_skips_it(tmp_path, rows, is_said):
+    path = tmp_path / "cases.csv"
+    path.write_text(f"question,context,answer\n{rows}")
+
+    with pytest.raises(DatasetError, match="it has 2 cells, the header 3") as refused:
+        list(read_cases(path))
+
+    assert ("--skip-bad-rows" in str(refused.value)) is is_said
+
+
 def test_what_pandas_writes_for_nothing_is_nothing(tmp_path):
     path = tmp_path / "ragas.jsonl"
     path.write_text(
