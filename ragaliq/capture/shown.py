@@ -334,6 +334,13 @@ class _Finding:
                 left = left.replace(reply, "")
         return len(left.strip()) <= (1 - share) * len(text)
 
+    def _is_of_reply(self, text: str, before: int) -> bool:
+        """Whether a text is a part of what a model had said before it turned up, as of a list."""
+        stands_in = _stands_in(text)
+        return len(text) >= _TELLING and any(
+            ended < before and stands_in(reply) for reply, ended in self._ended.items()
+        )
+
     def _of_kind(self, *kinds: str) -> Iterator[tuple[str, Candidate]]:
         """The candidates that may be evidence, each text once, in its fullest form."""
         fullest: dict[str, tuple[tuple[bool, ...], Candidate]] = {}
@@ -473,7 +480,7 @@ class _Finding:
             ):
                 continue
             place = self._place_of(text)
-            if place is not None:
+            if place is not None and not self._is_of_reply(text, candidate.at):
                 taken[text] = place, candidate.passage
         for text, placed in taken.items():
             if not any(map(_stands_in(text), taken.keys() - {text})):
