@@ -488,8 +488,8 @@ class Goal(NamedTuple):
             )
         if metric and metric not in metrics:
             raise ConfigurationError(
-                f"--fail-under {text!r}: {metric} is not measured; add it to --metrics "
-                f"{','.join(metrics)}"
+                f"--fail-under {text!r}: {metric} is not measured; measure it by --metrics "
+                f"{','.join([*metrics, metric])}"
             )
         return cls(metric, least)
 

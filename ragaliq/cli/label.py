@@ -100,7 +100,9 @@ def label(
     is_drawn = not is_backend(source) and is_store(source)
     if out is None:
         if not is_drawn:
-            raise ConfigurationError("name with --out where the labels go")
+            raise ConfigurationError(
+                "--out is missing: name the file for the labels, such as --out labels.jsonl"
+            )
         out = beside(source, "labels")
     if out.suffix.lower() != ".jsonl":
         raise ConfigurationError(f"--out {out}: labels go to a .jsonl file")

@@ -212,8 +212,8 @@ def evaluators_of(
             raise ConfigurationError(f"--threshold {option!r}: a threshold must be within [0, 1]")
         if name.strip() not in names:
             raise ConfigurationError(
-                f"--threshold {option!r}: {name} is not measured; add it to --metrics "
-                f"{','.join(names)}"
+                f"--threshold {option!r}: {name} is not measured; measure it by --metrics "
+                f"{','.join([*names, name.strip()])}"
             )
     evaluators: list[Evaluator] = []
     scoring: ScoringPolicy = getattr(ScoringPolicy, policy.name)

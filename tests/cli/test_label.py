@@ -160,7 +160,7 @@ def test_results_without_texts_cannot_be_labelled(ragaliq, write_cases):
     ("arguments", "code", "said"),
     [
         ((), 2, "name a store, or a results file"),
-        (("results.jsonl",), 2, "with --out where the labels go"),
+        (("results.jsonl",), 2, "--out is missing: name the file for the labels"),
         (("results.jsonl", "-o", "labels.csv"), 2, "labels go to a .jsonl file"),
         (("results.jsonl", "--compare", "a", "b"), 2, "two files of labels and nothing else"),
         (("results.jsonl", "-o", "results.jsonl"), 2, "would replace the results"),
