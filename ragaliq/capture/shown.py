@@ -337,8 +337,11 @@ class _Finding:
     def _is_of_reply(self, text: str, before: int) -> bool:
         """Whether a text is a part of what a model had said before it turned up, as of a list."""
         stands_in = _stands_in(text)
-        return len(text) >= _TELLING and any(
-            ended < before and stands_in(reply) for reply, ended in self._ended.items()
+        return any(
+            stands_in(self._norm(said))
+            for _, call in self._replies
+            if call.ended < before
+            for said in (call.reply or "", *call.also)
         )
 
     def _of_kind(self, *kinds: str) -> Iterator[tuple[str, Candidate]]:
@@ -480,8 +483,9 @@ class _Finding:
             ):
                 continue
             place = self._place_of(text)
-            if place is not None and not self._is_of_reply(text, candidate.at):
-                taken[text] = place, candidate.passage
+            if place is None or (kind == "loose" and self._is_of_reply(text, candidate.at)):
+                continue
+            taken[text] = place, candidate.passage
         for text, placed in taken.items():
             if not any(map(_stands_in(text), taken.keys() - {text})):
                 self.found[text] = placed

@@ -205,11 +205,15 @@ def test_what_the_assistant_said_is_no_evidence():
 
 
 def test_a_part_of_what_a_model_wrote_is_no_evidence_and_one_found_before_is():
-    notes = '["Parcels go back to the depot in Oslo first.", "Money is paid in the evening."]'
-    run = Run().ask(user("Plan."), reply=notes)
-    run.log.said("step", "Parcels go back to the depot in Oslo first.", "notes")
-    run.ask(user(f"Parcels go back to the depot in Oslo first. {QUESTION}"))
-    assert run.context() == []
+    note = "Parcels go back to the depot in Oslo first."
+    for reply, also in (
+        (f'["{note}", "Money is paid in the evening."]', ()),
+        ("", (note, "Money is paid in the evening.")),
+    ):
+        run = Run().ask(user("Plan."), reply=reply, also=also)
+        run.log.said("step", note, "notes")
+        run.ask(user(f"{note} {QUESTION}"))
+        assert run.context() == []
     run = Run()
     run.log.said("step", REFUNDS.text, "notes")
     run.ask(user("Plan."), reply=f"Use this: {REFUNDS.text}").ask(prompt(REFUNDS))
