@@ -36,7 +36,7 @@ class Evaluator(ABC):
     Args:
         threshold: Score that a case must reach to pass, 0 to 1; the class default when None.
         policy: What to do in awkward cases; None leaves the choice to the caller
-            (`ScoringPolicy.RAGALIQ` offline, `ScoringPolicy.LIVE` in a monitor).
+            (`ScoringPolicy.LIVE`; `ScoringPolicy.RAGALIQ` where you call the evaluator yourself).
 
     Attributes:
         policy: The scoring policy in force.

@@ -84,7 +84,8 @@ _TAG = re.compile(
 _SUPPOSES = {
     "en": r"\b(?:I|we)(?:\s+(?:had|have|was|were|am|are|always|just|only|really|also)){0,2}\s+"
     r"(?:think|thought|believed?|guess(?:ed)?|assum\w+|suppos\w+|suspect\w*|imagined?|hop(?:ed?|ing)|"
-    r"wonder\w*|doubt\w*|heard|read(?=\s+(?:that|somewhere))|told|not sure|unsure)\b"
+    r"wonder\w*|doubt\w*|heard|read(?=\s+(?:that|somewhere))|not sure|unsure)\b"
+    r"|(?:\b(?:am|are|was|were|been)|['’](?:m|re|ve been)) told\b"
     r"|\b(?:told (?:me|us)|says|(?<!I )(?<!we )said|whether)\b|(?:\bnot|n['’]t|\bto) know\b"
     r"|\bif (?:I (?:remember|recall|understand|understood|am)|I['’]m|memory)\b"
     r"|\b(?:I['’]m|not|we['’]re) (?:not )?(?:sure|certain)\b|\b(?:maybe|perhaps|probably|possibly|"
