@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.draft import CaseDraft, Passage
 from ragaliq.core.test_case import CaseSources, ContextChunk
 from ragaliq.errors import ConfigurationError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["F", "Retrieved", "add_context", "traced"]
 
 logger = logging.getLogger(__name__)
+_COMPLAINTS = Complaints(logger)
 
 F = TypeVar("F", bound=Callable[..., Any])
 Retrieved = str | ContextChunk | Passage
@@ -40,7 +42,14 @@ def add_context(*chunks: Retrieved) -> None:
         if isinstance(chunk, ContextChunk):
             own_id = None if chunk.id is None else str(chunk.id)
             chunk = Passage(chunk.text, own_id, chunk.score, chunk.metadata)  # noqa: PLW2901
-        found.append(Passage(chunk) if isinstance(chunk, str) else chunk)
+        if isinstance(chunk, str | Passage):
+            found.append(Passage(chunk) if isinstance(chunk, str) else chunk)
+        else:  # the run is worth more than a chunk of a wrong kind
+            kind = type(chunk).__name__
+            _COMPLAINTS.once(
+                kind,
+                f"add_context: a {kind} is ignored; give its text, or a ContextChunk(text=...)",
+            )
 
 
 def traced(

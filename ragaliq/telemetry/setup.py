@@ -144,9 +144,11 @@ def configure(
         exit_timeout: Seconds the process may take at exit to export what is waiting.
 
     Raises:
-        ConfigurationError: The process has a tracer, logger or meter provider already, or the
-            OTLP exporter is not installed.
+        ConfigurationError: The process has a tracer, logger or meter provider already, the OTLP
+            exporter is not installed, or the endpoint has no scheme.
     """
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        raise ConfigurationError("telemetry.configure: begin endpoint with http:// or https://")
     for kind, provider in (
         ("tracer", trace.get_tracer_provider()),
         ("logger", _logs.get_logger_provider()),

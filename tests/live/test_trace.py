@@ -90,6 +90,23 @@ def test_an_error_of_the_functions_is_the_applications(seen):
     assert monitor.stats().incomplete == {"errored": 1}
 
 
+def test_a_chunk_of_a_wrong_kind_is_logged_once_and_costs_no_run(seen, caplog):
+    class Hit(dict):
+        """Of the application's own search."""
+
+    monitor, results = seen
+
+    @monitor.trace
+    def answer(question):
+        monitor.add_context(Hit(body="secret"), CHUNK, Hit(body="secret"))
+        return CHUNK
+
+    answer("When?")
+    assert only(monitor, results).case.context_texts == [CHUNK]
+    (record,) = caplog.records
+    assert "a Hit is ignored; give its text" in record.getMessage()
+
+
 def test_outside_a_function_that_is_followed_context_goes_nowhere(seen):
     monitor, results = seen
     monitor.add_context("of another request")

@@ -9,6 +9,8 @@ import sys
 import pytest
 from wire import listening
 
+from ragaliq import ConfigurationError, telemetry
+
 PRELUDE = """
 import logging
 from opentelemetry import _logs, metrics, trace
@@ -46,6 +48,11 @@ def run(tmp_path, warm_python):
         return done.stdout
 
     return run
+
+
+def test_an_endpoint_without_a_scheme_is_refused():
+    with pytest.raises(ConfigurationError, match="begin endpoint with http://"):
+        telemetry.configure(endpoint="localhost:4318")
 
 
 @pytest.mark.parametrize(
