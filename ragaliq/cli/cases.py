@@ -6,7 +6,8 @@ import heapq
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -75,7 +76,7 @@ def cases(
     if out.exists():  # people add expected answers to such files
         raise ConfigurationError(f"{out} exists; delete it, or name another file")
 
-    def records() -> Iterator[EvaluationRecord]:
+    def records() -> Generator[EvaluationRecord, None, None]:
         return records_of(source, since=in_utc(since), until=in_utc(until), pipeline=pipeline)
 
     wanted = {name for name, asked in (("failed", failed), ("unsure", unsure)) if asked}
@@ -87,7 +88,9 @@ def cases(
         found = _drawn(found, random, by_kind=False)
     elif stratified is not None:
         found = _drawn(found, stratified, by_kind=True)
-    written = _write(out, records(), found, metric)
+    # Closed here and not by the garbage collector, which may run in a thread that SQLite refuses.
+    with closing(records()) as to_write:
+        written = _write(out, to_write, found, metric)
     kinds = Counter(kind for each in found.values() for kind in each.kinds)
     counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
     of = number_of(len(answers), "answer")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from ragaliq.errors import DatasetError
@@ -25,7 +25,7 @@ def records_of(
     since: Moment | None = None,
     until: Moment | None = None,
     pipeline: str | None = None,
-) -> Iterator[EvaluationRecord]:
+) -> Generator[EvaluationRecord, None, None]:
     """The records of a source, read as they are asked for: a store's in the order of time.
 
     Args:
