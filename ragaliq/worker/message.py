@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragaliq.core.run import RunInfo, SpanTarget
-from ragaliq.core.test_case import RAGTestCase
+from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.errors import MessageRefusedError
 from ragaliq.records.record import deterministic_id
 
@@ -126,12 +126,19 @@ def _is_version(version: list[Any]) -> bool:
 
 def _remove_unknown(data: dict[str, Any], error: ValidationError) -> None:
     """Remove the fields that this version does not know."""
-    for *path, name in [
-        each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"
-    ]:
-        part: Any = data
-        for key in path:
-            if isinstance(key, int) or key in part:  # the class tried for a union's member is not
-                part = part[key]
-        if isinstance(part, dict):  # not where such a class's name is a field
-            part.pop(name, None)
+    for each in error.errors():
+        path: list[Any] = list(each["loc"])
+        if each["type"] == "extra_forbidden":
+            *path, unknown = path
+            del _at(path, data)[unknown]
+        elif each["type"] == "chunk":  # one error for the whole chunk, a text or an object
+            chunk = _at(path, data)
+            if isinstance(chunk, dict):
+                for unknown in chunk.keys() - ContextChunk.model_fields:
+                    del chunk[unknown]
+
+
+def _at(path: list[Any], data: Any) -> Any:
+    for key in path:
+        data = data[key]
+    return data

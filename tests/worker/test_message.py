@@ -110,8 +110,14 @@ def test_what_a_newer_version_says_of_a_conversation_is_ignored():
 
 
 @pytest.mark.parametrize("value", ["x", ["x"], None, {"x": 1}])
-def test_a_newer_versions_field_with_the_name_of_a_class_is_refused(value):
-    chunk = {"text": "c", "ContextChunk": value, "x": 1}
+def test_a_newer_versions_field_with_the_name_of_a_class_is_ignored(value):
+    case = A_MESSAGE["case"] | {"context": [{"text": "c", "ContextChunk": value, "x": 1}]}
+    read_case = read(A_MESSAGE | {"version": [1, 5], "case": case}).case
+    assert read_case.context == [ContextChunk(text="c")]
+
+
+@pytest.mark.parametrize("chunk", [{"text": 1, "x": 1}, {"x": 1}, ["c"], 1, None])
+def test_a_chunk_of_a_wrong_kind_is_refused_also_from_a_newer_version(chunk):
     case = A_MESSAGE["case"] | {"context": [chunk]}
     with pytest.raises(MessageRefusedError):
         read(A_MESSAGE | {"version": [1, 5], "case": case})
