@@ -61,6 +61,9 @@ ResultCallback = Callable[[Evaluation], object | Awaitable[object]]
 # Seconds a process may take to end without saying why: the embedded judge takes one to start.
 _UNNOTICED = 2.0
 
+# Seconds of one wait. Ctrl-C that comes between Python's check for signals and the wait is seen
+# when the wait ends.
+_LONGEST_WAIT = 1.0
 
 _MANY = 3
 _COMPLAINTS = Complaints(logger)
@@ -454,7 +457,12 @@ class Engine:
                 is_idle = not self._queue and not any(self._lanes.values())
                 return not left and not (is_idle and self._lanes)
 
-            return self._changed.wait_for(is_done, timeout)
+            deadline = time.monotonic() + timeout
+            while not self._changed.wait_for(is_done, min(timeout, _LONGEST_WAIT)):
+                timeout = deadline - time.monotonic()
+                if timeout <= 0:
+                    return False
+            return True
 
     def _drop(self, runs: list[OpenRun], reason: Outcome) -> None:
         for run in runs:

@@ -103,6 +103,7 @@ def test_a_run_that_could_not_be_sent_is_given_to_the_next_process(
     child = child_of(monitor)
     with deaf(monitor):
         os.kill(child.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)  # else it may see the end, and end
         child._channel.hang_up()
         for _ in range(40):
             monitor.submit(claims)
