@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
+from loopback import MessagesServer, Reply
 from ragaliq import score_batch
-from ragaliq.testing import MessagesServer, Reply
 
 
 @pytest.fixture

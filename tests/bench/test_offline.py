@@ -6,12 +6,13 @@ import json
 
 import pytest
 
+from loopback import ChatCompletionsServer, MessagesServer
 from ragaliq import ClaimVerdict, ConfigurationError, DatasetError, LocalJudge
 from ragaliq.bench import bench_of, judge_claims
 from ragaliq.datasets import read_labelled_claims
 from ragaliq.judges import ClaudeJudge, OpenAICompatibleJudge
 from ragaliq.judges.unsent import reads_replies, writes_requests
-from ragaliq.testing import ChatCompletionsServer, MessagesServer, ScriptedJudge
+from ragaliq.testing import ScriptedJudge
 
 SERVERS = {
     "claude": (MessagesServer, lambda url: ClaudeJudge(api_key="test", base_url=url)),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from loopback import MessagesServer
 from ragaliq import LocalJudge
 from ragaliq.cli.options import choose_judge
 from ragaliq.judges.calibration import fit_calibration
-from ragaliq.testing import MessagesServer
 
 CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 WRONG = {

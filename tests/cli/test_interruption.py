@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from ragaliq.testing import MessagesServer, Reply
+from loopback import MessagesServer, Reply
 
 CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 

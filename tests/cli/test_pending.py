@@ -12,8 +12,8 @@ from contextlib import closing
 
 import pytest
 
+from loopback import BatchesServer
 from ragaliq import Monitor, RAGTestCase, SpanTarget, read_records
-from ragaliq.testing import BatchesServer
 
 QUICK = "?poll_interval=0.1&resend_after=0.5"
 TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
@@ -98,7 +98,7 @@ def test_batches_cost_half_and_are_emptied(ragaliq, tmp_path):
 def test_requests_of_a_batch_that_failed_for_now_are_sent_again_and_others_are_failures(
     ragaliq, tmp_path
 ):
-    from ragaliq.testing import batches
+    from loopback import batches
 
     path = tmp_path / "runs.db"
     store(path, 2)

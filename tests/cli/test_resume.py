@@ -10,13 +10,13 @@ import time
 
 import pytest
 
+from loopback import MessagesServer, Reply
 from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.records import evaluation_record
 from ragaliq.records.results_file import ResultsFile, read_results_file, read_settings
 from ragaliq.telemetry import ContentPolicy
-from ragaliq.testing import MessagesServer, Reply
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 FAITHFULNESS = ("--metrics", "faithfulness")

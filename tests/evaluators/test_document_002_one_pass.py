@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loopback import MessagesServer
 from ragaliq import (
     ChunkUtilityEvaluator,
     ClaudeJudge,
@@ -15,7 +16,7 @@ from ragaliq import (
     ScoringPolicy,
 )
 from ragaliq.judges import ClaimVerdict, VerdictsResult
-from ragaliq.testing import MessagesServer, ScriptedJudge
+from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(
     query="What does exercise do?",

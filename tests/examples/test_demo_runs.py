@@ -7,7 +7,7 @@ import pytest
 from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSettings
 
 from handbook.questions import load_questions
-from ragaliq.testing import MessagesServer
+from loopback import MessagesServer
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,11 @@ import re
 
 import pytest
 
+from loopback import ChatCompletionsServer, MessagesServer
 from ragaliq import ClaudeJudge, OpenAICompatibleJudge
 from ragaliq.judges.prompting import PromptSet
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply, form_of
-from ragaliq.testing import ChatCompletionsServer, MessagesServer, ScriptedJudge
+from ragaliq.testing import ScriptedJudge
 
 # One event loop and one server for all: a new client for every attempt would take minutes.
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from loopback import MessagesServer
 from ragaliq import (
     CascadeJudge,
     ClaudeJudge,
@@ -13,7 +14,7 @@ from ragaliq import (
     evaluate,
 )
 from ragaliq.judges.calibration import fit_calibration
-from ragaliq.testing import MessagesServer, PlainScriptedJudge
+from ragaliq.testing import PlainScriptedJudge
 
 LAMP = "The Aurora lamp weighs 310 grams. Its battery lasts twelve hours on the low setting. " * 8
 SHOP = "Refunds are paid within five working days after the parcel has arrived at our store. " * 12

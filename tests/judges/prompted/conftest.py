@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from loopback import ChatCompletionsServer, MessagesServer, Reply
+from loopback.chat import chat_error
+from loopback.messages import api_error
 from ragaliq.judges import ClaudeJudge, OpenAICompatibleJudge
-from ragaliq.testing import ChatCompletionsServer, MessagesServer, Reply
-from ragaliq.testing.chat import chat_error
-from ragaliq.testing.messages import api_error
 
 KEY = "test-key-Zq81"
 

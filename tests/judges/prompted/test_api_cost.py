@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
+from loopback import Reply
 from ragaliq.core.results import JudgeUsage
 from ragaliq.judges import pricing
 from ragaliq.judges.pricing import cost_usd
-from ragaliq.testing import Reply
 
 LONG = ["The Eiffel Tower is in Paris. " * 200, "It is painted brown. " * 200]
 MTOK = 1_000_000

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from loopback import Reply, faults
 from ragaliq import ChatModelJudge, JudgeUsage
 from ragaliq.errors import (
     JudgeAPIError,
@@ -17,7 +18,6 @@ from ragaliq.errors import (
     JudgeResponseError,
     JudgeTimeoutError,
 )
-from ragaliq.testing import Reply, faults
 
 CLAIM = "PRIVATE-CLAIM costs 5 euros."
 CONTEXT = ["PRIVATE-CONTEXT says nothing of the kind."]

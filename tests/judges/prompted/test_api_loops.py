@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from loopback import faults
 from ragaliq.judges import clients
-from ragaliq.testing import ScriptedJudge, faults
+from ragaliq.testing import ScriptedJudge
 
 
 def ask(judge) -> float:

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from loopback import ChatCompletionsServer, Reply
+from loopback.chat import chat_error
 from ragaliq.errors import JudgeAPIError
-from ragaliq.testing import ChatCompletionsServer, Reply
-from ragaliq.testing.chat import chat_error
 
 openai_only = pytest.mark.parametrize("api", ["openai"], indirect=True)
 

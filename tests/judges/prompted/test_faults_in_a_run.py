@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from loopback import MessagesServer, Reply, faults
 from ragaliq import ClaudeJudge, RAGTestCase, evaluate
-from ragaliq.testing import MessagesServer, Reply, faults
 
 RETRIES = 1
 FAULTS = {

@@ -10,13 +10,10 @@ import urllib.request
 
 import pytest
 
+from loopback import faults
 from ragaliq.errors import JudgeAPIError, JudgeRefusalError
 from ragaliq.judges.wire import ScoreReply, form_of, schema_of
-from ragaliq.testing import (
-    PlainScriptedJudge,
-    ScriptedJudge,
-    faults,
-)
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 PATHS = {"claude": "/v1/messages", "openai": "/chat/completions"}
 HELLO = {"model": "m", "max_tokens": 10, "messages": [{"role": "user", "content": "Hello"}]}

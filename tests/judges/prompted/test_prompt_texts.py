@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from loopback import ChatCompletionsServer
 from ragaliq.judges.prompting import defuse, delimit, delimit_list, restore
-from ragaliq.testing import ChatCompletionsServer, ScriptedJudge
+from ragaliq.testing import ScriptedJudge
 
 PIECES = [
     "<answer>",

@@ -8,11 +8,12 @@ from typing import get_args
 import pytest
 from anthropic.types import Model
 
+from loopback import Reply
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges import DEFAULT_JUDGE_MODEL, BatchingJudge
 from ragaliq.judges.wire import VerdictsReply, form_of
-from ragaliq.testing import Reply, ScriptedJudge
+from ragaliq.testing import ScriptedJudge
 
 QUERY = "Where is the Eiffel Tower?"
 ANSWER = "The Eiffel Tower is in Paris. It was finished in 1889."

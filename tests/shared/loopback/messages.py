@@ -9,9 +9,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from loopback.protocol import Json, LoopbackServer, Reply, Request, Stop, tokens
 from ragaliq.judges.base import LLMJudge
-from ragaliq.testing.protocol import Json, LoopbackServer, Reply, Request, Stop
-from ragaliq.testing.scripted import tokens
 
 __all__ = ["MessagesRequest", "MessagesServer", "api_error", "has_key", "open_object_in"]
 

@@ -1,4 +1,4 @@
-"""Judges that decide as the test says, or by wording where it says nothing."""
+"""Judges for tests of an application: they decide as the test says, else by wording."""
 
 from __future__ import annotations
 
@@ -20,40 +20,29 @@ from ragaliq.judges.base import (
     VerdictsResult,
 )
 
-__all__ = [
-    "CHARACTERS_PER_TOKEN",
-    "JudgeCall",
-    "PlainScriptedJudge",
-    "ScriptedJudge",
-    "sentences",
-    "shared_words",
-    "tokens",
-    "verdict_by_wording",
-]
+__all__ = ["JudgeCall", "PlainScriptedJudge", "ScriptedJudge"]
 
 
 # --- By wording -------------------------------------------------------------------------------
-
-CHARACTERS_PER_TOKEN = 4
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _WORD = re.compile(r"\w+")
 _SHORT = 3
 
 
-def sentences(text: str) -> list[str]:
+def _sentences(text: str) -> list[str]:
     """The sentences of a text, in order; good enough for tests, no more."""
     return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
 
 
-def verdict_by_wording(claim: str, context: Sequence[str]) -> ClaimVerdict:
+def _verdict_by_wording(claim: str, context: Sequence[str]) -> ClaimVerdict:
     """SUPPORTED by the first chunk that holds every word, with its closest sentence as evidence."""
     wanted = _words(claim)
     for position, chunk in enumerate(context):
         if wanted and wanted <= _words(chunk):
             return ClaimVerdict(
                 verdict="SUPPORTED",
-                evidence=max(sentences(chunk), key=lambda part: len(wanted & _words(part))),
+                evidence=max(_sentences(chunk), key=lambda part: len(wanted & _words(part))),
                 confidence=0.9,
                 supporting_chunk_ids=[position],
                 reason="One chunk holds every word of the claim.",
@@ -65,15 +54,10 @@ def verdict_by_wording(claim: str, context: Sequence[str]) -> ClaimVerdict:
     )
 
 
-def shared_words(wanted: str, text: str) -> float:
+def _shared_words(wanted: str, text: str) -> float:
     """The share of the words of `wanted` that occur in `text`, 0 to 1; 0 where there are none."""
     words = _words(wanted)
     return len(words & _words(text)) / len(words) if words else 0.0
-
-
-def tokens(text: str) -> int:
-    """The tokens of a text, as the loopback servers count them."""
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _words(text: str) -> set[str]:
@@ -177,7 +161,7 @@ class PlainScriptedJudge(LLMJudge):
             raise failure
 
     def _claims_of(self, query: str, response: str) -> list[str]:
-        script = sentences(response) if self._claims is None else self._claims
+        script = _sentences(response) if self._claims is None else self._claims
         return list(script(query, response) if callable(script) else script)
 
     def _decision(self, claim: str, context: Sequence[str]) -> dict[str, Any]:
@@ -188,11 +172,11 @@ class PlainScriptedJudge(LLMJudge):
             script = script(claim, context)
         if isinstance(script, str):
             script = ClaimVerdict(verdict=script)
-        verdict = script or verdict_by_wording(claim, context)
+        verdict = script or _verdict_by_wording(claim, context)
         return verdict.model_dump(exclude={"index", "statement", "tokens_used", "usage"})
 
     def _score(self, query: str, response: str) -> float:
-        script = shared_words if self._relevance is None else self._relevance
+        script = _shared_words if self._relevance is None else self._relevance
         return script(query, response) if callable(script) else script
 
 

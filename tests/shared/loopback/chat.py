@@ -8,11 +8,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
+from loopback.messages import open_object_in
+from loopback.protocol import (
+    CHARACTERS_PER_TOKEN,
+    Json,
+    LoopbackServer,
+    Reply,
+    Request,
+    Stop,
+    tokens,
+)
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply, form_of
-from ragaliq.testing.messages import open_object_in
-from ragaliq.testing.protocol import Json, LoopbackServer, Reply, Request, Stop
-from ragaliq.testing.scripted import CHARACTERS_PER_TOKEN, tokens
 
 __all__ = ["ChatCompletionsServer", "ChatRequest", "chat_error"]
 

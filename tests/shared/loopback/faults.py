@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ragaliq.testing.protocol import Reply
+from loopback.protocol import Reply
 
 __all__ = [
     "ALL",

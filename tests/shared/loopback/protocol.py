@@ -29,14 +29,30 @@ from ragaliq.judges.wire import (
     claim_id,
     reply_fields,
 )
-from ragaliq.testing.scripted import ScriptedJudge
+from ragaliq.testing import ScriptedJudge
 
-__all__ = ["Json", "LoopbackServer", "PromptReader", "Reply", "Request", "Stop"]
+__all__ = [
+    "CHARACTERS_PER_TOKEN",
+    "Json",
+    "LoopbackServer",
+    "PromptReader",
+    "Reply",
+    "Request",
+    "Stop",
+    "tokens",
+]
 
 Json = dict[str, Any]
 
 Stop = Literal["refusal", "max_tokens", "context_window"]
 """Why a reply is none, in no protocol's words."""
+
+CHARACTERS_PER_TOKEN = 4
+
+
+def tokens(text: str) -> int:
+    """The tokens of a text, as the servers count them."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +399,7 @@ class LoopbackServer(ABC, Generic[Q]):
     ) -> None:
         self.close()
 
-    def _get(self, path: str, headers: Mapping[str, str]) -> Reply:  # noqa: ARG002
+    def _get(self, path: str, headers: Mapping[str, str]) -> Reply:
         return self._error(404, "Not found")
 
     def _post(self, path: str, headers: Mapping[str, str], body: Json | None) -> Reply:

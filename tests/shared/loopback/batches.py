@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
+from loopback.messages import MessagesRequest, MessagesServer, has_key
+from loopback.protocol import Json, Reply
 from ragaliq.judges.base import LLMJudge
-from ragaliq.testing.messages import MessagesRequest, MessagesServer, has_key
-from ragaliq.testing.protocol import Json, Reply
 
 __all__ = ["Batch", "BatchesServer", "Endpoint", "errored", "expired"]
 
@@ -83,7 +83,7 @@ class BatchesServer(MessagesServer):
         judge: Who decides; when None, a `ScriptedJudge` that goes by wording.
         respond: Answers in the judge's place; see `MessagesServer`.
         result: Gives a request's whole result by its body, such as
-            `ragaliq.testing.batches.expired()`; None for the usual one.
+            `loopback.batches.expired()`; None for the usual one.
 
     Attributes:
         holds: Whether batches go on without an end.
