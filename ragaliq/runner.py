@@ -71,8 +71,9 @@ class EvaluationRun(Sequence[Evaluation]):
         return self.summary()
 
     def __repr__(self) -> str:
-        # `asyncio.run` formats its result once, whatever it is: with all texts that takes seconds.
-        return f"EvaluationRun({number_of(len(self.cases), 'case')}; {', '.join(self.metrics)})"
+        # `asyncio.run` formats its result once, whatever it is: texts or intervals would take long.
+        metrics = dict.fromkeys(key.metric for key in self.totals.series)
+        return f"EvaluationRun({number_of(len(self.cases), 'case')}; {', '.join(metrics)})"
 
     def _repr_html_(self) -> str:
         return html_of(self.cases, self.totals)

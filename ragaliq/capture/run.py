@@ -199,34 +199,32 @@ class RunLog:
 
     def find(self, question: str, answer: str) -> FoundContext:
         """The context of an answer, each text once, in rank order, and the conversation before."""
-        found = self._found(question, answer)
-        given: Sequence[Turn] = ()
+        events = list(self._events)
+        seen = shown(*_calls_and_candidates(events, self.parents), question, answer)
+        found = seen or FoundContext((), missing="nothing_retrieved")
+        if not found.passages:
+            # A step that is there to answer from documents shows them to its model, in any form.
+            passages: Passages = [
+                p for kind, _, *of in events if kind == "answering" for p in of[0]
+            ]
+            source = "given" if passages else found.source
+            if seen is None and not passages:
+                source, passages = self._by_steps(events, words(answer))
+            missing = found.missing
+            fetched = [event[2] for event in events if event[0] in {"retrieved", "told"}]
+            if source == "output" or (fetched and not any(fetched)):
+                missing = "nothing_found"
+            found = found._replace(
+                passages=_distinct(passages), source=source, missing="" if passages else missing
+            )
+        earlier: Sequence[Turn] = ()
         if self._conversation is not None:
             reader, values = self._conversation
             read = [message for value in values if (message := reader.message(value)) is not None]
-            given = turns_of_messages(messages_before(read, question))
-        in_prompt = found.history if given or self.is_conversation else ()
+            earlier = turns_of_messages(messages_before(read, question))
+        in_prompt = found.history if earlier or self.is_conversation else ()
         # The prompt also holds what tools said, but may have been trimmed.
-        return found._replace(history=in_prompt if len(in_prompt) >= len(given) else given)
-
-    def _found(self, question: str, answer: str) -> FoundContext:
-        events = list(self._events)
-        seen = shown(*_calls_and_candidates(events, self.parents), question, answer)
-        if seen is not None and seen.passages:
-            return seen
-        history = seen.history if seen is not None else ()
-        # A step that is there to answer from documents shows them to its model, in whatever form.
-        given = [p for kind, _, *rest in events if kind == "answering" for p in rest[0]]
-        if given:
-            return FoundContext(_distinct(given), "given", history=history)
-        source, passages = ("prompt", ()) if seen else self._by_steps(events, words(answer))
-        if passages:
-            return FoundContext(_distinct(passages), source, history=history)
-        missing = seen.missing if seen else "nothing_retrieved"
-        found = [event[2] for event in events if event[0] in {"retrieved", "told"}]
-        if source == "output" or (found and not any(found)):
-            missing = "nothing_found"
-        return FoundContext((), source, missing, history)
+        return found._replace(history=in_prompt if len(in_prompt) >= len(earlier) else earlier)
 
     def _by_steps(self, events: Sequence[tuple[Any, ...]], answer: str) -> tuple[str, Passages]:
         """Where the context comes from by the run's steps, and what it is."""

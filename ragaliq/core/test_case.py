@@ -133,7 +133,7 @@ class Turn(BaseModel):
     @property
     def context_texts(self) -> list[str]:
         """The chunks' texts in rank order."""
-        return _texts(self.context)
+        return [chunk if isinstance(chunk, str) else chunk.text for chunk in self.context]
 
     def chunk_ids(self, position: int) -> list[ChunkId]:
         """Its chunks' ids in results, where it is the turn at this position of a history."""
@@ -246,7 +246,7 @@ class RAGTestCase(BaseModel):
     @property
     def context_texts(self) -> list[str]:
         """The chunks' texts in rank order."""
-        return _texts(self.context)
+        return [chunk if isinstance(chunk, str) else chunk.text for chunk in self.context]
 
     @property
     def chunk_ids(self) -> list[ChunkId]:
@@ -281,7 +281,3 @@ class RAGTestCase(BaseModel):
     def has_context(self) -> bool:
         """Whether any chunk holds more than white space."""
         return any(text.strip() for text in self.context_texts)
-
-
-def _texts(chunks: list[str | ContextChunk]) -> list[str]:
-    return [chunk if isinstance(chunk, str) else chunk.text for chunk in chunks]

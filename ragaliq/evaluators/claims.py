@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -74,8 +74,10 @@ def has_context(case: RAGTestCase, policy: ScoringPolicy) -> bool:
     Raises:
         DatasetError: It has none, and the policy calls that an error.
     """
+    if case.has_context:
+        return True
     earlier = (text for _, turn in turns_of(case, policy) for text in turn.context_texts)
-    if case.has_context or any(text.strip() for text in earlier):
+    if any(text.strip() for text in earlier):
         return True
     if policy.empty_context == "error":
         raise DatasetError(
@@ -515,14 +517,8 @@ def split_context(texts: Sequence[str], limit: int | None) -> list[ContextPart]:
 
 def split_text(text: str, limit: int | None) -> list[str]:
     """Cut a text into pieces of at most `limit` characters that together are the text."""
-    if limit is None or len(text) <= limit:
-        return [text]
-    return list(_pieces(text, limit))
-
-
-def _pieces(text: str, limit: int) -> Iterator[str]:
-    start = 0
-    while len(text) - start > limit:
+    pieces, start = [], 0
+    while limit is not None and len(text) - start > limit:
         end = start + limit
         earliest = start + int(limit * _LEAST_FILLED)
         for boundary in _BOUNDARIES:
@@ -530,6 +526,6 @@ def _pieces(text: str, limit: int) -> Iterator[str]:
             if cuts:
                 end = cuts[-1]
                 break
-        yield text[start:end]
+        pieces.append(text[start:end])
         start = end
-    yield text[start:]
+    return [*pieces, text[start:]]

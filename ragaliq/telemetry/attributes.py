@@ -233,10 +233,9 @@ def claim_attributes(
 
 
 def document_sources(case: RAGTestCase, content: ContentPolicy) -> dict[ChunkId, str]:
-    """The file or address that each chunk's metadata names, where content may be emitted."""
+    """The file or address that each chunk's metadata names; for where content may be emitted."""
     found: dict[ChunkId, str] = {}
-    chunks = zip(case.chunk_ids, case.context, strict=True) if content.on_spans else ()
-    for chunk_id, chunk in chunks:
+    for chunk_id, chunk in zip(case.chunk_ids, case.context, strict=True):
         metadata = {} if isinstance(chunk, str) else chunk.metadata
         named = [metadata.get(key) for key in _SOURCE_KEYS]
         source = next((each for each in named if isinstance(each, str)), "")
@@ -246,9 +245,9 @@ def document_sources(case: RAGTestCase, content: ContentPolicy) -> dict[ChunkId,
 
 
 def metadata_attributes(case: RAGTestCase, content: ContentPolicy) -> Attributes:
-    """What the application says about a run, for the root span: JSON, whole or not at all."""
+    """What the application says about a run: JSON, whole or not at all; content, as above."""
     kept: dict[str, object] = {}
-    for key, value in case.metadata.items() if content.on_spans else ():
+    for key, value in case.metadata.items():
         is_text = isinstance(value, str)
         said = content.text(value, "question", names.MAX_NAME_LENGTH) if is_text else value
         if isinstance(said, str | int | float):

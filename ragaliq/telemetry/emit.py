@@ -54,6 +54,9 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+_PROJECT = "openinference.project.name"
+_LONGEST = 7 * 86_400.0  # seconds; a start before 1970 would cost the exporter its whole batch
+
 Relation = Literal["link", "child"]
 """How an evaluation's spans relate to the evaluated span."""
 
@@ -189,7 +192,7 @@ class Emitter:
     def unjudged(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
         """Count the results of a run that was kept from the judge; it makes no spans or events."""
         with self.contained("recording metrics"):
-            self.metrics.unjudged(pipeline, results)
+            self.metrics.evaluated(pipeline, results, target=Context())
 
     @contextmanager
     def evaluation(
@@ -228,12 +231,18 @@ class Emitter:
             tracer = provider.get_tracer(names.SCOPE, __version__, names.SCHEMA_URL)
             sdk: Any = sys.modules.get("opentelemetry.sdk.trace")
             if sdk is not None and type(tracer) is sdk.Tracer:
+                from opentelemetry.sdk.resources import Resource
+
                 from ragaliq.telemetry.sampling import FollowingSampler
 
                 own: Any = copy.copy(tracer)
                 own.sampler = FollowingSampler(own.sampler, self.options.on_unsampled == "all")
                 if self.options.relation == "link":
-                    own.resource = _own_project(own.resource)
+                    # In a project of its own: a product that lists a project's traces would show
+                    # as many evaluations as requests.
+                    project = own.resource.attributes.get(_PROJECT) or "default"
+                    named = Resource({_PROJECT: f"{project}-evaluations"})
+                    own.resource = own.resource.merge(named)
                 tracer = own
             self._tracer = provider, tracer
         return self._tracer[1]
@@ -258,23 +267,6 @@ class Emitter:
                     what,
                     type(error).__name__,
                 )
-
-
-_PROJECT = "openinference.project.name"
-
-
-def _own_project(resource: Any) -> Any:
-    """The application's resource in a project of its own for evaluations.
-
-    A product that lists a project's traces would show as many evaluations as requests.
-    """
-    from opentelemetry.sdk.resources import Resource
-
-    project = resource.attributes.get(_PROJECT) or "default"
-    return resource.merge(Resource({_PROJECT: f"{project}-evaluations"}))
-
-
-_LONGEST = 7 * 86_400.0  # seconds; a start before 1970 would cost the exporter its whole batch
 
 
 class Emission:
@@ -321,18 +313,21 @@ class Emission:
             results: By metric.
             case: What was judged; its metadata goes where content may go.
         """
-        documents = {} if case is None else document_sources(case, self._emitter.content)
         emitter = self._emitter
         with emitter.contained("recording what was spent"):
             emitter.metrics.spent(self._run, results)
         if self._scope != "none":
             with emitter.contained("recording metrics"):
-                emitter.metrics.evaluated(self._run, results, lag=self._lag, target=self._target)
+                emitter.metrics.evaluated(
+                    self._run.pipeline, results, lag=self._lag, target=self._target
+                )
         # Where nobody listens all that follows would be for nothing.
         if self._scope != "all" or not (self.root.is_recording() or emitter.logger_provider):
             return
         if any(result.status.is_failure for result in results.values()):
             self.failed()
+        may_show = case if emitter.content.on_spans else None
+        documents = {} if may_show is None else document_sources(may_show, emitter.content)
         detailed: list[tuple[ClaimDetail, ...]] = []
         emitted: list[Attributes] = []
         for result in results.values():
@@ -348,8 +343,8 @@ class Emission:
                 self._metric(result, claims, attributes, documents)
         with emitter.contained("recording an evaluation"):
             self.root.set_attributes(summary_attributes(emitted))
-            if case is not None:
-                self.root.set_attributes(metadata_attributes(case, emitter.content))
+            if may_show is not None:
+                self.root.set_attributes(metadata_attributes(may_show, emitter.content))
 
     def failed(self) -> None:
         """Mark the evaluation itself as failed."""

@@ -78,35 +78,50 @@ class MetricsRecorder:
 
     def evaluated(
         self,
-        run: RunInfo,
+        pipeline: str,
         results: Mapping[str, EvaluationResult],
         *,
-        lag: float,
-        target: Context | None,
+        target: Context,
+        lag: float = 0.0,
     ) -> None:
         """Record what was measured.
 
         Args:
-            run: The evaluated run.
+            pipeline: The application's name for the chain of the evaluated run.
             results: Its results.
+            target: The context of the evaluated span; an empty one where there is none.
             lag: Seconds between the end of the run and the start of its evaluation; 0 offline.
-            target: The context of the evaluated span.
         """
-        pipeline = {names.PIPELINE_NAME: run.pipeline}
+        where = {names.PIPELINE_NAME: pipeline}
         if lag:
-            self._write(names.METRIC_LAG, lag, pipeline, target)
+            self._write(names.METRIC_LAG, lag, where, target)
         counted: list[tuple[ClaimDetail, ...]] = []
         for result in results.values():
-            self._result(result, run.pipeline, target)
+            what = {
+                names.EVALUATION_NAME: result.evaluator_name,
+                names.EVALUATOR_ID: result.judge,
+                **where,
+            }
+            epoch = {names.EVALUATOR_FINGERPRINT: result.fingerprint}
+            how = epoch | {names.STATUS: result.status.value}
+            measured = score(result)
+            if measured is not None:
+                how[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
+            self._write(names.METRIC_EVALUATIONS, 1, what | how, target)
+            # What a policy says about an answer without claims is not a measurement.
+            if measured is not None and result.is_measured:
+                self._write(names.METRIC_SCORE, measured, what | epoch, target)
+            if result.duration is not None:
+                self._write(names.METRIC_DURATION, result.duration, what, target)
             if result.claims in counted:
                 continue  # metrics that share a claim check hold the same claims
             counted.append(result.claims)
             for claim in result.claims:
-                how = {
+                decided = {
                     names.CLAIM_VERDICT: claim.verdict or UNVERIFIED,
                     names.CLAIM_DECIDED_BY: claim.decided_by,
                 }
-                self._write(names.METRIC_CLAIMS, 1, how | pipeline, target)
+                self._write(names.METRIC_CLAIMS, 1, decided | where, target)
 
     def spent(self, run: RunInfo, results: Mapping[str, EvaluationResult]) -> None:
         """Record what the judge was paid, failed evaluations included."""
@@ -129,11 +144,6 @@ class MetricsRecorder:
                     self._write(names.METRIC_TOKENS, number, {names.TOKEN_TYPE: kind, **judge})
             if usage.cost_usd:
                 self._write(names.METRIC_COST, usage.cost_usd, judge)
-
-    def unjudged(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
-        """Count the results of a run that was kept from the judge."""
-        for result in results.values():
-            self._result(result, pipeline, Context())
 
     # What follows never raises: another library's provider may do anything, and each of these is
     # counted or logged where it happens as well.
@@ -191,24 +201,6 @@ class MetricsRecorder:
             self._write(names.METRIC_JOBS, 1, attributes)
             if waited is not None:
                 self._write(names.METRIC_JOB_WAIT, waited, {})
-
-    def _result(self, result: EvaluationResult, pipeline: str, target: Context | None) -> None:
-        what = {
-            names.EVALUATION_NAME: result.evaluator_name,
-            names.EVALUATOR_ID: result.judge,
-            names.PIPELINE_NAME: pipeline,
-        }
-        epoch = {names.EVALUATOR_FINGERPRINT: result.fingerprint}
-        how = epoch | {names.STATUS: result.status.value}
-        measured = score(result)
-        if measured is not None:
-            how[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
-        self._write(names.METRIC_EVALUATIONS, 1, what | how, target)
-        # What a policy says about an answer without claims is not a measurement.
-        if measured is not None and result.is_measured:
-            self._write(names.METRIC_SCORE, measured, what | epoch, target)
-        if result.duration is not None:
-            self._write(names.METRIC_DURATION, result.duration, what, target)
 
     def _write(
         self,
