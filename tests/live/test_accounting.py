@@ -20,12 +20,20 @@ from hypothesis.stateful import (
 
 from ragaliq import (
     Budget,
+    CaseDraft,
     CircuitBreaker,
     JudgeAPIError,
     JudgeRefusalError,
     JudgeUsage,
     Monitor,
+    OnCondition,
+    OnError,
+    OnFeedback,
+    OnLowScore,
+    OnTag,
+    Passage,
     RAGTestCase,
+    Sampling,
 )
 from ragaliq.live.run import OpenRun
 from ragaliq.live.sampler import Decision
@@ -83,12 +91,41 @@ def together(*calls):
     return results
 
 
+def picky(run):
+    return len(run.response) > {"Alpha is one.": 3}[run.response]
+
+
+RULES = [
+    OnError(probability=0.5),
+    OnTag("x"),
+    OnLowScore(0.5),
+    OnCondition(picky, probability=0.3),
+    OnFeedback(max_runs=5, max_bytes=3_000),
+]
+DRAFTS = st.builds(
+    CaseDraft,
+    id=st.just("a"),
+    query=st.just("q"),
+    passages=st.sampled_from([(), (Passage("Alpha.", None, 0.1),), (Passage("b" * 500),), "x"]),
+    response=st.sampled_from(["Alpha is one.", "Beta."]),
+    tags=st.sampled_from([(), ("x",)]),
+    had_errors=st.booleans(),
+)
+SAMPLINGS = st.builds(
+    Sampling,
+    rate=st.sampled_from([0.0, 0.3, 1.0]),
+    evaluators=st.sampled_from([{}, {"faithfulness": 0.5}]),
+    rules=st.lists(st.sampled_from(RULES), unique_by=id),
+    max_per_minute=st.sampled_from([None, 1, 5]),
+)
+
+
 class Accounts(RuleBasedStateMachine):
     tickets = Bundle("tickets")
 
     @initialize(
         moods=st.lists(st.sampled_from(MOODS), min_size=1, max_size=4),
-        rate=st.sampled_from([0.5, 1.0]),
+        sampling=st.just(Sampling()) | SAMPLINGS,
         bounds=st.fixed_dictionaries(
             {
                 "concurrency": st.integers(1, 3),
@@ -99,16 +136,20 @@ class Accounts(RuleBasedStateMachine):
             }
         ),
     )
-    def build(self, moods, rate, bounds):
+    def build(self, moods, sampling, bounds):
         self.started = self.open = self.number = 0
         self.reported, self.bytes = [], bounds["max_queue_bytes"]
         self.monitor = Monitor(
             judge=Moody(moods),
             evaluators=["faithfulness"],
-            sample_rate=rate,
+            sampling=sampling,
             on_result=self.reported.append,
             **bounds,
         )
+
+    @property
+    def held(self):
+        return self.monitor.stats().sampling.get("held", 0)
 
     def name(self):
         self.number += 1
@@ -121,7 +162,7 @@ class Accounts(RuleBasedStateMachine):
         self.open += ticket is not None
         return ticket
 
-    @rule(ticket=consumes(tickets), case=st.sampled_from([*CASES, None, "no case"]))
+    @rule(ticket=consumes(tickets), case=st.sampled_from([*CASES, None, "no case"]) | DRAFTS)
     def end(self, ticket, case):
         if ticket is not None:
             ticket.submit(case)
@@ -150,10 +191,14 @@ class Accounts(RuleBasedStateMachine):
             ticket.discard("truncated")
             self.open -= 1
 
-    @rule(case=st.sampled_from([*CASES, None]))
+    @rule(case=st.sampled_from([*CASES, None]) | DRAFTS)
     def submit(self, case):
         self.started += 1
         self.monitor.submit(case, run_id=self.name())
+
+    @rule(number=st.integers(0, 30), value=st.sampled_from([0.0, 1.0, "bad"]))
+    def complain(self, number, value):
+        self.monitor.feedback(f"run-{number}", value)
 
     def submissions(self, case):
         self.started += 6
@@ -172,7 +217,7 @@ class Accounts(RuleBasedStateMachine):
     @rule()
     def flush(self):
         assert self.monitor.flush(10.0)
-        assert self.monitor.stats().pending == self.open
+        assert self.monitor.stats().pending == self.open + self.held
 
     @precondition(lambda self: self.number > 20)
     @rule(timeout=st.sampled_from([0.0, 5.0]))
@@ -187,6 +232,7 @@ class Accounts(RuleBasedStateMachine):
             assert stats.started == self.started == sum(stats.outcomes.values()) + stats.pending
             assert stats.pending >= self.open
             assert stats.queued_bytes <= self.bytes
+            assert stats.sampling.get("held", 0) <= 5
             assert sum(stats.incomplete.values()) == stats.outcomes.get("incomplete_run", 0)
 
     def teardown(self):
@@ -196,10 +242,10 @@ class Accounts(RuleBasedStateMachine):
             judged = stats.outcomes.get("evaluated", 0) + stats.outcomes.get("no_context", 0)
             assert sum(stats.evaluations.get("faithfulness", {}).values()) == judged
             assert len(self.reported) <= judged  # a close may come between count and report
-            assert stats.pending == self.open
+            assert (stats.pending, self.held) == (self.open, 0)
 
 
 TestAccounts = Accounts.TestCase
 TestAccounts.settings = settings(
-    max_examples=15, stateful_step_count=15, deadline=None, print_blob=False
+    max_examples=25, stateful_step_count=20, deadline=None, print_blob=False
 )

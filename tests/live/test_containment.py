@@ -10,7 +10,7 @@ from contextvars import ContextVar
 import pytest
 from opentelemetry import trace
 
-from ragaliq import ConfigurationError, FaithfulnessEvaluator, Monitor
+from ragaliq import ConfigurationError, FaithfulnessEvaluator, JudgeRefusalError, Monitor
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 
@@ -89,19 +89,27 @@ def test_a_span_that_cannot_be_read_is_no_target(monitor_of, case):
     assert monitor.stats().outcomes == {"evaluated": 1}
 
 
-@pytest.mark.parametrize("method", ["evaluate_relevance", "verify_claims"])
-def test_a_judge_that_raises_no_exception_but_worse_is_counted_and_quoted_nowhere(
-    monitor_of, case, method, caplog
+@pytest.mark.parametrize(
+    ("method", "error", "outcomes", "evaluations"),
+    [
+        ("evaluate_relevance", JudgeRefusalError, {"evaluated": 2}, {"judge_refused": 1}),
+        ("evaluate_relevance", ValueError, {"evaluated": 2}, {"judge_error": 1}),
+        ("evaluate_relevance", OutOfBoundsError, {"incomplete_run": 1, "evaluated": 1}, {}),
+        ("verify_claims", SystemExit, {"incomplete_run": 1, "evaluated": 1}, {}),
+    ],
+)
+def test_whatever_a_judge_raises_is_counted_quoted_nowhere_and_the_next_run_is_judged(
+    monitor_of, case, caplog, *, method, error, outcomes, evaluations
 ):
-    judge = ScriptedJudge(failures={method: [OutOfBoundsError("Zanzibar"), None]})
-    monitor = monitor_of(judge=judge)
-    monitor.submit(case)
-    assert monitor.flush(5.0)
-    monitor.submit(case)
-    assert monitor.flush(5.0)
-    assert monitor.stats().outcomes == {"incomplete_run": 1, "evaluated": 1}
+    caplog.set_level("DEBUG")
+    monitor = monitor_of(judge=ScriptedJudge(failures={method: [error("Zanzibar"), None]}))
+    for _ in range(2):
+        monitor.submit(case)
+        assert monitor.flush(5.0)
+    assert monitor.stats().outcomes == outcomes
+    assert monitor.stats().evaluations["relevance"] == {"scored": 1} | evaluations
     gc.collect()
-    assert "OutOfBoundsError" in caplog.text
+    assert (error.__name__ in caplog.text) is not bool(evaluations)
     assert "Zanzibar" not in caplog.text
 
 

@@ -9,7 +9,6 @@ import uuid
 import pytest
 
 from ragaliq import (
-    ConfigurationError,
     EvaluationTimeout,
     NotEvaluated,
     OnFeedback,
@@ -237,21 +236,6 @@ def test_an_inline_run_that_ends_on_the_worker_does_not_wait_for_itself(inline, 
 def test_asking_for_a_result_is_not_capturing(monitor_of, case):
     with suppress():
         assert monitor_of(evaluators=FAITHFULNESS).evaluate(case).results
-
-
-def test_a_withdrawn_run_leaves_no_trace_in_the_counts(monitor_of, case):
-    monitor = monitor_of()
-    ticket = monitor.begin("r")
-    ticket.withdraw()
-    ticket.withdraw()
-    assert not ticket.submit(case)
-    assert (monitor.stats().started, monitor.stats().pending) == (0, 0)
-
-
-@pytest.mark.parametrize("wrong", [{"mode": "online"}, {"mode": "inline", "inline_timeout": 0}])
-def test_a_wrong_mode_or_limit_is_named(monitor_of, wrong):
-    with pytest.raises(ConfigurationError, match=list(wrong)[-1]):
-        monitor_of(**wrong)
 
 
 def test_a_complaint_about_an_old_answer_is_not_waited_for(inline, case, held):

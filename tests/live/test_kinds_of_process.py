@@ -77,19 +77,6 @@ def test_a_signal_that_is_made_an_exit_loses_nothing(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (3, "a\nb\n", "")
 
 
-def test_a_script_of_coroutines_that_ends_without_flushing_loses_nothing(tmp_path):
-    done = run(
-        """
-        async def main():
-            await asyncio.gather(*(asyncio.to_thread(submit, name) for name in "ab"))
-        asyncio.run(main())
-        """,
-        tmp_path,
-    )
-    assert sorted(done.stdout.splitlines()) == ["a", "b"]
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_a_cell_that_runs_again_loses_no_run_and_leaves_no_thread(tmp_path):
     done = run(
         """

@@ -189,16 +189,3 @@ class TestFork:
         assert sorted(done.stdout.splitlines()) == [
             *("child scored", "closed scored", "parent judge_error")
         ]
-
-    def test_a_multiprocessing_child_evaluates_before_it_ends(self):
-        done = run(
-            """
-            import multiprocessing
-            m = monitor()
-            def work():
-                m.submit(named("child")); m.close(10)
-            p = multiprocessing.get_context("fork").Process(target=work); p.start(); p.join()
-            sys.exit(p.exitcode)
-            """
-        )
-        assert (done.returncode, done.stdout) == (0, "child scored\n")

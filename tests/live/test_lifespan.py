@@ -31,20 +31,16 @@ def monitor_of():
 
 
 @pytest.mark.parametrize("application", [FastAPI, Starlette])
-def test_what_was_accepted_is_evaluated_before_the_application_has_ended(monitor_of, application):
-    monitor = monitor_of(ScriptedJudge(delay=0.1))
+def test_what_was_accepted_is_evaluated_and_sent_before_the_application_has_ended(
+    monitor_of, application
+):
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=3_600_000))
+    options = TelemetryOptions(tracer_provider=provider)
+    monitor = monitor_of(ScriptedJudge(delay=0.1), telemetry=options)
     with TestClient(application(lifespan=monitor.lifespan)):
         monitor.submit(CASE)
     assert monitor.stats().outcomes == {"evaluated": 1}
-
-
-def test_telemetry_is_sent_as_well(monitor_of):
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=3_600_000))
-    monitor = monitor_of(telemetry=TelemetryOptions(tracer_provider=provider))
-    with TestClient(FastAPI(lifespan=monitor.lifespan)):
-        monitor.submit(CASE)
     assert len(exporter.get_finished_spans()) > 1
     provider.shutdown()
 

@@ -7,14 +7,9 @@ import threading
 import pytest
 
 from ragaliq import (
-    JudgeRefusalError,
     RAGTestCase,
 )
 from ragaliq.testing import ScriptedJudge
-
-
-def adds_up(stats):
-    return stats.started == sum(stats.outcomes.values()) + stats.pending
 
 
 def test_a_submitted_case_is_evaluated_and_reported(monitor_of, case):
@@ -30,19 +25,6 @@ def test_a_submitted_case_is_evaluated_and_reported(monitor_of, case):
     stats = monitor.stats()
     assert stats.outcomes == {"evaluated": 1}
     assert stats.evaluations == {"faithfulness": {"scored": 1}, "relevance": {"scored": 1}}
-
-
-def test_on_result_may_be_a_coroutine_function(monitor_of, case):
-    got = []
-
-    async def on_result(result):
-        await asyncio.sleep(0)
-        got.append(result)
-
-    monitor = monitor_of(on_result=on_result)
-    monitor.submit(case)
-    assert monitor.flush(5.0)
-    assert len(got) == 1
 
 
 @pytest.mark.parametrize(
@@ -63,35 +45,12 @@ def test_a_raising_callback_is_counted_each_time_logged_once_and_the_next_run_go
     assert caplog.text.count("on_result raised") == 1
 
 
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (JudgeRefusalError("no"), "judge_refused"),
-        (RuntimeError("boom"), "judge_error"),
-        (SystemExit(1), None),
-    ],
-)
-def test_a_raising_judge_is_a_status_and_the_worker_lives_on(monitor_of, case, error, status):
-    judge = ScriptedJudge(failures={"evaluate_relevance": [error, None]})
-    monitor = monitor_of(judge=judge, evaluators=["relevance"])
-    monitor.submit(case)
-    assert monitor.flush(5.0)
-    monitor.submit(case)
-    assert monitor.flush(5.0)
-    stats = monitor.stats()
-    expected = {"scored": 1} | ({status: 1} if status else {})
-    assert stats.evaluations["relevance"] == expected
-    if status is None:
-        assert stats.incomplete == {"internal_error": 1}
-    assert adds_up(stats)
-
-
 def test_a_judge_that_never_answers_is_a_timeout(monitor_of, case):
     class Silent(ScriptedJudge):
         async def evaluate_relevance(self, query, response):
             await asyncio.Event().wait()
 
-    monitor = monitor_of(judge=Silent(), deadline=0.05)
+    monitor = monitor_of(judge=Silent(), deadline=0.5)
     monitor.submit(case)
     assert monitor.flush(5.0)
     assert monitor.stats().evaluations["relevance"] == {"judge_timeout": 1}
@@ -103,17 +62,6 @@ def test_a_case_without_context_ends_as_no_context_where_every_metric_needs_one(
     monitor.submit(RAGTestCase(query="q", response="It is so."))
     assert monitor.flush(5.0)
     assert monitor.stats().outcomes == {"no_context": 1}
-
-
-def test_a_ticket_ends_once(monitor_of, case):
-    monitor = monitor_of()
-    ticket = monitor.begin("run")
-    assert monitor.stats().pending == 1
-    ticket.discard("cancelled")
-    assert not ticket.submit(case)
-    ticket.discard("errored")
-    stats = monitor.stats()
-    assert (stats.outcomes, stats.incomplete) == ({"incomplete_run": 1}, {"cancelled": 1})
 
 
 def test_a_copied_monitor_is_the_same_monitor(monitor_of):

@@ -115,6 +115,16 @@ def test_judging_happens_inside_suppress(monitor_of, case):
         ({"deadline": None}, "deadline"),
         ({"evaluators": []}, "evaluator"),
         ({"on_result": "print"}, "on_result"),
+        ({"on_result_timeout": 0}, "on_result_timeout"),
+        ({"max_queue_bytes": 0}, "max_queue_bytes"),
+        ({"mode": "online"}, "mode"),
+        ({"mode": "inline", "inline_timeout": 0}, "inline_timeout"),
+        ({"executor": "thread-pool"}, "executor"),
+        ({"niceness": -1}, "niceness"),
+        ({"niceness": 20}, "niceness"),
+        ({"sampling": 0.5}, "sampling must be"),
+        ({"sampling": Sampling(), "sample_rate": 0.5}, "not both"),
+        ({"sampling": Sampling(evaluators={"toxicity": 1.0})}, "toxicity"),
         ({"budget": 5.0}, "budget"),
         ({"judge_limits": 60}, "judge_limits"),
         ({"breaker": 3}, "breaker"),
@@ -141,11 +151,6 @@ class TestEnvironment:
         monkeypatch.setenv("RAGALIQ_SAMPLE_RATE", "0")
         monkeypatch.setenv("RAGALIQ_ENABLED", "0")
         assert monitor_of(sample_rate=1.0, enabled=True).submit(case)
-
-    def test_the_judge_comes_from_the_environment(self, monkeypatch):
-        monkeypatch.setenv("RAGALIQ_JUDGE", "oracle")
-        with pytest.raises(ConfigurationError, match="oracle"):
-            Monitor()
 
     @pytest.mark.parametrize(
         ("name", "value"),

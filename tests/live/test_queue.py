@@ -22,13 +22,6 @@ def named(runs):
     return None if runs is None else [run.run_id for run in runs]
 
 
-def test_higher_priorities_go_first_and_within_one_the_oldest():
-    queue = RunQueue(max_runs=9, max_bytes=9)
-    for name, priority in [("a", 0), ("b", 1), ("c", 0), ("d", 2), ("e", 1)]:
-        queue.put(waiting(name, priority=priority))
-    assert named(queue.clear()) == ["d", "b", "e", "a", "c"]
-
-
 def test_in_a_full_queue_the_newest_of_the_lowest_priority_loses_its_place():
     queue = RunQueue(max_runs=3, max_bytes=9)
     for name, priority in [("a", 0), ("b", 0), ("c", 1)]:
@@ -39,15 +32,6 @@ def test_in_a_full_queue_the_newest_of_the_lowest_priority_loses_its_place():
     assert named(queue.put(waiting("again", priority=2))) == ["c"]
     assert queue.put(waiting("too many", priority=2)) is None
     assert named(queue.clear()) == ["better", "better still", "again"]
-
-
-def test_bytes_are_bounded_like_runs():
-    queue = RunQueue(max_runs=9, max_bytes=10)
-    for name, size in [("a", 4), ("b", 3), ("c", 3)]:
-        assert queue.put(waiting(name, size=size)) == []
-    assert queue.put(waiting("d")) is None
-    assert named(queue.put(waiting("large", size=6, priority=1))) == ["c", "b"]
-    assert (len(queue), queue.size) == (2, 10)
 
 
 def test_nobody_loses_its_place_to_a_run_that_does_not_fit_even_so():

@@ -35,26 +35,21 @@ def test_the_embedded_judge_gets_a_process(monitor_of, judge):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "named"),
     [
-        {"judge": ScriptedJudge()},
-        {"judge": OwnJudge()},
-        {"judge": "local", "evaluators": [OwnEvaluator]},
-        {"judge": "local", "evaluators": ["relevance", Stricter]},
-        {"judge": "local", "evaluators": [relabelled()]},
+        ({"judge": ScriptedJudge()}, ""),
+        ({"judge": OwnJudge()}, ""),
+        ({"evaluators": [OwnEvaluator]}, "OwnEvaluator is not one of ragaliq's own"),
+        ({"evaluators": ["relevance", Stricter]}, ""),
+        ({"evaluators": [relabelled()]}, "higher_is_better"),
     ],
 )
-def test_what_is_no_plain_data_stays_in_the_thread_or_is_refused(monitor_of, options):
+def test_what_is_no_plain_data_stays_in_the_thread_or_is_refused(monitor_of, options, named):
+    options = {"judge": "local"} | options
     assert monitor_of(**options).stats().executor == "thread"
-    with pytest.raises(ConfigurationError, match="executor='thread'"):
+    with pytest.raises(ConfigurationError, match="executor='thread'") as refused:
         monitor_of(**options, executor="process")
-
-
-def test_the_message_names_what_is_in_the_way(monitor_of):
-    with pytest.raises(ConfigurationError, match="OwnEvaluator is not one of ragaliq's own"):
-        monitor_of(judge="local", evaluators=[OwnEvaluator], executor="process")
-    with pytest.raises(ConfigurationError, match="higher_is_better"):
-        monitor_of(judge="local", evaluators=[relabelled()], executor="process")
+    assert named in str(refused.value)
 
 
 def test_the_environment_chooses_and_arguments_win(monitor_of, monkeypatch):
@@ -69,12 +64,6 @@ def test_the_environment_chooses_and_arguments_win(monitor_of, monkeypatch):
 def test_a_broker_is_named_by_its_address(monitor_of):
     with pytest.raises(ConfigurationError, match="executor='redis:"):
         monitor_of(judge="local", executor="redis")
-
-
-@pytest.mark.parametrize("wrong", [{"executor": "thread-pool"}, {"niceness": -1}, {"niceness": 20}])
-def test_wrong_settings_are_refused(monitor_of, wrong):
-    with pytest.raises(ConfigurationError):
-        monitor_of(judge="local", **wrong)
 
 
 @pytest.mark.parametrize("executable", ["/usr/sbin/uwsgi", "", None])

@@ -189,6 +189,7 @@ def test_a_file_of_the_current_folder_takes_the_place_of_no_module(
 ):
     for module in ("json", "pydantic", "rapidfuzz", "ragaliq"):
         (tmp_path / f"{module}.py").write_text("open('imported', 'w')\n")
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # the folder of ragaliq is in sys.path only
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])  # as under uvicorn, notebooks, `python -c`
     monitor = monitor_of(judge="local", executor="process")
@@ -199,43 +200,33 @@ def test_a_file_of_the_current_folder_takes_the_place_of_no_module(
     assert not (tmp_path / "imported").exists()
 
 
-class TestNoStart:
-    @pytest.fixture(autouse=True)
-    def _at_once(self, monkeypatch):
-        monkeypatch.setattr(execution, "_FIRST_PAUSE", 0.0)
+def forbidden(*_, **__):
+    raise PermissionError
 
-    def judged_in_the_thread(self, monitor_of, claims, caplog, why):
-        reported = []
-        monitor = monitor_of(judge="local", executor="process", on_result=reported.append)
-        for _ in range(3):
-            monitor.submit(claims)
-        assert monitor.flush(60.0)
-        assert [result.results["faithfulness"].score for result in reported] == [0.5] * 3
-        assert (monitor.stats().executor, monitor.stats().restarts) == ("thread", 0)
-        [record] = caplog.records
-        assert why in record.getMessage()
 
-    @pytest.mark.parametrize("needed", [(subprocess, "Popen"), (socket, "socketpair")])
-    def test_where_nothing_can_be_started_the_thread_judges(
-        self, monitor_of, claims, caplog, monkeypatch, needed
-    ):
-        def forbidden(*_, **__):
-            raise PermissionError
-
-        # The event loop has made a socket pair of its own by then.
-        monkeypatch.setattr(execution, needed[0].__name__, SimpleNamespace(**vars(needed[0])))
-        monkeypatch.setattr(getattr(execution, needed[0].__name__), needed[1], forbidden)
-        self.judged_in_the_thread(monitor_of, claims, caplog, "PermissionError")
-
-    def test_where_it_ends_at_once_too(self, monitor_of, claims, caplog, monkeypatch):
-        monkeypatch.setattr(execution, "_PROGRAM", "import os; os._exit(3)")
-        self.judged_in_the_thread(monitor_of, claims, caplog, "exit code 3")
-
-    def test_where_another_version_answers_too(self, monitor_of, claims, caplog, monkeypatch):
-        monkeypatch.setattr(execution, "__version__", "0.0")
-        self.judged_in_the_thread(monitor_of, claims, caplog, "another version")
-
-    def test_where_it_never_gets_ready_too(self, monitor_of, claims, caplog, monkeypatch):
-        monkeypatch.setattr(execution, "_PROGRAM", "import time; time.sleep(60)")
-        monkeypatch.setattr(execution, "_START_WITHIN", 0.1)
-        self.judged_in_the_thread(monitor_of, claims, caplog, "exit code -9")
+# The event loop has made a socket pair of its own by then.
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ({"subprocess": SimpleNamespace(**vars(subprocess) | {"Popen": forbidden})}, "Permission"),
+        ({"socket": SimpleNamespace(**vars(socket) | {"socketpair": forbidden})}, "Permission"),
+        ({"_PROGRAM": "import os; os._exit(3)"}, "exit code 3"),
+        ({"__version__": "0.0"}, "another version"),
+        ({"_PROGRAM": "import time; time.sleep(60)", "_START_WITHIN": 0.1}, "exit code -9"),
+    ],
+    ids=["no process", "no socket", "it ends at once", "another version", "it never gets ready"],
+)
+def test_where_nothing_can_be_started_the_thread_judges(
+    monitor_of, claims, caplog, monkeypatch, *, broken, why
+):
+    for name, value in {"_FIRST_PAUSE": 0.0, **broken}.items():
+        monkeypatch.setattr(execution, name, value)
+    reported = []
+    monitor = monitor_of(judge="local", executor="process", on_result=reported.append)
+    for _ in range(3):
+        monitor.submit(claims)
+    assert monitor.flush(60.0)
+    assert [result.results["faithfulness"].score for result in reported] == [0.5] * 3
+    assert (monitor.stats().executor, monitor.stats().restarts) == ("thread", 0)
+    [record] = caplog.records
+    assert why in record.getMessage()

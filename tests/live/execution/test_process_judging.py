@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -122,16 +121,3 @@ def test_an_interrupt_is_for_the_application(judging, claims, child_of):
     assert monitor.flush(60.0)
     assert len(reported) == 2
     assert monitor.stats().restarts == 0
-
-
-def test_it_finds_the_modules_the_application_found(monitor_of, claims, monkeypatch, tmp_path):
-    # A package folder that is on the path of this process only, and a name of the standard
-    # library's in a folder the application runs in.
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    (tmp_path / "json.py").write_text("raise RuntimeError('not this one')")
-    monkeypatch.chdir(tmp_path)
-    assert any((Path(entry) / "ragaliq").is_dir() for entry in sys.path)
-    monitor = monitor_of(judge="local", executor="process")
-    monitor.submit(claims)
-    assert monitor.flush(60.0)
-    assert monitor.stats().executor == "process"

@@ -86,15 +86,3 @@ def test_the_weighted_mean_is_that_of_all_traffic(traffic, design):
     assert distance(stands_for, RUNS) < 3.5
     if "rules" in design:
         assert distance(plain, POPULATION.mean) > 10  # the rules look for the bad ones
-
-
-def test_complaints_would_weigh_too_much_if_they_counted_once_more(traffic):
-    runs = traffic(rate=0.2, rules=[OnFeedback()])
-    for number in range(RUNS):
-        runs.run(f"run-{number}")
-        runs.feedback(f"run-{number}", value=False)
-    assert len(runs.taken) == RUNS
-    weights = [run.weight("faithfulness") for run in runs.engine.taken]
-    assert sum(weights) == pytest.approx(RUNS, rel=0.15)
-    as_if = [1 / run.sampling_probability for run in runs.engine.taken]
-    assert sum(as_if) > 1.6 * RUNS
