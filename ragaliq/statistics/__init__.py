@@ -30,19 +30,14 @@ from ragaliq.statistics.calibration import (
 from ragaliq.statistics.intervals import (
     Estimate,
     PairedDifference,
-    bca_mean_interval,
     mean_estimate,
     paired_difference,
     percentile_interval,
-    student_t_interval,
     wilson,
 )
 from ragaliq.statistics.sampling import (
     PredictionPowered,
-    effective_sample_size,
     hajek_mean,
-    horvitz_thompson_mean,
-    horvitz_thompson_total,
     prediction_powered_mean,
 )
 from ragaliq.statistics.sequential import Shift, ShiftTest, confidence_sequence
@@ -61,19 +56,15 @@ __all__ = [
     "ShiftTest",
     "auroc",
     "auroc_estimate",
-    "bca_mean_interval",
     "brier_score",
     "cohen_kappa",
     "confidence_sequence",
     "confusion",
     "cross_validated",
-    "effective_sample_size",
     "expected_calibration_error",
     "fit_isotonic",
     "fit_platt",
     "hajek_mean",
-    "horvitz_thompson_mean",
-    "horvitz_thompson_total",
     "mcnemar",
     "mean_estimate",
     "paired_difference",
@@ -81,6 +72,5 @@ __all__ = [
     "prediction_powered_mean",
     "reliability_table",
     "risk_coverage",
-    "student_t_interval",
     "wilson",
 ]

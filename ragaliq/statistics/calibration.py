@@ -8,19 +8,16 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from random import Random
-from typing import Literal
 
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.statistics.checks import (
     labels_of,
     numbers_of,
-    require_choice,
     require_count,
     require_same_length,
 )
 
 __all__ = [
-    "Binning",
     "IsotonicCalibrator",
     "PlattCalibrator",
     "ReliabilityBin",
@@ -33,17 +30,13 @@ __all__ = [
 ]
 
 
-Binning = Literal["equal_mass", "equal_width"]
-"""Bins with as many items each, or bins of the same length in [0, 1]."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityBin:
     """Items of similar confidence.
 
     Attributes:
-        low: The least confidence in the bin, or its lower edge with `equal_width`.
-        high: The greatest, or its upper edge.
+        low: The least confidence in the bin.
+        high: The greatest.
         n: Number of items.
         confidence: Their mean confidence.
         share: Share of them with label 1, which a calibrated confidence meets.
@@ -57,23 +50,32 @@ class ReliabilityBin:
 
 
 def reliability_table(
-    probabilities: Sequence[float],
-    labels: Sequence[float],
-    *,
-    bins: int = 10,
-    binning: Binning = "equal_mass",
+    probabilities: Sequence[float], labels: Sequence[float], *, bins: int = 10
 ) -> list[ReliabilityBin]:
-    """Mean confidence with the share of positives, bin by bin; empty bins are skipped.
+    """Mean confidence with the share of positives, in bins of about as many items each.
 
-    Items of equal confidence are always in one bin, so equal-mass bins may differ in number.
+    Items of equal confidence are always in one bin.
     """
     require_count(bins, name="bins")
-    require_choice(binning, name="binning", choices=("equal_mass", "equal_width"))
     pairs = _pairs(probabilities, labels)
-    if binning == "equal_mass":
-        return [_bin(part, low=part[0][0], high=part[-1][0]) for part in _equal_mass(pairs, bins)]
-    by_bin = groupby(pairs, key=lambda pair: min(int(pair[0] * bins), bins - 1))
-    return [_bin(list(part), low=i / bins, high=(i + 1) / bins) for i, part in by_bin]
+    table: list[ReliabilityBin] = []
+    end = 0
+    for number in range(1, bins + 1):
+        start, end = end, max(end, round(number * len(pairs) / bins))
+        while 0 < end < len(pairs) and pairs[end][0] == pairs[end - 1][0]:
+            end += 1
+        if end > start:
+            group = pairs[start:end]
+            table.append(
+                ReliabilityBin(
+                    low=group[0][0],
+                    high=group[-1][0],
+                    n=len(group),
+                    confidence=math.fsum(p for p, _ in group) / len(group),
+                    share=sum(label for _, label in group) / len(group),
+                )
+            )
+    return table
 
 
 def _pairs(probabilities: Sequence[float], labels: Sequence[float]) -> list[tuple[float, bool]]:
@@ -83,42 +85,16 @@ def _pairs(probabilities: Sequence[float], labels: Sequence[float]) -> list[tupl
     return sorted(zip(numbers, truth, strict=True))
 
 
-def _equal_mass(pairs: Sequence[tuple[float, bool]], bins: int) -> list[list[tuple[float, bool]]]:
-    groups: list[list[tuple[float, bool]]] = []
-    end = 0
-    for number in range(1, bins + 1):
-        start, end = end, max(end, round(number * len(pairs) / bins))
-        while 0 < end < len(pairs) and pairs[end][0] == pairs[end - 1][0]:
-            end += 1
-        if end > start:
-            groups.append(list(pairs[start:end]))
-    return groups
-
-
-def _bin(group: Sequence[tuple[float, bool]], *, low: float, high: float) -> ReliabilityBin:
-    return ReliabilityBin(
-        low=low,
-        high=high,
-        n=len(group),
-        confidence=math.fsum(p for p, _ in group) / len(group),
-        share=sum(label for _, label in group) / len(group),
-    )
-
-
 def expected_calibration_error(
-    probabilities: Sequence[float],
-    labels: Sequence[float],
-    *,
-    bins: int = 10,
-    binning: Binning = "equal_mass",
+    probabilities: Sequence[float], labels: Sequence[float], *, bins: int = 10
 ) -> float:
     """Mean distance between confidence and share of positives, weighted by the bins' sizes.
 
-    Naeini, Cooper & Hauskrecht 2015, AAAI, with bins of equal width; equal mass after Nguyen &
-    O'Connor 2015, EMNLP. It grows with the number of bins and is above 0 by chance alone, so
-    compare figures only at equal bins and similar numbers of items.
+    Naeini, Cooper & Hauskrecht 2015, AAAI; bins of equal mass after Nguyen & O'Connor 2015, EMNLP.
+    It grows with the number of bins and is above 0 by chance alone, so compare figures only at
+    equal bins and similar numbers of items.
     """
-    table = reliability_table(probabilities, labels, bins=bins, binning=binning)
+    table = reliability_table(probabilities, labels, bins=bins)
     total = sum(row.n for row in table)
     return math.fsum(row.n * abs(row.confidence - row.share) for row in table) / total
 

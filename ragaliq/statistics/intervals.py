@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 from statistics import NormalDist
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from ragaliq.errors import DatasetError
 from ragaliq.statistics.checks import (
     Bounds,
     numbers_of,
-    require_choice,
     require_count,
     require_same_length,
     require_share,
@@ -24,9 +23,7 @@ from ragaliq.statistics.checks import (
 
 __all__ = [
     "Estimate",
-    "IntervalMethod",
     "PairedDifference",
-    "bca_mean_interval",
     "binomial_cdf",
     "has_no_spread",
     "logit_t_of_variance",
@@ -37,7 +34,6 @@ __all__ = [
     "percentile_interval",
     "quantile",
     "regularized_beta",
-    "student_t_interval",
     "student_t_of_variance",
     "student_t_quantile",
     "wilson",
@@ -315,22 +311,16 @@ def percentile_interval(
     return quantile(figures, tail), quantile(figures, 1.0 - tail)
 
 
-def bca_mean_interval(
-    values: Sequence[float], *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+def _bca_interval(
+    numbers: Sequence[float], mean: float, *, confidence: float, resamples: int, seed: int
 ) -> tuple[float, float]:
-    """The BCa interval of a mean.
+    """The BCa interval of a mean of values that are not all equal.
 
     The acceleration is that of a mean, a sixth of the values' skewness over the square root of
     their number (Efron 1987, JASA 82(397), section 4); no jackknife is needed.
     """
-    require_share(confidence)
-    require_count(resamples, name="resamples", least=100)
-    numbers = numbers_of(values, name="values")
     n = len(numbers)
-    mean = math.fsum(numbers) / n
     squares = math.fsum((v - mean) ** 2 for v in numbers)
-    if squares == 0.0:
-        raise DatasetError("values: all are equal, so there is no spread to resample")
     acceleration = math.fsum((v - mean) ** 3 for v in numbers) / (6.0 * squares**1.5)
     random = Random(seed)  # noqa: S311 - resampling, not secrets
     # fsum is exact, and so independent of the order and of the Python version; sum() is neither.
@@ -356,82 +346,61 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 # Means of a data set, and the choice among the intervals.
 
-IntervalMethod = Literal["auto", "wilson", "student_t", "bca_bootstrap"]
-"""How the interval of a mean is made; `auto` chooses."""
-
 _FEWEST_TO_RESAMPLE = 20
 _MOST_TO_RESAMPLE = 1000
-
-
-def student_t_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of a mean by Student's t distribution (Student 1908, Biometrika 6(1))."""
-    require_share(confidence)
-    numbers = numbers_of(values, name="values")
-    n = len(numbers)
-    if n < 2:
-        raise DatasetError("values: a spread needs at least two")
-    mean = math.fsum(numbers) / n
-    quantile = student_t_quantile(0.5 + confidence / 2.0, df=n - 1)
-    reach = quantile * statistics.stdev(numbers, xbar=mean) / math.sqrt(n)
-    return mean - reach, mean + reach
 
 
 def mean_estimate(
     values: Iterable[float],
     *,
     bounds: Bounds = (0.0, 1.0),
-    method: IntervalMethod = "auto",
     confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
 ) -> Estimate:
     """The mean of scores, with the interval that fits them.
 
-    `auto` takes Wilson's interval where every score stands at one of the bounds, a share;
-    `unseen_share` where all scores are equal (`no_spread_interval`); Student's t below 20 scores,
-    where resampling is known to be too narrow, and from 1,000 on, where both agree and resampling
-    takes seconds; the BCa bootstrap in between.
+    That is Wilson's where every score stands at one of the bounds, a share; `unseen_share` where
+    all scores are equal (`no_spread_interval`); Student's t (Student 1908, Biometrika 6(1)) below
+    20 scores, where resampling is known to be too narrow, and from 1,000 on, where both agree and
+    resampling takes seconds; the BCa bootstrap in between.
 
     Args:
         values: The scores; without what was not scored.
         bounds: The lowest and the highest score possible.
-        method: Another choice than `auto`.
         confidence: Share of such intervals that hold the true mean.
         resamples: Of the bootstrap.
         seed: Of the bootstrap.
     """
     require_share(confidence)
-    require_choice(method, name="method", choices=("auto", "wilson", "student_t", "bca_bootstrap"))
+    require_count(resamples, name="resamples", least=100)
     numbers = numbers_of(values, name="values", bounds=bounds)
-    mean = math.fsum(numbers) / len(numbers)
-    chosen: str = method
-    if method == "auto" and all(number in bounds for number in numbers):
-        chosen = "wilson"
-    elif method == "auto":
-        can_resample = _FEWEST_TO_RESAMPLE <= len(numbers) < _MOST_TO_RESAMPLE
-        chosen = "bca_bootstrap" if can_resample else "student_t"
-    if chosen == "wilson":
-        least, reach = bounds[0], bounds[1] - bounds[0]
-        share = (mean - least) / reach
-        low, high = wilson(share, n=len(numbers), confidence=confidence)
-        low, high = least + low * reach, least + high * reach
+    n, reach = len(numbers), bounds[1] - bounds[0]
+    mean = math.fsum(numbers) / n
+    if all(number in bounds for number in numbers):
+        method = "wilson"
+        ends = wilson((mean - bounds[0]) / reach, n=n, confidence=confidence)
+        low, high = (bounds[0] + end * reach for end in ends)
     elif has_no_spread(min(numbers), max(numbers), bounds):
-        # Whatever was asked for: there is no spread from which it could be made.
-        chosen = "unseen_share"
-        low, high = no_spread_interval(mean, n=len(numbers), bounds=bounds, confidence=confidence)
-    elif chosen == "student_t":
-        low, high = student_t_interval(numbers, confidence=confidence)
-    else:
-        low, high = bca_mean_interval(
-            numbers, confidence=confidence, resamples=resamples, seed=seed
+        method = "unseen_share"
+        low, high = no_spread_interval(mean, n=n, bounds=bounds, confidence=confidence)
+    elif _FEWEST_TO_RESAMPLE <= n < _MOST_TO_RESAMPLE:
+        method = "bca_bootstrap"
+        low, high = _bca_interval(
+            numbers, mean, confidence=confidence, resamples=resamples, seed=seed
         )
+    else:
+        method = "student_t"
+        half = student_t_quantile(0.5 + confidence / 2.0, df=n - 1)
+        half *= statistics.stdev(numbers, xbar=mean) / math.sqrt(n)
+        low, high = mean - half, mean + half
     return Estimate(
         value=mean,
         low=max(bounds[0], low),
         high=min(bounds[1], high),
-        method=chosen,
-        n=len(numbers),
-        effective_n=len(numbers),
+        method=method,
+        n=n,
+        effective_n=n,
         confidence=confidence,
     )
 
@@ -466,7 +435,6 @@ def paired_difference(
     second: Sequence[float],
     *,
     bounds: Bounds = (0.0, 1.0),
-    method: IntervalMethod = "auto",
     confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
@@ -474,9 +442,8 @@ def paired_difference(
     """The mean difference of scores of the same cases, in the same order.
 
     Cases are resampled as pairs (Efron & Tibshirani 1993, section 14.3, BCa), so what makes a case
-    hard in both runs cancels out. `auto` takes Student's t where there are too few or too many
-    cases to resample (`mean_estimate`); where all differences are equal the interval is
-    `unseen_share`.
+    hard in both runs cancels out. Where there are too few or too many cases to resample, or all
+    differences are equal, the interval is another (`mean_estimate`).
     """
     before = numbers_of(first, name="first", bounds=bounds)
     after = numbers_of(second, name="second", bounds=bounds)
@@ -487,7 +454,6 @@ def paired_difference(
         difference=mean_estimate(
             changes,
             bounds=(-reach, reach),
-            method=method,
             confidence=confidence,
             resamples=resamples,
             seed=seed,

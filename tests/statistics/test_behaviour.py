@@ -35,9 +35,6 @@ def test_few_or_equal_samples_leave_a_wide_interval():
     assert rs.hajek_mean([1.0], [0.01]).interval == pytest.approx((0.2082, 1.0), abs=1e-3)
     assert rs.hajek_mean([1.0] * 4, [0.01] * 4).low < 0.6
     assert rs.hajek_mean([0.9, 0.8], [0.1, 0.1]).width > 0.4
-    nothing_seen = rs.horvitz_thompson_total([0.0, 0.0], [0.1, 0.1])
-    assert nothing_seen.low == 0.0
-    assert nothing_seen.high > 10.0  # of about 20
 
 
 def test_one_heavy_sample_counts_as_little_more_than_one():

@@ -15,7 +15,6 @@ import pytest
 from ragaliq.statistics import (
     auroc_estimate,
     hajek_mean,
-    horvitz_thompson_mean,
     mean_estimate,
     prediction_powered_mean,
 )
@@ -102,21 +101,11 @@ def test_hajek_of_a_few_passes_and_fails_does_not_promise_too_much(share, repeat
     assert lies_within(0.93, 0.995, share_held(make, repeats), repeats)
 
 
-def test_horvitz_thompson_holds_the_mean(repeats):
-    def make(random):
-        scores = fractions(random, 800)
-        drawn = sampled(random, scores, risk_weighted(scores))
-        estimate = horvitz_thompson_mean(*zip(*drawn, strict=True), population=800)
-        return estimate, sum(scores) / 800
-
-    assert lies_within(0.93, 0.97, share_held(make, repeats), repeats)
-
-
 def test_a_weighted_mean_that_ignores_the_weights_would_miss(repeats):
     def make(random):
         scores = fractions(random, 800)
         drawn = sampled(random, scores, risk_weighted(scores))
-        return mean_estimate([s for s, _ in drawn], method="student_t"), sum(scores) / 800
+        return mean_estimate([s for s, _ in drawn], resamples=100), sum(scores) / 800
 
     assert share_held(make, repeats) < 0.2
 

@@ -9,15 +9,14 @@ import pytest
 
 from ragaliq.statistics import (
     auroc,
-    bca_mean_interval,
     brier_score,
     cohen_kappa,
     confusion,
     fit_isotonic,
     fit_platt,
     mcnemar,
+    mean_estimate,
     prediction_powered_mean,
-    student_t_interval,
     wilson,
 )
 from ragaliq.statistics.intervals import binomial_cdf, regularized_beta, student_t_quantile
@@ -81,9 +80,13 @@ def test_intervals():
     assert wilson(3 / 20, n=20) == pytest.approx((0.052368745896216595, 0.36041886474075696))
     # scipy.stats.t.interval(.95, 4, loc=mean, scale=sem)
     values = [0.2, 0.4, 0.9, 0.5, 0.7]
-    assert student_t_interval(values) == pytest.approx((0.20452086150733456, 0.8754791384926655))
-    # scipy.stats.bootstrap((SCORES,), mean, method="BCa", n_resamples=200_000)
-    assert bca_mean_interval(SCORES, resamples=10_000) == pytest.approx((0.35, 0.6417), abs=0.006)
+    assert mean_estimate(values).interval == pytest.approx(
+        (0.20452086150733456, 0.8754791384926655)
+    )
+    values = SCORES + [score * score for score in SCORES]
+    # scipy.stats.bootstrap((values,), mean, method="BCa", n_resamples=200_000)
+    bootstrap = mean_estimate(values, resamples=10_000)
+    assert bootstrap.interval == pytest.approx((0.2983, 0.5194), abs=0.006)
 
 
 def test_ranking_and_calibration():

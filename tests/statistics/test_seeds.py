@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 CODE = """
-from ragaliq.statistics import bca_mean_interval, auroc_estimate, cross_validated, fit_isotonic
+from ragaliq.statistics import auroc_estimate, cross_validated, fit_isotonic, mean_estimate
 scores = [((i * 37) % 101) / 101 for i in range(60)]
 labels = [int(s * 7 % 1 < s) for s in scores]
-print(bca_mean_interval(scores, resamples=200), auroc_estimate(scores, labels, resamples=200))
+print(mean_estimate(scores, resamples=200), auroc_estimate(scores, labels, resamples=200))
 print(cross_validated(scores, labels, fit_isotonic, groups=[f"g{i % 20}" for i in range(60)]))
 """
 
