@@ -9,6 +9,7 @@ partition's jobs to one worker in their order.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from abc import ABC, abstractmethod
@@ -81,6 +82,8 @@ class Broker(ABC):
 
     extra: ClassVar[str]
     module: ClassVar[str]
+    returns_to_queue: ClassVar[bool] = True
+    """Whether a message that a worker held comes again as a new one does."""
 
     def __init__(self, url: str, options: BrokerOptions) -> None:
         self.options = options
@@ -115,7 +118,7 @@ class Broker(ABC):
 
     @abstractmethod
     async def deliveries(self, message: Any) -> int:
-        """How often a message was given to a worker, this time included; 0 where nobody counts."""
+        """How often a message that came again was given to a worker, this time included."""
 
     async def done(self, message: Any) -> None:
         """Acknowledge a message, which removes it."""
@@ -140,6 +143,7 @@ class _Redis(Broker):
     """Redis Streams: the job is in the field `job`, its group has the queue's name."""
 
     extra, module = "redis", "redis"
+    returns_to_queue = False
 
     def _native(self, url: str, **options: Any) -> Any:
         from faststream.redis import RedisBroker
@@ -195,9 +199,10 @@ class _Redis(Broker):
         return int(await message.get_delivery_count())
 
     async def done(self, message: Any) -> None:
-        # An acknowledged entry stays in its stream; one that is gone is struck from the pending.
-        await message.delete()
-        await message.ack()
+        # An acknowledged entry stays in its stream.
+        (entry,) = message.raw_message["message_ids"]
+        async with (await self.native.connect()).pipeline() as both:
+            await both.xdel(self.queue, entry).xack(self.queue, self.queue, entry).execute()
 
     @asynccontextmanager
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
@@ -272,6 +277,7 @@ class _Rabbit(Broker):
     @asynccontextmanager
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
         await self.connect()
+        await self._take_turn()
         queue = await self.native.declare_queue(self._queue(self.dead))
         taken = []
         while (message := await queue.get(fail=False)) is not None:
@@ -282,6 +288,20 @@ class _Rabbit(Broker):
             for each in taken:
                 if not each.processed:
                     await each.nack()
+
+    async def _take_turn(self) -> None:
+        from aiormq.exceptions import ChannelLockedResource
+        from faststream.rabbit import RabbitQueue
+
+        # Another reader would not see the messages that this one has taken. The queue is gone when
+        # its reader's connection is.
+        reader = RabbitQueue(f"{self.dead}.reader", exclusive=True)
+        async with asyncio.timeout(self.options.timeout):
+            while True:
+                with suppress(ChannelLockedResource):
+                    await self.native.declare_queue(reader)
+                    return
+                await asyncio.sleep(0.05)
 
 
 class _Nats(Broker):
@@ -343,20 +363,28 @@ class _Nats(Broker):
 
     @asynccontextmanager
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
-        from nats.js.errors import NotFoundError
+        from nats.js.errors import NotFoundError, ServerError
 
         await self.connect()
         # Read from the stream and not through a consumer: that gives a message to one reader at a
         # time, and a reader cannot tell a slow broker from the last message.
         stream, taken, number = (await self.native.connect()).jsm(), [], 0
+
+        async def discard(number: int) -> None:
+            try:
+                await stream.delete_msg(self._stream.name, number)
+            except ServerError:
+                with suppress(NotFoundError):  # another reader was faster
+                    await stream.get_msg(self._stream.name, seq=number)
+                    raise
+
         with suppress(NotFoundError):
             while True:
                 message = await stream.get_msg(
                     self._stream.name, seq=number + 1, subject=self.dead, next=True
                 )
                 number = message.seq
-                discard = partial(stream.delete_msg, self._stream.name, number)
-                taken.append(DeadMessage(message.data or b"", discard))
+                taken.append(DeadMessage(message.data or b"", partial(discard, number)))
         yield taken
 
 
@@ -364,6 +392,7 @@ class _Kafka(Broker):
     """Kafka: topics, one job at a time for each partition; no count of deliveries."""
 
     extra, module = "kafka", "aiokafka"
+    returns_to_queue = False
 
     def _native(self, url: str, **options: Any) -> Any:
         from faststream.kafka import KafkaBroker
@@ -399,7 +428,7 @@ class _Kafka(Broker):
     async def publish(self, body: bytes, to: str) -> None:
         await self.native.publish(body, topic=to)
 
-    async def deliveries(self, message: Any) -> int:  # noqa: ARG002 - see above
+    async def deliveries(self, message: Any) -> int:  # noqa: ARG002 - nothing counts
         return 0
 
     @asynccontextmanager

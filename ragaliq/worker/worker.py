@@ -94,7 +94,7 @@ class Worker:
     async def fresh(self, message: Any) -> None:
         """A message that comes for the first time, or comes back on a broker with a retry queue."""
         with self._broker_contained():
-            if await self._broker.deliveries(message) > 1:
+            if self._broker.returns_to_queue and await self._broker.deliveries(message) > 1:
                 # Its worker died of it, or with it. In the retry queue it is judged alone, so that
                 # only a job that kills its worker is counted again.
                 await self._broker.publish(self._broker.body(message), self._broker.retry)
