@@ -36,17 +36,6 @@ from ragaliq.statistics import (
     wilson,
 )
 
-__all__ = [
-    "BENCH_VERSION",
-    "JudgeBench",
-    "JudgeComparison",
-    "JudgeFigures",
-    "bench_of",
-    "compare_benches",
-    "judge_figures",
-]
-
-
 Rows = Sequence[JudgedClaim]
 
 _MOST_RESAMPLES = 1000

@@ -31,8 +31,6 @@ from ragaliq.judges.base import ClaimVerdict, LLMJudge
 from ragaliq.judges.calibration import raw_support
 from ragaliq.scoring.scorer import CostCap
 
-__all__ = ["Journal", "JudgedClaim", "journal_settings", "judge_claims"]
-
 
 class JudgedClaim(BaseModel):
     """What a judge made of a labelled claim; holds no text.

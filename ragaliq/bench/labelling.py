@@ -19,15 +19,6 @@ from ragaliq.records import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.statistics import Estimate, cohen_kappa
 
-__all__ = [
-    "LabelAgreement",
-    "LabelFile",
-    "UnlabelledClaim",
-    "claims_to_label",
-    "compare_labels",
-    "drawn_claims",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlabelledClaim:

@@ -11,8 +11,6 @@ from xml.sax.saxutils import escape
 
 from ragaliq.statistics import ReliabilityBin, wilson
 
-__all__ = ["reliability_svg"]
-
 _SIDE, _LEFT, _TOP, _BARS = 320, 56, 48, 40
 _TITLE = 54  # characters
 _WIDTH, _HEIGHT = _LEFT + _SIDE + 24, _TOP + _SIDE + _BARS + 64

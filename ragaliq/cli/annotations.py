@@ -18,8 +18,6 @@ from ragaliq.quality.labels import Draw, Frame
 from ragaliq.reports.wording import number_of
 from ragaliq.traces.cases import run_of
 
-__all__ = ["label_from_backend"]
-
 _GOOD = {
     *("pass", "passed", "yes", "true", "good", "correct", "supported", "faithful", "factual"),
     *("grounded", "thumbs up", "1"),

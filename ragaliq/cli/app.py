@@ -24,8 +24,6 @@ from ragaliq.cli.traces import traces
 from ragaliq.cli.worker import worker
 from ragaliq.errors import RagaliqError
 
-__all__ = ["app", "run"]
-
 app = typer.Typer(
     name="ragaliq",
     help="Score RAG answers claim by claim.",

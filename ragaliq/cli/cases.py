@@ -25,8 +25,6 @@ from ragaliq.records.reading import records_of
 from ragaliq.records.sqlite_file import parse_location
 from ragaliq.reports.wording import number_of
 
-__all__ = ["cases"]
-
 
 def cases(
     source: Annotated[

@@ -22,8 +22,6 @@ from ragaliq.reports.comparison import Change, write_comparison
 from ragaliq.reports.wording import METHOD_NAMES, number_of
 from ragaliq.statistics import hajek_mean, paired_difference
 
-__all__ = ["compare"]
-
 _MOST_OF_A_QUESTION = 80  # characters
 _MOST_SIDE_BY_SIDE = 200
 _COLUMNS = ("metric", "good", "pairs", "first", "second", "change", "95 % interval", "up", "down")

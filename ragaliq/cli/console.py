@@ -38,19 +38,6 @@ from ragaliq.errors import (
     StoreError,
 )
 
-__all__ = [
-    "Command",
-    "ExitCode",
-    "code_of",
-    "counted",
-    "errors",
-    "output",
-    "plain",
-    "progress",
-    "say_what_is_left",
-    "stopped_by_sigterm",
-]
-
 T = TypeVar("T")
 
 output = Console(highlight=False, soft_wrap=True)

@@ -10,8 +10,6 @@ import typer
 
 from ragaliq.cli.console import ExitCode, errors, output, plain
 
-__all__ = ["dead_letters"]
-
 dead_letters = typer.Typer(
     name="dead-letters", help="Jobs that no worker could do.", no_args_is_help=True
 )

@@ -9,8 +9,6 @@ from ragaliq.core.results import ClaimDetail, EvaluationResult, Verdict
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.runner import evaluate
 
-__all__ = ["demo"]
-
 _STYLES = {"SUPPORTED": "green", "CONTRADICTED": "red", "NOT_ENOUGH_INFO": "yellow"}
 
 

@@ -32,12 +32,6 @@ from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.emit import TelemetryOptions
 from ragaliq.worker.brokers import ENV_BROKER_URL, ENV_HEARTBEAT, broker_url
 
-__all__ = [
-    "doctor",
-    "environment_problems",
-    "known_variables",
-]
-
 _PACKAGES = (
     "ragaliq",
     "langchain-ragaliq",

@@ -31,11 +31,6 @@ from ragaliq.cost_estimate import estimate as estimate_cost
 from ragaliq.evaluators import get_evaluator, list_evaluators
 from ragaliq.reports.wording import number_of
 
-__all__ = [
-    "estimate",
-    "metrics",
-]
-
 
 def estimate(
     data: Data,

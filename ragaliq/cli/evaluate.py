@@ -76,8 +76,6 @@ from ragaliq.scoring.scorer import CostCap, Scorer
 from ragaliq.telemetry import ContentPolicy, configure_from_environment
 from ragaliq.traces.cases import REASONS
 
-__all__ = ["Goal", "evaluate", "missed", "show_skipped_runs", "show_summary"]
-
 _WORTH_A_PROCESS = 200
 
 Out = Annotated[

@@ -35,20 +35,6 @@ from ragaliq.judges.unsent import reads_replies, writes_requests
 from ragaliq.scoring.scorer import CostCap
 from ragaliq.statistics import Estimate, RiskPoint
 
-__all__ = [
-    "Concurrency",
-    "JournalFile",
-    "Labels",
-    "MaxCost",
-    "Timeout",
-    "calibrate",
-    "judge",
-    "judge_file",
-    "require_some_success",
-    "show_bench",
-    "show_comparison",
-]
-
 judge = typer.Typer(
     help="Measure judges on labelled claims.", no_args_is_help=True, rich_markup_mode=None
 )

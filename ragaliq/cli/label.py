@@ -31,8 +31,6 @@ from ragaliq.quality.labels import (
 from ragaliq.records.reading import is_store
 from ragaliq.records.sqlite_file import parse_location
 
-__all__ = ["label"]
-
 _VERDICTS: dict[str, Verdict] = {
     "s": "SUPPORTED",
     "c": "CONTRADICTED",

@@ -29,35 +29,6 @@ from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import assembled, cascade_names, named_judges, shown_name
 from ragaliq.traces import TextFetcher
 
-__all__ = [
-    "BaseUrl",
-    "CalibrationFile",
-    "ChosenJudge",
-    "Data",
-    "Encoding",
-    "Fields",
-    "Judge",
-    "MappingFile",
-    "Metrics",
-    "Model",
-    "Pipeline",
-    "Policy",
-    "PolicyName",
-    "Resolve",
-    "Since",
-    "SkipBadRows",
-    "Strategy",
-    "StrategyName",
-    "Until",
-    "choose_judge",
-    "evaluators_of",
-    "function_named",
-    "in_utc",
-    "named_metrics",
-    "names_of",
-    "opened_cases",
-]
-
 
 class PolicyName(StrEnum):
     """The named scoring policies."""

@@ -20,8 +20,6 @@ from ragaliq.records.results_file import ResultsFile, read_results_file, read_se
 from ragaliq.reports.views import row_of
 from ragaliq.reports.wording import why
 
-__all__ = ["Named", "Outputs", "is_same_file", "require_writable"]
-
 Named = tuple[str, Path | str | None]
 """What the user knows a file as (`--out`, `the labels`), and the file; None where none is named."""
 

@@ -17,8 +17,6 @@ from ragaliq.records.summary import Summary
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.telemetry import ContentPolicy, configure_from_environment
 
-__all__ = ["evaluate_runs"]
-
 BATCH = "claude-batch"
 
 

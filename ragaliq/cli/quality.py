@@ -54,8 +54,6 @@ from ragaliq.telemetry import TelemetryOptions, configure_from_environment
 from ragaliq.telemetry.providers import flush_providers
 from ragaliq.telemetry.quality import QualityEmitter, QualityOf
 
-__all__ = ["quality"]
-
 _DAY = 86_400.0
 _TO_FLUSH = 10.0  # seconds
 

@@ -19,8 +19,6 @@ from ragaliq.records.sqlite_file import parse_location
 from ragaliq.records.store import read_scores
 from ragaliq.reports.wording import number_of
 
-__all__ = ["report"]
-
 _DEFAULT = Path("report.html")
 
 

@@ -21,8 +21,6 @@ from ragaliq.records.record import run_id_of
 from ragaliq.records.results_file import ResultsFile, read_results_file
 from ragaliq.telemetry.content import sendable
 
-__all__ = ["Wanted", "case_digests"]
-
 
 def case_digests(case: RAGTestCase) -> tuple[str, str]:
     """What an evaluation rests on, and of that what was asked and shown, each as 40 hex digits.

@@ -18,8 +18,6 @@ from ragaliq.traces import TracedCase
 from ragaliq.traces.cases import REASONS
 from ragaliq.traces.conventions import Kind, Step
 
-__all__ = ["traces"]
-
 traces = typer.Typer(name="traces", help="Look into files of traces.", no_args_is_help=True)
 
 _SHOWN = 100

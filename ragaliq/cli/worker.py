@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ragaliq.judges.base import LLMJudge
     from ragaliq.worker.settings import WorkerSettings
 
-__all__ = ["worker"]
-
 worker = typer.Typer(
     name="worker",
     help="Judge the jobs that monitors put on a broker: Monitor(executor=URL).",

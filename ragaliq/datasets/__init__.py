@@ -1,6 +1,7 @@
 """Cases from files: tables under the names other tools give fields, and traces."""
 
-from ragaliq.datasets.cases import FIELDS, CaseReader, SkippedRow
+from ragaliq.core.test_case import FIELDS
+from ragaliq.datasets.cases import CaseReader, SkippedRow
 from ragaliq.datasets.labelled_claims import LabelledClaim, read_labelled_claims
 from ragaliq.datasets.opening import read_cases
 from ragaliq.datasets.trace_reader import TraceReader

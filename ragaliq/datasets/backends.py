@@ -36,8 +36,6 @@ from ragaliq.records.phoenix import PhoenixSink
 from ragaliq.traces import SpanRule, TextFetcher, TracedCase, TraceSpan
 from ragaliq.traces.cases import run_of
 
-__all__ = ["Annotation", "BackendReader"]
-
 _FORMS = "phoenix://PROJECT, phoenix+https://HOST/PROJECT, mlflow://EXPERIMENT or langfuse://"
 _OPTIONS = ("since", "until", "limit")
 _ATTEMPTS = 4

@@ -24,21 +24,6 @@ from ragaliq.core.test_case import FIELDS, ContextChunk, RAGTestCase, Turn
 from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
-__all__ = [
-    "FIELDS",
-    "CaseReader",
-    "OnError",
-    "SkippedRow",
-    "as_chunks",
-    "as_text",
-    "case_of",
-    "is_absent",
-    "misspelt",
-    "plain_name",
-    "recognised",
-    "require_known",
-]
-
 # Fields, by the names that the usual tools give them (`FIELDS`).
 
 # LangSmith exports an example as nested inputs and outputs, in tables as texts of JSON.

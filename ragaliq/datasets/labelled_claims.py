@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ragaliq.core.results import Verdict
-from ragaliq.datasets.cases import FIELDS, as_chunks, as_text
+from ragaliq.core.test_case import FIELDS
+from ragaliq.datasets.cases import as_chunks, as_text
 from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
 from ragaliq.errors import DatasetError, RowError
-
-__all__ = ["LABEL_FIELDS", "LabelledClaim", "read_labelled_claims"]
 
 LABEL_FIELDS: dict[str, tuple[str, ...]] = {
     "claim": ("claim", "statement", "hypothesis"),

@@ -19,8 +19,6 @@ from ragaliq.traces import TextFetcher, read_mapping
 from ragaliq.traces.cases import require_text_fetcher
 from ragaliq.traces.files import holds_traces
 
-__all__ = ["CaseFormat", "is_backend", "read_cases", "standard_input"]
-
 CaseFormat = Format | Literal["traces"]
 
 

@@ -18,8 +18,6 @@ from typing import Any, BinaryIO, Literal, NamedTuple, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
-__all__ = ["Format", "Row", "fault", "format_of", "is_place", "rows_of"]
-
 
 class Row(NamedTuple):
     """A row: where it is, as the end of "the mistake is in ...", what it holds, and its number.

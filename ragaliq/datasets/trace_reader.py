@@ -24,8 +24,6 @@ from ragaliq.traces import (
 from ragaliq.traces.cases import REASONS, case_of
 from ragaliq.traces.files import SpanProblem, TraceGroups, spans_in
 
-__all__ = ["TraceReader"]
-
 _MOST_REMEMBERED = 64 * 2**20
 """Characters of texts that were fetched."""
 _NAMED = {"query": "question", "response": "answer", "context": "contexts"}

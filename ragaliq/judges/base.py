@@ -16,22 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ragaliq.core.results import UNCALIBRATED, JudgeUsage, Verdict
-from ragaliq.errors import JudgeAPIError, JudgeError, JudgeResponseError
-
-__all__ = [
-    "BatchingJudge",
-    "ClaimVerdict",
-    "ClaimsResult",
-    "JudgeAPIError",
-    "JudgeError",
-    "JudgeResponseError",
-    "JudgeResult",
-    "LLMJudge",
-    "VerdictsResult",
-    "digest_of",
-    "long_digest_of",
-]
-
+from ragaliq.errors import JudgeError, JudgeResponseError
 
 _VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 

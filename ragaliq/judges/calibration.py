@@ -34,18 +34,6 @@ from ragaliq.statistics import (
     wilson,
 )
 
-__all__ = [
-    "CALIBRATION_VERSION",
-    "CalibratedJudge",
-    "Calibration",
-    "CalibrationFigures",
-    "OperatingPoint",
-    "Side",
-    "fit_calibration",
-    "raw_support",
-]
-
-
 # --- The judge --------------------------------------------------------------------------------
 
 

@@ -25,9 +25,6 @@ from ragaliq.judges.base import (
 from ragaliq.judges.calibration import CalibratedJudge, Calibration, raw_support
 from ragaliq.statistics import wilson
 
-__all__ = ["CascadeJudge", "Screening", "StageAgreement"]
-
-
 # --- The judge --------------------------------------------------------------------------------
 
 logger = logging.getLogger(__name__)

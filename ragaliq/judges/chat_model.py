@@ -14,8 +14,6 @@ from ragaliq.judges.prompted import PromptedJudge
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
-__all__ = ["ChatModelJudge", "Complete"]
-
 Complete = Callable[[str, str], Awaitable[tuple[str, JudgeUsage]]]
 """Takes the system's and the user's message; gives the reply and its tokens."""
 

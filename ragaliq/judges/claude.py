@@ -34,8 +34,6 @@ from ragaliq.judges.prompted import PromptedJudge
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
-__all__ = ["DEFAULT_JUDGE_MODEL", "ClaudeJudge"]
-
 DEFAULT_JUDGE_MODEL = "claude-sonnet-5-5"
 """The current Sonnet."""
 

@@ -17,16 +17,6 @@ from urllib.parse import urlsplit
 
 from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError, JudgeTimeoutError
 
-__all__ = [
-    "LoopClients",
-    "check_address",
-    "check_key",
-    "check_model",
-    "request_error",
-    "token_count",
-]
-
-
 # --- One client per event loop, closed with it ------------------------------------------------
 
 # Seconds before the clients of a judge that is gone are closed. A loop that ends sooner closes them

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from ragaliq.judges.prompting import PromptSource, RenderedPrompt
 
-__all__ = ["Dialect", "OpenAICompatibleJudge"]
-
 logger = logging.getLogger(__name__)
 
 _SMALLEST_WINDOW = 2048

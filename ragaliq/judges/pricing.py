@@ -6,8 +6,6 @@ import logging
 
 from ragaliq.core.results import JudgeUsage
 
-__all__ = ["BATCH_PRICE", "cost_usd", "provider_at"]
-
 BATCH_PRICE = 0.5
 """What a token costs in Anthropic's Message Batches, as a share of its list price; the same for
 input, output and cached tokens (platform.claude.com/docs/en/build-with-claude/batch-processing,

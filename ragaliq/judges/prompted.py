@@ -40,8 +40,6 @@ from ragaliq.judges.wire import (
     verdict_of,
 )
 
-__all__ = ["PromptedJudge"]
-
 R = TypeVar("R", bound=BaseModel)
 
 _NOTHING_SPENT = JudgeUsage()

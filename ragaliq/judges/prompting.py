@@ -21,18 +21,6 @@ from typing import Literal, NamedTuple
 
 from ragaliq.errors import ConfigurationError
 
-__all__ = [
-    "PLACEHOLDERS",
-    "PromptSet",
-    "PromptSource",
-    "RenderedPrompt",
-    "defuse",
-    "delimit",
-    "delimit_list",
-    "restore",
-]
-
-
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "system": frozenset(),
     "extract_statements": frozenset({"question", "answer"}),

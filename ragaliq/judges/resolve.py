@@ -13,16 +13,6 @@ from ragaliq.judges.base import LLMJudge
 if TYPE_CHECKING:
     from ragaliq.judges.calibration import Calibration
 
-__all__ = [
-    "CalibrationSpec",
-    "JudgeSpec",
-    "assembled",
-    "cascade_names",
-    "named_judges",
-    "resolve_judge",
-    "shown_name",
-]
-
 JudgeSpec = LLMJudge | Literal["local", "claude", "cascade"]
 CalibrationSpec: TypeAlias = "Calibration | str | Path"
 """A calibration, or the file it is in."""

@@ -46,8 +46,6 @@ from ragaliq.judges.wire import (
     schema_of,
 )
 
-__all__ = ["CostCounter", "RequestWriter", "reads_replies", "writes_requests"]
-
 _CHARACTERS_PER_TOKEN = 4
 _SCHEMA_TOKENS = 150
 """About what the schema of a reply adds to a request."""

@@ -16,21 +16,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.judges.base import ClaimVerdict
 
-__all__ = [
-    "ClaimReply",
-    "ClaimsReply",
-    "GradedReply",
-    "ScoreReply",
-    "StatementReply",
-    "VerdictsReply",
-    "claim_id",
-    "form_of",
-    "reply_fields",
-    "schema_of",
-    "verdict_of",
-]
-
-
 _CLAIM_ID = re.compile(r"\s*c?([0-9]{1,9})\s*", re.IGNORECASE)
 
 # The reply's cost is accounted for once, on the result that holds these verdicts.

@@ -15,8 +15,6 @@ from ragaliq.statistics.sampling import WeightedSums
 from ragaliq.telemetry.emit import TelemetryOptions
 from ragaliq.telemetry.quality import QualityEmitter, QualityOf
 
-__all__ = ["QualityAlarm", "QualityChange", "Watch", "emit_change"]
-
 _DAY = 86_400.0
 _DAYS = 28
 _FEWEST = 100  # scores of a release that the next one may be compared with

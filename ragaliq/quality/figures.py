@@ -15,8 +15,6 @@ from ragaliq.records.store import StoredScore
 from ragaliq.statistics import Estimate, PredictionPowered, hajek_mean, prediction_powered_mean
 from ragaliq.statistics.sampling import WeightedSums
 
-__all__ = ["JudgeChange", "QualitySeries", "QualityWeek", "quality_of"]
-
 _WEEK = 7 * 86_400.0
 _FIRST_MONDAY = 4 * 86_400.0  # Unix time begins on a Thursday
 _FEWEST = 8  # labelled answers, below which no interval is worth printing

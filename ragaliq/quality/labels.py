@@ -29,21 +29,6 @@ from ragaliq.records import EvaluationRecord
 from ragaliq.records.sqlite_file import Location, parse_location
 from ragaliq.records.store import Moment, StoredScore, read_records, seconds_of
 
-__all__ = [
-    "LABELLED_METRICS",
-    "Anchor",
-    "AnchorFile",
-    "Draw",
-    "Drawing",
-    "DrawnAnswer",
-    "Frame",
-    "LabelledAnswer",
-    "Labels",
-    "beside",
-    "draw_answers",
-    "read_labels",
-]
-
 LABELLED_METRICS: Mapping[str, frozenset[Verdict]] = {
     "faithfulness": frozenset({"SUPPORTED"}),
     "hallucination": frozenset({"SUPPORTED"}),

@@ -9,8 +9,6 @@ from xml.sax.saxutils import escape
 from ragaliq.quality.figures import QualitySeries, QualityWeek
 from ragaliq.statistics import Estimate
 
-__all__ = ["quality_svg"]
-
 _LEFT, _WIDE, _HIGH, _PANEL = 56, 520, 150, 226
 _WIDTH = _LEFT + _WIDE + 24
 _STYLE = (

@@ -18,8 +18,6 @@ from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.judges.clients import LoopClients
 from ragaliq.records.record import EvaluationRecord
 
-__all__ = ["NO_SPAN", "SinkClient", "deliver_each", "endpoint_of", "entry_id", "metric_facts"]
-
 NO_SPAN = (
     "the run's span is not known, so its results have no place there; run the application inside a "
     "span of OpenTelemetry's tracer"

@@ -19,8 +19,6 @@ from ragaliq.records.http import (
 )
 from ragaliq.records.record import EvaluationRecord
 
-__all__ = ["LangfuseSink"]
-
 _PATH = "/api/public/scores"
 _VARIABLES = {"LANGFUSE_BASE_URL": "", "LANGFUSE_HOST": "https://cloud.langfuse.com"}
 

@@ -12,8 +12,6 @@ from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.records.http import SinkClient, deliver_each, endpoint_of, entry_id, metric_facts
 from ragaliq.records.record import EvaluationRecord
 
-__all__ = ["LangSmithSink"]
-
 _VARIABLES = {"LANGSMITH_ENDPOINT": "", "LANGCHAIN_ENDPOINT": "https://api.smith.langchain.com"}
 
 

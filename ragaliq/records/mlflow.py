@@ -18,8 +18,6 @@ from ragaliq.records.http import (
 )
 from ragaliq.records.record import EvaluationRecord
 
-__all__ = ["MLflowSink"]
-
 _TRACES = "/api/3.0/mlflow/traces"
 _VARIABLES = {"MLFLOW_TRACKING_URI": ""}
 _AUTOLOG = (

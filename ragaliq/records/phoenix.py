@@ -18,8 +18,6 @@ from ragaliq.records.http import (
 )
 from ragaliq.records.record import EvaluationRecord
 
-__all__ = ["PhoenixSink"]
-
 _VARIABLES = {
     "PHOENIX_ENDPOINT": "",
     "PHOENIX_BASE_URL": "",

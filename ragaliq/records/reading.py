@@ -11,8 +11,6 @@ from ragaliq.records.record import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.store import Moment, read_records, seconds_of
 
-__all__ = ["Source", "is_store", "records_of"]
-
 Source = str | os.PathLike[str] | Iterable[EvaluationRecord]
 """`sqlite:///path`, the path of a store or of a results file, or the records themselves."""
 

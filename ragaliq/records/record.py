@@ -23,17 +23,6 @@ from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase, Turn
 from ragaliq.telemetry.attributes import score, template_explanation
 from ragaliq.telemetry.content import ContentKind, ContentPolicy, identifier, sendable
 
-__all__ = [
-    "RECORD_VERSION",
-    "EvaluationRecord",
-    "Scorers",
-    "deterministic_id",
-    "evaluation_id",
-    "evaluation_record",
-    "observation_of",
-    "run_id_of",
-]
-
 RECORD_VERSION = 1
 """Raised when a field changes its meaning; readers refuse records of a later version."""
 

@@ -26,8 +26,6 @@ from ragaliq.core.files import make_folder, owner_only
 from ragaliq.errors import DatasetError
 from ragaliq.records.record import EvaluationRecord
 
-__all__ = ["ResultsFile", "read_results_file", "read_settings"]
-
 _HEADER = "ragaliq_results"
 _REVISED = "revised"
 _VERSION = 1

@@ -30,16 +30,6 @@ from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.records.record import EvaluationRecord, evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
 
-__all__ = [
-    "ErrorHook",
-    "Sink",
-    "SinkLane",
-    "SinkLimits",
-    "SinkSet",
-    "SinkSpec",
-    "SinkStats",
-]
-
 logger = logging.getLogger(__name__)
 
 _SETTLING = 0.25  # seconds for it at least

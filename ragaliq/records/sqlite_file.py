@@ -16,18 +16,6 @@ from ragaliq._private import working_folder
 from ragaliq.core.files import make_folder, owner_only
 from ragaliq.errors import ConfigurationError, DatasetError, StoreError
 
-__all__ = [
-    "APPLICATION_ID",
-    "SCHEMA_VERSION",
-    "Location",
-    "WriterConnection",
-    "parse_location",
-    "parse_options",
-    "require_readable",
-    "store_error",
-    "words_for",
-]
-
 Location = str | os.PathLike[str]
 """A path, or an address that starts with `sqlite:///`."""
 

@@ -28,16 +28,6 @@ from ragaliq.records.sqlite_file import (
     words_for,
 )
 
-__all__ = [
-    "Moment",
-    "SQLiteStore",
-    "StoredScore",
-    "read_records",
-    "read_scores",
-    "scores_of",
-    "seconds_of",
-]
-
 logger = logging.getLogger(__name__)
 
 _DAY = 86_400.0

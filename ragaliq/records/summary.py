@@ -19,17 +19,6 @@ from ragaliq.records.record import EvaluationRecord, observation_of
 from ragaliq.statistics import Estimate, hajek_mean, mean_estimate
 from ragaliq.statistics.sampling import WeightedSums
 
-__all__ = [
-    "TOLERANCE",
-    "MetricSummary",
-    "PipelineCosts",
-    "Series",
-    "SeriesKey",
-    "Summary",
-    "joint_score",
-    "joint_status",
-]
-
 TOLERANCE = 1e-9
 """A mean that is below its goal by rounding only has reached it, as for a single case."""
 

@@ -14,8 +14,6 @@ from ragaliq.reports.gathering import claim_sets
 from ragaliq.reports.report import page_file, replace_file, template
 from ragaliq.reports.wording import why
 
-__all__ = ["Change", "write_comparison"]
-
 _KINDS = {"CONTRADICTED": "c", "NOT_ENOUGH_INFO": "n", None: "u", "SUPPORTED": "s"}
 """Verdicts by how they are marked, the worst first."""
 

@@ -16,8 +16,6 @@ from ragaliq.reports.gathering import VERDICTS, ClaimSet, Gathering, claim_sets,
 from ragaliq.reports.wording import METHOD_NAMES, pass_line
 from ragaliq.statistics import Estimate
 
-__all__ = ["Contents", "bucket_width", "contents_of", "cut", "embedded_json"]
-
 # Bytes of the page; with charts and everything else it stays under 15 MB whatever the texts are.
 _ROOM_FOR_ANSWERS = 7_000_000
 _ROOM_FOR_ROWS = 6_000_000

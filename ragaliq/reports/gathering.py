@@ -13,19 +13,6 @@ from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import SeriesKey, Summary
 from ragaliq.reports.unanswered import Unanswered
 
-__all__ = [
-    "VERDICTS",
-    "Badness",
-    "ClaimSet",
-    "Gathering",
-    "Row",
-    "Worst",
-    "badness",
-    "claim_sets",
-    "finite",
-    "take_in_turn",
-]
-
 T = TypeVar("T")
 
 VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", None)

@@ -29,15 +29,6 @@ from ragaliq.reports.gathering import Gathering
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = [
-    "ReportSummary",
-    "content_security_policy",
-    "page_file",
-    "replace_file",
-    "template",
-    "write_report",
-]
-
 _MOST_ROWS = 20_000
 _SCRIPTS = ("dom", "state", "charts", "listing", "answer", "start")
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from ragaliq.core.results import Status
 from ragaliq.records import EvaluationRecord
 
-__all__ = ["QuestionGroup", "Unanswered"]
-
 _REASONS = {
     Status.NO_CONTEXT: "no context",
     Status.ANSWER_REFUSED: "declined",

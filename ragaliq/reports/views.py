@@ -17,8 +17,6 @@ from ragaliq.reports.contents import cut
 from ragaliq.reports.gathering import badness
 from ragaliq.reports.wording import interval_words, is_drawn, others_of, pass_line, why
 
-__all__ = ["failures_of", "html_of", "notebook_progress", "row_of"]
-
 _MOST_ANSWERS = 20
 _EVERY = 0.2  # seconds
 _COLOURS = {"SUPPORTED": "#c8ecd0", "CONTRADICTED": "#f9c9c6", "NOT_ENOUGH_INFO": "#fbe6b3"}

@@ -12,20 +12,6 @@ from ragaliq.records import EvaluationRecord
 from ragaliq.records.summary import MetricSummary, Summary
 from ragaliq.reports.gathering import Badness, badness
 
-__all__ = [
-    "METHOD_NAMES",
-    "BadAnswer",
-    "WorstAnswers",
-    "figures_of",
-    "interval_words",
-    "is_drawn",
-    "markdown_of",
-    "number_of",
-    "others_of",
-    "pass_line",
-    "why",
-]
-
 METHOD_NAMES = {
     "wilson": "Wilson",
     "student_t": "Student's t",

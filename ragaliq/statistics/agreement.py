@@ -22,18 +22,6 @@ from ragaliq.statistics.checks import (
 )
 from ragaliq.statistics.intervals import Estimate, binomial_cdf, normal_quantile, quantile, wilson
 
-__all__ = [
-    "Confusion",
-    "McNemar",
-    "RiskPoint",
-    "auroc",
-    "auroc_estimate",
-    "cohen_kappa",
-    "confusion",
-    "mcnemar",
-    "risk_coverage",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion:

@@ -17,18 +17,6 @@ from ragaliq.statistics.checks import (
     require_same_length,
 )
 
-__all__ = [
-    "IsotonicCalibrator",
-    "PlattCalibrator",
-    "ReliabilityBin",
-    "brier_score",
-    "cross_validated",
-    "expected_calibration_error",
-    "fit_isotonic",
-    "fit_platt",
-    "reliability_table",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityBin:

@@ -8,18 +8,6 @@ from numbers import Real
 
 from ragaliq.errors import ConfigurationError, DatasetError
 
-__all__ = [
-    "Bounds",
-    "labels_of",
-    "numbers_of",
-    "probabilities_of",
-    "require_choice",
-    "require_count",
-    "require_same_length",
-    "require_share",
-]
-
-
 Bounds = tuple[float, float]
 """The lowest and the highest value a score can take."""
 

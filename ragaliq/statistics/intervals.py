@@ -21,25 +21,6 @@ from ragaliq.statistics.checks import (
     require_share,
 )
 
-__all__ = [
-    "Estimate",
-    "PairedDifference",
-    "binomial_cdf",
-    "has_no_spread",
-    "logit_t_of_variance",
-    "mean_estimate",
-    "no_spread_interval",
-    "normal_quantile",
-    "paired_difference",
-    "percentile_interval",
-    "quantile",
-    "regularized_beta",
-    "student_t_of_variance",
-    "student_t_quantile",
-    "wilson",
-    "wilson_of_variance",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:

@@ -33,15 +33,6 @@ from ragaliq.statistics.intervals import (
     wilson_of_variance,
 )
 
-__all__ = [
-    "PredictionPowered",
-    "Target",
-    "WeightedSums",
-    "hajek_mean",
-    "prediction_powered_mean",
-]
-
-
 # The Hajek mean, kept as a few sums.
 
 Target = Literal["traffic", "process"]

@@ -16,8 +16,6 @@ from ragaliq.statistics.checks import Bounds, require_count, require_share
 from ragaliq.statistics.intervals import Estimate
 from ragaliq.statistics.sampling import WeightedSums
 
-__all__ = ["Direction", "Shift", "ShiftTest", "confidence_sequence"]
-
 Direction = Literal["fell", "rose"]
 
 

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.sync import run_sync
-from ragaliq.core.test_case import RAGTestCase
+from ragaliq.core.test_case import FIELDS, RAGTestCase
 from ragaliq.datasets.cases import (
-    FIELDS,
     case_of,
     is_absent,
     plain_name,

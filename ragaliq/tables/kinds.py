@@ -15,17 +15,6 @@ from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
 
-__all__ = [
-    "UNREADABLE",
-    "Outcome",
-    "Table",
-    "UnscoredRow",
-    "cells_of",
-    "columns_of",
-    "schema_of",
-    "table_of",
-]
-
 UNREADABLE = object()
 """In the place of a value that its column holds and Python cannot read."""
 

@@ -35,17 +35,6 @@ from ragaliq.traces.messages import READER, decoded
 from ragaliq.traces.span import TraceSpan
 from ragaliq.traces.tree import forest_of, walk
 
-__all__ = [
-    "REASONS",
-    "AttributeNames",
-    "TextFetcher",
-    "TracedCase",
-    "case_of",
-    "cases_of_trace",
-    "require_text_fetcher",
-    "run_of",
-]
-
 logger = logging.getLogger(__name__)
 
 REASONS = {

@@ -20,8 +20,6 @@ from ragaliq.traces.mapping import SpanRule, rule_for
 from ragaliq.traces.messages import READER, arguments_of, decoded, hit, results_of
 from ragaliq.traces.span import TraceSpan
 
-__all__ = ["LANGCHAIN_SCOPES", "LLAMA_INDEX_SCOPE", "MARKS", "Kind", "Step", "kind_of", "step_of"]
-
 KIND = "openinference.span.kind"
 OPERATION = "gen_ai.operation.name"
 TRACELOOP_KIND, TRACELOOP_INPUT = "traceloop.span.kind", "traceloop.entity.input"

@@ -25,8 +25,6 @@ from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.traces.conventions import KIND, LLAMA_INDEX_SCOPE
 from ragaliq.traces.span import SpanEvent, TraceSpan
 
-__all__ = ["SpanProblem", "TraceGroups", "holds_traces", "spans_in"]
-
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is skipped; reading it might take all memory."""
 MAX_DOCUMENT_BYTES = 512 * 1024 * 1024

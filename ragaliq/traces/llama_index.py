@@ -20,8 +20,6 @@ from ragaliq.traces.conventions import PROMPT_VARIABLES, Kind, Step
 from ragaliq.traces.messages import READER, decoded, number
 from ragaliq.traces.tree import ENGINES, WORKFLOW, method_of, walk
 
-__all__ = ["answer_of", "is_rag", "is_streamed", "is_workflow", "log_of", "question_of"]
-
 _STREAMED = frozenset({"stream_chat", "astream_chat"})
 _CHAT = _STREAMED | {"chat", "achat"}
 _RETRIEVE = frozenset({"retrieve", "aretrieve"})

@@ -13,8 +13,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from ragaliq.errors import ConfigurationError
 
-__all__ = ["SpanRule", "read_mapping", "rule_for"]
-
 
 class SpanRule(BaseModel):
     """What spans of a name, or with an attribute, are, and where they keep what they hold.

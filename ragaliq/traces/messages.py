@@ -10,8 +10,6 @@ from typing import Any
 from ragaliq.capture.texts import QUESTION_KEYS, Found, Message, Reader, score_in
 from ragaliq.core.draft import Passage
 
-__all__ = ["READER", "SpanReader", "arguments_of", "decoded", "hit", "number", "results_of"]
-
 _ROLES = {
     name: role
     for role, names in {

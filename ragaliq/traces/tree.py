@@ -10,8 +10,6 @@ from ragaliq.traces.conventions import LLAMA_INDEX_SCOPE, Kind, Step, step_of
 from ragaliq.traces.mapping import SpanRule
 from ragaliq.traces.span import TraceSpan
 
-__all__ = ["ENGINES", "WORKFLOW", "Forest", "forest_of", "is_plumbing", "method_of", "walk"]
-
 _SOURCES = {Kind.RETRIEVER, Kind.RERANKER, Kind.TOOL}
 _LOOSE = {*_SOURCES, Kind.LLM, Kind.PROMPT}
 

@@ -37,8 +37,6 @@ from ragaliq.judges.entailment.presets import PRESETS, Preset, passages_prompt
 from ragaliq.judges.language.sentences import split_sentences
 from ragaliq.judges.local import LocalJudge
 
-__all__ = ["EntailmentJudge", "windows_of"]
-
 _LOG = logging.getLogger(__name__)
 
 ENV_MODELS = "RAGALIQ_MODELS"

@@ -13,8 +13,6 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.judges.entailment.models import Loaded, labels_from_config, labels_from_user
 from ragaliq.judges.entailment.presets import Labels, Preset, preset_meant_by
 
-__all__ = ["load_model", "position_limit"]
-
 _CONFIG = "config.json"
 _ONNX = ("model.onnx", "onnx/model.onnx")
 _ROBERTAS = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl")

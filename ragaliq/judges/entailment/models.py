@@ -13,19 +13,6 @@ from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import ConfigurationError, JudgeResponseError
 from ragaliq.judges.entailment.presets import Labels, Preset
 
-__all__ = [
-    "ClaimScorer",
-    "FunctionScorer",
-    "Loaded",
-    "ModelScorer",
-    "Pair",
-    "Scores",
-    "Support",
-    "TokenScorer",
-    "labels_from_config",
-    "labels_from_user",
-]
-
 Pair = tuple[str, str]
 """What is given, and what may follow from it."""
 

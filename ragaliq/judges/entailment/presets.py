@@ -12,9 +12,6 @@ from typing import Any, Literal
 
 from ragaliq.core.results import Verdict
 
-__all__ = ["PRESETS", "Head", "Labels", "Preset", "passages_prompt", "preset_meant_by"]
-
-
 Labels = tuple[Verdict, ...]
 """A verdict for each output, in order; of a single output, SUPPORTED: its sigmoid is the chance."""
 

@@ -21,8 +21,6 @@ from ragaliq.errors import (
 from ragaliq.judges.entailment.models import Pair, Scores, Support
 from ragaliq.judges.entailment.presets import Preset
 
-__all__ = ["ServedScorer"]
-
 _AT_ONCE = 8
 _CHARACTERS_A_TOKEN = 3
 

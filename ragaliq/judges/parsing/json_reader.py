@@ -17,9 +17,6 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["JsonObject", "JsonValue", "Reading", "plain_text", "read_value"]
-
-
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | JsonObject | None"
 
 

@@ -16,8 +16,6 @@ from ragaliq.judges.parsing.json_reader import JsonObject, JsonValue, Reading
 from ragaliq.judges.parsing.rows import Group, ReplyRow
 from ragaliq.judges.parsing.texts import leading_verdict
 
-__all__ = ["is_attempt", "json_groups"]
-
 K = TypeVar("K", str, list[JsonValue])
 
 

@@ -37,8 +37,6 @@ from ragaliq.judges.wire import (
     reply_fields,
 )
 
-__all__ = ["parse_json_reply", "parse_verdicts", "read_reply"]
-
 R = TypeVar("R", bound=BaseModel)
 
 _LONGEST = 500_000

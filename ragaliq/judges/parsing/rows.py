@@ -10,8 +10,6 @@ from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges.base import ClaimVerdict
 
-__all__ = ["Group", "ReplyRow", "decided", "settle", "settle_values"]
-
 # The reply's cost is accounted for once, by the judge that asked.
 _COUNTED_ELSEWHERE = JudgeUsage()
 

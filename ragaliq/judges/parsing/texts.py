@@ -19,15 +19,6 @@ from typing import Literal, NamedTuple
 from ragaliq.core.results import Verdict
 from ragaliq.judges.parsing.rows import Group, ReplyRow
 
-__all__ = [
-    "announced_group",
-    "bare_group",
-    "labelled_group",
-    "leading_verdict",
-    "line_group",
-    "numbered_groups",
-]
-
 # --- Words ----------------------------------------------------------------------------------------
 
 _TICKS = "[✅✔✓☑]\ufe0f?"
