@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled, run_all
-from ragaliq.core.evaluator import Evaluator
+from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import UNSCORED
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import PACE, spending
@@ -28,6 +30,8 @@ from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
 
 __all__ = ["evaluate_case"]
+
+_COMPLAINTS = Complaints(logging.getLogger(__name__))
 
 _Checks: TypeAlias = dict[Any, asyncio.Task[ClaimCheck]]
 
@@ -114,8 +118,10 @@ async def _measured(
             if is_being_cancelled():
                 raise
             # A judge of the user's own may raise anything. The message may quote the answer: only
-            # the type is passed on.
+            # the type is passed on, and where it was raised is logged.
             error_type = type(error).__name__
+            what = f"{evaluator.name}: the judge {identity_of(judge).name} raised"
+            _COMPLAINTS.add(what, error, in_application=True)
             raised = JudgeAPIError(f"the judge raised {error_type}")
             result = evaluator.failure_result(raised, judge, usage=spent.usage)
     update: dict[str, Any] = {"duration": time.perf_counter() - started}

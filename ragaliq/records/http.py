@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import email.utils
 import os
 import time
@@ -77,7 +78,8 @@ class SinkClient:
 
     async def _ask(self, method: str, path: str, **options: Any) -> Any:
         if self._clients is None:
-            self._clients = LoopClients(self._new_client, self._new_client())
+            await asyncio.to_thread(_certificates)  # their files are not read on an event loop
+            self._clients = self._clients or LoopClients(self._new_client, self._new_client())
         client = await self._clients.get()
         try:
             response = await client.request(method, path, **options)
