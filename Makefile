@@ -156,7 +156,7 @@ test-wheels: $(READY) ## Build the three distributions and test what is in them
 
 .PHONY: bench
 bench: $(READY) ## Run the benchmarks
-	@$(PY) -m pytest tests/benchmarks -m benchmark --timeout=0 -s $(ARGS)
+	@$(PY) -m pytest tests/benchmarks tests/applications -m benchmark --timeout=0 -s $(ARGS)
 
 .PHONY: bench-peers
 bench-peers: $(PEERS)/.ready ## Measure other tools' LangChain handlers beside ours (installs them once)

@@ -1,4 +1,7 @@
-"""Nothing blocks an event loop: in a process where that raises, everything works all the same."""
+"""Line 1: nothing blocks an event loop, in processes where that raises.
+
+`langgraph_server` does the same with the real server.
+"""
 
 from __future__ import annotations
 

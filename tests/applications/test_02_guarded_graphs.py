@@ -1,4 +1,4 @@
-"""The guard around a LangGraph graph: the graph's own shapes, and no token that was rejected."""
+"""Line 2: a guard around a graph keeps the graph's own shapes, and lets no rejected token out."""
 
 from __future__ import annotations
 

@@ -1,23 +1,32 @@
-"""`@monitor.trace`: each call of a function of the application's is a run."""
+"""Line 18: feedback in LangSmith, and `@monitor.trace` where no framework reports runs."""
 
 from __future__ import annotations
 
 import contextvars
 import functools
+from operator import itemgetter
+from uuid import uuid4
 
 import pytest
+from langchain_parts import REFUNDS, Finding, model, rag
+from rag_parts import QUESTION
+from receivers import LangSmithReceiver
 
-from ragaliq import ConfigurationError, ContextChunk
+from langchain_ragaliq import RagaliqCallbackHandler
+from ragaliq import ConfigurationError, ContextChunk, JudgeRefusalError, Monitor
+from ragaliq.records.langsmith import LangSmithSink
 from ragaliq.testing import ScriptedJudge
 
 CHUNK = "Refunds are paid within five days."
 
 
 @pytest.fixture
-def seen(monitor_of):
+def seen():
     """A monitor and the results it reports."""
     results = []
-    return monitor_of(judge=ScriptedJudge(), on_result=results.append), results
+    monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
+    yield monitor, results
+    monitor.close(1.0)
 
 
 def only(monitor, results):
@@ -171,3 +180,31 @@ def test_a_call_that_is_dropped_in_another_context_raises_nothing(seen):
     contextvars.copy_context().run(call.send, None)
     call.close()
     assert monitor.stats().incomplete == {"errored": 1}
+
+
+@pytest.fixture
+def langsmith():
+    receiver = LangSmithReceiver()
+    yield receiver
+    receiver.stop()
+
+
+def test_a_runs_scores_are_feedback_on_the_run_of_langsmiths_own_tracer(langsmith):
+    traced, project = uuid4(), str(uuid4())
+    judge = ScriptedJudge(failures={"evaluate_relevance": JudgeRefusalError("no")})
+    sink = LangSmithSink(langsmith.url, api_key="key", workspace_id="w", project_id=project)
+    handler = RagaliqCallbackHandler(
+        judge=judge, evaluators=["faithfulness", "relevance"], sinks=[sink]
+    )
+    rag(Finding(), model(f"{REFUNDS} Parking is free.")).invoke(
+        QUESTION, {"callbacks": [handler], "run_id": traced}
+    )
+    assert handler.monitor.close(30)
+    scored, failed = sorted(langsmith.kept.values(), key=itemgetter("key"))
+    assert {each["run_id"] for each in (scored, failed)} == {str(traced)}
+    assert {each["session_id"] for each in (scored, failed)} == {project}
+    assert (scored["key"], scored["score"]) == ("faithfulness", 0.5)
+    assert scored["comment"] == "1 of 2 claims supported"
+    assert scored["feedback_source"]["metadata"]["ragaliq.claims.not_enough_info"] == 1
+    assert (failed["key"], failed["score"], failed["value"]) == ("relevance", None, "judge_refused")
+    assert langsmith.requests[0][2]["x-tenant-id"] == "w"

@@ -1,6 +1,5 @@
-"""A monitor with a handler, and chains called both ways."""
+"""A monitor with a handler, and what the tests call in other threads."""
 
-import asyncio
 import sys
 import threading
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from langchain_ragaliq import RagaliqCallbackHandler, RagaliqGuard, detach
+from langchain_ragaliq import RagaliqCallbackHandler, detach
 from ragaliq import Monitor
 from ragaliq.testing import ScriptedJudge
 
@@ -17,7 +16,7 @@ for folder in (HERE, HERE.parent / "scenarios"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from rag_parts import FALLBACK  # noqa: E402
+from both_ways import guard_of, invoke, mode, stream  # noqa: E402, F401
 
 
 class Triple(NamedTuple):
@@ -103,55 +102,6 @@ def new_watch():
 @pytest.fixture
 def watch(new_watch):
     return new_watch()
-
-
-@pytest.fixture
-def guard_of():
-    """Guards around chains, which say `FALLBACK` in place of a rejected answer."""
-    made = []
-
-    def build(chain=None, **options):
-        options = {"judge": ScriptedJudge(), "fallback": FALLBACK, **options}
-        made.append(RagaliqGuard(chain, **options))
-        return made[-1]
-
-    yield build
-    for guard in made:
-        guard.guard.monitor.close(1.0)
-
-
-@pytest.fixture(params=["sync", "async"])
-def mode(request):
-    return request.param
-
-
-@pytest.fixture
-def invoke(mode):
-    """Call a chain with `invoke` or `ainvoke`."""
-
-    def sync_call(chain, value, config=None, **kwargs):
-        return chain.invoke(value, config, **kwargs)
-
-    def async_call(chain, value, config=None, **kwargs):
-        return asyncio.run(chain.ainvoke(value, config, **kwargs))
-
-    return sync_call if mode == "sync" else async_call
-
-
-@pytest.fixture
-def stream(mode):
-    """Consume a chain's stream to its end."""
-
-    def sync_stream(chain, value, config=None, **kwargs):
-        return list(chain.stream(value, config, **kwargs))
-
-    def async_stream(chain, value, config=None, **kwargs):
-        async def consume():
-            return [chunk async for chunk in chain.astream(value, config, **kwargs)]
-
-        return asyncio.run(consume())
-
-    return sync_stream if mode == "sync" else async_stream
 
 
 @pytest.fixture

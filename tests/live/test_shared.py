@@ -3,57 +3,14 @@
 from __future__ import annotations
 
 import gc
-import threading
 
 import pytest
 
-from ragaliq import Guard, Monitor, RAGTestCase
+from ragaliq import Monitor, RAGTestCase
 from ragaliq.live import engine as engines
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
-
-
-@pytest.fixture
-def threads():
-    """The threads that were started since, once those that end have ended."""
-    gc.collect()
-    before = set(threading.enumerate())
-
-    def since(expected):
-        gc.collect()
-        started = set(threading.enumerate()) - before
-        for thread in started if not expected else ():
-            thread.join(5.0)
-        return sorted(t.name for t in started if t.is_alive())
-
-    return since
-
-
-def test_forty_equal_monitors_take_one_thread_and_count_for_themselves(threads):
-    judge = ScriptedJudge()
-    monitors = [Monitor(judge=judge, sample_rate=1.0) for _ in range(20)]
-    monitors += [Guard(Monitor(judge=judge, sample_rate=1.0)).monitor for _ in range(20)]
-    for monitor in monitors[::2]:
-        assert monitor.submit(CASE)
-    assert all(monitor.flush(10.0) for monitor in monitors)
-    assert [each.stats().outcomes for each in monitors] == [{"evaluated": 1}, {}] * 20
-    assert threads(["ragaliq-worker"]).count("ragaliq-worker") == 1
-    del monitor, monitors
-    assert threads([]) == []
-
-
-def test_the_embedded_judge_of_equal_monitors_takes_one_process():
-    monitors = [Monitor(judge="local", evaluators=["faithfulness"]) for _ in range(5)]
-    try:
-        for monitor in monitors:
-            monitor.submit(CASE)
-            assert monitor.flush(60.0)
-        assert len({id(monitor._engine) for monitor in monitors}) == 1
-        assert all(monitor.stats().outcomes == {"evaluated": 1} for monitor in monitors)
-    finally:
-        for monitor in monitors:
-            monitor.close(5.0)
 
 
 @pytest.mark.parametrize(
@@ -136,12 +93,3 @@ def test_a_list_that_is_changed_afterwards_makes_another_engine(monitor_of):
     metrics.append("relevance")
     names = [each.name for each in monitor_of(judge=judge, evaluators=metrics).evaluators]
     assert names == ["faithfulness", "relevance"]
-
-
-def test_the_third_monitor_of_another_kind_is_warned_of_once(monitor_of, caplog, monkeypatch):
-    monkeypatch.setattr(engines, "_COMPLAINTS", engines.Complaints(engines.logger))
-    gc.collect()
-    running = sum(each.is_running and bool(each.monitors) for each in engines._ENGINES)
-    for _ in range(5 - running):
-        monitor_of().submit(CASE)
-    assert ["3 monitors with different arguments" in each for each in caplog.messages] == [True]

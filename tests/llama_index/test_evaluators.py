@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from llama_index.core.base.response.schema import (
     AsyncStreamingResponse,
@@ -15,7 +13,6 @@ from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.chat_engine.types import AgentChatResponse
 from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
 from llama_index.core.prompts import PromptTemplate
-from llama_index.core.schema import QueryBundle
 
 from llama_index.evaluation.ragaliq import (
     FaithfulnessEvaluator,
@@ -25,7 +22,6 @@ from llama_index.evaluation.ragaliq import (
 )
 from ragaliq import (
     ConfigurationError,
-    ContextChunk,
     JudgeAPIError,
     JudgeRefusalError,
     ScoringPolicy,
@@ -228,17 +224,6 @@ async def test_a_response_that_cannot_be_read_makes_an_invalid_result(nodes, jud
         assert (result.invalid_result, result.score) == (True, None)
 
 
-def test_contexts_may_be_chunks_with_ids_or_one_text(judge):
-    chunks = [ContextChunk(text=text, id=f"doc-{place}") for place, text in enumerate(CONTEXTS)]
-    result = FaithfulnessEvaluator(judge).evaluate(QUESTION, SUPPORTED, chunks)
-    twice = FaithfulnessEvaluator(judge).evaluate(QUESTION, SUPPORTED, [chunks[0], chunks[0]])
-
-    assert result.claims[0].supporting_chunk_ids == ("doc-0",)
-    assert result.contexts == CONTEXTS
-    assert FaithfulnessEvaluator(judge).evaluate(QUESTION, SUPPORTED, SUPPORTED).score == 1.0
-    assert (twice.invalid_result, twice.score) == (True, None)
-
-
 def test_prompts_belong_to_the_judge(judge):
     evaluator = FaithfulnessEvaluator(judge)
     evaluator.update_prompts({})
@@ -246,80 +231,3 @@ def test_prompts_belong_to_the_judge(judge):
     assert evaluator.get_prompts() == {}
     with pytest.raises(ConfigurationError, match="no prompt eval_template"):
         evaluator.update_prompts({"eval_template": PromptTemplate("{query_str}")})
-
-
-# --- inputs of other kinds ----------------------------------------------------------------------
-
-
-async def test_objects_are_read_where_texts_are_expected(nodes, judge):
-    response = Response(SUPPORTED, source_nodes=nodes(*CONTEXTS))
-    given = {"query": QueryBundle(QUESTION), "response": response}
-    for evaluator_class in EVALUATORS:
-        evaluator = evaluator_class(judge)
-        for result in (
-            evaluator.evaluate(**given),
-            await evaluator.aevaluate(**given),
-            evaluator.evaluate(**given, contexts=nodes(*CONTEXTS)),
-        ):
-            assert (result.passing, result.contexts) == (True, CONTEXTS)
-            assert (result.query, result.response) == (QUESTION, SUPPORTED)
-
-
-@pytest.mark.parametrize(
-    ("given", "wrong"),
-    [
-        ({"query": 5}, "query must be a text or a QueryBundle, not int"),
-        ({"response": 5}, "response must be a text or a response object, not int"),
-        ({"contexts": 5}, "contexts must be texts or nodes, not int"),
-        ({"contexts": [5]}, "contexts must be texts or nodes, not int"),
-    ],
-)
-async def test_what_is_no_text_makes_an_invalid_result_that_says_so(given, wrong, judge):
-    evaluator = FaithfulnessEvaluator(judge)
-    given = {"query": QUESTION, "response": SUPPORTED, "contexts": CONTEXTS, **given}
-    for result in (evaluator.evaluate(**given), await evaluator.aevaluate(**given)):
-        assert (result.invalid_result, result.score) == (True, None)
-        assert result.invalid_reason == f"malformed input: {wrong}"
-    assert judge.calls == 0
-
-
-# --- a model of LlamaIndex's as the judge -------------------------------------------------------
-
-
-def graded(prompt):
-    assert "Refunds take five days." in prompt
-    form = prompt.rsplit("\n\n", 1)[1]
-    if '"verdicts"' in form:
-        verdict = {"claim_id": "c1", "reason": "r", "evidence": "", "chunk_ids": [0]}
-        return json.dumps({"verdicts": [{**verdict, "verdict": "SUPPORTED", "confidence": 0.9}]})
-    if '"claims"' in form:
-        return json.dumps({"claims": [SUPPORTED]})
-    return json.dumps({"score": 0.75, "reasoning": "to the point"})
-
-
-@pytest.mark.usefixtures("may_block")  # the first such judge of a process imports prices
-@pytest.mark.parametrize("as_argument", ["judge", "llm"])
-async def test_a_model_of_the_applications_own_may_judge(scripted_llm, as_argument):
-    for evaluator_class, score in zip(EVALUATORS, (1.0, 1.0, 0.75), strict=True):
-        evaluator = evaluator_class(**{as_argument: scripted_llm(reply=graded)})
-        for result in (
-            evaluator.evaluate(QUESTION, SUPPORTED, CONTEXTS),
-            await evaluator.aevaluate(QUESTION, SUPPORTED, CONTEXTS),
-        ):
-            assert (result.score, result.judge) == (score, "chat-model")
-    assert result.usage.requests == 1
-
-
-def test_a_model_that_fails_or_talks_makes_an_invalid_result(scripted_llm):
-    def fail(prompt):
-        raise ConnectionError("Refunds take five days.")
-
-    result = RelevancyEvaluator(llm=scripted_llm(reply=fail)).evaluate(QUESTION, SUPPORTED)
-    assert result.invalid_reason == "judge_error: unknown could not be asked: ConnectionError"
-    chat = RelevancyEvaluator(llm=scripted_llm(reply=lambda prompt: "Hello!"))
-    assert chat.evaluate(QUESTION, SUPPORTED).invalid_result
-
-
-def test_judge_and_llm_exclude_each_other(judge, scripted_llm):
-    with pytest.raises(ConfigurationError, match="give judge or llm, not both"):
-        FaithfulnessEvaluator(judge, llm=scripted_llm(reply=graded))

@@ -337,19 +337,3 @@ def test_addresses_and_keys_come_from_each_products_own_variables(monkeypatch):
     assert repr(LangfuseSink()) == "LangfuseSink('https://langfuse.example')"
     assert repr(MLflowSink()) == "MLflowSink('http://mlflow:5000')"
     assert repr(LangSmithSink()) == "LangSmithSink('https://api.smith.langchain.com')"
-
-
-def test_langsmith_gets_feedback_on_the_run_of_its_own_tracer(receiver_of, record_of, result_of):
-    receiver = receiver_of("LangSmith")
-    sink = LangSmithSink(receiver.url, api_key=KEY, workspace_id="w", project_id=str(UUID(int=7)))
-    record = record_of(
-        results=[result_of(), failed(result_of).model_copy(update={"evaluator_name": "f"})]
-    )
-    send(sink, record)
-    good, bad = kept(receiver)
-    assert (good["run_id"], good["key"], good["score"]) == (record.run.run_id, "faithfulness", 0.5)
-    assert good["comment"] == "1 of 2 claims supported"
-    assert good["feedback_source"]["metadata"]["ragaliq.claims.contradicted"] == 1
-    assert good["session_id"] == str(UUID(int=7))
-    assert (bad["score"], bad["value"]) == (None, "judge_timeout")
-    assert receiver.requests[0][2]["x-tenant-id"] == "w"

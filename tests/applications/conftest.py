@@ -1,0 +1,88 @@
+"""Applications as people write them, one file for each line of the list they were collected in.
+
+A file's number is that of its line. What has no number came later.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parent.parent
+for folder in (TESTS / "applications", TESTS / "langchain", TESTS / "records"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+from both_ways import guard_of, invoke, mode, stream  # noqa: E402, F401
+
+from langchain_ragaliq import RagaliqCallbackHandler  # noqa: E402
+from llama_index.evaluation.ragaliq import attach, detach  # noqa: E402
+from ragaliq import Monitor  # noqa: E402
+from ragaliq.testing import ScriptedJudge  # noqa: E402
+
+
+class Watch:
+    def __init__(self):
+        self.results = []
+        self.monitor = Monitor(judge=ScriptedJudge(), on_result=self.results.append)
+        self.handler = RagaliqCallbackHandler(self.monitor)
+        self.config = {"callbacks": [self.handler]}
+
+    @property
+    def cases(self):
+        assert self.monitor.flush(30)
+        assert self.handler.errors == 0
+        return [e.case for e in sorted(self.results, key=lambda e: e.run.ended_at)]
+
+    @property
+    def only(self):
+        (case,) = self.cases
+        return case
+
+    @property
+    def contexts(self):
+        return [case.context_texts for case in self.cases]
+
+
+@pytest.fixture
+def watch():
+    made = Watch()
+    yield made
+    made.monitor.close(5)
+
+
+class Runs:
+    """What was evaluated, and how the other runs ended."""
+
+    def __init__(self) -> None:
+        self.results: list[Any] = []
+        self.handler = attach(judge=ScriptedJudge(), on_result=self.results.append)
+
+    @property
+    def cases(self) -> list[Any]:
+        assert self.handler.monitor.flush(10)
+        assert self.handler.errors == 0
+        return [result.case for result in self.results]
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        assert self.handler.monitor.flush(10)
+        return dict(self.handler.monitor.stats().outcomes)
+
+    @property
+    def only(self) -> tuple[str, list[str], str]:
+        """Question, sorted contexts and answer of the one run there was."""
+        (case,) = self.cases
+        assert self.handler.monitor.stats().started == 1
+        return case.query, sorted(case.context_texts), case.response
+
+
+@pytest.fixture
+def runs(loop_of_synchronous_calls):
+    watched = Runs()
+    yield watched
+    detach()
+    watched.handler.monitor.close(1.0)

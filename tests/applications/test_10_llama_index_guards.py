@@ -1,0 +1,152 @@
+"""Line 10: guards around LlamaIndex engines, agents and workflows."""
+
+from __future__ import annotations
+
+import pytest
+from llama_index.core.base.response.schema import Response
+from llama_index.core.query_engine import CustomQueryEngine, SubQuestionQueryEngine
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
+from llama_index.core.response_synthesizers import get_response_synthesizer
+from llama_index.core.tools import FunctionTool, QueryEngineTool
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+from llama_index_parts import HOURS, QUESTION, REFUNDS, Reply, Search, agent, engine, memory, model
+
+from llama_index.evaluation.ragaliq import GuardedQueryEngine, GuardedWorkflow
+from ragaliq import GuardRejected
+from ragaliq.testing import ScriptedJudge
+
+INVENTED = "Refunds take nine weeks."
+
+# Building an agent makes LlamaIndex look at every attribute of a pydantic model.
+pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning")
+
+
+FALLBACK = "I do not know."
+
+
+class ByWord(BaseQuestionGenerator):
+    """One sub-question for each tool."""
+
+    def generate(self, tools, query):
+        return [SubQuestion(sub_question=tool.name, tool_name=tool.name) for tool in tools]
+
+    async def agenerate(self, tools, query):
+        return self.generate(tools, query)
+
+    def _get_prompts(self):
+        return {}
+
+    def _update_prompts(self, prompts):
+        pass
+
+
+def test_a_models_intermediate_answer_does_not_support_itself(loop_of_synchronous_calls):
+    tool = QueryEngineTool.from_defaults(
+        engine(REFUNDS, llm=model(INVENTED)), name="policy", description="Policy."
+    )
+    inner = SubQuestionQueryEngine(
+        ByWord(), get_response_synthesizer(llm=model(INVENTED)), [tool], use_async=False
+    )
+    guarded = GuardedQueryEngine(inner, judge=ScriptedJudge(), fallback=FALLBACK)
+    assert guarded.query(QUESTION).response == FALLBACK
+    guarded.guard.monitor.close(1.0)
+
+
+def test_an_engine_that_returns_a_text_is_checked(loop_of_synchronous_calls):
+    class Plain(CustomQueryEngine):
+        def custom_query(self, query_str):
+            found = Search(REFUNDS).retrieve(query_str)
+            return str(model(INVENTED).complete(f"{found[0].text}\n\n{query_str}"))
+
+    guarded = GuardedQueryEngine(Plain(), judge=ScriptedJudge(), fallback=FALLBACK)
+    assert guarded.query(QUESTION).response == FALLBACK
+    guarded.guard.monitor.close(1.0)
+
+
+def test_a_structured_answer_is_guarded_by_its_text(loop_of_synchronous_calls):
+    for said, shown in ((INVENTED, FALLBACK), (REFUNDS, REFUNDS)):
+        llm = model(("Reply", {"answer": said, "confidence": 0.9}))
+        guarded = GuardedQueryEngine(
+            engine(REFUNDS, llm=llm, output_cls=Reply),
+            judge=ScriptedJudge(),
+            fallback=FALLBACK,
+        )
+        response = guarded.query(QUESTION).response
+        assert getattr(response, "answer", response) == shown
+        guarded.guard.monitor.close(1.0)
+
+
+@pytest.fixture
+def guarded(loop_of_synchronous_calls):
+    made = []
+
+    def build(workflow, **options):
+        options = {"judge": ScriptedJudge(), "fallback": FALLBACK, **options}
+        made.append(GuardedWorkflow(workflow, **options))
+        return made[-1]
+
+    yield build
+    for each in made:
+        each.guard.monitor.close(1.0)
+
+
+def clerk(*replies):
+    def policy(topic: str) -> str:
+        return f"{REFUNDS} {HOURS}"
+
+    call = ("policy", {"topic": "refunds"})
+    llm = model(*(step for reply in replies for step in (call, reply)))
+    return agent(FunctionTool.from_defaults(policy), llm=llm)
+
+
+def contents(kept):
+    return [message.content for message in kept.get_all()]
+
+
+async def test_an_agents_answer_is_replaced_in_the_conversation_too(guarded):
+    kept = memory()
+    output = await guarded(clerk(INVENTED)).run(user_msg=QUESTION, memory=kept)
+    assert str(output) == FALLBACK
+    assert contents(kept) == [QUESTION, FALLBACK]
+
+
+async def test_an_agent_answers_again_with_feedback(guarded):
+    kept = memory()
+    made = guarded(clerk(INVENTED, REFUNDS), action="retry")
+    assert str(await made.run(QUESTION, memory=kept)) == REFUNDS
+    assert contents(kept) == [QUESTION, REFUNDS]
+    assert made.guard.monitor.stats().outcomes == {"evaluated": 2}
+
+
+async def test_an_agents_answer_may_raise(guarded):
+    kept = memory()
+    with pytest.raises(GuardRejected):
+        await guarded(clerk(INVENTED), action="raise").run(user_msg=QUESTION, memory=kept)
+    assert contents(kept) == []
+
+
+async def test_a_supported_answer_of_an_agent_passes_as_it_is(guarded):
+    output = await guarded(clerk(REFUNDS)).run(user_msg=QUESTION, memory=memory())
+    assert (type(output).__name__, str(output)) == ("AgentOutput", REFUNDS)
+
+
+@pytest.mark.parametrize("shape", ["text", "dict", "response"])
+async def test_a_workflow_is_guarded(guarded, shape):
+    class Rag(Workflow):
+        @step
+        async def work(self, ev: StartEvent) -> StopEvent:
+            found = await Search(REFUNDS).aretrieve(ev.query)
+            said = (await model(INVENTED).acomplete(f"{found[0].text}\n\n{ev.query}")).text
+            made = {"text": said, "dict": {"answer": said}, "response": Response(said)}
+            return StopEvent(result=made[shape])
+
+    result = await guarded(Rag()).run(query=QUESTION)
+    assert str(result["answer"] if shape == "dict" else result) == FALLBACK
+
+
+async def test_a_guarded_agents_answer_is_scored_once(guarded, runs):
+    for reply in (REFUNDS, INVENTED):
+        await guarded(clerk(reply)).run(user_msg=QUESTION, memory=memory())
+    with pytest.raises(GuardRejected):
+        await guarded(clerk(INVENTED), action="raise").run(user_msg=QUESTION, memory=memory())
+    assert (runs.cases, runs.outcomes) == ([], {})
