@@ -106,7 +106,8 @@ def run_script(code, folder):
 def test_results_are_stored_when_a_script_simply_ends(tmp_path):
     done = run_script(RUN_AND_EXIT, tmp_path)
     assert len(run_ids(tmp_path / "store.db")) == 20
-    assert done.stderr == ""
+    # A busy machine takes more than the two seconds after which the wait is explained.
+    assert [line for line in done.stderr.splitlines() if "Ctrl-C ends it now" not in line] == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
