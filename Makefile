@@ -138,7 +138,7 @@ test-backfill: $(BACKFILL)/.ready ## Try score_batch on real Ray and Spark (inst
 	@$(BACKFILL)/bin/python -m pytest tests/backfill -m backfill $(ARGS)
 
 .PHONY: test-frameworks
-test-frameworks: $(READY) ## Trace a RAG in each of some 25 frameworks, Node's too, and print docs/pages/traces.md's table (installs them once: minutes, gigabytes)
+test-frameworks: $(READY) ## Trace a RAG in each of some 25 frameworks, Node's too, and print docs/pages/traces.md's list (installs them once: minutes, gigabytes)
 	@$(PY) tests/frameworks/run.py $(FRAMEWORKS) $(ARGS)
 
 .PHONY: test-langgraph-server

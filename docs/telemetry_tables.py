@@ -16,22 +16,22 @@ PAGE = Path(__file__).parent / "pages" / "telemetry.md"
 
 
 def attributes(described: Iterable[Attribute]) -> str:
-    """A table of attributes."""
-    rows = ["| attribute | type | |", "|---|---|---|"]
+    """A table of attributes; the page says that one without a type is a string."""
+    rows = ["| attribute | |", "|---|---|"]
     for each in described:
+        kind = "" if each.type == "string" else f" {each.type}"
         meaning = each.meaning + ("; only with content" if each.content else "")
-        rows.append(f"| `{each.name}` | {each.type} | {meaning} |")
+        rows.append(f"| `{each.name}`{kind} | {meaning} |")
     return "\n".join(rows)
 
 
 def metrics(described: Iterable[Metric]) -> str:
     """A table of metrics."""
-    rows = ["| metric | instrument | unit | attributes | |", "|---|---|---|---|---|"]
+    rows = ["| metric | | attributes |", "|---|---|---|"]
     for each in described:
         names = ", ".join(f"`{name}`" for name in each.attributes)
-        rows.append(
-            f"| `{each.name}` | {each.instrument} | `{each.unit}` | {names} | {each.description} |"
-        )
+        kind = f"{each.instrument}, `{each.unit}`"
+        rows.append(f"| `{each.name}` {kind} | {each.description} | {names} |")
     return "\n".join(rows)
 
 

@@ -1,4 +1,4 @@
-"""What the README and the quickstart tell a newcomer to type prints what they say it prints."""
+"""What the quickstart and the tutorial tell a newcomer to type prints what they say it prints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STEP = re.compile(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = ["README.md", "docs/pages/quickstart.md", "docs/pages/tutorial.md"]
+PAGES = ["docs/pages/quickstart.md", "docs/pages/tutorial.md"]
 
 
 @pytest.fixture

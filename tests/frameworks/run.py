@@ -1,4 +1,4 @@
-"""Run every application here, and print the table of docs/pages/traces.md.
+"""Run every application here, and print the list of docs/pages/traces.md.
 
     python run.py FOLDER [NAME ...]
 
@@ -166,10 +166,13 @@ def rows(folder, names):
 def main(folder, *names):
     folder = Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    head = ("framework", "instrumentation", "versions", "read")
-    lines = [head, ("---",) * len(head), *rows(folder, names)]
-    sys.stdout.write("".join(f"| {' | '.join(line)} |\n" for line in lines))
-    return int(any("wrong" in cell or "not run" in cell for line in lines for cell in line))
+    found = {}
+    for framework, instrumentation, versions, read in rows(folder, names):
+        note = "" if read == "right" else f" {read}"
+        found.setdefault(instrumentation, []).append(f"{framework} {versions}{note}")
+    lines = [f"- **{name}**: {'; '.join(read)}.\n" for name, read in found.items()]
+    sys.stdout.write("".join(lines))
+    return int(any("wrong" in line or "not run" in line for line in lines))
 
 
 sys.exit(main(*sys.argv[1:]))
