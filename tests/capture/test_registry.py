@@ -35,21 +35,6 @@ def started(registry, clock, *keys, **options):
     return runs
 
 
-def test_beyond_its_number_the_oldest_run_is_given_up(clock):
-    registry = RunRegistry(max_runs=2, clock=clock)
-    runs = started(registry, clock, 1, 2, 3)
-    assert [run.reasons for run in runs] == [["evicted"], [], []]
-    assert (len(registry), set(registry.runs)) == (2, {2, 3})
-
-
-def test_a_run_that_never_ends_expires(clock):
-    registry = RunRegistry(max_age=10.0, clock=clock)
-    (old,) = started(registry, clock, 1)
-    clock.now = 11.0
-    started(registry, clock, 2)
-    assert old.reasons == ["expired"]
-
-
 def test_beyond_their_bytes_the_oldest_runs_are_given_up(clock):
     registry = RunRegistry(max_bytes=250, clock=clock)
     runs = started(registry, clock, 1, 2, 3, size=100)

@@ -21,31 +21,10 @@ from llama_index.core.memory import ChatMemoryBuffer
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from llama_index.evaluation.ragaliq import attach, detach
-from ragaliq import Monitor
 
 REFUNDS = "Refunds are paid within five days of the return."
 DOGS = "Dogs are welcome in the garden."
 QUESTION = "How long do refunds take, and may I bring a dog?"
-
-
-RESULTS = []
-
-
-@pytest.fixture(scope="module")
-def monitor_of_all():
-    with Monitor(judge="local", evaluators=["citations"], on_result=RESULTS.append) as made:
-        yield made
-
-
-@pytest.fixture
-def monitor(monitor_of_all):
-    RESULTS.clear()
-    return monitor_of_all
-
-
-@pytest.fixture
-def results(monitor):
-    return RESULTS
 
 
 def only_case(monitor, results):

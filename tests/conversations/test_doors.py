@@ -33,30 +33,9 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from llama_index.evaluation.ragaliq import attach, detach
-from ragaliq import Monitor, RagaliqSpanProcessor
+from ragaliq import RagaliqSpanProcessor
 
 ALL = pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda each: each.name)
-
-
-RESULTS = []
-
-
-@pytest.fixture(scope="module")
-def monitor_of_all():
-    # One process that judges, for all conversations: each has a name of its own.
-    with Monitor(judge="local", evaluators=["faithfulness"], on_result=RESULTS.append) as made:
-        yield made
-
-
-@pytest.fixture
-def monitor(monitor_of_all):
-    RESULTS.clear()
-    return monitor_of_all
-
-
-@pytest.fixture
-def results(monitor):
-    return RESULTS
 
 
 @pytest.fixture

@@ -27,17 +27,6 @@ def test_a_text_found_twice_keeps_its_first_id_and_score_and_shared_ids_become_p
     assert RAGTestCase(query="q", context=shared, response="a").chunk_ids == [0, 1, "y"]
 
 
-def test_a_draft_becomes_the_case_it_describes():
-    draft = CaseDraft(
-        id="r1", query="Why?", passages=[Passage("Since.", "d", 0.9)], response="So.", tags=["t"]
-    )
-
-    case = draft.build()
-
-    assert (case.id, case.query, case.response, case.tags) == ("r1", "Why?", "So.", ["t"])
-    assert (case.context_texts, case.chunk_ids) == (["Since."], ["d"])
-
-
 def test_a_drafts_size_is_what_all_its_texts_take_and_so_is_its_cases():
     draft = CaseDraft(id="r1", query="12", passages=[Passage("345"), Passage("6")], response="78")
 

@@ -159,8 +159,3 @@ async def test_an_error_names_the_case_or_how_many_claims_are_undecided(
 )
 def test_a_score_passes_from_the_threshold_on_with_room_for_rounding(score, threshold, passes):
     assert FaithfulnessEvaluator(threshold).is_passing(score) is passes
-
-
-def test_a_policy_of_the_users_own_starts_from_a_preset():
-    strict = ScoringPolicy.RAGALIQ.model_copy(update={"name": "strict", "empty_context": "error"})
-    assert strict.no_claims == ScoringPolicy.RAGALIQ.no_claims

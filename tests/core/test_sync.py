@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import gc
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -79,17 +77,6 @@ def test_a_loop_that_is_stopped_twice_ends_its_tasks_and_is_closed():
     assert loop.is_closed()
 
 
-def test_a_thread_nobody_holds_any_more_ends():
-    before = set(threading.enumerate())
-    thread = LoopThread("dropped")
-    thread.loop()
-    (started,) = set(threading.enumerate()) - before
-    del thread
-    gc.collect()
-    started.join(5.0)
-    assert not started.is_alive()
-
-
 def test_stopping_from_two_threads_at_once_is_harmless():
     thread = LoopThread("test")
     thread.loop()
@@ -103,17 +90,3 @@ def test_stopping_from_two_threads_at_once_is_harmless():
         for stopping in [pool.submit(thread.stop, last, 5.0) for _ in range(4)]:
             stopping.result(10.0)
     assert ran == [True]
-
-
-def test_a_thread_that_cannot_be_started_may_be_asked_for_again(monkeypatch):
-    def refuse(self):
-        raise RuntimeError("can't start new thread")
-
-    thread = LoopThread("test")
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refuse)
-        with pytest.raises(RuntimeError, match="can't start"):
-            thread.loop()
-    assert thread.loop() is thread.loop()
-    assert thread.ident is not None
-    thread.stop(nothing, timeout=5.0)

@@ -28,17 +28,6 @@ def test_plain_strings_are_known_by_their_position_and_chunks_by_their_own_ids()
         case.response = "other"
 
 
-def test_two_chunks_with_one_id_are_refused_by_name():
-    chunks = [ContextChunk(text="a", id="x"), ContextChunk(text="b", id="x")]
-    with pytest.raises(ValidationError, match="'x'"):
-        RAGTestCase(query="q", context=chunks, response="r")
-
-
-def test_unknown_fields_are_refused():
-    with pytest.raises(ValidationError, match="anwser"):
-        RAGTestCase(query="q", response="r", anwser="typo")
-
-
 @pytest.mark.parametrize(
     ("values", "given", "error", "message"),
     [
@@ -89,17 +78,17 @@ def test_a_changed_copy_has_its_own_chunks():
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "named"),
     [
-        {"response": None},
-        {"context": [ContextChunk(text="Zanzibar", id=1)] * 2},
-        {"context": ["Zanzibar", 5]},
-        {"questoin": "Zanzibar"},
-        {"context": [{"text": "Zanzibar", "id": ["Zanzibar"]}]},
+        ({"response": None}, "response"),
+        ({"context": [ContextChunk(text="Zanzibar", id="x7")] * 2}, "'x7'"),
+        ({"context": ["Zanzibar", 5]}, "context.1"),
+        ({"questoin": "Zanzibar"}, "questoin"),
+        ({"context": [{"text": "Zanzibar", "id": ["Zanzibar"]}]}, "context.0"),
     ],
 )
-def test_an_error_names_the_field_and_quotes_nothing(wrong):
+def test_an_error_names_the_field_and_quotes_nothing(wrong, named):
     fields = {"query": "Where is Zanzibar?", "response": "Zanzibar is far."} | wrong
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValidationError, match=named) as caught:
         RAGTestCase(**fields)
     assert "Zanzibar" not in str(caught.value)

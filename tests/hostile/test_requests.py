@@ -29,12 +29,7 @@ CALLS = {
     "relevance": ("question answer", ScoreReply),
     "context_relevance": ("question chunk", ScoreReply),
 }
-CALLS_ABOUT = {
-    "question": {"extract_statements", "grade_statements", "relevance", "context_relevance"},
-    "answer": {"extract_statements", "grade_statements", "relevance"},
-    "chunk": {"verify_claims", "grade_statements", "context_relevance"},
-    "claim": {"verify_claims"},
-}
+PLACES = ("question", "answer", "chunk", "claim")
 OPENING = re.compile(r'<(question|answer|context|claims|chunk|claim)(-\d+)?(?: id="(\w+)")?>\n')
 IGNORABLE = (
     r"[\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -116,7 +111,7 @@ class Line:
 
     def check(self, requests: list, texts: dict[str, str]) -> set[str]:
         """Check that requests are prompts with these texts in their places; which prompts."""
-        sent = dict.fromkeys(CALLS_ABOUT, PLAIN)
+        sent = dict.fromkeys(PLACES, PLAIN)
         sent |= {place: self.seen(text) for place, text in texts.items()}
         asked = set()
         for request in requests:
@@ -133,7 +128,7 @@ class Line:
 
     async def requests_about(self, calls: set[str], **texts: str) -> list:
         """Make calls; the requests they lead to, and what the server's judge was asked."""
-        text = dict.fromkeys(("question", "answer", "chunk", "claim"), PLAIN) | texts
+        text = dict.fromkeys(PLACES, PLAIN) | texts
         question, answer, chunks = text["question"], text["answer"], [PLAIN, text["chunk"], PLAIN]
         ways = {
             "extract_statements": lambda: self.judge.extract_statements(question, answer),
@@ -166,23 +161,11 @@ def line(request):
             yield Line(judge, server, judge_behind)
 
 
-async def test_the_request_is_the_prompt_with_the_text_in_its_place(line, attempt, attempts):
-    # Each attempt in one place here, and in all of them in the next test.
-    place = list(CALLS_ABOUT)[attempts.index(attempt) % len(CALLS_ABOUT)]
-    requests = await line.requests_about(CALLS_ABOUT[place], **{place: attempt.text})
-
-    asked = line.check(requests, {place: attempt.sendable})
-    assert asked == CALLS_ABOUT[place]
-    assert len(requests) == len(asked)
-
-
 async def test_the_messages_are_ours_and_who_decides_gets_the_very_texts(line, attempt):
     calls_before = len(line.behind.calls)
-    requests = await line.requests_about(
-        set(CALLS), **dict.fromkeys(("question", "answer", "chunk", "claim"), attempt.text)
-    )
+    requests = await line.requests_about(set(CALLS), **dict.fromkeys(PLACES, attempt.text))
 
-    assert line.check(requests, dict.fromkeys(CALLS_ABOUT, attempt.sendable)) == set(CALLS)
+    assert line.check(requests, dict.fromkeys(PLACES, attempt.sendable)) == set(CALLS)
     fields = {"model", "messages"} | (
         {"max_tokens", "system", "output_config"}
         if line.is_claude

@@ -7,14 +7,14 @@ import pytest
 
 from ragaliq import (
     ConfigurationError,
+    FaithfulnessEvaluator,
     JudgeAPIError,
     RAGTestCase,
     ScoringPolicy,
     evaluate,
-    evaluate_async,
 )
 from ragaliq.judges.base import ClaimVerdict
-from ragaliq.testing import ScriptedJudge
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 
 def cases(number):
@@ -107,63 +107,27 @@ def test_scores_between_the_bounds_name_the_method_of_their_interval():
     assert summary.interval_method == "student_t"
 
 
-def test_nothing_scored_means_no_mean():
-    judge = ScriptedJudge(failures={"extract_statements": [JudgeAPIError("down")] * 2})
-    summary = evaluate(cases(2), evaluators=["faithfulness"], judge=judge).metrics["faithfulness"]
-    assert (summary.mean, summary.interval, summary.measured) == (None, None, 0)
-    assert summary.interval_method is None
-
-
 def test_progress_is_told_after_each_case():
     seen = []
     evaluate(cases(3), judge=ScriptedJudge(), on_progress=lambda done, of: seen.append((done, of)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_no_more_cases_run_at_once_than_asked():
-    class Counting(ScriptedJudge):
-        running = most = 0
-
-        async def extract_statements(self, query, response):
-            self.running += 1
-            self.most = max(self.most, self.running)
-            await asyncio.sleep(0.001)
-            self.running -= 1
-            return await super().extract_statements(query, response)
-
-    judge = Counting()
-    evaluate(cases(12), evaluators=["faithfulness"], judge=judge, concurrency=3)
-    assert judge.most == 3
-
-
-async def test_works_in_a_running_loop_both_ways():
-    assert len(await evaluate_async(cases(2), judge=ScriptedJudge())) == 2
-    assert len(evaluate(cases(2), judge=ScriptedJudge())) == 2
-
-
-def test_no_cases_give_an_empty_run():
-    run = evaluate([], judge=ScriptedJudge())
-    assert len(run) == 0
-    assert run.metrics["faithfulness"].mean is None
-
-
 @pytest.mark.parametrize(
-    "wrong", [{"concurrency": 0}, {"evaluators": ["nonsense"]}, {"judge": "nobody"}]
+    "wrong",
+    [
+        {"concurrency": 0},
+        {"evaluators": ["nonsense"]},
+        {"judge": "nobody"},
+        {
+            "judge": PlainScriptedJudge(failures={"evaluate_relevance": AssertionError}),
+            "evaluators": ["relevance", FaithfulnessEvaluator(strategy="batched")],
+        },
+    ],
 )
 def test_wrong_settings_are_refused_before_anything_is_judged(wrong):
     with pytest.raises(ConfigurationError):
         evaluate(cases(1), **({"judge": ScriptedJudge()} | wrong))
-
-
-def test_a_strategy_the_judge_cannot_do_is_a_configuration_error():
-    from ragaliq import FaithfulnessEvaluator
-    from ragaliq.testing import PlainScriptedJudge
-
-    judge = PlainScriptedJudge()
-    evaluators = ["relevance", FaithfulnessEvaluator(strategy="batched")]
-    with pytest.raises(ConfigurationError, match="BatchingJudge"):
-        evaluate(cases(1), evaluators=evaluators, judge=judge)
-    assert not judge.calls
 
 
 def test_a_raising_progress_callback_loses_no_results(caplog):

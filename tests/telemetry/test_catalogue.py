@@ -61,15 +61,3 @@ def emitted(sdk, run, results, judged):
 )
 def test_what_is_described_is_what_is_emitted(emitted, carrier, described):
     assert emitted[carrier] == {each.name: each.type for each in described}
-
-
-def test_what_needs_content_is_absent_without_it(sdk, run, results, judged):
-    for detail in ("spans", "arrays"):
-        options = TelemetryOptions(claim_detail=detail, **sdk.providers)
-        with Emitter(options=options).evaluation(run) as emission:
-            emission.record(results, judged)
-    carriers = (catalogue.ROOT_SPAN, catalogue.METRIC_SPAN, catalogue.CLAIM_SPAN, catalogue.EVENT)
-    content = {each.name for carrier in carriers for each in carrier if each.content}
-    assert content
-    for each in (*sdk.spans(), *sdk.events()):
-        assert not content & each.attributes.keys()

@@ -110,18 +110,6 @@ def test_an_event_names_no_evaluation_span_where_there_is_none(sdk, run, results
     assert not [e for e in sdk.events() if "ragaliq.evaluation.span_id" in e.attributes]
 
 
-def test_a_full_set_of_metrics_stays_below_the_attributes_an_sdk_keeps(emit, sdk, results):
-    many = {
-        f"m{n}": results["faithfulness"].model_copy(update={"evaluator_name": f"m{n}"})
-        for n in range(15)
-    }
-    emit(results=many)
-    (root,) = sdk.named("evaluation support")
-    assert "evaluations.9.evaluation.name" in root.attributes
-    assert "evaluations.10.evaluation.name" not in root.attributes
-    assert max(len(span.attributes) for span in sdk.spans()) <= 96
-
-
 def test_text_that_is_no_valid_unicode_does_not_stop_an_exporter(sdk):
     broken = "Alpha \ud800 is."
     case = RAGTestCase(

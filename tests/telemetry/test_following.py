@@ -49,10 +49,6 @@ def test_every_evaluation_of_a_sampled_span_is_recorded_whole_and_of_others_if_a
     assert len(names) == 10 * 7
 
 
-def test_an_unsampled_span_has_no_evaluation_whatever_the_sampler(emitted, target):
-    assert emitted(ALWAYS_ON, target.model_copy(update={"trace_flags": 0})) == []
-
-
 @pytest.mark.parametrize("on_unsampled", ["metrics", "all"])
 def test_without_a_target_the_applications_sampler_decides(emitted, on_unsampled):
     assert emitted(ParentBased(ALWAYS_OFF), None, on_unsampled=on_unsampled) == []

@@ -77,6 +77,9 @@ def test_no_span_or_event_has_more_than_96_attributes(worst):
     counts = [len(each.attributes) for each in (*worst.spans(), *worst.events())]
     assert 60 < max(counts) <= 96
     assert not any(span.dropped_attributes for span in worst.spans())
+    (root,) = [span for span in worst.spans() if "ragaliq.framework" in span.attributes]
+    assert "evaluations.9.evaluation.name" in root.attributes
+    assert "evaluations.10.evaluation.name" not in root.attributes
 
 
 def test_no_string_is_longer_than_its_limit(worst):

@@ -84,11 +84,9 @@ def test_tokens_and_money_are_counted_also_for_failures(emit, results):
         key(TOKEN_TYPE="cache_read", **judge): 2,
     }
     assert points(measured["ragaliq.judge.cost"]) == {key(**judge): 0.25}
-
-
-def test_an_unknown_price_is_no_price(emit, results):
-    unknown = results["relevance"].model_copy(update={"usage": JudgeUsage(cost_usd=None)})
-    assert "ragaliq.judge.cost" not in emit(results={"relevance": unknown}).metrics()
+    unknown = failed.model_copy(update={"usage": JudgeUsage(cost_usd=None)})
+    measured = emit(results={"relevance": unknown}).metrics()
+    assert points(measured["ragaliq.judge.cost"]) == {key(**judge): 0.25}
 
 
 def test_what_a_policy_says_of_an_answer_without_claims_is_no_measurement(emit, results):

@@ -10,13 +10,10 @@ from ragaliq.telemetry import ContentPolicy, Emitter
 from ragaliq.testing import ScriptedJudge
 
 
-def test_by_default_links_claim_spans_and_metrics_for_the_unsampled():
+def test_the_environment_chooses_and_an_argument_wins(monkeypatch):
     options = TelemetryOptions()
     chosen = options.relation, options.claim_detail, options.on_unsampled
     assert chosen == ("link", "spans", "metrics")
-
-
-def test_the_environment_chooses_and_an_argument_wins(monkeypatch):
     monkeypatch.setenv("RAGALIQ_TELEMETRY_RELATION", "Child")
     monkeypatch.setenv("RAGALIQ_TELEMETRY_CLAIM_DETAIL", "arrays")
     monkeypatch.setenv("RAGALIQ_TELEMETRY_ON_UNSAMPLED", "none")
@@ -43,31 +40,19 @@ def test_as_a_child_the_evaluation_is_in_the_targets_trace_and_has_its_link_too(
     assert format_span_id(link.context.span_id) == target.span_id
 
 
-def test_as_a_child_without_a_target_it_is_a_root(emit, run):
-    sdk = emit(relation="child", run=run.model_copy(update={"target": None}))
-    (root,) = sdk.named("evaluation support")
-    assert root.parent is None
-
-
 def test_claims_as_arrays_are_on_the_metrics_span(emit):
     sdk = emit(claim_detail="arrays")
     (metric,) = sdk.named("evaluation faithfulness")
     assert sdk.claims() == []
-    assert metric.attributes["ragaliq.claim.verdicts"] == (
-        "SUPPORTED",
-        "CONTRADICTED",
-        "UNVERIFIED",
-    )
+    verdicts = ("SUPPORTED", "CONTRADICTED", "UNVERIFIED")
+    assert metric.attributes["ragaliq.claim.verdicts"] == verdicts
     assert metric.attributes["ragaliq.claim.confidences"] == (0.9, 0.9, 0.9)
     assert metric.attributes["ragaliq.claim.deciders"] == ("claude",) * 3
     assert "ragaliq.claim.texts" not in metric.attributes
     assert metric.attributes["ragaliq.claims.truncated"] == 0
     assert "ragaliq.claim.confidences" not in sdk.events()[0].attributes
-
-
-def test_claims_as_arrays_carry_text_only_with_content(emit):
-    sdk = emit(ContentPolicy(on_spans=True), claim_detail="arrays")
-    (metric,) = sdk.named("evaluation faithfulness")
+    with_text = emit(ContentPolicy(on_spans=True), claim_detail="arrays")
+    metric = with_text.named("evaluation faithfulness")[-1]
     assert metric.attributes["ragaliq.claim.texts"] == ("Zanzibar is far.",) * 3
 
 
@@ -118,9 +103,11 @@ def test_a_judge_that_traces_itself_begins_no_trace_for_an_unsampled_target(
     assert sdk.spans() == ()
 
 
-def test_a_run_without_a_target_is_emitted_in_full(emit, run):
-    sdk = emit(run=run.model_copy(update={"target": None}), on_unsampled="none")
+def test_a_run_without_a_target_is_emitted_in_full_as_a_root(emit, run):
+    bare = run.model_copy(update={"target": None})
+    sdk = emit(run=bare, on_unsampled="none", relation="child")
     assert len(sdk.spans()) == 7
+    assert sdk.named("evaluation support")[0].parent is None
 
 
 OTEL = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"

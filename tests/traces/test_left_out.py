@@ -18,7 +18,6 @@ from hand_written import (
 )
 
 from ragaliq.traces import SpanEvent, cases_of_trace
-from ragaliq.traces.cases import REASONS
 
 
 def in_question(root, *others):
@@ -136,8 +135,3 @@ def test_a_chain_of_ten_thousand_spans():
     for _ in range(10_000):
         spans.append(span("CHAIN", parent=spans[-1], at=(1, 99)))
     assert triple(only([*spans, retriever(spans[-1])]))[1] == TEXTS
-
-
-def test_every_reason_is_explained():
-    assert all(REASONS.values())
-    assert "not_rag" in REASONS

@@ -23,15 +23,11 @@ def traced(**more):
 
 def test_a_case_from_a_trace_names_its_span():
     found = traced()
-    run = run_of(case_of(found), run_id="r1", pipeline="file")
-    assert run.target == found.target
-    assert (run.run_id, run.pipeline, run.ended_at) == ("r1", "support", 1e-7)
-
-
-def test_it_survives_a_file():
-    found = traced()
-    again = RAGTestCase.model_validate_json(case_of(found).model_dump_json())
-    assert run_of(again, run_id="r1", pipeline="file").target == found.target
+    written = case_of(found).model_dump_json()
+    for case in (case_of(found), RAGTestCase.model_validate_json(written)):
+        run = run_of(case, run_id="r1", pipeline="file")
+        assert run.target == found.target
+        assert (run.run_id, run.pipeline, run.ended_at) == ("r1", "support", 1e-7)
 
 
 @pytest.mark.parametrize(

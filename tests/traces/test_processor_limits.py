@@ -71,19 +71,14 @@ def test_what_is_too_much_is_evicted_and_counted(following, limit, steps):
     assert each.monitor.stats().pending == 0
 
 
-def test_a_run_that_never_ends_expires(following, until):
+def test_runs_and_steps_that_never_end_expire(following, until):
     each = following(max_age=0.01)
     each.app.tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"})
     until(lambda: each.monitor.stats().incomplete == {"expired": 1})
     assert kept(each.processor) == (0, 0)
-
-
-def test_steps_whose_request_never_ends_expire(following, until):
-    each = following(max_age=0.01)
-    each.app.web.start_span("POST /ask")
     with each.app.request():
         each.app.retrieve()
-        until(lambda: each.monitor.stats().incomplete == {"expired": 1})
+        until(lambda: each.monitor.stats().incomplete == {"expired": 2})
 
 
 def test_a_run_is_read_when_its_grace_is_over_without_being_asked(following):

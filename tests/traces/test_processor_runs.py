@@ -75,13 +75,6 @@ def test_a_lone_model_is_counted_as_no_rag(app, processed):
     assert processed.monitor.stats().outcomes == {"not_rag": 1}
 
 
-def test_plain_spans_and_embeddings_are_not_even_counted(app, processed):
-    with app.request(), app.span("SELECT"), app.span("embed", kind="EMBEDDING"):
-        pass
-    assert processed.cases() == []
-    assert processed.monitor.stats().started == 0
-
-
 def test_a_hand_written_chain_that_says_what_it_is_later_is_known_the_second_time(
     tracing, processed
 ):
@@ -118,9 +111,7 @@ def attached(context):
     otel_context.detach(token)
 
 
-def test_nothing_inside_suppress_is_followed(app, processed):
-    with suppress():
-        app.chain()
+def test_what_is_suppressed_inside_a_run_is_no_part_of_it(app, processed):
     with app.span("rag", kind="CHAIN", asked=QUESTION) as root:
         app.retrieve()
         with suppress():
@@ -128,21 +119,29 @@ def test_nothing_inside_suppress_is_followed(app, processed):
         app.say(root, output=ANSWER)
     (case,) = processed.cases()
     assert case.response == ANSWER
-    assert processed.monitor.stats().started == 1
 
 
-def test_nothing_is_followed_where_instrumentation_is_switched_off(app, processed):
-    key = otel_context._SUPPRESS_INSTRUMENTATION_KEY
-    with attached(otel_context.set_value(key, True)):
-        app.chain()
-    assert processed.cases() == []
-    assert processed.monitor.stats().started == 0
+SWITCHED_OFF = otel_context.set_value(otel_context._SUPPRESS_INSTRUMENTATION_KEY, True)
 
 
-def test_evaluations_are_left_out_with_the_models_they_ask(app, processed):
-    with app.span("score", kind="EVALUATOR"):
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda app: suppress(),
+        lambda app: attached(SWITCHED_OFF),
+        lambda app: app.span("score", kind="EVALUATOR"),
+    ],
+    ids=["suppressed", "instrumentation is switched off", "an evaluation"],
+)
+def test_what_is_nobodys_traffic_is_not_followed(app, processed, around):
+    with around(app):
         app.answer()
         app.chain()
+    with app.request(), app.span("SELECT"), app.span("embed", kind="EMBEDDING"):
+        pass
+    dropping = TracerProvider(sampler=ALWAYS_OFF)
+    dropping.add_span_processor(processed.processor)
+    Spans(dropping).chain()
     assert processed.cases() == []
     assert processed.monitor.stats().started == 0
 
@@ -179,14 +178,6 @@ def test_steps_in_other_threads_belong_to_the_run_around_them(app, processed):
         app.say(root, output=ANSWER)
     (case,) = processed.cases()
     assert case.context_texts == TEXTS
-
-
-def test_spans_that_the_application_s_sampler_drops_are_not_seen(processed):
-    provider = TracerProvider(sampler=ALWAYS_OFF)
-    provider.add_span_processor(processed.processor)
-    Spans(provider).chain()
-    assert processed.cases() == []
-    assert processed.monitor.stats().started == 0
 
 
 class RecordOnly(Sampler):
