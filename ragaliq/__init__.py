@@ -31,6 +31,7 @@ from ragaliq.errors import (
 
 if TYPE_CHECKING:
     from ragaliq import telemetry
+    from ragaliq.core.citations import Citation
     from ragaliq.core.draft import CaseDraft, Passage, context_chunks
     from ragaliq.core.evaluator import Evaluator
     from ragaliq.core.policy import Fallback, ScoringPolicy
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from ragaliq.core.run import RunInfo, SpanTarget
-    from ragaliq.core.test_case import Citation, ContextChunk, RAGTestCase, Turn
+    from ragaliq.core.test_case import ContextChunk, RAGTestCase, Turn
     from ragaliq.cost_estimate import CostEstimate, estimate, estimate_async
     from ragaliq.evaluators import (
         ChunkUtilityEvaluator,
@@ -233,6 +234,7 @@ __all__ = [
 
 _NAMES = {
     "ragaliq.tables": "score_batch score_batch_schema",
+    "ragaliq.core.citations": "Citation",
     "ragaliq.core.draft": "CaseDraft Passage context_chunks",
     "ragaliq.core.evaluator": "Evaluator",
     "ragaliq.core.policy": "Fallback ScoringPolicy",
@@ -240,7 +242,7 @@ _NAMES = {
         "ClaimDetail Evaluation EvaluationResult EvidenceSpan JudgeUsage Status Verdict"
     ),
     "ragaliq.core.run": "RunInfo SpanTarget",
-    "ragaliq.core.test_case": "Citation ContextChunk RAGTestCase Turn",
+    "ragaliq.core.test_case": "ContextChunk RAGTestCase Turn",
     "ragaliq.cost_estimate": "CostEstimate estimate estimate_async",
     "ragaliq.evaluators": (
         "ChunkUtilityEvaluator CitationsEvaluator ContextPrecisionEvaluator ContextRecallEvaluator "

@@ -13,14 +13,6 @@ import threading
 from collections.abc import Callable
 from importlib import import_module
 
-__all__ = [
-    "is_loop_running",
-    "patched_by",
-    "register_before_threads_end",
-    "suppress_instrumentation_key",
-    "working_folder",
-]
-
 
 def suppress_instrumentation_key() -> str:
     """The key in OpenTelemetry's context that keeps instrumentations from tracing a call."""

@@ -33,7 +33,6 @@ from ragaliq.telemetry.emit import TelemetryOptions
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["EvaluationRun", "MetricSummary", "evaluate", "evaluate_async"]
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Sequence
 from ragaliq.capture.texts import Message
 from ragaliq.core.test_case import RAGTestCase, Turn
 
-__all__ = ["Conversations", "messages_before", "turns_of_messages"]
-
 _MOST_TURNS = 20
 _MOST_BYTES = 64 * 1024
 _MOST_CONVERSATIONS = 1_000

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.test_case import CaseSources
 
-__all__ = ["Explanation", "Explanations"]
-
 _LATEST = 64
 
 

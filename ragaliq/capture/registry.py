@@ -17,8 +17,6 @@ from weakref import WeakSet
 
 from ragaliq.core.checks import require_positive
 
-__all__ = ["FollowedRun", "RunRegistry"]
-
 _SWEEP_SECONDS = 5.0
 _SOONEST_SECONDS = 0.05
 _PAST_STEPS = 16_384

@@ -17,8 +17,6 @@ from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, QUESTION_KEYS, Mess
 from ragaliq.core.draft import FoundContext, Passage
 from ragaliq.core.test_case import Turn
 
-__all__ = ["RunLog"]
-
 Step = Hashable
 Passages = Sequence[Passage]
 ByKey = Mapping[Any, Passages]

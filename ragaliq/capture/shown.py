@@ -31,8 +31,6 @@ from ragaliq.capture.conversation import messages_before, turns_of_messages
 from ragaliq.capture.texts import Message
 from ragaliq.core.draft import FoundContext, Passage
 
-__all__ = ["Call", "Candidate", "shown"]
-
 # Letters that a text has at least if finding it elsewhere is to mean anything.
 _TELLING = 20
 # A passage was cut, not dropped, if this much of it is there.

@@ -18,20 +18,6 @@ from pydantic import BaseModel
 
 from ragaliq.core.draft import Passage
 
-__all__ = [
-    "ANSWER_KEYS",
-    "CONTEXT_KEYS",
-    "QUESTION_KEYS",
-    "Found",
-    "Message",
-    "Reader",
-    "Role",
-    "document_blocks",
-    "models_words",
-    "score_in",
-    "text_blocks",
-]
-
 QUESTION_KEYS = (
     "question",
     "query",

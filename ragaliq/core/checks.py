@@ -9,16 +9,6 @@ from difflib import get_close_matches
 
 from ragaliq.errors import ConfigurationError
 
-__all__ = [
-    "did_you_mean",
-    "naming",
-    "require_choice",
-    "require_kind",
-    "require_known",
-    "require_limits",
-    "require_positive",
-]
-
 # Larger amounts, of calls, tokens or millionths of a dollar, are not counted exactly everywhere.
 _MOST, _MOST_USD = 1e15, 1e9
 

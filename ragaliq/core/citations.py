@@ -7,8 +7,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Citation", "citations_in"]
-
 
 class Citation(BaseModel):
     """A range of an answer for which its model named a source, apart from the text.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-__all__ = ["Complaints"]
-
 
 class Complaints:
     """Logs failures, without their messages, which may quote the application's text.

@@ -8,8 +8,6 @@ import time
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["is_being_cancelled", "pause_before_retry", "pause_if_due", "run_all", "spread"]
-
 T = TypeVar("T")
 
 _COMPUTE_FOR = 0.005  # seconds at a stretch

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple, Protocol
 from ragaliq.core.citations import citations_in
 from ragaliq.core.test_case import CaseSources, ContextChunk, RAGTestCase, Turn
 
-__all__ = ["CaseDraft", "ContextFinder", "FoundContext", "Passage", "context_chunks"]
-
 _LONGEST_VALUE = 1_000
 _UNKNOWN = CaseSources()
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ragaliq.core.test_case import RAGTestCase
     from ragaliq.judges.base import LLMJudge
 
-__all__ = ["EvaluationResult", "Evaluator", "JudgeIdentity", "identity_of"]
-
 
 # The threshold is looked at by itself, and whose idea the policy was changes nothing.
 _NOT_SETTINGS = ("threshold", "has_own_policy")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["make_folder", "owner_only"]
-
 
 def make_folder(path: Path) -> None:
     """Make a folder and the ones above it, where they are missing.

@@ -12,8 +12,6 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["UNSCORED", "Fallback", "OnFailure", "ScoringPolicy", "Wording"]
-
 
 class Fallback(BaseModel):
     """The score reported where there is nothing to measure.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from unicodedata import category
 
-__all__ = ["printable"]
-
 
 def printable(text: str, *, limit: int | None = None) -> str:
     """`text` on one line and without control characters, which could rewrite the screen.

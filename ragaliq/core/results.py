@@ -13,19 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import ChunkId, RAGTestCase
 
-__all__ = [
-    "UNCALIBRATED",
-    "ClaimDetail",
-    "Evaluation",
-    "EvaluationResult",
-    "EvidenceSpan",
-    "JudgeUsage",
-    "Status",
-    "SupportSource",
-    "Verdict",
-    "passing_scores",
-]
-
 Verdict = Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
 """What the context says about a claim."""
 

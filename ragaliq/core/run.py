@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["RunInfo", "SpanTarget"]
-
 
 class SpanTarget(BaseModel):
     """The span an evaluation speaks about.

@@ -16,8 +16,6 @@ from typing import Protocol, TypeVar
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeError
 
-__all__ = ["PACE", "LimitTurn", "Pace", "Spending", "paid", "spending"]
-
 
 class _Reply(Protocol):
     def spent(self) -> JudgeUsage: ...

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from contextlib import suppress as undo_if_possible
 from contextvars import ContextVar
 
-__all__ = ["is_suppressed", "suppress"]
-
 _SUPPRESSED: ContextVar[bool] = ContextVar("ragaliq_suppressed", default=False)
 
 

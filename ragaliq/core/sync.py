@@ -21,8 +21,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from ragaliq._private import patched_by
 
-__all__ = ["LoopThread", "WorkThread", "run_sync", "synchronous"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

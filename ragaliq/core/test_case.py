@@ -18,16 +18,6 @@ from pydantic_core import CoreSchema, core_schema
 
 from ragaliq.core.citations import Citation
 
-__all__ = [
-    "FIELDS",
-    "CaseSources",
-    "ChunkId",
-    "Citation",
-    "ContextChunk",
-    "RAGTestCase",
-    "Turn",
-]
-
 FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "case_id", "example_id", "sample_id"),
     "name": ("name", "title"),
@@ -68,15 +58,11 @@ ChunkId = int | str
 """A chunk's own id, or its position in the context where it has none."""
 
 
-def _as_plain(text: object) -> object:
-    """A framework's own kind of string as a plain one.
-
-    Pydantic refuses half a surrogate pair in them alone, which models do write.
-    """
-    return str.__str__(text) if isinstance(text, str) else text
-
-
-_Text = Annotated[str, BeforeValidator(_as_plain)]
+# A framework's own kind of string as a plain one: pydantic refuses half a surrogate pair in them
+# alone, which models do write.
+_Text = Annotated[
+    str, BeforeValidator(lambda text: str.__str__(text) if isinstance(text, str) else text)
+]
 
 
 class ContextChunk(BaseModel):

@@ -20,8 +20,6 @@ from rapidfuzz import fuzz
 
 from ragaliq.core.concurrency import pause_if_due
 
-__all__ = ["CLAIM_CUTOFF", "EvidenceFinder", "Place", "SearchedText"]
-
 CLAIM_CUTOFF = 75.0
 """Least similarity, 0 to 100, at which a reworded claim counts as found in the answer."""
 

@@ -29,8 +29,6 @@ from ragaliq.evaluators.claims import ClaimCheck, check_claims
 from ragaliq.evaluators.metrics import ClaimEvaluator
 from ragaliq.judges.base import LLMJudge
 
-__all__ = ["evaluate_case"]
-
 _COMPLAINTS = Complaints(logging.getLogger(__name__))
 
 _Checks: TypeAlias = dict[Any, asyncio.Task[ClaimCheck]]

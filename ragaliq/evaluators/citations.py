@@ -14,15 +14,14 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from ragaliq.core.citations import Citation
 from ragaliq.core.results import ClaimDetail
-from ragaliq.core.test_case import ChunkId, Citation, ContextChunk, RAGTestCase
+from ragaliq.core.test_case import ChunkId, ContextChunk, RAGTestCase
 from ragaliq.evaluators.alignment import SearchedText
 from ragaliq.evaluators.claims import NAMED_SOURCE, ClaimCheck
 from ragaliq.evaluators.metrics import ClaimEvaluator, Measured
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.language.sentences import split_sentences
-
-__all__ = ["DOCUMENT_NAMES", "CitationsEvaluator"]
 
 DOCUMENT_NAMES = (
     "source",

@@ -26,8 +26,6 @@ from ragaliq.evaluators.history import Ground, earlier_grounds, question_of, tur
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, VerdictsResult
 from ragaliq.judges.language.refusals import is_refusal
 
-__all__ = ["ClaimCheck", "Strategy", "Verifier", "check_claims", "has_context"]
-
 Strategy = Literal["batched", "per_claim", "single_pass"]
 
 NAMED_SOURCE = (

@@ -19,8 +19,6 @@ from ragaliq.evaluators.alignment import Place
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.language.statements import statements
 
-__all__ = ["Ground", "earlier_grounds", "question_of", "turns_of"]
-
 _SAYS = "The user says: "
 """Before a user's sentence, so that a judge knows whose "I" that is."""
 

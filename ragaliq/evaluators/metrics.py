@@ -28,18 +28,6 @@ from ragaliq.evaluators.history import question_of
 from ragaliq.evaluators.registry import register_evaluator
 from ragaliq.judges.base import BatchingJudge, JudgeResult, LLMJudge
 
-__all__ = [
-    "ChunkUtilityEvaluator",
-    "ClaimEvaluator",
-    "ContextPrecisionEvaluator",
-    "ContextRecallEvaluator",
-    "ContradictionRateEvaluator",
-    "FaithfulnessEvaluator",
-    "HallucinationEvaluator",
-    "Measured",
-    "RelevanceEvaluator",
-]
-
 _LEAST_COVERAGE = 2 / 3
 """Share of an answer that its claims cover, below which the result says so."""
 

@@ -12,14 +12,6 @@ from ragaliq.core.policy import ScoringPolicy
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
 
-__all__ = [
-    "EvaluatorSpec",
-    "get_evaluator",
-    "list_evaluators",
-    "register_evaluator",
-    "resolve_evaluators",
-]
-
 EvaluatorSpec = str | Evaluator | type[Evaluator]
 """A registered name, an evaluator, or an evaluator class to build with its defaults."""
 

@@ -49,7 +49,6 @@ from ragaliq.telemetry.providers import service_version
 if TYPE_CHECKING:
     from ragaliq.live.monitor import Monitor
 
-__all__ = ["Engine", "ResultCallback", "RunQueue", "living_engine"]
 
 logger = logging.getLogger(__name__)
 

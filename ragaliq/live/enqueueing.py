@@ -17,8 +17,6 @@ from ragaliq.live.stats import Tally
 from ragaliq.worker.executor import BrokerExecutor, JobExecutor
 from ragaliq.worker.message import JobMessage
 
-__all__ = ["Enqueueing", "executor_at", "leave_to_workers"]
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0
 _THE_WORKERS = (
     "judge calibration policy concurrency deadline niceness mode inline_timeout budget "

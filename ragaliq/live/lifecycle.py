@@ -16,8 +16,6 @@ from typing import Protocol, runtime_checkable
 
 from ragaliq._private import register_before_threads_end
 
-__all__ = ["HoldsRuns", "Living", "Sweepable", "watch_process"]
-
 
 class Living(Protocol):
     """Something that must know when its process ends or is forked."""

@@ -16,7 +16,6 @@ from ragaliq.telemetry.providers import force_flush
 if TYPE_CHECKING:
     from ragaliq.live.monitor import Monitor
 
-__all__ = ["Capture", "Lifespan", "lifespan"]
 
 logger = logging.getLogger(__name__)
 

@@ -44,8 +44,6 @@ from ragaliq.telemetry.emit import Emitter, TelemetryOptions, current_span_targe
 from ragaliq.telemetry.providers import providers_in_use
 from ragaliq.worker.executor import JobExecutor
 
-__all__ = ["Monitor", "RunDetails"]
-
 logger = logging.getLogger(__name__)
 
 _COMPLAINTS = Complaints(logger)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ragaliq.live.sampler import Decision
     from ragaliq.live.sampling import Choice
 
-__all__ = ["Framework", "InlineMode", "OpenRun", "Receipt"]
 
 logger = logging.getLogger(__name__)
 

@@ -38,7 +38,6 @@ from ragaliq.live.sampling import (
 if TYPE_CHECKING:
     from ragaliq.live.run import OpenRun
 
-__all__ = ["Decision", "RateCap", "Sampler", "position", "sampling_key"]
 
 logger = logging.getLogger(__name__)
 

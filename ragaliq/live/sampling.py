@@ -13,19 +13,6 @@ from ragaliq.core.draft import CaseDraft
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
 
-__all__ = [
-    "Choice",
-    "FinishedRun",
-    "OnCondition",
-    "OnError",
-    "OnFeedback",
-    "OnLowScore",
-    "OnTag",
-    "Sampling",
-    "SamplingRule",
-    "require_rate",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRun:

@@ -51,8 +51,6 @@ from ragaliq.traces.conventions import (
 from ragaliq.traces.mapping import SpanRule, rule_for
 from ragaliq.traces.tree import is_plumbing
 
-__all__ = ["RagaliqSpanProcessor"]
-
 logger = logging.getLogger(__name__)
 
 # What says that instrumentations are to leave something out. The API has no public name for it.

@@ -19,7 +19,6 @@ from ragaliq.telemetry.names import OTHER
 if TYPE_CHECKING:
     from ragaliq.live.run import OpenRun
 
-__all__ = ["MonitorStats", "Outcome", "Tally"]
 
 Outcome = Literal[
     "evaluated",

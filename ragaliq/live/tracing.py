@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ragaliq.live.monitor import Monitor
     from ragaliq.live.run import OpenRun
 
-__all__ = ["F", "Retrieved", "add_context", "traced"]
 
 logger = logging.getLogger(__name__)
 _COMPLAINTS = Complaints(logger)

@@ -42,7 +42,6 @@ from ragaliq.records.sqlite_file import WriterConnection
 if TYPE_CHECKING:
     from ragaliq.judges.prompting import RenderedPrompt
 
-__all__ = ["BatchJudge", "BatchRequests", "BatchSchedule", "Batches", "is_answered"]
 
 logger = logging.getLogger(__name__)
 

@@ -46,16 +46,6 @@ from ragaliq.evaluators.registry import get_evaluator, list_evaluators
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import resolve_judge
 
-__all__ = [
-    "Channel",
-    "Executor",
-    "InProcess",
-    "Message",
-    "judging_processes",
-    "obstacle",
-    "read_off_loop",
-]
-
 logger = logging.getLogger(__name__)
 
 Executor = Literal["thread", "process"]

@@ -9,8 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
-__all__ = ["FreezeWatch"]
-
 _EVERY = 0.5  # seconds between two looks
 _LEAST = 2.0  # seconds by which a look must be late
 

@@ -41,18 +41,15 @@ from ragaliq.scoring.execution import Executor, judging_processes, read_off_loop
 from ragaliq.scoring.freezes import FreezeWatch
 from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget
-from ragaliq.scoring.limits.protection import Judging, Protection
+from ragaliq.scoring.limits.protection import NOT_ASKED, Judging, Protection
 from ragaliq.scoring.limits.rate_limits import RateLimits
 from ragaliq.telemetry.content import ContentKind, ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions
 from ragaliq.traces.cases import run_of
 
-__all__ = ["CostCap", "Limits", "Scorer"]
-
 logger = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 60.0
-_NOT_ASKED = "the judge was not asked: it failed too often in a row"
 # How often a case is judged again because the process did not run for a while.
 _MOST_FREEZES = 5
 # Seconds to wait for sinks when everything is evaluated.
@@ -330,10 +327,6 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
     ) -> Evaluation:
         limits = self.protection.judging(case) if self.protection else nullcontext(Judging())
         async with limits as judging:
-            if judging == "over_budget":
-                raise BudgetExceeded("the case was not evaluated: the budget is used up")
-            if judging == "circuit_open":
-                raise CircuitOpenError(_NOT_ASKED)
             built = case.build() if isinstance(case, CaseDraft) else case
             fetched = built.sources.has_fetched_texts
             with self.emitter.evaluation(run, lag=lag, has_fetched_texts=fetched) as emission:
@@ -400,7 +393,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     @cached_property
     def _unjudged(self) -> dict[str, EvaluationResult]:
-        error = CircuitOpenError(_NOT_ASKED)
+        error = CircuitOpenError(NOT_ASKED)
         return {each.name: each.failure_result(error, self.judge) for each in self.evaluators}
 
     async def is_recorded(self, run: RunInfo, metrics: Collection[str] = ()) -> bool:

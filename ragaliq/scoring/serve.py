@@ -21,8 +21,6 @@ from ragaliq.evaluators.case import evaluate_case
 from ragaliq.judges.base import LLMJudge
 from ragaliq.scoring.execution import Channel, Message, read_plan
 
-__all__ = ["main"]
-
 _LONGEST_WAIT = 0.05  # seconds a reply waits for others
 _CLAIMS_AT_ONCE = 100
 _FIRST_CASE = RAGTestCase(id="warm-up", query="What?", context=["One."], response="One.")

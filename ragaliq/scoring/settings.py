@@ -31,15 +31,6 @@ if TYPE_CHECKING:
         executor: Executor | None
 
 
-__all__ = [
-    "ENV_CALIBRATION",
-    "ENV_JUDGE",
-    "ENV_MODEL",
-    "chosen_judge",
-    "read_judge_settings",
-    "read_settings",
-]
-
 _PREFIX = "RAGALIQ_"
 ENV_JUDGE, ENV_MODEL, ENV_CALIBRATION = "RAGALIQ_JUDGE", "RAGALIQ_MODEL", "RAGALIQ_CALIBRATION"
 

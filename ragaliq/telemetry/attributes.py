@@ -16,21 +16,6 @@ from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy, identifier, sendable
 
-__all__ = [
-    "UNVERIFIED",
-    "Attributes",
-    "ClaimDetailLevel",
-    "claim_arrays",
-    "claim_attributes",
-    "document_sources",
-    "metadata_attributes",
-    "result_attributes",
-    "root_attributes",
-    "score",
-    "summary_attributes",
-    "template_explanation",
-]
-
 Attributes = dict[str, AttributeValue]
 
 # Where LangChain's loaders and LlamaIndex's readers note what a document was read from.

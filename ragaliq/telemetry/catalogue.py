@@ -9,19 +9,6 @@ from typing import Literal, NamedTuple
 
 from ragaliq.telemetry import names
 
-__all__ = [
-    "CLAIM_SPAN",
-    "EVENT",
-    "METRICS",
-    "METRIC_SPAN",
-    "QUALITY_EVENT",
-    "ROOT_SPAN",
-    "Attribute",
-    "AttributeType",
-    "Instrument",
-    "Metric",
-]
-
 AttributeType = Literal["string", "double", "int", "boolean", "string[]", "double[]"]
 Instrument = Literal[
     "histogram", "counter", "gauge", "observable counter", "observable up-down counter"

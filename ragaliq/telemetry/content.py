@@ -14,8 +14,6 @@ from typing import Literal
 from ragaliq.errors import ConfigurationError
 from ragaliq.telemetry import names
 
-__all__ = ["ContentKind", "ContentPolicy", "Redactor", "identifier", "sendable"]
-
 ContentKind = Literal["claim", "evidence", "explanation", "question", "answer", "chunk"]
 Redactor = Callable[[str, ContentKind], str | None]
 

@@ -41,17 +41,6 @@ from ragaliq.telemetry.attributes import (
 from ragaliq.telemetry.content import ContentPolicy, identifier
 from ragaliq.telemetry.metrics import Counts, MetricsRecorder, Queue, RunReadings, run_readings
 
-__all__ = [
-    "Emission",
-    "Emitter",
-    "OnUnsampled",
-    "Relation",
-    "TelemetryOptions",
-    "current_span_target",
-    "span_target",
-    "target_context",
-]
-
 logger = logging.getLogger(__name__)
 
 _PROJECT = "openinference.project.name"

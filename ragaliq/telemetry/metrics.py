@@ -21,15 +21,6 @@ from ragaliq.telemetry.attributes import UNVERIFIED, Attributes, score
 from ragaliq.telemetry.catalogue import METRICS
 from ragaliq.telemetry.content import identifier
 
-__all__ = [
-    "Counts",
-    "MetricsRecorder",
-    "Queue",
-    "RunReadings",
-    "instruments",
-    "run_readings",
-]
-
 Readings = Callable[[metrics.CallbackOptions], Iterable[metrics.Observation]]
 
 

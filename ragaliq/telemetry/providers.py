@@ -11,8 +11,6 @@ from opentelemetry import _logs, metrics, trace
 
 from ragaliq.telemetry.emit import TelemetryOptions
 
-__all__ = ["flush_providers", "force_flush", "providers_in_use", "service_version"]
-
 logger = logging.getLogger(__name__)
 
 

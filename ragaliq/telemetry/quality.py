@@ -16,8 +16,6 @@ from ragaliq.telemetry.content import identifier
 from ragaliq.telemetry.emit import TelemetryOptions
 from ragaliq.telemetry.metrics import MetricsRecorder
 
-__all__ = ["QualityEmitter", "QualityOf"]
-
 logger = logging.getLogger(__name__)
 
 

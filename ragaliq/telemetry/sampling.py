@@ -14,8 +14,6 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import Link, SpanKind, TraceState
 from opentelemetry.util.types import Attributes
 
-__all__ = ["FollowingSampler"]
-
 
 @dataclass
 class FollowingSampler(Sampler):

@@ -23,8 +23,6 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
 from ragaliq.errors import ConfigurationError
 
-__all__ = ["ExportCounts", "TelemetrySetup", "configure"]
-
 logger = logging.getLogger(__name__)
 
 

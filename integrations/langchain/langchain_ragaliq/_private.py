@@ -15,8 +15,6 @@ from langchain_core.callbacks import CallbackManager
 from langchain_core.runnables import RunnableConfig
 from opentelemetry import trace
 
-__all__ = ["has_checkpointer", "span_by_run_id"]
-
 _OPENINFERENCE = "openinference.instrumentation.langchain"
 _TRACELOOP = "opentelemetry.instrumentation.langchain"
 _LANGFUSE = "langfuse.langchain"

@@ -10,8 +10,6 @@ from typing import Any
 from langchain_ragaliq.handler import RagaliqCallbackHandler
 from ragaliq import ConfigurationError, Monitor
 
-__all__ = ["attach", "detach"]
-
 logger = logging.getLogger("ragaliq.langchain")
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from ragaliq import SpanTarget
 
-__all__ = ["RagaliqGuard", "note_guarded"]
 
 logger = logging.getLogger("ragaliq.langchain")
 

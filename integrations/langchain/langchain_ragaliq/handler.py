@@ -29,8 +29,6 @@ from langchain_ragaliq.run import Run, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, is_suppressed
 from ragaliq.capture import Explanation, Explanations, Message, RunRegistry, require_known
 
-__all__ = ["RagaliqCallbackHandler"]
-
 logger = logging.getLogger("ragaliq.langchain")
 
 E = TypeVar("E", bound=Callable[..., None])

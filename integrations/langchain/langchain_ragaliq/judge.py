@@ -11,8 +11,6 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_ragaliq.reading import READER
 from ragaliq import ChatModelJudge, JudgeSpec, JudgeUsage
 
-__all__ = ["judge_of", "with_judge"]
-
 
 def judge_of(judge: JudgeSpec | BaseChatModel | str | None) -> JudgeSpec | str | None:
     """A judge, its name or nothing as it is; a chat model of LangChain's as a judge."""

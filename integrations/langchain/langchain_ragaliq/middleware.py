@@ -24,8 +24,6 @@ except ModuleNotFoundError as missing:
         "install `langchain-ragaliq[agents]`, or `langchain` 1.0 or later"
     ) from missing
 
-__all__ = ["RagaliqGuardMiddleware"]
-
 
 # LangChain's class has two type parameters in 1.0, and since a third with a default.
 class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):

@@ -14,8 +14,6 @@ from langchain_ragaliq.reading import READER
 from ragaliq import CaseDraft, ConfigurationError, Passage
 from ragaliq.capture import Complaints, Found
 
-__all__ = ["Extract", "Facts", "Overrides"]
-
 logger = logging.getLogger("ragaliq.langchain")
 
 Extract = Callable[[Any, Any], Mapping[str, Any] | CaseDraft | None]

@@ -30,8 +30,6 @@ from ragaliq.capture import (
     text_blocks,
 )
 
-__all__ = ["FEEDBACK", "KINDS", "MESSAGES", "READER", "documents_among", "texts_in"]
-
 FEEDBACK = {"ragaliq": "feedback"}
 """Marks a message that a guard wrote, to have an answer made again: it is not the user's."""
 

@@ -14,8 +14,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_ragaliq.reading import FEEDBACK, READER
 from ragaliq.capture import ANSWER_KEYS
 
-__all__ = ["annotated", "answer_of", "feedback_message", "replaced", "throughout", "with_feedback"]
-
 KEY = "ragaliq"
 
 

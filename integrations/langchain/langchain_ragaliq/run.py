@@ -22,8 +22,6 @@ from langchain_ragaliq.target import TargetFinder
 from ragaliq import CaseDraft, OpenRun, Passage
 from ragaliq.capture import CONTEXT_KEYS, CaseSources, Found, RunLog, text_blocks
 
-__all__ = ["Run", "is_interrupt", "is_stopped"]
-
 _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
 _OWN_METADATA = ("ls_", "langgraph_", "checkpoint_", "lc_", "__")

@@ -19,8 +19,6 @@ from opentelemetry import trace
 from langchain_ragaliq._private import span_by_run_id
 from ragaliq import SpanTarget, span_target
 
-__all__ = ["TargetFinder"]
-
 
 class TargetFinder:
     """Keeps the best span found so far for one root run; made when it starts."""

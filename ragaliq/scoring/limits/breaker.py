@@ -15,8 +15,6 @@ from typing import Literal
 
 from ragaliq.core.checks import require_positive
 
-__all__ = ["BreakerState", "Circuit", "CircuitBreaker"]
-
 logger = logging.getLogger(__name__)
 
 BreakerState = Literal["closed", "open", "half_open"]

@@ -16,8 +16,6 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.shared import SharedWindows, StorageState, require_shared
 from ragaliq.scoring.limits.windows import Window
 
-__all__ = ["Budget", "BudgetLedger", "BudgetLine", "SharedBudget"]
-
 logger = logging.getLogger(__name__)
 
 _HOUR, _DAY = 3600.0, 86_400.0

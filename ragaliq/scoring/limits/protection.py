@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import PACE, spending
-from ragaliq.errors import JudgeProcessError, RateLimitedError
+from ragaliq.errors import (
+    BudgetExceeded,
+    CircuitOpenError,
+    JudgeProcessError,
+    RateLimitedError,
+)
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine, SharedBudget
 from ragaliq.scoring.limits.rate_limits import RateLimits, RunPace, Turns
 from ragaliq.scoring.limits.shared import IN_MEMORY, StorageState
 
-__all__ = ["Judging", "Protection"]
+NOT_ASKED = "the judge was not asked: it failed too often in a row"
 
 # Our own limit; and the death of the process it works in, which is started again at once and gives
 # several runs back together.
@@ -97,33 +102,32 @@ class Protection:
                 await limit.aclose()
 
     @asynccontextmanager
-    async def judging(
-        self, run: _Run
-    ) -> AsyncIterator[Judging | Literal["circuit_open", "over_budget"]]:
-        """Have a run judged inside the block; gives the reason instead when it must not be.
+    async def judging(self, run: _Run) -> AsyncIterator[Judging]:
+        """Have a run judged inside the block.
 
         However the block ends, what the run cost is charged and what it says about the judge is
         noted.
 
         Args:
             run: Its size, in bytes, says how many tokens it may take.
+
+        Raises:
+            BudgetExceeded: The budget leaves no room for it.
+            CircuitOpenError: The breaker is open.
         """
         # A run that would not be sent anyway is not held against the budget, and one that is over
         # budget does not use up the breaker's probe.
         if self._circuit and self._circuit.refuses:
-            yield "circuit_open"
-            return
+            raise CircuitOpenError(NOT_ASKED)
         reserved = await self._ledger.reserve() if self._ledger else None
         if self._ledger and reserved is None:
             self._report_budget()
-            yield "over_budget"
-            return
+            raise BudgetExceeded("the case was not evaluated: the budget is used up")
         judging, usage, is_probe = Judging(), JudgeUsage(), False
         pace = PACE.set(RunPace(self._turns, run.size) if self._turns else None)
         try:
             if self._circuit and self._circuit.refuses:  # by now: others continued meanwhile
-                yield "circuit_open"
-                return
+                raise CircuitOpenError(NOT_ASKED)
             is_probe = self._circuit.enter() if self._circuit else False
             with spending() as spent:
                 try:

@@ -15,8 +15,6 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.scoring.limits.shared import IN_MEMORY, SharedWindows, StorageState, require_shared
 from ragaliq.scoring.limits.windows import Window
 
-__all__ = ["RateLimits", "RunPace", "Turns"]
-
 _MINUTE = 60.0
 _LOOK_AGAIN = 0.01, 0.5
 """Seconds after which the call that is next in line looks again, at least and at most: others may

@@ -25,8 +25,6 @@ from uuid import uuid4
 from ragaliq.errors import ConfigurationError, StorageUnavailableError
 from ragaliq.scoring.limits.windows import Window
 
-__all__ = ["IN_MEMORY", "SharedWindows", "StorageState", "Taken", "require_shared"]
-
 logger = logging.getLogger(__name__)
 
 StorageState = Literal["local", "shared", "unavailable"]

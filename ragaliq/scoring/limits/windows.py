@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SLOTS", "Window"]
-
 SLOTS = 60
 """A window moves on in steps of this part of its length."""
 
