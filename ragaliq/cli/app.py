@@ -63,6 +63,12 @@ def run() -> int:
         # The reader of a pipe has gone (`| head`): nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+    except OSError as error:
+        # Of a path that cannot even be looked for: too long a name, a folder that is closed.
+        if error.filename is None:
+            raise
+        errors.print(plain(f"ragaliq: {error.filename}: {error.strerror}"))
+        return ExitCode.DATA
     except Exception as error:
         if not hasattr(error, "exit_code"):
             raise

@@ -123,7 +123,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     threshold: Annotated[
         list[str] | None,
         typer.Option(
-            help="METRIC=SCORE: the score from which on an answer passes; repeatable.",
+            help="The score from which on an answer passes a metric; repeatable.",
             metavar="METRIC=SCORE",
         ),
     ] = None,
@@ -149,7 +149,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         list[str] | None,
         typer.Option(
             help="End with code 1 when less than this share of the answers (0.9) passes every "
-            "metric, or a metric's mean is worse (METRIC=MEAN); repeatable.",
+            "metric, or a metric's mean is worse; repeatable.",
             metavar="SHARE|METRIC=MEAN",
         ),
     ] = None,
@@ -300,7 +300,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                 partial[record.run.run_id] = record.model_copy(update={"case": None})
         if failed:
             errors.print(f"the judge failed on {failed:,} earlier cases; --retry-failed for those")
-        left = total - summary.records
+        earlier = summary.records
+        left = total - earlier
         at_once = processes
         if at_once is None:
             # Starting one takes half a second, in which the embedded judge decides some hundred
@@ -374,7 +375,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             # Whatever ended the run, the results so far are shown and written.
             if summary.records:
                 problems = [(goal.text, missed(goal, summary)) for goal in goals]
-                show_summary(summary, causes, worst)
+                show_summary(summary, causes, worst, earlier=earlier)
                 output.print(plain(asked.title))
                 if decider.name.startswith("local"):
                     output.print(
@@ -536,7 +537,11 @@ _MOST_OF_A_CAUSE = 300  # characters
 
 
 def show_summary(
-    summary: Summary, causes: Mapping[str, str] | None = None, worst: Iterable[BadAnswer] = ()
+    summary: Summary,
+    causes: Mapping[str, str] | None = None,
+    worst: Iterable[BadAnswer] = (),
+    *,
+    earlier: int = 0,
 ) -> None:
     """Print a line a metric, the worst answers, the cost, and why a judge failed.
 
@@ -544,6 +549,7 @@ def show_summary(
         summary: What was added up.
         causes: What an error of each class said, as far as known.
         worst: The answers with the lowest scores.
+        earlier: How many of the evaluations an earlier run made.
     """
     _show_metrics(summary)
     shown = list(worst)
@@ -562,6 +568,8 @@ def show_summary(
     judged = f"{summary.records:,} judged"
     if summary.cases < summary.records:
         judged = f"{summary.cases:,} cases, {judged}"
+    if earlier:
+        judged += f" ({'all' if earlier == summary.records else f'{earlier:,}'} in earlier runs)"
     output.print(f"{judged}, {summary.usage.total_tokens:,} tokens, {price}")
     for name, metric in summary.metrics.items():
         if metric.spread is not None:

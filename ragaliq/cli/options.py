@@ -21,6 +21,7 @@ from ragaliq.core.checks import did_you_mean, naming
 from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.datasets import CaseReader, read_cases
+from ragaliq.datasets.cases import require_known
 from ragaliq.datasets.opening import standard_input
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.evaluators import get_evaluator
@@ -107,7 +108,7 @@ Fields = Annotated[
     list[str] | None,
     typer.Option(
         "--field",
-        help="FIELD=NAME: what a field is called in this file; repeatable.",
+        help="What a field is called in this file; repeatable.",
         metavar="FIELD=NAME",
     ),
 ]
@@ -276,7 +277,7 @@ def names_of(fields: Sequence[str] | None) -> dict[str, str]:
     """What `--field` says that fields are called.
 
     Raises:
-        ConfigurationError: One is not FIELD=NAME, or is given twice.
+        ConfigurationError: One is not FIELD=NAME, is given twice, or cases have no such field.
     """
     named: dict[str, str] = {}
     for option in fields or ():
@@ -289,6 +290,7 @@ def names_of(fields: Sequence[str] | None) -> dict[str, str]:
                 "when they are called context_1, context_2 and so on"
             )
         named[field.strip()] = name.strip()
+    require_known(named, argument="--field")
     return named
 
 

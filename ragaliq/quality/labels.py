@@ -235,7 +235,7 @@ class _Row(BaseModel):
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
     label: Verdict | Literal[0, 1]
-    score: float | None = None
+    score: float | None = Field(default=None, ge=0.0, le=1.0)
     trace_id: str = ""
     draw: Draw | None = None
     question: str = ""

@@ -167,22 +167,25 @@ def others_of(statuses: Mapping[str, int], passing: Collection[str]) -> str:
 
 def markdown_of(figures: Mapping[str, Any], worst: Iterable[BadAnswer]) -> str:
     """The summary for a pull request or a job's page."""
+    metrics = figures["metrics"]
+    others = {name: others_of(each["statuses"], each["passing"]) for name, each in metrics.items()}
+    columns = ["metric", "mean", "95 % interval", "scored", "passed", "threshold"]
+    columns += ["others"] if any(others.values()) else []
     lines = [
         f"**{pass_line(figures['passed'], figures['decided'], figures['answers'])}.**",
         "",
-        "| metric | mean | 95 % interval | scored | passed | threshold | others |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        f"| {' | '.join(columns)} |",
+        "| --- " * len(columns) + "|",
     ]
-    for name, metric in figures["metrics"].items():
+    for name, metric in metrics.items():
         mean, interval = "none", ""
         if metric["mean"] is not None:
             mean = f"{metric['mean']:.3f}"
             interval = "{:.3f} to {:.3f}".format(*metric["interval"])
         passes = passing_scores(metric["threshold"], higher_is_better=metric["higher_is_better"])
-        lines.append(
-            f"| {name} | {mean} | {interval} | {metric['scored']:,} | {metric['passed']:,} "
-            f"| {passes} | {others_of(metric['statuses'], metric['passing'])} |"
-        )
+        cells = [name, mean, interval, f"{metric['scored']:,}", f"{metric['passed']:,}", passes]
+        cells += [others[name]] if "others" in columns else []
+        lines.append(f"| {' | '.join(cells)} |")
     shown = [f"- {_name(bad)}: {'; '.join(map(_plain, bad.reasons))}" for bad in worst]
     if shown:
         lines += ["", "Lowest scores:", "", *shown]

@@ -136,7 +136,9 @@ def test_a_resumed_run_judges_what_is_missing_and_nothing_else(
     assert done.returncode == 0, done.stderr
     assert records()[:1] == first
     assert sorted(r["run"]["run_id"] for r in records()) == ["case-0", "case-1", "case-2"]
-    assert "3 judged" in done.stdout
+    assert "3 judged (1 in earlier runs)" in done.stdout
+    again = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume")
+    assert "3 judged (all in earlier runs)" in again.stdout
 
 
 def test_resuming_under_other_settings_is_refused_with_the_difference(ragaliq, write_cases):
@@ -247,6 +249,8 @@ def test_bad_rows_can_be_skipped_and_are_named(ragaliq, write_cases, records):
         ("--summary figures.pdf", "end the name in .json or .md"),
         ("--resume", "--resume needs --out"),
         ("--field query", "write it as FIELD=NAME"),
+        ("--field foo=bar", "--field: a case has no field 'foo'; it has id, name, query"),
+        ("--field answer=bar", "no field 'answer' (did you mean 'response'?)"),
         ("--field context=a --field context=b", "--field context: given twice; columns that"),
         ("--concurrency 0", "Invalid value for '--concurrency'"),
         ("--policy mild", "mild"),

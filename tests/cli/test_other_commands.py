@@ -207,3 +207,4 @@ def test_help_names_no_type_of_python(ragaliq, command):
 
     assert done.returncode == 0
     assert not re.findall(r"<(?:list\[|str|int|float|path|Path|%)[^>]*>", done.stdout)
+    assert not re.findall(r"(\S+=\S+) +\1", done.stdout)

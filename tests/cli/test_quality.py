@@ -160,6 +160,8 @@ def test_figures_are_sent_where_the_environment_says_so(ragaliq, store, press, m
     [
         (("label", "missing.db"), 3, "missing.db: No such file"),
         (("label", "live.db", "-o", "labels.csv"), 2, "labels go to a .jsonl file"),
+        (("label", "x" * 300), 3, "File name too long"),
+        (("quality", "x" * 300), 3, "File name too long"),
         (("quality", "missing.db"), 3, "there is no store here"),
         (("quality", "notes.jsonl"), 3, "notes.jsonl is not a store; write one with"),
         (("quality", "live.db", "--labels", "none.jsonl"), 3, "none.jsonl: there is no such file"),

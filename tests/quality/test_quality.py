@@ -126,10 +126,13 @@ def test_an_answer_counts_once_all_its_claims_have_a_label(tmp_path):
     assert len(read_labels(file.path).answers) == 9
 
 
-def test_a_line_that_is_no_label_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("row", "field"), [('{"label": "MAYBE"}', "label"), ('{"label": 1, "score": 5.0}', "score")]
+)
+def test_a_line_that_is_no_label_is_named(tmp_path, row, field):
     path = tmp_path / "labels.jsonl"
-    path.write_text('{"label": "MAYBE"}\n{"label": "SUPPORTED"}\n')
-    with pytest.raises(DatasetError, match="line 1: wrong or missing: label"):
+    path.write_text(f'{row}\n{{"label": "SUPPORTED"}}\n')
+    with pytest.raises(DatasetError, match=f"line 1: wrong or missing: {field}"):
         read_labels(path)
 
 
