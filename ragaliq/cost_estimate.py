@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ragaliq.core.checks import takes_only
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import JudgeUsage
 from ragaliq.core.sync import synchronous
@@ -77,7 +78,7 @@ async def estimate_async(
     return CostEstimate(cases=len(todo), usage=run.usage)
 
 
-estimate = synchronous(estimate_async)
+estimate = takes_only()(synchronous(estimate_async))
 """`estimate_async` for scripts and notebooks."""
 
 

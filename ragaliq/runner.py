@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragaliq.core.checks import takes_only
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, JudgeUsage
 from ragaliq.core.sync import synchronous
@@ -256,7 +257,7 @@ async def evaluate_async(
     )
 
 
-evaluate = synchronous(evaluate_async)
+evaluate = takes_only()(synchronous(evaluate_async))
 """`evaluate_async` for scripts and notebooks; works inside a running event loop too."""
 
 

@@ -29,7 +29,7 @@ from ragaliq.capture.texts import (
     score_in,
     text_blocks,
 )
-from ragaliq.core.checks import require_known
+from ragaliq.core.checks import takes_only
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.draft import ContextFinder, FoundContext
 from ragaliq.core.test_case import CaseSources
@@ -55,8 +55,8 @@ __all__ = [
     "RunRegistry",
     "document_blocks",
     "models_words",
-    "require_known",
     "score_in",
     "shown",
+    "takes_only",
     "text_blocks",
 ]

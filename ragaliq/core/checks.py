@@ -6,11 +6,18 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from ragaliq.errors import ConfigurationError
 
 # Larger amounts, of calls, tokens or millionths of a dollar, are not counted exactly everywhere.
 _MOST, _MOST_USD = 1e15, 1e9
+# Arguments as other tools of the field call them.
+_MEANT = {"metrics": "evaluators", "llm": "judge", "model": "judge"}
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
@@ -21,22 +28,32 @@ def require_positive(owner: str = "Monitor", /, **settings: object) -> None:
             raise ConfigurationError(f"{owner}: {name} must be a positive number, got {value!r}")
 
 
-def require_known(
-    owner: str, options: Mapping[str, object], *takers: Callable[..., object]
-) -> None:
-    """Refuse options that none of the functions behind takes, in the name of what was called.
+def takes_only(*behind: Callable[..., object]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Have a function refuse, in its own name, arguments that nothing takes.
 
-    Raises:
-        TypeError: As Python itself would; the message says what may have been meant.
+    As Python itself would, by `TypeError`; the message says what may have been meant.
+
+    Args:
+        *behind: Functions that get the arguments which the function does not name.
     """
-    if not options:
-        return
-    signatures = [inspect.signature(taker).parameters for taker in takers]
-    known = [n for each in signatures for n, p in each.items() if p.kind is not p.VAR_KEYWORD]
-    for name in options:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise TypeError(f"{owner} got an unexpected argument {name!r}{hint}")
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        owner = function.__qualname__.removesuffix(".__init__")
+        signatures = [inspect.signature(each).parameters for each in (function, *behind)]
+        known = {n for each in signatures for n, p in each.items() if p.kind is not p.VAR_KEYWORD}
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            for name in kwargs:
+                if name not in known:
+                    meant = _MEANT.get(name, name)
+                    hint = did_you_mean(meant, known)
+                    raise TypeError(f"{owner} got an unexpected argument {name!r}{hint}")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def did_you_mean(name: str, known: Iterable[str], *, at_least: float = 0.6) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Unpack, get_args
 
-from ragaliq.core.checks import require_choice, require_positive
+from ragaliq.core.checks import require_choice, require_positive, takes_only
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.core.suppression import is_suppressed
@@ -60,6 +60,7 @@ class Guard:
         ConfigurationError: A setting is wrong.
     """
 
+    @takes_only(Monitor)
     def __init__(
         self,
         monitor: Monitor | None = None,
@@ -87,6 +88,15 @@ class Guard:
         if not isinstance(max_retries, int) or max_retries < 0:
             raise ConfigurationError(
                 f"Guard: max_retries must be a whole number, 0 or more, got {max_retries!r}"
+            )
+        for name, made in {"fallback": fallback, "note": note}.items():
+            if not isinstance(made, str) and not callable(made):
+                raise ConfigurationError(
+                    f"Guard: {name} must be a text or a function of the GuardResult, got {made!r}"
+                )
+        if feedback is not None and not callable(feedback):
+            raise ConfigurationError(
+                f"Guard: feedback must be a function of the GuardResult, got {feedback!r}"
             )
         if monitor is not None and (monitor_options or evaluators is not None):
             raise ConfigurationError("Guard: give a monitor or what to build one from, not both")

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack, overload
 from uuid import UUID, uuid4
 
-from ragaliq.core.checks import require_choice, require_positive
+from ragaliq.core.checks import require_choice, require_positive, takes_only
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.evaluator import Evaluator
@@ -128,6 +128,7 @@ class Monitor:
         ConfigurationError: A setting is wrong, or the judge cannot be built.
     """
 
+    @takes_only()
     def __init__(
         self,
         *,

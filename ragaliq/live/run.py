@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal
 
 from ragaliq._private import is_loop_running
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+
+_COMPLAINTS = Complaints(logger)
 
 Framework = Literal["", "langchain", "llama_index"]
 # The plain class first: asking a pydantic one takes longer than all the rest of `submit`.
@@ -142,6 +145,12 @@ class OpenRun:
         if not self._ended.acquire(blocking=False):
             return False
         if not isinstance(case, _CASES):
+            kind = type(case).__name__
+            _COMPLAINTS.once(
+                kind,
+                f"a run is not evaluated: submit takes a RAGTestCase or a CaseDraft, not {kind}; "
+                "further ones are counted internal_error, not logged",
+            )
             self.end("incomplete_run", "internal_error")
             return False
         engine = self._engine

@@ -48,7 +48,19 @@ def with_history(chain, kept):
     )
 
 
-@pytest.mark.parametrize("wrapped", [lambda graph: graph, lambda graph: graph | (lambda out: out)])
+@RunnableLambda
+def down(value):
+    raise ConnectionError
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda graph: graph,
+        lambda graph: graph | (lambda out: out),
+        lambda graph: down.with_fallbacks([graph]),
+    ],
+)
 def test_a_guard_refuses_to_write_its_retries_into_a_thread(wrapped, guard_of):
     agent = create_agent(model(), [], checkpointer=InMemorySaver())
     with pytest.raises(ConfigurationError, match="RagaliqGuardMiddleware"):
@@ -94,8 +106,10 @@ def test_a_fallback_stands_in_the_thread_in_place_of_the_rejected_answer(
         lambda graph: (lambda given: given) | graph | (lambda out: out["messages"][-1].text),
         lambda graph: ((lambda given: given) | graph).with_config(run_name="shop"),
         lambda graph: graph.with_retry(),
+        lambda graph: down.with_fallbacks([graph]),
+        lambda graph: graph.with_fallbacks([model()]),
     ],
-    ids=["after a step", "before a parser", "bound", "retried"],
+    ids=["after a step", "before a parser", "bound", "retried", "fallback", "before a fallback"],
 )
 def test_a_fallback_stands_in_the_thread_of_a_graph_inside_a_chain(
     wrapped, guard_of, invoke, stream

@@ -2,32 +2,69 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from langchain_parts import Finding, judging, rag
 from rag_parts import QUESTION, ScriptedChatModel
 
-from langchain_ragaliq import RagaliqCallbackHandler, RagaliqGuard
-from ragaliq import ConfigurationError, OnCondition, Sampling
+from langchain_ragaliq import RagaliqCallbackHandler, RagaliqGuard, RagaliqGuardMiddleware
+from llama_index.evaluation.ragaliq import GuardedQueryEngine, attach
+from ragaliq import (
+    ConfigurationError,
+    Guard,
+    Monitor,
+    OnCondition,
+    Sampling,
+    estimate,
+    evaluate,
+)
 from ragaliq.testing import ScriptedJudge
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("called", "option", "meant"),
     [
-        ({"sample_rat": 0.1}, TypeError, "Handler got .*'sample_rat' .did you mean 'sample_rate'"),
-        ({"redact": 1}, ConfigurationError, "redact must be a function"),
-        ({"max_runs": 0}, ConfigurationError, "max_runs must be a positive number, got 0"),
-        ({"max_age": -1}, ConfigurationError, "max_age must be a positive number, got -1"),
+        (RagaliqCallbackHandler, "sample_rat", "sample_rate"),
+        (Monitor, "samplerate", "sample_rate"),
+        (Guard, "treshold", "thresholds"),
+        (partial(RagaliqGuard, rag(Finding())), "treshold", "thresholds"),
+        (RagaliqGuardMiddleware, "max_retry", "max_retries"),
+        (partial(GuardedQueryEngine, None), "fall_back", "fallback"),
+        (attach, "sink", "sinks"),
+        (partial(evaluate, []), "metrics", "evaluators"),
+        (partial(estimate, []), "model", "judge"),
     ],
 )
-def test_a_wrong_option_is_refused_in_the_name_of_what_was_called(options, error, message):
-    with pytest.raises(error, match=message):
-        RagaliqCallbackHandler(judge=ScriptedJudge(), **options)
+def test_an_unknown_option_is_refused_in_the_name_of_what_was_called(called, option, meant):
+    name = getattr(called, "func", called).__name__
+    with pytest.raises(TypeError, match=f"^{name} got .* '{option}' .did you mean '{meant}'"):
+        called(judge=ScriptedJudge(), **{option: 0.5})
 
 
-def test_a_guard_s_wrong_option_is_refused_in_its_name():
-    with pytest.raises(TypeError, match=r"RagaliqGuard got .* .did you mean 'thresholds'"):
-        RagaliqGuard(rag(Finding()), judge=ScriptedJudge(), treshold=0.5)
+@pytest.mark.parametrize(
+    ("called", "options", "message"),
+    [
+        (RagaliqCallbackHandler, {"redact": 1}, "redact must be a function"),
+        (RagaliqCallbackHandler, {"max_runs": 0}, "max_runs must be a positive number, got 0"),
+        (RagaliqCallbackHandler, {"max_age": -1}, "max_age must be a positive number, got -1"),
+        (Guard, {"fallback": 3}, "Guard: fallback must be a text or a function .*, got 3"),
+        (Guard, {"note": None}, "Guard: note must be a text or a function .*, got None"),
+        (Guard, {"feedback": "no"}, "Guard: feedback must be a function .*, got 'no'"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_name(called, options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        called(judge=ScriptedJudge(), **options)
+
+
+def test_what_is_no_case_is_logged_once_with_what_it_must_be(watch, caplog):
+    for _ in range(2):
+        assert not watch.monitor.submit("How long do refunds take?")
+    assert dict(watch.monitor.stats().incomplete) == {"internal_error": 2}
+    (said,) = caplog.messages
+    assert "submit takes a RAGTestCase or a CaseDraft, not str" in said
+    assert "refunds" not in said
 
 
 def failing(*arguments):

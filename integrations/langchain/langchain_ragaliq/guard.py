@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
 from uuid import UUID, uuid4
@@ -21,7 +21,7 @@ from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.replacing import annotated, answer_of, replaced, throughout, with_feedback
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult, Monitor, Passage
-from ragaliq.capture import CaseSources, Found, require_known
+from ragaliq.capture import CaseSources, Found, takes_only
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import (
@@ -75,6 +75,7 @@ class RagaliqGuard(Runnable[Any, Any]):
             answers would stay in a graph's threads or a history of messages.
     """
 
+    @takes_only(Guard, Monitor)
     def __init__(
         self,
         chain: RunnableLike[Any, Any] | None = None,
@@ -87,7 +88,6 @@ class RagaliqGuard(Runnable[Any, Any]):
     ) -> None:
         if guard is not None and options:
             raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
-        require_known("RagaliqGuard", options, RagaliqGuard, Guard, Monitor)
         self.guard = guard if guard is not None else Guard(**with_judge(options))
         if chain is None and self.guard.action == "retry":
             raise ConfigurationError(
@@ -97,7 +97,9 @@ class RagaliqGuard(Runnable[Any, Any]):
         if any(getattr(graph, "checkpointer", None) for graph, _ in _graphs_in(self.chain, {})):
             self.refuse_retries()
         is_harmless = self.guard.is_off or self.guard.action == "annotate"
-        if not is_harmless and _keeps_history(self.chain):
+        if not is_harmless and any(
+            isinstance(part, RunnableWithMessageHistory) for part, _ in _parts(self.chain, {})
+        ):
             raise ConfigurationError(
                 "RagaliqGuard around RunnableWithMessageHistory leaves rejected answers in the "
                 "history. Guard the chain inside: RunnableWithMessageHistory(RagaliqGuard(chain), "
@@ -152,8 +154,10 @@ class RagaliqGuard(Runnable[Any, Any]):
 
     def _comes_in_pieces(self, kwargs: Mapping[str, Any], *, is_stream: bool = False) -> bool:
         """Whether the chain is streamed in its own pieces; refuses those that show too much."""
-        # A sequence around a graph makes something else of the graph's pieces.
-        graphs = [] if hasattr(self.chain, "steps") else [*_graphs_in(self.chain, {})]
+        # A sequence around a graph makes something else of the graph's pieces; a fallback may be no
+        # graph.
+        is_mixed = hasattr(self.chain, "steps") or isinstance(self.chain, RunnableWithFallbacks)
+        graphs = [] if is_mixed else [*_graphs_in(self.chain, {})]
         graph = graphs[0][0] if graphs else None
         mode = kwargs.get("stream_mode")
         if mode is None and is_stream:
@@ -238,32 +242,25 @@ class RagaliqGuard(Runnable[Any, Any]):
         return call.output
 
 
-def _graphs_in(chain: Any, config: RunnableConfig) -> Iterator[tuple[Any, RunnableConfig]]:
-    """The LangGraph graphs among a chain's steps, each with what it is called with."""
-    while isinstance(chain, RunnableBindingBase):
-        config = merge_configs(chain.config, config)
-        chain = chain.bound
-    if any(cls.__name__ == "PregelProtocol" for cls in type(chain).__mro__):
-        yield chain, config
-    for step in _steps(chain):
-        yield from _graphs_in(step, config)
-
-
-def _steps(chain: Any) -> Sequence[Any]:
-    """A sequence's steps; LangGraph has a class of its own for these."""
-    steps = getattr(chain, "steps", ())
-    return steps if isinstance(steps, list | tuple) else ()
-
-
-def _keeps_history(chain: Any) -> bool:
-    """Whether the chain, or one of its steps, writes its answers into a history of messages."""
-    if isinstance(chain, RunnableWithMessageHistory):
-        return True
+def _parts(chain: Any, config: RunnableConfig) -> Iterator[tuple[Any, RunnableConfig]]:
+    """A chain and what it is made of, each with what it is called with."""
+    yield chain, config
+    # A sequence's steps, for which LangGraph has a class of its own.
+    within = getattr(chain, "steps", ())
     if isinstance(chain, RunnableBindingBase):
-        return _keeps_history(chain.bound)
-    if isinstance(chain, RunnableWithFallbacks):
-        return any(map(_keeps_history, chain.runnables))
-    return any(map(_keeps_history, _steps(chain)))
+        within, config = [chain.bound], merge_configs(chain.config, config)
+    elif isinstance(chain, RunnableWithFallbacks):
+        within = list(chain.runnables)
+    if isinstance(within, list | tuple):  # an application's own class may call something else so
+        for part in within:
+            yield from _parts(part, config)
+
+
+def _graphs_in(chain: Any, config: RunnableConfig) -> Iterator[tuple[Any, RunnableConfig]]:
+    """The LangGraph graphs among a chain's parts, each with what it is called with."""
+    for part, given in _parts(chain, config):
+        if any(cls.__name__ == "PregelProtocol" for cls in type(part).__mro__):
+            yield part, given
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from langchain_ragaliq.overrides import Extract, Facts, Overrides
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.run import Run, is_interrupt, is_stopped
 from ragaliq import ConfigurationError, GuardRejected, Monitor, is_suppressed
-from ragaliq.capture import Explanation, Explanations, Message, RunRegistry, require_known
+from ragaliq.capture import Explanation, Explanations, Message, RunRegistry, takes_only
 
 logger = logging.getLogger("ragaliq.langchain")
 
@@ -245,6 +245,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     ignore_agent: bool = False
     ignore_custom_event: bool = False
 
+    @takes_only(Monitor)
     def __init__(
         self,
         monitor: Monitor | None = None,
@@ -266,7 +267,6 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
                 f"RagaliqCallbackHandler: monitor must be a ragaliq.Monitor, got "
                 f"{type(monitor).__name__}; a judge is given by name: judge=..."
             )
-        require_known("RagaliqCallbackHandler", monitor_options, RagaliqCallbackHandler, Monitor)
         said = {
             "question_key": question_key,
             "answer_key": answer_key,

@@ -14,7 +14,7 @@ from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import FEEDBACK, READER
 from langchain_ragaliq.replacing import annotated, answer_of, feedback_message, replaced
 from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult, Monitor
-from ragaliq.capture import CaseSources, require_known
+from ragaliq.capture import CaseSources, takes_only
 
 try:
     from langchain.agents.middleware import AgentMiddleware, hook_config
@@ -45,10 +45,10 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         ragaliq.ConfigurationError: A setting is wrong.
     """
 
+    @takes_only(Guard, Monitor)
     def __init__(self, guard: Guard | None = None, *, pipeline: str = "", **options: Any) -> None:
         if guard is not None and options:
             raise ConfigurationError(f"give a guard or its options, not both: {sorted(options)}")
-        require_known("RagaliqGuardMiddleware", options, RagaliqGuardMiddleware, Guard, Monitor)
         super().__init__()
         self.guard = guard if guard is not None else Guard(**with_judge(options))
         self.tools = ()

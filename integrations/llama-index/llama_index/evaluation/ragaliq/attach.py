@@ -17,12 +17,13 @@ import ragaliq
 from llama_index.evaluation.ragaliq.judge import judge_of
 from llama_index.evaluation.ragaliq.reading import Extract
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler
-from ragaliq import ConfigurationError
+from ragaliq import ConfigurationError, Monitor
+from ragaliq.capture import takes_only
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from ragaliq import JudgeSpec, Monitor
+    from ragaliq import JudgeSpec
 
 __all__ = ["attach", "attached", "detach"]
 
@@ -54,6 +55,7 @@ class _Tagged:
         return all(tags.get(name) == value for name, value in self._tags.items())
 
 
+@takes_only(Monitor)
 def attach(
     monitor: Monitor | None = None,
     *,
@@ -117,6 +119,7 @@ def attach(
         return handler
 
 
+@takes_only(Monitor)
 @contextmanager
 def attached(
     monitor: Monitor | None = None,

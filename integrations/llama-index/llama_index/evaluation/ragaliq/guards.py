@@ -51,8 +51,8 @@ from llama_index.evaluation.ragaliq.reading import (
     value_of,
 )
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler, openinference_target
-from ragaliq import CaseDraft, ConfigurationError, Guard, GuardRejected, GuardResult
-from ragaliq.capture import ANSWER_KEYS, Found
+from ragaliq import CaseDraft, ConfigurationError, Guard, GuardRejected, GuardResult, Monitor
+from ragaliq.capture import ANSWER_KEYS, Found, takes_only
 
 __all__ = ["GuardedChatEngine", "GuardedQueryEngine", "GuardedWorkflow"]
 
@@ -83,6 +83,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         ConfigurationError: A setting is wrong.
     """
 
+    @takes_only(Guard, Monitor)
     def __init__(
         self,
         engine: BaseQueryEngine,
@@ -147,6 +148,7 @@ class GuardedChatEngine(BaseChatEngine):
         ConfigurationError: A setting is wrong.
     """
 
+    @takes_only(Guard, Monitor)
     def __init__(
         self,
         engine: BaseChatEngine,
@@ -260,6 +262,7 @@ class GuardedWorkflow(Workflow):
         ConfigurationError: A setting is wrong.
     """
 
+    @takes_only(Guard, Monitor)
     def __init__(
         self, workflow: Any, guard: Guard | None = None, *, pipeline: str = "", **options: Any
     ) -> None:
