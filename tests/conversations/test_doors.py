@@ -100,6 +100,7 @@ def test_langchain_memory(conversation, monitor, results, session):
     for exchange in conversation.exchanges:
         chat.invoke({"question": exchange.question}, config)
     assert last_sources(monitor, results) == conversation.expected
+    assert {each.run.session_id for each in results} == {session}
 
 
 @ALL
@@ -129,6 +130,7 @@ def test_langgraph_checkpoints(conversation, monitor, results, session):
     for exchange in conversation.exchanges:
         app.invoke({"messages": [("user", exchange.question)]}, config)
     assert last_sources(monitor, results) == conversation.expected
+    assert {each.run.session_id for each in results} == {session}
 
 
 class Parrot(CustomLLM):

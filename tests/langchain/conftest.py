@@ -1,7 +1,6 @@
 """A monitor with a handler, and what the tests call in other threads."""
 
 import sys
-import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,17 +101,3 @@ def new_watch():
 @pytest.fixture
 def watch(new_watch):
     return new_watch()
-
-
-@pytest.fixture
-def in_thread():
-    """Run a function in a plain thread, which sees none of the caller's context variables."""
-
-    def run(function):
-        outcome = []
-        thread = threading.Thread(target=lambda: outcome.append(function()))
-        thread.start()
-        thread.join(30)
-        return outcome[0]
-
-    return run

@@ -136,13 +136,6 @@ def test_beside_a_handler_that_is_not_inline_completion_models_need_the_option(w
     assert watch.only == (QUESTION, [], ANSWER)
 
 
-def test_not_inline_every_shape_is_still_found(new_watch, invoke, stream):
-    watch = new_watch(handler={"run_inline": False})
-    invoke(rag_chain(), QUESTION, watch.config)
-    stream(rag_chain(), QUESTION, watch.config)
-    assert watch.triples == [EXPECTED] * 2
-
-
 @pytest.mark.parametrize("given", ["local", object()])
 def test_what_is_no_handler_and_no_monitor_is_refused(given):
     with pytest.raises(ConfigurationError, match="a judge and a monitor are given by name"):

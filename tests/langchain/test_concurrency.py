@@ -10,7 +10,7 @@ from uuid import uuid4
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.retrievers import BaseRetriever
-from rag_parts import ANSWER, QUESTION, ScriptedChatModel, model, rag_chain
+from rag_parts import QUESTION, ScriptedChatModel, model, rag_chain
 
 CHAINS = 60
 
@@ -75,14 +75,6 @@ def test_streams_read_by_turns_keep_apart(watch):
     while streams:
         streams = [stream for stream in streams if next(stream, None) is not None]
     assert sorted(watch.triples) == [(q, contexts_of(q), answer_to(q)) for q in questions]
-
-
-def test_the_result_is_there_when_the_chain_returns(new_watch):
-    watch = new_watch(mode="inline")
-    rag_chain().invoke(QUESTION, watch.config)
-    assert watch.monitor.last_result.case.response == ANSWER
-    list(rag_chain().stream(QUESTION, watch.config))
-    assert watch.stats.outcomes == {"evaluated": 2}
 
 
 def test_of_an_asynchronous_chain_it_can_be_awaited(new_watch):

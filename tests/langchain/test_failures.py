@@ -2,25 +2,19 @@
 
 import asyncio
 import threading
-from contextlib import suppress
 
 import pytest
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.runnables import RunnableGenerator, RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from rag_parts import (
     ANSWER,
-    PROMPT,
     QUESTION,
     REFUNDS,
     SHIPPING,
     BrokenRetriever,
     FixedRetriever,
-    joined,
     model,
     rag_chain,
 )
-
-from ragaliq.testing import ScriptedJudge
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
 DOWN = ConnectionError("the model is down")
@@ -89,20 +83,6 @@ def test_what_made_up_for_a_failure_gives_context_and_answer(watch, invoke, name
     assert watch.only == EXPECTED
 
 
-def test_a_model_given_up_for_a_faster_one_does_not_spoil_the_answer(watch):
-    slow = PROMPT | model("Too late.", delay=30)
-    fast = PROMPT | model() | StrOutputParser()
-
-    async def hurry(inputs):
-        with suppress(TimeoutError):
-            await asyncio.wait_for(slow.ainvoke(inputs), 0.05)
-        return await fast.ainvoke(inputs)
-
-    sources = {"context": FixedRetriever() | joined, "question": RunnablePassthrough()}
-    asyncio.run((sources | RunnableLambda(hurry)).ainvoke(QUESTION, watch.config))
-    assert watch.only == EXPECTED
-
-
 def test_of_a_batch_every_input_is_a_run_whatever_becomes_of_the_others(watch, mode):
     def answer(messages):
         if "2" in messages[-1].text:
@@ -138,20 +118,6 @@ def test_a_step_left_running_in_a_thread_after_the_end_is_not_a_run_of_its_own(w
     release.set()
     assert done.wait(30)
     assert watch.only == EXPECTED
-
-
-@pytest.mark.parametrize("error", [RuntimeError("boom"), SystemExit(3), TimeoutError()])
-def test_a_judge_that_raises_is_not_felt_and_its_runs_are_counted(new_watch, error):
-    methods = ("extract_claims", "extract_statements", "verify_claims", "evaluate_relevance")
-    watch = new_watch(judge=ScriptedJudge(failures=dict.fromkeys(methods, error)))
-    for _ in range(2):  # the worker goes on
-        assert rag_chain().invoke(QUESTION, watch.config) == ANSWER
-        assert watch.monitor.flush(30)
-    if isinstance(error, Exception):
-        assert watch.triples == [EXPECTED] * 2
-        assert all("scored" not in counts for counts in watch.stats.evaluations.values())
-    else:
-        assert watch.incomplete == {"internal_error": 2}
 
 
 def test_after_the_monitor_is_closed_the_chain_still_works(new_watch, invoke):

@@ -7,7 +7,6 @@ sees in full, and the endings that give no case.
 import asyncio
 import dataclasses
 import json
-import operator
 from operator import itemgetter
 from typing import Annotated, Any, NamedTuple, TypedDict
 
@@ -16,8 +15,6 @@ from langchain.tools import tool
 from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
 from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA
 from langchain_classic.retrievers.multi_query import MultiQueryRetriever
-from langchain_core.chat_history import InMemoryChatMessageHistory
-from langchain_core.documents import Document
 from langchain_core.language_models import LLM
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.output_parsers import (
@@ -28,12 +25,10 @@ from langchain_core.output_parsers import (
 from langchain_core.outputs import GenerationChunk
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough, chain
-from langchain_core.runnables.history import RunnableWithMessageHistory
 from langchain_shapes import (
     ASK,
     IN_STATE,
     Answer,
-    State,
     agent,
     clock,
     generate,
@@ -52,7 +47,6 @@ from rag_parts import (
     PROMPT,
     QUESTION,
     REFUNDS,
-    SHIPPING,
     FixedRetriever,
     calling,
     documents,
@@ -63,7 +57,7 @@ from rag_parts import (
     retrieval_chain,
 )
 
-from langchain_ragaliq import RagaliqCallbackHandler, attach
+from langchain_ragaliq import RagaliqCallbackHandler
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of legacy chains
 
@@ -156,22 +150,6 @@ def cutting():
     return SOURCES | {"context": FixedRetriever() | keep} | PROMPT | model() | cut
 
 
-def shared_id(question):
-    return [Document(page_content=text, id="handbook") for text in REFUNDS + SHIPPING]
-
-
-def retrieval_qa(*, with_sources):
-    return RetrievalQA.from_chain_type(
-        model(), retriever=FixedRetriever(), return_source_documents=with_sources
-    )
-
-
-def conversational():
-    return ConversationalRetrievalChain.from_llm(
-        model(), FixedRetriever(), condense_question_llm=model("refund duration")
-    )
-
-
 def executor():
     scratchpad = MessagesPlaceholder("agent_scratchpad")
     prompt = ChatPromptTemplate.from_messages([("human", "{input}"), scratchpad])
@@ -213,10 +191,6 @@ def said_by(user):
 # Graphs
 
 
-class Collected(State, total=False):
-    documents: Annotated[list[Document], operator.add]
-
-
 class Chat(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
 
@@ -232,10 +206,6 @@ class Plain:
     question: str
     language: str = "en"
     generation: str = ""
-
-
-def search_web(state):
-    return {"documents": documents(SHIPPING)}
 
 
 def reject(state):
@@ -317,9 +287,6 @@ SHAPES = {
     ),
     "an empty retrieval": Shape(lambda: rag_chain(FixedRetriever(texts=[])), texts=[]),
     "documents that are cut later": Shape(cutting),
-    "pieces that share an id": Shape(
-        lambda: rag_chain(RunnableLambda(shared_id)), texts=REFUNDS + SHIPPING
-    ),
     "unusual names in the prompt": Shape(
         lambda: (
             {"knowledge": FixedRetriever(), "ask": lambda q: q}
@@ -327,17 +294,8 @@ SHAPES = {
             | model()
         )
     ),
-    "a function that returns less than it found": Shape(
-        lambda: rag_chain(RunnableLambda(lambda q: FixedRetriever().invoke(q)[:1])),
-        texts=REFUNDS[:1],
-    ),
     "rejected, returns the answer only": Shape(
         lambda: graph(retrieve, reject, generate, output=Answer), IN_STATE, []
-    ),
-    "collected by a reducer": Shape(
-        lambda: graph(retrieve, search_web, generate, state=Collected, output=Answer),
-        IN_STATE,
-        REFUNDS + SHIPPING,
     ),
     "a tool loop by hand": Shape(lambda: graph(use_tool, reply, state=Chat), ASK),
     "a tool that asks a retriever": Shape(
@@ -358,10 +316,15 @@ SHAPES = {
         ["It is noon in Ulm."],
     ),
     # Legacy chains
-    "RetrievalQA": Shape(lambda: retrieval_qa(with_sources=False), {"query": QUESTION}),
-    "RetrievalQA with sources": Shape(lambda: retrieval_qa(with_sources=True), {"query": QUESTION}),
+    "RetrievalQA": Shape(
+        lambda: RetrievalQA.from_chain_type(model(), retriever=FixedRetriever()),
+        {"query": QUESTION},
+    ),
     "ConversationalRetrievalChain": Shape(
-        conversational, {"question": QUESTION, "chat_history": [("Hello", "Hi")]}
+        lambda: ConversationalRetrievalChain.from_llm(
+            model(), FixedRetriever(), condense_question_llm=model("refund duration")
+        ),
+        {"question": QUESTION, "chat_history": [("Hello", "Hi")]},
     ),
     "AgentExecutor": Shape(executor, {"input": QUESTION}),
     # Without a case
@@ -473,38 +436,7 @@ def test_an_application_that_adds_to_the_event_of_chats_hears_of_no_completions(
     assert (len(chats), handler.errors) == (1, 0)
 
 
-def test_message_history_kept_by_langchain(watch, invoke):
-    histories = {}
-    prompt = ChatPromptTemplate.from_messages(
-        [("system", "{context}"), MessagesPlaceholder("history"), ("human", "{question}")]
-    )
-    conversation = RunnableWithMessageHistory(
-        {
-            "context": itemgetter("question") | FixedRetriever(),
-            "history": itemgetter("history"),
-            "question": itemgetter("question"),
-        }
-        | prompt
-        | model("First answer.", ANSWER),
-        lambda session_id: histories.setdefault(session_id, InMemoryChatMessageHistory()),
-        input_messages_key="question",
-        history_messages_key="history",
-    )
-    config = {**watch.config, "configurable": {"session_id": "s-7"}}
-    for question in ("Hello?", QUESTION):
-        invoke(conversation, {"question": question}, config)
-    assert watch.triples == [("Hello?", REFUNDS, "First answer."), EXPECTED]
-    assert {result.run.session_id for result in watch.results} == {"s-7"}
-
-
 # Graphs that are called more than once, or in more than one way
-
-
-def test_events_that_arrive_twice_change_nothing(watch, invoke):
-    attach(watch.handler)
-    rag = graph(retrieve, generate, check, output=Answer)
-    invoke(rag.with_config(watch.config), IN_STATE, watch.config)
-    assert watch.only == EXPECTED
 
 
 def test_documents_of_an_earlier_turn_in_the_kept_state_are_not_this_turns(watch, invoke):

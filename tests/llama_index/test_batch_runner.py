@@ -9,7 +9,6 @@ from llama_index.core.base.response.schema import Response
 from llama_index.core.evaluation import BatchEvalRunner
 
 from llama_index.evaluation.ragaliq import FaithfulnessEvaluator, RelevancyEvaluator
-from ragaliq import suppress
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:asyncio_module\(\) is deprecated")
 
@@ -78,13 +77,3 @@ async def test_missing_inputs_do_not_stop_the_batch(runner, no_waiting):
 
     assert [result.invalid_result for result in results["faithfulness"]] == [True, True]
     assert [result.invalid_result for result in results["relevancy"]] == [True, True]
-
-
-async def test_queries_made_for_an_evaluation_can_be_left_out(
-    runner, engine, monitor, handler, no_waiting
-):
-    with suppress():
-        results = await runner.aevaluate_queries(engine(), QUESTIONS)
-
-    assert [result.score for result in results["faithfulness"]] == [1.0, 1.0]
-    assert monitor.begun == []

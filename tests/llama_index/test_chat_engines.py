@@ -59,14 +59,6 @@ async def test_an_asynchronous_streamed_chat_gives_the_same(chat_engine, monitor
     assert monitor.only == (QUESTION, docs, ANSWER)
 
 
-def test_every_turn_is_a_run_of_its_own(chat_engine, monitor, handler, docs):
-    chat_engine.chat("Can I get a refund?")
-    chat_engine.chat(QUESTION)
-
-    assert [case.query for case in monitor.cases] == ["Can I get a refund?", QUESTION]
-    assert [case.context_texts for case in monitor.cases] == [docs, docs]
-
-
 @pytest.mark.usefixtures("handler")
 def test_a_chat_engine_around_another_counts_once(retriever, llm, memory, monitor, docs):
     class Polite(ContextChatEngine):

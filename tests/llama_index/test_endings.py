@@ -8,7 +8,6 @@ import logging
 import pytest
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.base.response.schema import Response
-from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.memory import ChatMemoryBuffer
@@ -19,6 +18,12 @@ from llama_index.core.schema import IndexNode, NodeWithScore, TextNode
 from llama_index.evaluation.ragaliq import RagaliqSpanHandler, attach
 
 QUESTION = "How long do refunds take?"
+ANSWER = "Refunds take five days."
+
+
+class Unreadable(NodeWithScore):
+    def get_content(self, metadata_mode=None):
+        raise RuntimeError("secret text")
 
 
 def test_a_model_that_fails_leaves_an_errored_run(engine, scripted_llm, monitor, handler):
@@ -134,10 +139,6 @@ def test_an_unsampled_run_is_not_captured_in_parts(
 def test_a_mistake_of_our_own_costs_the_run_and_is_logged_once_without_text(
     engine, retriever_class, monitor, dispatcher, caplog
 ):
-    class Unreadable(NodeWithScore):
-        def get_content(self, metadata_mode=None):
-            raise RuntimeError("secret text")
-
     found = [Unreadable(node=IndexNode(text="x", index_id="x"), score=1.0)]
     handler = attach(monitor)
     asked = engine(retriever=retriever_class(lambda question: found))
@@ -188,18 +189,6 @@ def test_llama_indexs_shutdown_ends_the_runs_in_progress(engine, monitor, dispat
     assert monitor.outcomes == {"interrupted": 1}
 
 
-ANSWER = "Refunds take five days."
-
-
-class Unreadable(NodeWithScore):
-    def get_content(self, metadata_mode=None):
-        raise RuntimeError("secret text")
-
-
-class Structured(BaseModel):
-    days: int
-
-
 @pytest.fixture
 def unwatched(monitor):
     """A handler that may meet what it cannot make out."""
@@ -224,11 +213,6 @@ def test_an_answer_with_sources_that_cannot_be_read(retriever, monitor, unwatche
     assert str(answering(response, retriever).query(QUESTION)) == "x"
     assert monitor.outcomes == {"internal_error": 1}
     assert unwatched.errors == 1
-
-
-def test_an_answer_that_is_an_object_where_a_text_should_be(retriever, monitor, handler, docs):
-    answering(Response(Structured(days=5)), retriever).query(QUESTION)
-    assert monitor.only == (QUESTION, docs, '{"days": 5}')
 
 
 def ask(engine, chat):
