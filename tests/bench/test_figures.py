@@ -16,13 +16,7 @@ VERDICTS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 
 
 def estimates(figures):
-    return [
-        figures.auroc,
-        figures.balanced_accuracy,
-        figures.macro_f1,
-        figures.kappa,
-        figures.ece,
-    ]
+    return [figures.auroc, figures.balanced_accuracy, figures.macro_f1, figures.kappa, figures.ece]
 
 
 def test_figures_are_those_of_the_statistics_and_lie_in_their_intervals():

@@ -126,8 +126,7 @@ async def test_a_request_without_a_reply_is_a_failure_of_that_claim(labels, tmp_
 
 
 @pytest.mark.parametrize(
-    "lines",
-    ['{"text": "no id"}', "no JSON", '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}'],
+    "lines", ['{"text": "no id"}', "no JSON", '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}']
 )
 def test_a_file_that_holds_no_replies_is_refused_with_the_line(lines, tmp_path):
     path = tmp_path / "replies.jsonl"

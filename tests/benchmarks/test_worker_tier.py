@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from statistics import median
 
 import pytest
 from interleaved import compare
 from rag_chain import QUESTION, rag_chain
-from test_executor_latency import requests, service
-from test_langchain_overhead import (
-    AT_MOST,
-    CALLS,
-    EMPTY_AT_LEAST,
-    GRACE,
-    ROUNDS,
-    EmptyHandler,
-)
+from test_langchain_overhead import AT_MOST, CALLS, EMPTY_AT_LEAST, GRACE, ROUNDS, EmptyHandler
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import BrokerExecutor, Monitor
@@ -63,25 +54,3 @@ def test_enqueueing_costs_a_request_no_more_than_judging_here(server, report):
     assert monitor.stats().outcomes == {"enqueued": 1 + CALLS * ROUNDS * 4}
     at_most = next(iter(AT_MOST.values())) * max(EMPTY_AT_LEAST * found.base, found.added("empty"))
     assert found.added("enqueueing") <= at_most + GRACE * found.base
-
-
-@pytest.mark.benchmark
-def test_publishing_in_the_background_does_not_show_in_a_services_latency(server, report):
-    import asyncio
-
-    monitor = Monitor(executor=BrokerExecutor(server.url()))
-    latencies = {"no handler": ([], []), "enqueueing": ([RagaliqCallbackHandler(monitor)], [])}
-    rag = service()
-    for _ in range(4):
-        for callbacks, found in latencies.values():
-            found.append(sorted(asyncio.run(requests(rag, callbacks))))
-    table = {}
-    for name, (_, blocks) in latencies.items():
-        table[name] = [
-            1000 * median(block[int(share * (len(block) - 1))] for block in blocks)
-            for share in (0.5, 0.99)
-        ]
-    report([f"{name}: p50 {p50:.2f} ms, p99 {p99:.2f} ms" for name, (p50, p99) in table.items()])
-    assert monitor.close(10.0)
-    (none50, _), (over50, _) = table.values()
-    assert over50 - none50 <= 0.05 * none50

@@ -66,6 +66,24 @@ def records(tmp_path):
 
 
 @pytest.fixture
+def press(monkeypatch):
+    """The keys that are pressed; after the last, the terminal is closed."""
+
+    def press(keys):
+        waiting = iter(keys)
+
+        def getchar():
+            key = next(waiting, None)
+            if key is None:
+                raise EOFError
+            return key
+
+        monkeypatch.setattr("typer.getchar", getchar)
+
+    return press
+
+
+@pytest.fixture
 def receiver_of():
     """Starts loopback servers of the products that sinks write to, and stops them at the end."""
     path = Path(__file__).parents[1] / "records/receivers.py"

@@ -254,6 +254,7 @@ def test_bad_rows_can_be_skipped_and_are_named(ragaliq, write_cases, records):
         ("--field context=a --field context=b", "--field context: given twice; columns that"),
         ("--concurrency 0", "Invalid value for '--concurrency'"),
         ("--policy mild", "mild"),
+        ("--sink arize://localhost", "is one of phoenix, langfuse, mlflow, langsmith"),
     ],
 )
 def test_wrong_options_are_refused_without_a_traceback(ragaliq, write_cases, arguments, said):

@@ -80,7 +80,8 @@ def test_ten_thousand_cases_survive_ten_kills(tmp_path):
     assert judged == {str(number): 1 for number in range(10_000)}
 
 
-def test_an_interrupt_keeps_what_was_judged_and_shows_it(tmp_path):
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_end_by_a_signal_keeps_what_was_judged_and_shows_it(tmp_path, sent, code):
     (tmp_path / "cases.jsonl").write_text(
         "".join(json.dumps({"id": str(number)} | CASE) + "\n" for number in range(2000))
     )
@@ -93,10 +94,10 @@ def test_an_interrupt_keeps_what_was_judged_and_shows_it(tmp_path):
         text=True,
     )
     wait_for_results(tmp_path / "results.jsonl", running, 5)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(sent)
     shown, said = running.communicate(timeout=60)
 
-    assert running.returncode == 130, said
+    assert running.returncode == code, said
     assert "ragaliq: interrupted" in said
     assert "Traceback" not in said
     kept = (tmp_path / "results.jsonl").read_text().count("\n") - 1

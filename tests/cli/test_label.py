@@ -26,24 +26,6 @@ def results(ragaliq, write_cases):
     return "results.jsonl"
 
 
-@pytest.fixture
-def press(monkeypatch):
-    """The keys that are pressed; after the last, the terminal is closed."""
-
-    def press(keys):
-        waiting = iter(keys)
-
-        def getchar():
-            key = next(waiting, None)
-            if key is None:
-                raise EOFError
-            return key
-
-        monkeypatch.setattr("typer.getchar", getchar)
-
-    return press
-
-
 def test_each_claim_is_asked_about_once_and_its_label_kept(ragaliq, results, press, tmp_path):
     press("scn")
     done = ragaliq("label", results, "-o", "labels.jsonl")

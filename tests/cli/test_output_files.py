@@ -30,9 +30,7 @@ def table(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    "name", ["mine.csv", "./mine.csv", "sub/../mine.csv", "link.csv", "hard.csv"]
-)
+@pytest.mark.parametrize("name", ["mine.csv", "sub/../mine.csv", "link.csv", "hard.csv"])
 def test_the_cases_are_not_overwritten_by_whatever_path(ragaliq, table, tmp_path, name):
     (tmp_path / "sub").mkdir()
     (tmp_path / "link.csv").symlink_to(table)
@@ -105,18 +103,6 @@ def test_the_results_file_of_a_form_gets_another_name_than_the_cases(
     assert len(records("mine.results.jsonl")) == 1
     resumed = ragaliq("evaluate", cases, "--out", f"mine.{ending}", "--resume", *FAITHFULNESS)
     assert "1 judged" in resumed.stdout
-
-
-def test_a_file_without_results_is_not_said_to_have_some(ragaliq, write_cases, tmp_path):
-    (tmp_path / "notes.jsonl").write_text("my notes\n")
-
-    done = ragaliq("evaluate", write_cases(GOOD), "--out", "notes.html")
-
-    assert done.returncode == 2
-    assert "notes.jsonl is not a results file of ragaliq" in done.stderr
-    assert "delete" not in done.stderr
-    assert "earlier run" not in done.stderr
-    assert (tmp_path / "notes.jsonl").read_text() == "my notes\n"
 
 
 def test_a_report_nobody_named_replaces_nothing(ragaliq, write_cases, tmp_path):

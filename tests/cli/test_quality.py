@@ -40,24 +40,6 @@ def store(tmp_path, monkeypatch):
     return fill
 
 
-@pytest.fixture
-def press(monkeypatch):
-    """The keys that are pressed; after the last, the terminal is closed."""
-
-    def press(keys):
-        waiting = iter(keys)
-
-        def getchar():
-            key = next(waiting, None)
-            if key is None:
-                raise EOFError
-            return key
-
-        monkeypatch.setattr("typer.getchar", getchar)
-
-    return press
-
-
 def test_from_a_store_to_the_monday_number(ragaliq, store, press, tmp_path):
     source = store()
     press("s" * 40)

@@ -6,11 +6,6 @@ import json
 
 import pytest
 
-from ragaliq.cli.evaluate import Goal, missed
-from ragaliq.core.results import EvaluationResult, Status
-from ragaliq.core.run import RunInfo
-from ragaliq.records import EvaluationRecord, Summary
-from ragaliq.records.record import run_id_of
 from ragaliq.records.summary import joint_score, joint_status
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
@@ -97,50 +92,6 @@ def scores_table(page):
 def charts_of(page):
     data = json.loads(page.split('<script type="application/json" id="data">')[1].split("<")[0])
     return [series["charts"] for series in data["series"]]
-
-
-def record_of(case, repeat=0, score=None, status=Status.SCORED):
-    result = EvaluationResult(
-        evaluator_name="faithfulness",
-        status=status,
-        score=score,
-        passed=None if score is None else score >= 0.7,
-        threshold=0.7,
-        error_type="JudgeAPIError" if status.is_failure else None,
-    )
-    return EvaluationRecord(
-        evaluation_id="e",
-        run=RunInfo(run_id=run_id_of(case, repeat)),
-        case_id=case,
-        created_at=0.0,
-        results={"faithfulness": result},
-    )
-
-
-def test_a_case_counts_with_the_mean_of_its_judgings():
-    summary = Summary()
-    for repeat, score in enumerate((1.0, 1.0, 0.4)):
-        summary.add(record_of("a", repeat, score))
-    summary.add(record_of("b", 0, 0.5))
-    summary.add(record_of("b", 1, status=Status.JUDGE_ERROR))
-    summary.add(record_of("c", 0, status=Status.JUDGE_ERROR))
-    metric = summary.metrics["faithfulness"]
-
-    assert (metric.measured, metric.mean) == (2, pytest.approx(0.65))
-    assert metric.statuses == {"scored": 2, "judge_error": 1}
-    assert metric.passed == 1
-    assert metric.unscored_repeats == {"judge_error": 1}
-    assert summary.cases == 3
-    assert missed(Goal("faithfulness", 0.65), summary) == ""
-    assert "mean of 0.6500" in missed(Goal("faithfulness", 0.66), summary)
-
-
-def test_only_judgings_of_one_case_belong_together():
-    assert record_of("a", 2).observation == "a"
-    live = record_of("a").model_copy(update={"run": RunInfo(run_id="run-7")})
-    assert live.observation == "run-7"
-    other = record_of("a").model_copy(update={"run": RunInfo(run_id="a#b")})
-    assert other.observation == "a#b"
 
 
 def test_a_failed_judging_is_no_status_of_a_case_that_was_judged():

@@ -147,10 +147,7 @@ MALFORMED = {
     "zipped.json": (b"PK\x03\x04\x14\x00" + b"\xff" * 50, "a zip archive or an Excel workbook"),
     "gzipped.jsonl": (gzip.compress(GOOD), "compressed with gzip; end its name in .gz"),
     "table.jsonl": (table(query=["q"], response=["r"]), "a Parquet file; end its name in"),
-    "garbled.jsonl.gz": (
-        gzip.compress(GOOD)[:12] + b"\xff" * 30,
-        "it is no complete gzip file",
-    ),
+    "garbled.jsonl.gz": (gzip.compress(GOOD)[:12] + b"\xff" * 30, "it is no complete gzip file"),
     "nulls.parquet": (
         table(query=["q"], response=["r"], contexts=[[None, "secret"]]),
         "row 1: field 'context[0]' must be a text, not empty",

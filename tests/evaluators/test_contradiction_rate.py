@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq import (
-    ContradictionRateEvaluator,
-    RAGTestCase,
-    ScoringPolicy,
-)
+from ragaliq import ContradictionRateEvaluator, RAGTestCase, ScoringPolicy
 from ragaliq.core.results import EvaluationResult
 from ragaliq.records.summary import Series, SeriesKey
 from ragaliq.testing import ScriptedJudge

@@ -71,11 +71,7 @@ def failing(error):
     ("judge", "expected", "reason"),
     [
         (ScriptedJudge(claims=[]), 0.0, "No statements generated for faithfulness calculation"),
-        (
-            failing(JudgeRefusalError("no")),
-            0.0,
-            "LLM refused to provide faithfulness verdicts",
-        ),
+        (failing(JudgeRefusalError("no")), 0.0, "LLM refused to provide faithfulness verdicts"),
         (failing(JudgeResponseError("empty")), 0.5, "No faithfulness verdicts provided"),
         (Replying(), 0.5, "No faithfulness verdicts provided"),
     ],

@@ -8,12 +8,7 @@ import pytest
 
 from ragaliq import FaithfulnessEvaluator, HallucinationEvaluator, RAGTestCase, RelevanceEvaluator
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.errors import (
-    BudgetExceeded,
-    ConfigurationError,
-    JudgeAPIError,
-    JudgeRefusalError,
-)
+from ragaliq.errors import BudgetExceeded, ConfigurationError, JudgeAPIError, JudgeRefusalError
 from ragaliq.evaluators import evaluate_case, resolve_evaluators
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
@@ -38,11 +33,7 @@ ALL = (FaithfulnessEvaluator(), HallucinationEvaluator(), RelevanceEvaluator())
             {"extract_statements": 1, "verify_claims": 1},
         ),
         (PlainScriptedJudge, ALL[:2], {"extract_claims": 1, "verify_claim": 2}),
-        (
-            ScriptedJudge,
-            [FaithfulnessEvaluator(strategy="single_pass")],
-            {"grade_statements": 1},
-        ),
+        (ScriptedJudge, [FaithfulnessEvaluator(strategy="single_pass")], {"grade_statements": 1}),
         (
             ScriptedJudge,
             [FaithfulnessEvaluator(strategy="per_claim"), HallucinationEvaluator()],

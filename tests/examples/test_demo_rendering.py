@@ -13,7 +13,6 @@ from handbook.answers import answer_view, colour_claims
 from handbook.counts import counts_view
 from handbook.palette import UNDECIDED, VERDICTS
 from handbook.questions import Question
-from handbook.reader import disagreements, reader_view
 from handbook.safety import clean
 from ragaliq import (
     ClaimDetail,
@@ -77,51 +76,12 @@ def test_each_verdict_is_shown_in_place_with_sign_and_number():
     assert text == "Bikes are red. [+1] Cars are blue. [x2] Trams fly. [?3]"
 
 
-def test_each_verdict_has_its_own_colour_in_the_answer():
-    output = shown(colour_claims(ANSWER, CLAIMS), force_terminal=True, color_system="truecolor")
-    for look in VERDICTS.values():
-        red, green, blue = (int(look.color[i : i + 2], 16) for i in (1, 3, 5))
-        assert f"38;2;{red};{green};{blue}m" in output
-
-
-def test_where_claims_overlap_the_heavier_verdict_is_seen():
-    claims = [
-        ClaimDetail(claim="a", verdict="CONTRADICTED", answer_span=(0, 5)),
-        ClaimDetail(claim="b", verdict="SUPPORTED", answer_span=(0, 5)),
-    ]
-    output = shown(colour_claims("Bikes", claims), force_terminal=True, color_system="truecolor")
-    assert re.search(r"38;2;215;0;0mBikes", output)
-
-
-def test_a_claim_that_was_not_located_is_shown_in_its_own_words():
-    claim = ClaimDetail(claim="The bike is red.", verdict="SUPPORTED")
-    output = shown(answer_view(question(), live((claim,)), number=1, total=1))
-    assert "claim: The bike is red." in output
-
-
 def test_words_and_signs_stand_beside_every_colour():
     output = shown(answer_view(question(), live(), number=1, total=1))
     for number, look in enumerate((VERDICTS[claim.verdict] for claim in CLAIMS), 1):
         assert f"[{look.sign}{number}] {look.word}" in output
     assert "faithfulness 0.25 fail" in output
     assert "evidence: All bikes are red.  (colours/bikes)" in output
-
-
-def test_evidence_that_does_not_occur_in_the_context_is_marked():
-    claim = ClaimDetail(claim="Bikes are red.", verdict="SUPPORTED", evidence="So they say.")
-    output = shown(answer_view(question(), live((claim,)), number=1, total=1))
-    assert "evidence (not found word for word in the context): So they say." in output
-
-
-def test_an_unscored_answer_shows_its_status_and_no_figure():
-    unscored = live((), score=None, passed=None, status="answer_refused")
-    output = shown(answer_view(question(), unscored, number=1, total=1))
-    assert "faithfulness answer_refused" in output
-    assert "0." not in output
-
-
-def test_without_a_terminal_there_is_no_escape_sequence():
-    assert "\x1b" not in shown(answer_view(question(), live(), number=1, total=1))
 
 
 def test_no_color_removes_every_colour():
@@ -169,53 +129,9 @@ def test_cleaned_text_keeps_its_length_and_can_be_encoded(text):
     assert clean(cleaned) == cleaned
 
 
-@given(
-    st.text(max_size=60), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=4)
-)
-def test_marks_never_change_the_answer_itself(answer, spans):
-    claims = [
-        ClaimDetail(claim="c", verdict="CONTRADICTED", answer_span=(min(span), max(span)))
-        for span in spans
-    ]
-    text = colour_claims(answer, claims).plain
-    for number in range(len(claims), 0, -1):
-        assert f" [x{number}]" in text
-        text = text.replace(f" [x{number}]", "", 1)
-    assert text == clean(answer)
-
-
-def test_counts_show_outcomes_statuses_and_cost():
-    stats = MonitorStats(
-        started=3,
-        outcomes={"evaluated": 2, "sampled_out": 1},
-        evaluations={"faithfulness": {"scored": 1, "no_claims": 1}},
-        usage=JudgeUsage(input_tokens=7, requests=2, cost_usd=0.5),
-    )
-    output = shown(counts_view(stats))
-    assert "Runs started: 3   evaluated 2, sampled_out 1" in output
-    assert re.search(r"faithfulness\W+1\W+1", output)
-    assert "2 requests, 7 tokens, cost 0.5000 US dollars" in output
-
-
 def test_an_unknown_price_is_not_shown_as_zero():
     output = shown(counts_view(MonitorStats(usage=JudgeUsage(requests=1, cost_usd=None))))
     assert "cost unknown" in output
-
-
-def test_answers_the_judge_gets_wrong_are_named():
-    items = [question(id=name, grounded=grounded) for name, grounded in READER]
-    results = {
-        "right": live(CLAIMS[:1]),
-        "missed": live(CLAIMS[2:]),
-        "fooled": live(CLAIMS[:1]),
-        "declined": live(()),
-    }
-    assert disagreements(items, results) == (["missed", "fooled"], 3)
-    assert "agree on 1 of 3" in shown(reader_view(items, results))
-    assert "gets wrong: missed, fooled." in shown(reader_view(items, results))
-
-
-READER = [("right", True), ("missed", True), ("fooled", False), ("declined", None)]
 
 
 def luminance(color):

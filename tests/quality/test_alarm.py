@@ -111,10 +111,7 @@ def test_a_monitor_with_an_alarm_emits_event_and_gauge(metric, direction, good_s
     heard = []
     alarm = QualityAlarm(reference=120, telemetry=options, on_change=heard.append)
     with Monitor(
-        judge="local",
-        evaluators=[metric],
-        sinks=[alarm],
-        telemetry=TelemetryOptions.silent(),
+        judge="local", evaluators=[metric], sinks=[alarm], telemetry=TelemetryOptions.silent()
     ) as monitor:
         for number in range(300):
             is_right = number < 150 or number % 3 == 0
@@ -127,11 +124,7 @@ def test_a_monitor_with_an_alarm_emits_event_and_gauge(metric, direction, good_s
             )
             monitor.submit(case, pipeline="hours", run_id=f"run-{number}")
     (change,) = heard
-    assert (change.pipeline, change.metric, change.shift.direction) == (
-        "hours",
-        metric,
-        direction,
-    )
+    assert (change.pipeline, change.metric, change.shift.direction) == ("hours", metric, direction)
     (event,) = logs.get_finished_logs()
     assert event.log_record.event_name == "ragaliq.quality.changed"
     assert event.log_record.severity_text == "WARN"

@@ -80,7 +80,7 @@ def run_of(number=0, **fields):
             "ended_at": 1_700_000_000.0 + number,
             "target": SpanTarget(trace_id=f"{number + 1:032x}", span_id=f"{number + 1:016x}"),
             **fields,
-        },
+        }
     )
 
 

@@ -33,19 +33,6 @@ def adds_up(stats):
     return stats.records == stats.written + stats.failed + stats.dropped + stats.pending
 
 
-def test_records_reach_the_sink(lane_of, list_sink, record_of):
-    sink = list_sink()
-    lane = lane_of(sink)
-    records = [record_of(number) for number in range(5)]
-    for record in records:
-        lane.put(record)
-    assert lane.flush(5.0)
-    assert list(sink.kept.values()) == records
-    stats = lane.stats()
-    assert (stats.written, stats.pending) == (5, 0)
-    assert adds_up(stats)
-
-
 def test_a_lane_that_is_dropped_without_a_close_logs_nothing(list_sink, record_of, caplog):
     lane = SinkLane(list_sink(), name="list", limits=SinkLimits(**FAST))
     for number in range(2):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -51,14 +49,6 @@ def test_a_flush_leaves_everything_in_the_store_s_one_file(monitor_of, case, tmp
     assert monitor.stats().pending == 1
 
 
-def test_texts_are_stored_when_content_capture_is_on(monitor_of, case, tmp_path):
-    monitor = monitor_of(f"sqlite:///{tmp_path}/live.db", capture_content=True)
-    monitor.submit(case)
-    assert monitor.flush(10.0)
-    (record,) = read_records(tmp_path / "live.db")
-    assert record.case.response == case.response
-
-
 def test_each_sink_has_its_own_counts_and_a_failing_one_is_not_felt(
     monitor_of, case, list_sink, tmp_path
 ):
@@ -83,13 +73,6 @@ def test_flush_waits_for_sinks_within_its_time(monitor_of, case, list_sink):
     monitor.submit(case)
     assert not monitor.flush(0.2)
     assert monitor.stats().pending == 0
-
-
-def test_closing_counts_what_a_hanging_sink_left(monitor_of, case, list_sink):
-    monitor = monitor_of(list_sink(threading.Event()))
-    monitor.submit(case)
-    assert not monitor.close(0.2)
-    assert monitor.stats().sinks["list"].dropped == 1
 
 
 def test_an_unreadable_case_is_counted_by_every_sink(monitor_of, case, list_sink, monkeypatch):
@@ -126,11 +109,3 @@ def test_one_sink_cannot_be_given_twice(list_sink):
     sink = list_sink()
     with pytest.raises(ConfigurationError, match="twice"):
         Monitor(sinks=[sink, sink])
-
-
-def test_a_monitor_without_a_store_does_not_load_sqlite():
-    code = (
-        "import sys, ragaliq; ragaliq.Monitor(); "
-        "assert 'ragaliq.records.store.store' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -72,12 +72,6 @@ def test_a_time_without_a_zone_is_refused(path):
         list(read_records(path, since=datetime(2026, 1, 1)))  # noqa: DTZ001 - that is the point
 
 
-def test_records_are_read_as_they_are_asked_for(path):
-    records = read_records(path)
-    assert next(records).run.run_id == "run-0"
-    records.close()
-
-
 def test_reading_writes_nothing(path):
     before = path.read_bytes()
     list(read_records(path))

@@ -77,8 +77,7 @@ def test_the_redactor_sees_every_text_before_it_is_cut(case, result_of, captured
         case=long, results={"faithfulness": result_of()}, run=RunInfo(run_id="r")
     )
     record = evaluation_record(
-        evaluation,
-        content=ContentPolicy(on_spans=True, on_events=True, redact=redact),
+        evaluation, content=ContentPolicy(on_spans=True, on_events=True, redact=redact)
     )
     assert set(seen) == {"question", "answer", "chunk", "claim", "evidence", "explanation"}
     assert max(seen["chunk"]) == 50_000

@@ -26,25 +26,6 @@ def record(name):
     return evaluation_record(evaluation, content=content)
 
 
-def test_what_is_appended_is_read_again(tmp_path):
-    path = tmp_path / "deep" / "results.jsonl"
-    written = [record("one"), record("two")]
-    with ResultsFile(path, settings=SETTINGS) as file:
-        for each in written:
-            file.append(each)
-
-    assert list(read_results_file(path)) == written
-
-
-def test_a_result_is_in_the_file_before_the_file_is_closed(tmp_path):
-    path = tmp_path / "results.jsonl"
-    file = ResultsFile(path, settings=SETTINGS)
-    file.append(record("one"))
-
-    assert len(list(read_results_file(path))) == 1
-    file.close()
-
-
 @pytest.mark.parametrize("cut", [1, 10, 300])
 def test_a_line_that_was_cut_short_is_dropped_when_the_file_is_continued(tmp_path, cut):
     path = tmp_path / "results.jsonl"
@@ -57,14 +38,6 @@ def test_a_line_that_was_cut_short_is_dropped_when_the_file_is_continued(tmp_pat
     with ResultsFile(path, settings=SETTINGS) as file:
         file.append(record("three"))
     assert [each.case_id for each in read_results_file(path)] == ["one", "three"]
-
-
-def test_other_settings_are_refused_by_name(tmp_path):
-    path = tmp_path / "results.jsonl"
-    ResultsFile(path, settings=SETTINGS).close()
-
-    with pytest.raises(DatasetError, match="judge was local and is now claude"):
-        ResultsFile(path, settings=SETTINGS | {"judge": "claude"})
 
 
 def test_a_broken_line_is_named_without_its_text(tmp_path):

@@ -7,13 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragaliq import RunInfo
-from ragaliq.core.results import (
-    ClaimDetail,
-    EvaluationResult,
-    EvidenceSpan,
-    JudgeUsage,
-    Status,
-)
+from ragaliq.core.results import ClaimDetail, EvaluationResult, EvidenceSpan, JudgeUsage, Status
 from ragaliq.core.test_case import ContextChunk, RAGTestCase
 from ragaliq.records import EvaluationRecord
 

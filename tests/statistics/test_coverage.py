@@ -12,12 +12,7 @@ from random import Random
 
 import pytest
 
-from ragaliq.statistics import (
-    auroc_estimate,
-    hajek_mean,
-    mean_estimate,
-    prediction_powered_mean,
-)
+from ragaliq.statistics import auroc_estimate, hajek_mean, mean_estimate, prediction_powered_mean
 
 pytestmark = pytest.mark.slow
 

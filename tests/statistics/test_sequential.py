@@ -8,12 +8,7 @@ from random import Random
 import pytest
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.statistics import (
-    ShiftTest,
-    confidence_sequence,
-    hajek_mean,
-    prediction_powered_mean,
-)
+from ragaliq.statistics import ShiftTest, confidence_sequence, hajek_mean, prediction_powered_mean
 from ragaliq.statistics.sampling import WeightedSums
 
 

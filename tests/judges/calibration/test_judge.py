@@ -100,8 +100,7 @@ def test_a_calibration_of_another_judge_model_or_parameters_is_refused():
     with pytest.raises(ConfigurationError, match="made for model"):
         CalibratedJudge(ClaudeJudge("another-model", api_key="x"), of_claude)
     other_prompt = ClaudeJudge(
-        api_key="x",
-        prompts={"verify_claims": "Do {{claims}} hold in {{context}}?"},
+        api_key="x", prompts={"verify_claims": "Do {{claims}} hold in {{context}}?"}
     )
     with pytest.raises(ConfigurationError, match="parameters or prompts of 'claude'"):
         CalibratedJudge(other_prompt, of_claude)

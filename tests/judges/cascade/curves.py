@@ -21,12 +21,7 @@ from pathlib import Path
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.judges.base import ClaimVerdict, VerdictsResult
-from ragaliq.judges.calibration import (
-    CalibratedJudge,
-    Calibration,
-    fit_calibration,
-    raw_support,
-)
+from ragaliq.judges.calibration import CalibratedJudge, Calibration, fit_calibration, raw_support
 from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.local.training.data import FAMILIES, count_words, read_data
@@ -138,11 +133,7 @@ class _Replay(LocalJudge):
     def __init__(self, rows: Sequence[Screened]) -> None:
         self._rows = rows
 
-    async def verify_claims(
-        self,
-        claims: Sequence[str],
-        context: Sequence[str],
-    ) -> VerdictsResult:
+    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         found = (self._rows[int(claim)].verdict for claim in claims)
         return VerdictsResult(
             verdicts=[each.model_copy(update={"index": i}) for i, each in enumerate(found)],
@@ -158,11 +149,7 @@ class _Second(_Replay):
     def __init__(self) -> None:
         super().__init__(())
 
-    async def verify_claims(
-        self,
-        claims: Sequence[str],
-        context: Sequence[str],
-    ) -> VerdictsResult:
+    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         verdicts = [ClaimVerdict(index=i, verdict="NOT_ENOUGH_INFO") for i in range(len(claims))]
         return VerdictsResult(verdicts=verdicts, usage=JudgeUsage())
 

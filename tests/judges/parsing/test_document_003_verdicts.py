@@ -52,8 +52,7 @@ def test_missing_texts_are_empty():
 
 
 @pytest.mark.parametrize(
-    "extra",
-    [{"label_source": [1, 2]}, {"notes": {"verdict_of_others": "no"}}, {"": ""}],
+    "extra", [{"label_source": [1, 2]}, {"notes": {"verdict_of_others": "no"}}, {"": ""}]
 )
 def test_ragas_json_with_extra_fields(verdicts, extra):
     assert verdicts(json.dumps([{**row, **extra} for row in ROWS]), 2) == "0S 1N"
@@ -179,8 +178,7 @@ async def test_more_or_fewer_verdicts_than_statements(
 
 
 @pytest.mark.parametrize(
-    "reply",
-    ['[{"verdict": }]', "[{", '[{"statement": "a", "reason": "b"', "{]}["],
+    "reply", ['[{"verdict": }]', "[{", '[{"statement": "a", "reason": "b"', "{]}["]
 )
 def test_invalid_json(verdicts, reply):
     with pytest.raises(JudgeResponseError):

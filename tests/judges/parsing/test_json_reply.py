@@ -110,18 +110,6 @@ def test_errors_do_not_quote_the_reply(read, reply):
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize(
-    ("text", "claims"),
-    [
-        ('{"claims": [{"claim": "a"}, {"id": 2, "text": "b"}]}', ["a", "b"]),
-        ('["a", "b"]', ["a", "b"]),
-        ('```\n{"claims": []}\n```', []),
-    ],
-)
-def test_claims_are_read_in_several_forms(text, claims):
-    assert read_reply(text, ClaimsReply).claims == claims
-
-
 @pytest.mark.parametrize("wrapper", ["%s", '{"statements": %s}'])
 def test_statements_are_read_in_several_forms(wrapper):
     rows = '[{"statement": "a", "verdict": "yes"}, {"statement": "b", "verdict": 0}]'

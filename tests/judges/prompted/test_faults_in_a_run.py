@@ -34,11 +34,7 @@ def test_a_fault_costs_one_case_its_score_and_at_most_the_sdks_own_requests(stat
         run = evaluate(cases, evaluators=["faithfulness"], judge=judge, concurrency=3)
         asked = sum("Second." in request.text for request in server.requests)
     results = [row.results["faithfulness"] for row in run]
-    assert [result.status.value for result in results] == [
-        "scored",
-        status,
-        "scored",
-    ]
+    assert [result.status.value for result in results] == ["scored", status, "scored"]
     assert results[1].score is None
     assert asked <= (1 + RETRIES) + (step == "verdicts")
     assert run.metrics["faithfulness"].measured == 2

@@ -156,13 +156,6 @@ async def test_closing_breaks_off_what_is_under_way(api):
     await judge.aclose()
 
 
-def test_a_server_that_does_not_run_has_no_address(api):
-    server = api.serve()
-    with pytest.raises(RuntimeError, match="with"):
-        server.url  # noqa: B018
-    server.close()
-
-
 @openai_only
 def test_a_request_in_words_is_answered_like_one_with_a_schema(post):
     def words(text):

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.prompting import PLACEHOLDERS, PromptSet
-from ragaliq.judges.wire import (
-    ClaimsReply,
-    GradedReply,
-    ScoreReply,
-    VerdictsReply,
-    schema_of,
-)
+from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply, schema_of
 
 GOOD = "Compare {{question}} and {{answer}}."
 

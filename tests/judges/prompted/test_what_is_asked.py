@@ -165,21 +165,9 @@ async def test_confidence_and_scores_stay_within_zero_and_one(api, decided, give
     assert row.confidence == scored.score == kept
 
 
-@pytest.mark.parametrize("number", ["NaN", "1e999"])
-async def test_a_score_that_is_no_number_is_no_score(api, number):
-    with (
-        api.saying(f'{{"reasoning": "r", "score": {number}}}') as server,
-        pytest.raises(JudgeResponseError),
-    ):
-        await api.judge(server).evaluate_relevance(QUERY, ANSWER)
-
-
 @pytest.mark.parametrize("row", [verdict(verdict="SECRET-MAYBE"), verdict(claim_id="c2")])
 async def test_a_claim_left_undecided_is_an_error_that_keeps_the_cost(api, row):
-    with (
-        api.saying({"verdicts": [row]}) as server,
-        pytest.raises(JudgeResponseError) as caught,
-    ):
+    with api.saying({"verdicts": [row]}) as server, pytest.raises(JudgeResponseError) as caught:
         await api.judge(server).verify_claim("a", CONTEXT)
 
     assert caught.value.usage.total_tokens > 0
