@@ -16,6 +16,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragaliq.bench.judging import JudgedClaim
+from ragaliq.core.files import file_errors
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import DatasetError
 from ragaliq.judges.base import LLMJudge
@@ -239,10 +240,8 @@ class JudgeBench(BaseModel):
         Raises:
             DatasetError: The file cannot be written.
         """
-        try:
+        with file_errors(path):
             Path(path).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise DatasetError(f"{path}: {error.strerror or error}") from None
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

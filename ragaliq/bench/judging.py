@@ -14,7 +14,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ragaliq.core.files import owner_only
+from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import JudgeUsage, Status, Verdict
 from ragaliq.core.spending import spending
@@ -203,7 +203,7 @@ class Journal:
         self.judged: dict[str, JudgedClaim] = {}
         self.usage = JudgeUsage()
         header = {_HEADER: _VERSION, **settings}
-        try:
+        with file_errors(self.path):
             held = self.path.read_bytes() if self.path.exists() else b""
             lines = held.splitlines(keepends=True)
             # Only what is known to be a journal is written to, and loses a line that was cut short.
@@ -214,8 +214,6 @@ class Journal:
                 self._file.truncate(end)
             if not lines:
                 self._file.write(json.dumps(header).encode() + b"\n")
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -230,10 +228,8 @@ class Journal:
 
     def append(self, judged: JudgedClaim) -> None:
         """Add a decision; the end of the process does not lose it."""
-        try:
+        with file_errors(self.path):
             self._file.write(judged.model_dump_json().encode() + b"\n")
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
     def _read(self, lines: list[bytes], wanted: Mapping[str, object]) -> list[bytes]:
         """Take in the lines; returns those that are whole."""

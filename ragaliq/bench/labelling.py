@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ragaliq.core.files import owner_only
+from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import Verdict
 from ragaliq.datasets.labelled_claims import read_labelled_claims
 from ragaliq.errors import DatasetError
@@ -140,7 +140,7 @@ class LabelFile:
         self.path = Path(path)
         self.done: set[str] = set()
         self._added: list[tuple[str, int]] = []
-        try:
+        with file_errors(self.path):
             held = self.path.read_bytes() if self.path.exists() else b""
             whole, last = held[: held.rfind(b"\n") + 1], held[held.rfind(b"\n") + 1 :]
             is_cut = self._read(whole) if held.strip() else bool(last)
@@ -151,8 +151,6 @@ class LabelFile:
                         file.truncate(len(whole))
                     elif last:
                         file.write(b"\n")
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
     def _read(self, whole: bytes) -> bool:
         """Take in the labels; whether all lines but the last one, cut short, hold one."""
@@ -179,13 +177,10 @@ class LabelFile:
         if claim.draw is not None:
             row |= {"answer": claim.answer, "draw": claim.draw}
         line = json.dumps(row).encode() + b"\n"
-        try:
-            with open(self.path, "ab", opener=owner_only) as file:
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+        with file_errors(self.path), open(self.path, "ab", opener=owner_only) as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
         self.done.add(claim.id)
         self._added.append((claim.id, len(line)))
 
@@ -194,10 +189,8 @@ class LabelFile:
         if not self._added:
             return None
         claim_id, length = self._added.pop()
-        try:
+        with file_errors(self.path):
             os.truncate(self.path, self.path.stat().st_size - length)
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
         self.done.discard(claim_id)
         return claim_id
 

@@ -18,6 +18,7 @@ import typer
 from ragaliq.cli.console import ExitCode, errors, output, plain
 from ragaliq.cli.options import Pipeline, Since, Until, in_utc
 from ragaliq.cli.outputs import require_writable
+from ragaliq.core.files import file_errors
 from ragaliq.datasets.rows import is_place
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord
@@ -212,7 +213,7 @@ def _write(
     metric: str | None,
 ) -> int:
     written = 0
-    try:
+    with file_errors(out):
         # Texts of users: for the owner's eyes, as the store.
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -226,8 +227,6 @@ def _write(
         except BaseException:
             out.unlink(missing_ok=True)  # some of the cases would look like all of them
             raise
-    except OSError as error:
-        raise DatasetError(f"{out}: {error.strerror or error}") from None
     return written
 
 

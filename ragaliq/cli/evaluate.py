@@ -47,7 +47,7 @@ from ragaliq.cli.outputs import Outputs
 from ragaliq.cli.pending import evaluate_runs
 from ragaliq.cli.resume import Wanted, case_digests
 from ragaliq.core.evaluator import Evaluator
-from ragaliq.core.files import owner_only
+from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import JudgeUsage, passing_scores
 from ragaliq.datasets import CaseReader, TraceReader
 from ragaliq.datasets.cases import misspelt, recognised
@@ -610,11 +610,11 @@ def _write_figures(path: Path, figures: dict[str, Any], worst: Sequence[BadAnswe
     if path.suffix.lower() == ".json":
         figures["worst"] = [bad._asdict() for bad in worst]
         text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
-    try:
-        with open(path, "w", encoding="utf-8", errors="replace", opener=owner_only) as file:
-            file.write(text)
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from None
+    with (
+        file_errors(path),
+        open(path, "w", encoding="utf-8", errors="replace", opener=owner_only) as file,
+    ):
+        file.write(text)
 
 
 _SHOWN = 5

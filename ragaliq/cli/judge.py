@@ -26,6 +26,7 @@ from ragaliq.bench import (
 from ragaliq.cli.console import Command, ExitCode, errors, output, plain, progress, say_what_is_left
 from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Model, choose_judge
 from ragaliq.cli.outputs import require_writable
+from ragaliq.core.files import file_errors
 from ragaliq.core.results import JudgeUsage
 from ragaliq.datasets import LabelledClaim, read_labelled_claims
 from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
@@ -176,10 +177,8 @@ def _plot(result: JudgeBench, path: Path) -> None:
     picture = reliability_svg(
         figures.reliability, title=f"{result.title}, {result.data}", ece=figures.ece.value
     )
-    try:
+    with file_errors(path):
         path.write_text(picture, encoding="utf-8")
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from None
 
 
 _COVERAGES = (0.25, 0.5, 0.75, 1.0)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragaliq.cli.resume import Wanted
-from ragaliq.core.files import owner_only
+from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord
@@ -130,10 +130,8 @@ class Outputs:
             return []
         for path in self._others:
             results = Results(self.journal.name, self.results(), goals)
-            try:
+            with file_errors(path):
                 _WRITERS[path.suffix.lower()](results, path)
-            except OSError as error:
-                raise DatasetError(f"{path}: {error.strerror or error}") from None
         return [self.journal, *self._others]
 
 

@@ -28,6 +28,7 @@ from ragaliq.cli.options import (
     in_utc,
 )
 from ragaliq.cli.outputs import require_writable
+from ragaliq.core.files import file_errors
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -349,10 +350,8 @@ def _rejudge(
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with file_errors(path):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from None
 
 
 def _emit(found: Sequence[QualitySeries]) -> None:

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from ragaliq.errors import DatasetError
+
+
+@contextmanager
+def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Inside, what the system says of a file is raised as a `DatasetError` that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror or error}") from None
 
 
 def make_folder(path: Path) -> None:

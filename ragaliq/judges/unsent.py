@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ragaliq.core.files import owner_only
+from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import (
     ConfigurationError,
@@ -132,11 +132,11 @@ class RequestWriter(_Unsent):
         return reply.model_validate(fields).model_dump_json(), JudgeUsage()
 
     def _write(self, line: str, mode: str) -> None:
-        try:
-            with open(self._path, mode, encoding="utf-8", opener=owner_only) as file:
-                file.write(line)
-        except OSError as error:
-            raise DatasetError(f"{self._path}: {error.strerror or error}") from None
+        with (
+            file_errors(self._path),
+            open(self._path, mode, encoding="utf-8", opener=owner_only) as file,
+        ):
+            file.write(line)
 
 
 class _ReplyLine(BaseModel):

@@ -22,7 +22,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ragaliq.core.files import owner_only
+from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.results import ClaimDetail, EvaluationResult, Verdict
 from ragaliq.errors import DatasetError
 from ragaliq.records import EvaluationRecord
@@ -398,14 +398,12 @@ class AnchorFile:
         self.anchors += new
         self._known.update(map(self._key, new))
         lines = "".join(f"{anchor.model_dump_json()}\n" for anchor in new)
-        try:
+        with file_errors(self.path):
             held = self.path.read_bytes() if self.path.exists() else b""
             with open(self.path, "ab", opener=owner_only) as file:
                 # A line that a sudden end cut short makes no further one unreadable.
                 file.truncate(held.rfind(b"\n") + 1)
                 file.write(lines.encode())
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
     def has(self, run_id: str, fingerprint: str) -> bool:
         """Whether this answer was judged in this epoch."""
@@ -420,10 +418,8 @@ def beside(source: Location, kind: str) -> Path:
 
 
 def _rows_of(path: str | Path, model: type[_Model]) -> Iterator[_Model]:
-    try:
+    with file_errors(path):
         lines = Path(path).read_bytes().split(b"\n")
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

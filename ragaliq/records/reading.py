@@ -6,7 +6,7 @@ import os
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
-from ragaliq.errors import DatasetError
+from ragaliq.core.files import file_errors
 from ragaliq.records.record import EvaluationRecord
 from ragaliq.records.results_file import read_results_file
 from ragaliq.records.store import Moment, read_records, seconds_of
@@ -60,8 +60,5 @@ def is_store(source: str | os.PathLike[str]) -> bool:
     if os.fspath(source).startswith("sqlite:"):
         return True
     path = Path(source)
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE_START)) == _SQLITE_START
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from None
+    with file_errors(path), path.open("rb") as file:
+        return file.read(len(_SQLITE_START)) == _SQLITE_START

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Self
 
 from pydantic import ValidationError
 
-from ragaliq.core.files import make_folder, owner_only
+from ragaliq.core.files import file_errors, make_folder, owner_only
 from ragaliq.errors import DatasetError
 from ragaliq.records.record import EvaluationRecord
 
@@ -50,7 +50,7 @@ class ResultsFile:
     ) -> None:
         self.path = Path(path)
         self._settings, self._is_revised = dict(settings), revised
-        try:
+        with file_errors(self.path):
             make_folder(self.path.parent)
             # Neither "w" nor "a": nothing may be changed before the lock is held.
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -60,8 +60,6 @@ class ResultsFile:
             except BaseException:
                 self._file.close()
                 raise
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
     def _begin(self) -> None:
         """Hold the file, where the system knows locks, and look at what is in it."""
@@ -128,10 +126,8 @@ class ResultsFile:
         Raises:
             DatasetError: The disk is full, or the file cannot be written for another reason.
         """
-        try:
+        with file_errors(self.path):
             _write(self._file, record.model_dump_json().encode() + b"\n")
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
     def rewrite(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> int:
         """Change results, all at once or, if the process ends here, not at all.
@@ -154,7 +150,7 @@ class ResultsFile:
     def _replace(self, change: Callable[[EvaluationRecord], EvaluationRecord | None]) -> None:
         target = self.path.resolve()  # a link stays one
         replacement = target.with_name(f".{target.name}.new")
-        try:
+        with file_errors(self.path):
             replacement.unlink(missing_ok=True)
             kept = ResultsFile(replacement, settings=self._settings, revised=self._is_revised)
             for record in read_results_file(self.path):
@@ -164,8 +160,6 @@ class ResultsFile:
             os.fsync(kept._file.fileno())
             # The new file is locked already, so that nobody gets in between.
             replacement.replace(target)
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
         self._file.close()
         self._file = kept._file
 
@@ -182,11 +176,8 @@ class ResultsFile:
             records = read_results_file(self.path)
             self._is_revised = any(wanted - record.results.keys() for record in records)
             self._replace(lambda record: record)
-        try:
-            with self._file:
-                os.fsync(self._file.fileno())
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
+        with file_errors(self.path), self._file:
+            os.fsync(self._file.fileno())
 
 
 def _write(file: BinaryIO, data: bytes) -> None:
@@ -230,18 +221,15 @@ def read_results_file(path: str | Path) -> Iterator[EvaluationRecord]:
             last line that was cut short by a sudden end is skipped.
     """
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            header = _header_of(file.readline(), path)
-            start, latest = file.tell(), dict[str, int]()
-            if _REVISED in header:
-                latest = {record.run.run_id: number for number, record in _lines(file, path)}
-                file.seek(start)
-            for number, record in _lines(file, path):
-                if latest.get(record.run.run_id, number) == number:
-                    yield record
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from None
+    with file_errors(path), path.open("rb") as file:
+        header = _header_of(file.readline(), path)
+        start, latest = file.tell(), dict[str, int]()
+        if _REVISED in header:
+            latest = {record.run.run_id: number for number, record in _lines(file, path)}
+            file.seek(start)
+        for number, record in _lines(file, path):
+            if latest.get(record.run.run_id, number) == number:
+                yield record
 
 
 def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, EvaluationRecord]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragaliq._version import __version__
-from ragaliq.core.files import make_folder, owner_only
+from ragaliq.core.files import file_errors, make_folder, owner_only
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.quality.figures import QualitySeries
 from ragaliq.records.reading import Source, records_of
@@ -118,7 +118,7 @@ def write_report(
 def replace_file(target: Path, content: bytes) -> None:
     """Write next to the target and move it there: a reader never sees half a page."""
     part = target.with_name(f".{target.name}.part")
-    try:
+    with file_errors(target):
         make_folder(target.parent)
         try:
             with open(part, "wb", opener=owner_only) as file:
@@ -126,8 +126,6 @@ def replace_file(target: Path, content: bytes) -> None:
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
-    except OSError as error:
-        raise DatasetError(f"{target}: {error.strerror or error}") from None
 
 
 def _name_of(source: Source) -> str:
