@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from pathlib import Path
@@ -11,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from ragaliq.cli.console import ExitCode, errors, output, plain
-from ragaliq.core.files import file_errors
+from ragaliq.core.files import file_errors, owner_only
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.backends import Annotation, BackendReader
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -72,11 +71,8 @@ def label_from_backend(address: str, out: Path, name: str, *, at_random: bool) -
         )
     if at_random:
         _note_chances(rows, reader)
-    with file_errors(out):
-        # Texts of users: for the owner's eyes.
-        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+    with file_errors(out), open(out, "x", encoding="utf-8", opener=owner_only) as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
     good = sum(row["label"] for row in rows)
     answers = number_of(len(rows), "answer")
     output.print(plain(f"{out}: {answers} labelled by people, {good:,} of them as supported"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
@@ -18,7 +17,7 @@ import typer
 from ragaliq.cli.console import ExitCode, errors, output, plain
 from ragaliq.cli.options import Pipeline, Since, Until, in_utc
 from ragaliq.cli.outputs import require_writable
-from ragaliq.core.files import file_errors
+from ragaliq.core.files import file_errors, owner_only
 from ragaliq.datasets.rows import is_place
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.records import EvaluationRecord
@@ -214,10 +213,9 @@ def _write(
 ) -> int:
     written = 0
     with file_errors(out):
-        # Texts of users: for the owner's eyes, as the store.
-        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file = open(out, "x", encoding="utf-8", opener=owner_only)  # noqa: SIM115 - closed below
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            with file:
                 for record in records:
                     name = _case_id(record)
                     if name in found and found[name].evaluation_id == record.evaluation_id:

@@ -37,6 +37,7 @@ from ragaliq.errors import (
     RagaliqError,
     StoreError,
 )
+from ragaliq.telemetry import configure_from_environment
 
 T = TypeVar("T")
 
@@ -89,6 +90,15 @@ def code_of(error: RagaliqError) -> ExitCode:
     if isinstance(error, BudgetExceeded):
         return ExitCode.BUDGET
     return ExitCode.JUDGE
+
+
+def exports_telemetry() -> bool:
+    """Export telemetry where the environment says where to; whether it does."""
+    try:
+        return configure_from_environment("ragaliq")
+    except ConfigurationError as error:  # the exporter is not installed
+        errors.print(plain(f"no telemetry is exported: {error}"))
+        return False
 
 
 _LINE_EVERY = 10.0  # seconds

@@ -18,6 +18,7 @@ from ragaliq.cli.console import (
     ExitCode,
     counted,
     errors,
+    exports_telemetry,
     output,
     plain,
     progress,
@@ -35,6 +36,8 @@ from ragaliq.cli.options import (
     Model,
     Policy,
     PolicyName,
+    Render,
+    Replies,
     Resolve,
     SkipBadRows,
     Strategy,
@@ -73,7 +76,7 @@ from ragaliq.reports.wording import (
     pass_line,
 )
 from ragaliq.scoring.scorer import CostCap, Scorer
-from ragaliq.telemetry import ContentPolicy, configure_from_environment
+from ragaliq.telemetry import ContentPolicy
 from ragaliq.traces.cases import REASONS
 
 _WORTH_A_PROCESS = 200
@@ -188,16 +191,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     no_text: Annotated[
         bool, typer.Option("--no-text", help="Keep no questions, answers or claims in results.")
     ] = False,
-    render: Annotated[
-        Path | None,
-        typer.Option(help="Write the requests here, a line each, and send none.", metavar="PATH"),
-    ] = None,
-    replies: Annotated[
-        Path | None,
-        typer.Option(
-            help="Replies to rendered requests, a line each; asks nobody.", metavar="PATH"
-        ),
-    ] = None,
+    render: Render = None,
+    replies: Replies = None,
 ) -> int:
     """Score the cases of files. Rerun with --resume to continue an interrupted run."""
 
@@ -307,10 +302,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             # Starting one takes half a second, in which the embedded judge decides some hundred
             # cases.
             at_once = (os.cpu_count() or 1) if left >= _WORTH_A_PROCESS else 0
-        try:
-            configure_from_environment("ragaliq")
-        except ConfigurationError as error:  # the exporter is not installed
-            errors.print(plain(f"no telemetry is exported: {error}"))
+        exports_telemetry()
         scorer = Scorer(
             decider,
             chosen,

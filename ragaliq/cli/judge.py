@@ -24,7 +24,15 @@ from ragaliq.bench import (
     reliability_svg,
 )
 from ragaliq.cli.console import Command, ExitCode, errors, output, plain, progress, say_what_is_left
-from ragaliq.cli.options import BaseUrl, CalibrationFile, Judge, Model, choose_judge
+from ragaliq.cli.options import (
+    BaseUrl,
+    CalibrationFile,
+    Judge,
+    Model,
+    Render,
+    Replies,
+    choose_judge,
+)
 from ragaliq.cli.outputs import require_writable
 from ragaliq.core.files import file_errors
 from ragaliq.core.results import JudgeUsage
@@ -67,16 +75,8 @@ def bench(
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.", metavar="INTEGER")] = 0,
-    render: Annotated[
-        Path | None,
-        typer.Option(help="Write the requests here, a line each, and send none.", metavar="PATH"),
-    ] = None,
-    replies: Annotated[
-        Path | None,
-        typer.Option(
-            help="Replies to rendered requests, a line each; asks nobody.", metavar="PATH"
-        ),
-    ] = None,
+    render: Render = None,
+    replies: Replies = None,
 ) -> int:
     """Have labelled claims judged, and say how well the judge did."""
     if plot is not None and plot.suffix.lower() != ".svg":

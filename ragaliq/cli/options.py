@@ -12,7 +12,7 @@ from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -134,6 +134,14 @@ Encoding = Annotated[
         help="How the file is written; by default UTF-8, or what it says.", metavar="TEXT"
     ),
 ]
+Render = Annotated[
+    Path | None,
+    typer.Option(help="Write the requests here, a line each, and send none.", metavar="PATH"),
+]
+Replies = Annotated[
+    Path | None,
+    typer.Option(help="Replies to rendered requests, a line each; asks nobody.", metavar="PATH"),
+]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Skip unreadable rows and count them.")
 ]
@@ -253,24 +261,26 @@ def opened_cases(
             raise DatasetError(re.sub(kept, "standard input", str(error))) from None
 
 
-def function_named(resolve: str | None) -> TextFetcher | None:
-    """The function that `--resolve` names, looked for in the current folder as well.
+def imported(option: str, spec: str) -> Any:
+    """What `MODULE:NAME` after an option names, looked for in the current folder as well.
 
     Raises:
         ConfigurationError: There is none, or its module cannot be imported.
     """
-    if resolve is None:
-        return None
-    module, _, name = resolve.partition(":")
+    module, _, name = spec.partition(":")
     if not module or not name:
-        raise ConfigurationError(f"--resolve {resolve}: write it as MODULE:FUNCTION")
+        raise ConfigurationError(f"{option} {spec}: write it as MODULE:NAME")
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, folder)
     try:
-        found: TextFetcher = getattr(import_module(module), name)
+        return getattr(import_module(module), name)
     except Exception as error:  # noqa: BLE001 - the module is the user's own
-        raise ConfigurationError(f"--resolve {resolve}: {type(error).__name__}: {error}") from None
-    return found
+        raise ConfigurationError(f"{option} {spec}: {type(error).__name__}: {error}") from None
+
+
+def function_named(resolve: str | None) -> TextFetcher | None:
+    """The function that `--resolve` names."""
+    return None if resolve is None else imported("--resolve", resolve)
 
 
 def names_of(fields: Sequence[str] | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
-from ragaliq.cli.console import errors, output, plain, stopped_by_sigterm
+from ragaliq.cli.console import errors, exports_telemetry, output, plain, stopped_by_sigterm
 from ragaliq.cli.options import choose_judge
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.errors import ConfigurationError
@@ -15,7 +15,7 @@ from ragaliq.records import evaluation_record
 from ragaliq.records.sqlite_file import parse_options
 from ragaliq.records.summary import Summary
 from ragaliq.scoring.scorer import Scorer
-from ragaliq.telemetry import ContentPolicy, configure_from_environment
+from ragaliq.telemetry import ContentPolicy
 
 BATCH = "claude-batch"
 
@@ -96,10 +96,7 @@ def evaluate_runs(
                 requests.clear()
         return title
 
-    try:
-        configure_from_environment("ragaliq")
-    except ConfigurationError as error:  # the exporter is not installed
-        errors.print(plain(f"no telemetry is exported: {error}"))
+    exports_telemetry()
     title = asyncio.run(run())
     for job_id, reason in list(skipped.items())[:5]:
         errors.print(plain(f"skipped: run {job_id} stays in the file: {reason}"))

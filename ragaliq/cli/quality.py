@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ragaliq.cli.console import ExitCode, errors, output, plain, progress
+from ragaliq.cli.console import ExitCode, errors, exports_telemetry, output, plain, progress
 from ragaliq.cli.options import (
     BaseUrl,
     CalibrationFile,
@@ -51,7 +51,7 @@ from ragaliq.records.sqlite_file import parse_location
 from ragaliq.records.store import read_scores
 from ragaliq.runner import evaluate
 from ragaliq.statistics import Estimate
-from ragaliq.telemetry import TelemetryOptions, configure_from_environment
+from ragaliq.telemetry import TelemetryOptions
 from ragaliq.telemetry.providers import flush_providers
 from ragaliq.telemetry.quality import QualityEmitter, QualityOf
 
@@ -356,12 +356,7 @@ def _write(path: Path, text: str) -> None:
 
 def _emit(found: Sequence[QualitySeries]) -> None:
     """Send gauges of the latest week, and events of a day, where the environment says so."""
-    try:
-        is_exported = configure_from_environment("ragaliq")
-    except ConfigurationError as error:  # the exporter is not installed
-        errors.print(plain(f"no telemetry is exported: {error}"))
-        return
-    if not is_exported:
+    if not exports_telemetry():
         return
     emitter = QualityEmitter()
     for series in found:

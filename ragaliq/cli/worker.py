@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
-import sys
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +20,7 @@ from ragaliq.cli.options import (
     Metrics,
     Model,
     choose_judge,
+    imported,
     named_metrics,
 )
 from ragaliq.errors import ConfigurationError
@@ -154,14 +153,7 @@ def _judge(
 def _settings_of(spec: str) -> WorkerSettings:
     from ragaliq.worker.settings import WorkerSettings
 
-    module, colon, name = spec.partition(":")
-    if not (module and colon and name):
-        raise ConfigurationError(f"--app {spec!r}: write it as module:name")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(f"--app {spec}: {error}") from error
+    found = imported("--app", spec)
     settings = found() if callable(found) and not isinstance(found, WorkerSettings) else found
     if not isinstance(settings, WorkerSettings):
         raise ConfigurationError(f"--app {spec}: it is not a WorkerSettings and makes none")

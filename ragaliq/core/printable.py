@@ -1,8 +1,18 @@
-"""Text of any origin as it may be printed on a terminal."""
+"""Text of any origin as it may be written to a file, or printed on a terminal."""
 
 from __future__ import annotations
 
+import re
 from unicodedata import category
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def encodable(text: str) -> str:
+    """Text without lone surrogates, which JSON can spell but no encoding can carry."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def printable(text: str, *, limit: int | None = None) -> str:

@@ -29,8 +29,6 @@ from ragaliq.statistics import wilson
 
 logger = logging.getLogger(__name__)
 
-Stage = Literal["first", "last"]
-
 _HALF = 0.5
 _DRAWS = 2.0**64
 _COUNTED_ELSEWHERE = JudgeUsage()
@@ -60,10 +58,7 @@ class CascadeJudge(BatchingJudge):
         band: Instead of a share: escalate claims whose calibrated support is in `[low, high)`.
         audit: Share of the accepted claims the next judge is asked about too, 0 to 1.
         calibration: Of the first judge, or the file it is in; or give a `CalibratedJudge`.
-        extract_with: The judge that finds an answer's claims.
-        relevance_with: The judge that scores relevance, which no calibration speaks about.
         seed: Draws the audit, by claim and context.
-        window: Claims over which agreement is counted.
         least_agreement: Agreement on audited claims below which a warning is logged.
 
     Raises:
@@ -85,10 +80,7 @@ class CascadeJudge(BatchingJudge):
         band: tuple[float, float] | None = None,
         audit: float = 0.02,
         calibration: Calibration | str | Path | None = None,
-        extract_with: Stage = "first",
-        relevance_with: Stage = "last",
         seed: int = 0,
-        window: int = 1000,
         least_agreement: float = 0.8,
     ) -> None:
         if escalate is not None and band is not None:
@@ -106,21 +98,11 @@ class CascadeJudge(BatchingJudge):
             raise ConfigurationError(
                 f"CascadeJudge: band must be (low, high) with 0 <= low < high <= 1, got {band!r}"
             )
-        if window < 1:
-            raise ConfigurationError(f"CascadeJudge: window must be at least 1, got {window!r}")
-        for setting, stage in (("extract_with", extract_with), ("relevance_with", relevance_with)):
-            if stage not in ("first", "last"):
-                raise ConfigurationError(
-                    f"CascadeJudge: {setting} must be 'first' or 'last', got {stage!r}"
-                )
         self._settings: dict[str, Any] = {
             "escalate": escalate,
             "band": band,
             "audit": audit,
-            "extract_with": extract_with,
-            "relevance_with": relevance_with,
             "seed": seed,
-            "window": window,
             "least_agreement": least_agreement,
         }
         self.first = first if calibration is None else CalibratedJudge(first, calibration)
@@ -128,18 +110,17 @@ class CascadeJudge(BatchingJudge):
         self.screening = _screening(self.first, escalate=escalate, band=band)
         self._audit, self._seed = audit, seed
         self._names = _stage_names(self.first, self.second)
-        self._agreement = _AgreementWindow(*self._names, size=window, least=least_agreement)
-        last = more[-1] if more else second
-        self._extractor = self.first if extract_with == "first" else last
-        self._relevance = self.first if relevance_with == "first" else last
+        self._agreement = _AgreementWindow(*self._names, least=least_agreement)
+        # No calibration speaks about relevance: the last judge scores it.
+        self._last = last = more[-1] if more else second
         self.name = ">".join(self._names)
         self.model = last.model if isinstance(last.model, str) else None
         self.kind = last.kind
-        self.default_metrics = self._relevance.default_metrics
+        self.default_metrics = last.default_metrics
         self.calibration = identity_of(self.first).calibration
         limits = (_limit_of(each.max_context_chars) for each in (self.first, self.second))
         self.max_context_chars = min((limit for limit in limits if limit), default=None)
-        self.max_answer_chars = _limit_of(self._extractor.max_answer_chars)
+        self.max_answer_chars = _limit_of(self.first.max_answer_chars)
 
     @property
     def stages(self) -> tuple[LLMJudge, ...]:
@@ -167,14 +148,14 @@ class CascadeJudge(BatchingJudge):
         return digest_of("cascade", str(self._settings), self.calibration, *judges)
 
     async def extract_claims(self, response: str) -> ClaimsResult:
-        """As the judge does that finds claims."""
-        return await self._extractor.extract_claims(response)
+        """As the first judge does."""
+        return await self.first.extract_claims(response)
 
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
-        """As the judge does that finds claims."""
-        if isinstance(self._extractor, BatchingJudge):
-            return await self._extractor.extract_statements(query, response)
-        return await self._extractor.extract_claims(response)
+        """As the first judge does."""
+        if isinstance(self.first, BatchingJudge):
+            return await self.first.extract_statements(query, response)
+        return await self.first.extract_claims(response)
 
     async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
         """Decide one claim."""
@@ -239,12 +220,12 @@ class CascadeJudge(BatchingJudge):
         return VerdictsResult(verdicts=verdicts, usage=usage, tokens_used=usage.total_tokens)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
-        """As the judge does that scores relevance."""
-        return await self._relevance.evaluate_relevance(query, response)
+        """As the last judge does."""
+        return await self._last.evaluate_relevance(query, response)
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
-        """As the judge does that scores relevance."""
-        return await self._relevance.evaluate_context_relevance(query, chunk)
+        """As the last judge does."""
+        return await self._last.evaluate_context_relevance(query, chunk)
 
     def is_unsure(self, verdict: ClaimVerdict) -> bool:
         """As the judge says that decided."""
@@ -430,6 +411,7 @@ def _labelled(calibration: Calibration) -> Iterator[_Labelled]:
 # --- Agreement --------------------------------------------------------------------------------
 
 
+_WINDOW = 1000  # claims of each kind over which agreement is counted
 _LEAST_AUDITED = 30
 """Audited claims below which a low share says little: of 30, one disagreement is 3 points."""
 
@@ -488,19 +470,18 @@ class StageAgreement:
 
 
 class _AgreementWindow:
-    """Counts agreement over the last `size` claims of each kind; safe on any thread.
+    """Counts agreement over the last 1,000 claims of each kind; safe on any thread.
 
     When agreement on accepted verdicts drops below `least`, a warning is logged, once.
     """
 
     # Without a lock, which a fork could leave held: appending and copying are atomic.
-    def __init__(self, first: str, second: str, *, size: int, least: float) -> None:
+    def __init__(self, first: str, second: str, *, least: float) -> None:
         self._first, self._second, self._least = first, second, least
-        self._enough = min(_LEAST_AUDITED, size)
         self._is_low = False
-        self._routes: deque[bool] = deque(maxlen=size)
-        self._audited: deque[bool] = deque(maxlen=size)
-        self._escalated: deque[bool] = deque(maxlen=size)
+        self._routes: deque[bool] = deque(maxlen=_WINDOW)
+        self._audited: deque[bool] = deque(maxlen=_WINDOW)
+        self._escalated: deque[bool] = deque(maxlen=_WINDOW)
 
     def add(self, *, escalated: bool, agreed: bool | None) -> None:
         """A claim was screened; `agreed` is None where only one of the judges has judged it."""
@@ -512,7 +493,7 @@ class _AgreementWindow:
             return
         self._audited.append(agreed)
         audited = tuple(self._audited)
-        if len(audited) < self._enough:
+        if len(audited) < _LEAST_AUDITED:
             return
         rate, was_low = sum(audited) / len(audited), self._is_low
         self._is_low = rate < self._least

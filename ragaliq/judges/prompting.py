@@ -19,6 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from ragaliq.core.printable import encodable
 from ragaliq.errors import ConfigurationError
 
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
@@ -204,13 +205,12 @@ _UNLIKE = re.compile(
 )
 _OPENS = re.compile("<(?=[/\\x80-\U0010ffff]*[a-z\\x80-\U0010ffff])")
 _NUMBER = re.compile("-((?:[0-9]|[^\\x00-\\x7f]){1,64})")
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def delimit(tag: str, text: str) -> str:
     """`text` between an opening and a closing `tag`, each on a line of its own."""
     name = tag + _free_suffix((tag,), (text,))
-    return f"<{name}>\n{_encodable(text)}\n</{name}>"
+    return f"<{name}>\n{encodable(text)}\n</{name}>"
 
 
 def delimit_list(tag: str, item_tag: str, ids: Iterable[object], texts: Sequence[str]) -> str:
@@ -226,7 +226,7 @@ def delimit_list(tag: str, item_tag: str, ids: Iterable[object], texts: Sequence
     outer, inner = tag + suffix, item_tag + suffix
     lines = [f"<{outer}>"]
     for item_id, text in zip(ids, texts, strict=True):
-        lines.append(f'<{inner} id="{item_id}">\n{_encodable(text)}\n</{inner}>')
+        lines.append(f'<{inner} id="{item_id}">\n{encodable(text)}\n</{inner}>')
     lines.append(f"</{outer}>")
     return "\n".join(lines)
 
@@ -273,11 +273,6 @@ def _ends(tags: Sequence[str], seen: str) -> Iterator[int]:
                 if not onward:
                     break
                 read = onward
-
-
-def _encodable(text: str) -> str:
-    # Half a surrogate pair has no UTF-8 form: the request could not be sent.
-    return _SURROGATES.sub("\ufffd", text) if _SURROGATES.search(text) else text
 
 
 # --- Control tokens of chat templates ---------------------------------------------------------

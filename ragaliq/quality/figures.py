@@ -143,8 +143,6 @@ def quality_of(
     scores: Iterable[StoredScore],
     labels: Labels | None = None,
     anchors: Iterable[Anchor] = (),
-    *,
-    with_alarms: bool = True,
 ) -> list[QualitySeries]:
     """The figures of each pipeline and metric.
 
@@ -157,7 +155,6 @@ def quality_of(
         scores: Of a store, in the order of time.
         labels: What people say about drawn answers.
         anchors: What several judges made of the same answers.
-        with_alarms: Look for moments at which the scores moved.
     """
     series: dict[tuple[str, str], _Rows] = {}
     watches: dict[tuple[str, str], Watch] = {}
@@ -169,10 +166,8 @@ def quality_of(
         rows = series.setdefault(key, _Rows())
         rows.latest[score.run_id] = score
         rows.by_epoch.setdefault(score.fingerprint, {})[score.run_id] = score
-        if with_alarms:
-            watch = watches.setdefault(key, Watch(*key))
-            if change := watch.add(score):
-                alarms.setdefault(key, []).append(change)
+        if change := watches.setdefault(key, Watch(*key)).add(score):
+            alarms.setdefault(key, []).append(change)
     known: dict[tuple[str, str], list[Anchor]] = {}
     for anchor in anchors:
         known.setdefault((anchor.pipeline, anchor.metric), []).append(anchor)
@@ -180,7 +175,7 @@ def quality_of(
         replace(
             _series(key, rows, labels or Labels(), known.get(key, [])),
             alarms=alarms.get(key, []),
-            fresh=watches[key].change if with_alarms else None,
+            fresh=watches[key].change,
         )
         for key, rows in sorted(series.items())
     ]

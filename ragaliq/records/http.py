@@ -6,6 +6,7 @@ import asyncio
 import email.utils
 import os
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
@@ -138,6 +139,40 @@ def _certificates() -> SSLContext:
 class _Client(httpx2.AsyncClient):
     async def close(self) -> None:
         await self.aclose()
+
+
+class ProductSink(ABC):
+    """A sink of a product's: its client, and one record after the other.
+
+    Args:
+        client: Asks the product.
+    """
+
+    def __init__(self, client: SinkClient) -> None:
+        self.client = client
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.client.base_url!r})"
+
+    async def write(self, records: Sequence[EvaluationRecord]) -> None:
+        """Send the scores, record by record.
+
+        Raises:
+            SinkError: Some or all were not accepted.
+        """
+        await deliver_each(records, self._send)
+
+    def passes_over(self, record: EvaluationRecord) -> str:
+        """Why a record has no place here: its run's span is not known."""
+        return "" if record.run.target else NO_SPAN
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.client.aclose()
+
+    @abstractmethod
+    async def _send(self, record: EvaluationRecord) -> None:
+        """Send the scores of one record."""
 
 
 def endpoint_of(product: str, explicit: str | None, variables: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.records.http import (
-    NO_SPAN,
+    ProductSink,
     SinkClient,
     deliver_each,
     endpoint_of,
@@ -23,7 +23,7 @@ _PATH = "/api/public/scores"
 _VARIABLES = {"LANGFUSE_BASE_URL": "", "LANGFUSE_HOST": "https://cloud.langfuse.com"}
 
 
-class LangfuseSink:
+class LangfuseSink(ProductSink):
     """Scores the evaluated observations in Langfuse.
 
     A metric without a score becomes a categorical score named `<metric>_status`, as a name holds
@@ -56,12 +56,8 @@ class LangfuseSink:
                 "LangfuseSink: give public_key and secret_key, or set LANGFUSE_PUBLIC_KEY and "
                 "LANGFUSE_SECRET_KEY"
             )
-        self.client = SinkClient(
-            "Langfuse", endpoint_of("LangfuseSink", endpoint, _VARIABLES), auth=(user, password)
-        )
-
-    def __repr__(self) -> str:
-        return f"LangfuseSink({self.client.base_url!r})"
+        address = endpoint_of("LangfuseSink", endpoint, _VARIABLES)
+        super().__init__(SinkClient("Langfuse", address, auth=(user, password)))
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
         """Send all scores in one request; record by record when Langfuse finds fault with some.
@@ -73,30 +69,22 @@ class LangfuseSink:
         if not scores:
             return
         try:
-            await self._send(scores)
+            await self._send_all(scores)
         except SinkError as error:
             if error.kind not in ("http_400", "http_413", "rejected"):
                 raise
-            await deliver_each(records, self._send_one)
+            await deliver_each(records, self._send)
 
-    def passes_over(self, record: EvaluationRecord) -> str:
-        """Why a record has no place here: its run's span is not known."""
-        return "" if record.run.target else NO_SPAN
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self.client.aclose()
-
-    async def _send(self, scores: Sequence[Mapping[str, Any]]) -> None:
+    async def _send_all(self, scores: Sequence[Mapping[str, Any]]) -> None:
         answer = await self.client.post(_PATH, list(scores))
         # 207 says how many were rejected and not which; ids make it safe to send them all again.
         if isinstance(answer, dict) and answer.get("rejected"):
             raise SinkError("Langfuse rejected scores", kind="rejected", permanent=True)
 
-    async def _send_one(self, record: EvaluationRecord) -> None:
+    async def _send(self, record: EvaluationRecord) -> None:
         for score in _scores(record):
             try:
-                await self._send([score])
+                await self._send_all([score])
             except SinkError as error:
                 if error.kind != "http_400":
                     raise

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from ragaliq.errors import ConfigurationError, SinkError
-from ragaliq.records.http import SinkClient, deliver_each, endpoint_of, entry_id, metric_facts
+from ragaliq.records.http import ProductSink, SinkClient, endpoint_of, entry_id, metric_facts
 from ragaliq.records.record import EvaluationRecord
 
 _VARIABLES = {"LANGSMITH_ENDPOINT": "", "LANGCHAIN_ENDPOINT": "https://api.smith.langchain.com"}
 
 
-class LangSmithSink:
+class LangSmithSink(ProductSink):
     """Leaves feedback on the evaluated runs in LangSmith.
 
     LangChain gives a run one id, which LangSmith's tracer and ragaliq's handler both use; runs
@@ -51,22 +50,9 @@ class LangSmithSink:
             raise ConfigurationError("LangSmithSink: give api_key, or set LANGSMITH_API_KEY")
         workspace = workspace_id or environment("LANGSMITH_WORKSPACE_ID")
         self._project_id = project_id
-        self._client = SinkClient(
-            "LangSmith",
-            endpoint_of("LangSmithSink", endpoint, _VARIABLES),
-            headers={"x-api-key": key, **({"x-tenant-id": workspace} if workspace else {})},
-        )
-
-    def __repr__(self) -> str:
-        return f"LangSmithSink({self._client.base_url!r})"
-
-    async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Add the feedback, run by run: there is no call for many.
-
-        Raises:
-            SinkError: Some or all were not accepted.
-        """
-        await deliver_each(records, self._send)
+        headers = {"x-api-key": key, **({"x-tenant-id": workspace} if workspace else {})}
+        address = endpoint_of("LangSmithSink", endpoint, _VARIABLES)
+        super().__init__(SinkClient("LangSmith", address, headers=headers))
 
     def passes_over(self, record: EvaluationRecord) -> str:
         """Why a record has no place here: its run's id is not one of LangSmith's."""
@@ -78,10 +64,6 @@ class LangSmithSink:
                 "as run_id"
             )
         return ""
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._client.aclose()
 
     async def _send(self, record: EvaluationRecord) -> None:
         if self.passes_over(record):
@@ -102,7 +84,7 @@ class LangSmithSink:
                 **({"session_id": self._project_id} if self._project_id else {}),
             }
             try:
-                await self._client.post("/feedback", feedback)
+                await self.client.post("/feedback", feedback)
             except SinkError as error:
                 if error.kind != "http_409":  # it is there already
                     raise

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
 from ragaliq.records.http import (
     NO_SPAN,
+    ProductSink,
     SinkClient,
-    deliver_each,
     endpoint_of,
     entry_id,
     metric_facts,
@@ -27,7 +26,7 @@ _AUTOLOG = (
 _MARK = "ragaliq.entry_id"
 
 
-class MLflowSink:
+class MLflowSink(ProductSink):
     """Leaves feedback on the evaluated traces in MLflow.
 
     A failed evaluation becomes feedback with an error and no value; a metric that simply has no
@@ -58,31 +57,17 @@ class MLflowSink:
         token = token or os.environ.get("MLFLOW_TRACKING_TOKEN")
         user = username or os.environ.get("MLFLOW_TRACKING_USERNAME")
         secret = password or os.environ.get("MLFLOW_TRACKING_PASSWORD")
-        self.client = SinkClient(
+        client = SinkClient(
             "MLflow",
             endpoint_of("MLflowSink", endpoint, _VARIABLES),
             headers={"authorization": f"Bearer {token}"} if token and not user else None,
             auth=(user, secret or "") if user else None,
         )
-
-    def __repr__(self) -> str:
-        return f"MLflowSink({self.client.base_url!r})"
-
-    async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Add the feedback, trace by trace: there is no call for many.
-
-        Raises:
-            SinkError: Some or all were not accepted.
-        """
-        await deliver_each(records, self._send)
+        super().__init__(client)
 
     def passes_over(self, record: EvaluationRecord) -> str:
         """Why a record has no place here: its run's span is not known."""
         return "" if record.run.target else NO_SPAN + _AUTOLOG
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self.client.aclose()
 
     async def _send(self, record: EvaluationRecord) -> None:
         if record.run.target is None:

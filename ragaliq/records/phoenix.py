@@ -9,7 +9,7 @@ from typing import Any, Final
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import SinkError
 from ragaliq.records.http import (
-    NO_SPAN,
+    ProductSink,
     SinkClient,
     deliver_each,
     endpoint_of,
@@ -25,7 +25,7 @@ _VARIABLES = {
 }
 
 
-class PhoenixSink:
+class PhoenixSink(ProductSink):
     """Annotates the evaluated spans in Phoenix.
 
     A metric without a score becomes an annotation whose label is its status. Runs whose span is
@@ -46,15 +46,10 @@ class PhoenixSink:
 
     def __init__(self, endpoint: str | None = None, *, api_key: str | None = None) -> None:
         key = api_key or os.environ.get("PHOENIX_API_KEY")
-        self.client = SinkClient(
-            "Phoenix",
-            # The collector's address is often given with the path of its traces.
-            endpoint_of("PhoenixSink", endpoint, _VARIABLES).removesuffix("/v1/traces"),
-            headers={"authorization": f"Bearer {key}"} if key else None,
-        )
-
-    def __repr__(self) -> str:
-        return f"PhoenixSink({self.client.base_url!r})"
+        # The collector's address is often given with the path of its traces.
+        address = endpoint_of("PhoenixSink", endpoint, _VARIABLES).removesuffix("/v1/traces")
+        headers = {"authorization": f"Bearer {key}"} if key else None
+        super().__init__(SinkClient("Phoenix", address, headers=headers))
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
         """Send all annotations in one request; one by one when Phoenix finds fault with some.
@@ -63,24 +58,16 @@ class PhoenixSink:
             SinkError: Some or all were not accepted.
         """
         try:
-            await self._send(records)
+            await self._send_all(records)
         except SinkError as error:
             if error.kind not in ("http_400", "http_422") or len(records) == 1:
                 raise
-            await deliver_each(records, self._send_one)
+            await deliver_each(records, self._send)
 
-    def passes_over(self, record: EvaluationRecord) -> str:
-        """Why a record has no place here: its run's span is not known."""
-        return "" if record.run.target else NO_SPAN
+    async def _send(self, record: EvaluationRecord) -> None:
+        await self._send_all([record])
 
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self.client.aclose()
-
-    async def _send_one(self, record: EvaluationRecord) -> None:
-        await self._send([record])
-
-    async def _send(self, records: Sequence[EvaluationRecord]) -> None:
+    async def _send_all(self, records: Sequence[EvaluationRecord]) -> None:
         data = [
             _annotation(record.run.target.span_id, record, name, result)
             for record in records

@@ -253,7 +253,6 @@ def read_records(
     metric: str | None = None,
     status: str | None = None,
     verdict: Verdict | None = None,
-    newest_first: bool = False,
     limit: int | None = None,
 ) -> Iterator[EvaluationRecord]:
     """Records of a store in the order of time, read as they are asked for.
@@ -266,7 +265,6 @@ def read_records(
         metric: With this metric, whatever its status.
         status: With a metric (or the named one) that ended so.
         verdict: With a claim (of the named metric, or of any) that got this verdict.
-        newest_first: The other way round.
         limit: At most so many.
 
     Raises:
@@ -284,7 +282,6 @@ def read_records(
     conditions = [text for text, (_, value) in chosen.items() if value is not None]
     condition, values = " AND ".join(conditions) or "1", dict(chosen.values())
     with _open_store(location) as connection:
-        order = "DESC" if newest_first else "ASC"
         rows = connection.execute(
             # All parts of the statement are spelled out here; values are bound.
             f"""
@@ -292,7 +289,7 @@ def read_records(
             WHERE EXISTS (
                 SELECT 1 FROM metrics m WHERE m.evaluation_id = e.evaluation_id AND {condition}
             )
-            ORDER BY e.created_at {order}, e.evaluation_id LIMIT :limit
+            ORDER BY e.created_at, e.evaluation_id LIMIT :limit
             """,  # noqa: S608
             {**values, "limit": -1 if limit is None else limit},
         )

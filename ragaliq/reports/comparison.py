@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragaliq._version import __version__
-from ragaliq.core.results import ClaimDetail, EvaluationResult
+from ragaliq.core.results import EvaluationResult
 from ragaliq.records import EvaluationRecord
-from ragaliq.reports.contents import cut
+from ragaliq.reports.contents import judged_pieces
 from ragaliq.reports.gathering import claim_sets
 from ragaliq.reports.report import page_file, replace_file, template
 from ragaliq.reports.wording import why
 
-_KINDS = {"CONTRADICTED": "c", "NOT_ENOUGH_INFO": "n", None: "u", "SUPPORTED": "s"}
-"""Verdicts by how they are marked, the worst first."""
+_KINDS = {"CONTRADICTED": "c", "NOT_ENOUGH_INFO": "n", "UNVERIFIED": "u", "SUPPORTED": "s"}
+"""How verdicts are marked."""
 
 
 class Change(NamedTuple):
@@ -72,16 +72,9 @@ def write_comparison(
 
 def _side(record: EvaluationRecord) -> _Side:
     claims = next((found.claims for found in claim_sets(record)), ())
-    spans = [(*each.answer_span, n) for n, each in enumerate(claims) if each.answer_span]
     response = record.case.response if record.case else ""
     return _Side(
         results=list(record.results.values()),
         reasons=[why(result) for result in record.results.values() if result.passed is False],
-        pieces=[(text, _kind([claims[n] for n in each])) for text, each in cut(response, spans)],
+        pieces=[(text, _KINDS.get(v or "", "")) for text, v in judged_pieces(response, claims)],
     )
-
-
-def _kind(claims: Sequence[ClaimDetail]) -> str:
-    """How a piece is marked: by its worst verdict, or not at all."""
-    verdicts = {claim.verdict for claim in claims}
-    return next((kind for verdict, kind in _KINDS.items() if verdict in verdicts), "")

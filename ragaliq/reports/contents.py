@@ -293,6 +293,8 @@ def _claim(claim: ClaimDetail) -> dict[str, Any]:
     }
 
 
+_WORST_FIRST = ("CONTRADICTED", "NOT_ENOUGH_INFO", "UNVERIFIED", "SUPPORTED")
+
 Segment = tuple[str, list[int]]
 """A piece of text, and the numbers of the ranges that cover all of it."""
 
@@ -341,6 +343,20 @@ def _spans(chunk_id: ChunkId, claims: Sequence[ClaimDetail]) -> list[tuple[int, 
         for span in claim.evidence_spans
         if span.chunk_id == chunk_id
     ]
+
+
+def judged_pieces(text: str, claims: Sequence[ClaimDetail]) -> list[tuple[str, str | None]]:
+    """An answer in pieces, each with the worst verdict of its claims; None for no claim.
+
+    A claim without a verdict counts as `UNVERIFIED`.
+    """
+    spans = [(*claim.answer_span, n) for n, claim in enumerate(claims) if claim.answer_span]
+    pieces: list[tuple[str, str | None]] = []
+    for piece, numbers in cut(text, spans):
+        verdicts = {claims[n].verdict or "UNVERIFIED" for n in numbers}
+        worst = next((verdict for verdict in _WORST_FIRST if verdict in verdicts), None)
+        pieces.append((piece, worst))
+    return pieces
 
 
 def cut(text: str, ranges: Iterable[tuple[int, int, int]]) -> list[Segment]:

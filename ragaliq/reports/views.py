@@ -9,18 +9,22 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, passing_scores
+from ragaliq.core.results import Evaluation, EvaluationResult, passing_scores
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.records.record import observation_of
 from ragaliq.records.summary import Summary
-from ragaliq.reports.contents import cut
+from ragaliq.reports.contents import judged_pieces
 from ragaliq.reports.gathering import badness
 from ragaliq.reports.wording import interval_words, is_drawn, others_of, pass_line, why
 
 _MOST_ANSWERS = 20
 _EVERY = 0.2  # seconds
-_COLOURS = {"SUPPORTED": "#c8ecd0", "CONTRADICTED": "#f9c9c6", "NOT_ENOUGH_INFO": "#fbe6b3"}
-_WORST_VERDICT_FIRST = ("CONTRADICTED", "NOT_ENOUGH_INFO", None, "SUPPORTED")
+_COLOURS = {
+    "SUPPORTED": "#c8ecd0",
+    "CONTRADICTED": "#f9c9c6",
+    "NOT_ENOUGH_INFO": "#fbe6b3",
+    "UNVERIFIED": "#dddddd",
+}
 
 
 def row_of(
@@ -127,22 +131,17 @@ def notebook_progress() -> Callable[[int, int], object] | None:
 def _answer(evaluation: Evaluation) -> str:
     results = evaluation.results.values()
     claims = next((result.claims for result in results if result.claims), ())
-    spans = [(*claim.answer_span, n) for n, claim in enumerate(claims) if claim.answer_span]
-    marked = "".join(
-        _marked(text, [claims[n] for n in numbers])
-        for text, numbers in cut(evaluation.case.response, spans)
-    )
+    pieces = judged_pieces(evaluation.case.response, claims)
+    marked = "".join(_marked(text, verdict) for text, verdict in pieces)
     reasons = "".join(f"<li>{escape(why(r))}</li>" for r in results if r.passed is False)
     name = evaluation.run.run_id
     shown = "" if is_drawn(name) else f" <code>{escape(name)}</code>"
     return f"<p><b>{escape(evaluation.case.query)}</b>{shown}<br>{marked}</p><ul>{reasons}</ul>"
 
 
-def _marked(text: str, claims: Sequence[ClaimDetail]) -> str:
-    if not claims:
+def _marked(text: str, verdict: str | None) -> str:
+    if verdict is None:
         return escape(text)
-    verdict = min((claim.verdict for claim in claims), key=_WORST_VERDICT_FIRST.index)
-    colour = _COLOURS.get(verdict or "", "#dddddd")
-    title = escape((verdict or "UNVERIFIED").replace("_", " ").lower())
+    colour, title = _COLOURS[verdict], verdict.replace("_", " ").lower()
     # Black on these colours is legible in dark notebooks too.
     return f'<mark title="{title}" style="background:{colour};color:#000">{escape(text)}</mark>'

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ragaliq.core.evaluator import Evaluator, identity_of
+from ragaliq.core.printable import encodable
 from ragaliq.core.results import EvaluationResult, JudgeUsage
 from ragaliq.errors import ConfigurationError
 from ragaliq.judges.base import LLMJudge
@@ -44,15 +45,6 @@ def _values_of(column: Any) -> list[Any]:
             except (ValueError, OverflowError):
                 values.append(UNREADABLE)
         return values
-
-
-def _valid_text(text: str) -> str:
-    """`text` as Arrow can hold it: half of a surrogate pair, which is no character, is replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 @dataclass(frozen=True)
@@ -203,19 +195,19 @@ def cells_of(outcome: Outcome, evaluators: Sequence[Evaluator], *, claims: bool)
     for evaluator in evaluators:
         details: list[dict[str, Any]] = []
         if isinstance(outcome, UnscoredRow):
-            cells += [None, None, outcome.status, _valid_text(outcome.problem)]
+            cells += [None, None, outcome.status, encodable(outcome.problem)]
         else:
             result = outcome[evaluator.name]
             spent += result.usage
-            error = None if result.error is None else _valid_text(result.error)
+            error = None if result.error is None else encodable(result.error)
             cells += [result.score, result.passed, result.status.value, error]
             details = [
                 {
-                    "text": _valid_text(claim.claim),
+                    "text": encodable(claim.claim),
                     "verdict": claim.verdict,
                     "confidence": claim.confidence,
                     # A chunk's id is a number or a text; a column has one type.
-                    "evidence_chunk_ids": [_valid_text(str(c)) for c in claim.supporting_chunk_ids],
+                    "evidence_chunk_ids": [encodable(str(c)) for c in claim.supporting_chunk_ids],
                 }
                 for claim in result.claims
             ]

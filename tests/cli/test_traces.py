@@ -165,7 +165,7 @@ def test_texts_of_documents_that_are_only_named_are_fetched(ragaliq, traces, tmp
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("store", "write it as MODULE:FUNCTION"),
+        ("store", "write it as MODULE:NAME"),
         ("no_such_store:texts", "ModuleNotFoundError"),
         ("json:texts", "AttributeError"),
         ("json:__doc__", "must be a function"),

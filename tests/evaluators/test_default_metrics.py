@@ -53,7 +53,6 @@ def entailment():
         (MagicMock(spec=LLMJudge), BOTH),
         (NoRelevance(), FAITHFULNESS),
         (CascadeJudge(LocalJudge(), ScriptedJudge()), BOTH),
-        (CascadeJudge(LocalJudge(), ScriptedJudge(), relevance_with="first"), FAITHFULNESS),
         (CascadeJudge(LocalJudge(), entailment()), FAITHFULNESS),
         (CascadeJudge(LocalJudge(), entailment(), ScriptedJudge()), BOTH),
     ],

@@ -216,7 +216,7 @@ def test_a_new_judge_is_told_from_a_new_application():
         )
         for number, score in enumerate(old[:100])
     ]
-    (series,) = quality_of([*old, *both, *new], with_alarms=False)
+    (series,) = quality_of([*old, *both, *new])
     (change,) = series.judge_changes
     assert change.pairs == 100
     assert change.by_judge.value == pytest.approx(-0.1)
@@ -229,7 +229,7 @@ def test_a_new_judge_is_told_from_a_new_application():
 
 def test_without_answers_that_both_judged_nothing_is_blamed():
     new = scores(200, 0.85, start=MONDAY + 7 * DAY, fingerprint="two-1", seed=1)
-    (series,) = quality_of([*scores(200, 0.95), *new], with_alarms=False)
+    (series,) = quality_of([*scores(200, 0.95), *new])
     (change,) = series.judge_changes
     assert (change.by_judge, change.by_application, change.pairs) == (None, None, 0)
     assert series.weeks[0].joined is None

@@ -49,7 +49,6 @@ def runs(records):
     ("which", "expected"),
     [
         ({}, "012345"),
-        ({"newest_first": True}, "543210"),
         ({"limit": 2}, "01"),
         ({"since": START + 2}, "2345"),
         ({"until": START + 2}, "01"),

@@ -38,7 +38,7 @@ BROKER = ("--broker", "redis://:hunter2@127.0.0.1:1/0")
         (["--broker", "http://u:hunter2@h"], "this one begins with http:"),
         (["--broker", ":hunter2@h"], "this one has no scheme (10 characters)"),
         (["--broker", "hunter2"], "this one has no scheme (7 characters)"),
-        ([*BROKER, "--app", "nowhere"], "write it as module:name"),
+        ([*BROKER, "--app", "nowhere"], "write it as MODULE:NAME"),
         ([*BROKER, "--app", "no_such_module:x"], "no_such_module"),
         ([*BROKER, "--app", "json:JSONDecoder"], "is not a WorkerSettings"),
         ([*BROKER, "--app", "json:decoder"], "is not a WorkerSettings"),

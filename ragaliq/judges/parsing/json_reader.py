@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
+from ragaliq.core.printable import encodable
+
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | JsonObject | None"
 
 
@@ -70,7 +72,6 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
 _LONGEST_KEY = 400  # characters
 _LAST_CHARACTER = 0x10FFFF
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Token(NamedTuple):
@@ -141,15 +142,8 @@ def _read_bare(text: str, start: int) -> Token:
     return Token(said, end)
 
 
-def plain_text(text: str) -> str:
-    """Text without lone surrogates, which JSON can spell but no encoding can carry."""
-    if _SURROGATE.search(text) is None:
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _unescaped(text: str) -> str:
-    return plain_text(_ESCAPE.sub(_character, text)) if "\\" in text else text
+    return encodable(_ESCAPE.sub(_character, text)) if "\\" in text else text
 
 
 def _character(escape: re.Match[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from ragaliq.core.printable import encodable
 from ragaliq.errors import JudgeError, JudgeRefusalError, JudgeResponseError
 from ragaliq.judges.base import ClaimVerdict
 from ragaliq.judges.language.refusals import plain, refuses
@@ -16,7 +17,6 @@ from ragaliq.judges.parsing.json_reader import (
     JsonObject,
     JsonValue,
     Reading,
-    plain_text,
     read_value,
 )
 from ragaliq.judges.parsing.json_rows import is_attempt, json_groups
@@ -318,7 +318,7 @@ def _spoken(text: str) -> str:
 
 
 def _mended(text: str) -> str:
-    text = plain_text(text)
+    text = encodable(text)
     if _LONE_ESCAPE.search(text) is None:
         return text
     return _ESCAPE.sub(

@@ -17,12 +17,10 @@ CONTEXT = ["A context."]
 def audited(screen, calibration):
     """Audits further claims of a cascade, with which the better judge agrees or not."""
 
-    def make(**settings):
+    def make():
         other = ScriptedJudge(verdicts=lambda claim, context: other.says)
         other.name = "better"
-        judge = CascadeJudge(
-            screen, other, escalate=0.0, audit=1.0, calibration=calibration, **settings
-        )
+        judge = CascadeJudge(screen, other, escalate=0.0, audit=1.0, calibration=calibration)
 
         async def audit(times, *, agreed):
             other.says = "SUPPORTED" if agreed else "CONTRADICTED"
@@ -72,15 +70,16 @@ def test_audited_claims_stand_for_all_accepted_ones(audited, rate):
 
 
 async def test_a_drop_is_logged_once_and_the_next_drop_again(audited, caplog):
-    audit = audited(window=40)
+    audit = audited()
     with caplog.at_level(logging.WARNING, logger="ragaliq"):
-        await audit(40, agreed=True)
+        await audit(1000, agreed=True)
+        await audit(200, agreed=False)
         assert caplog.messages == []
-        await audit(40, agreed=False)
+        await audit(100, agreed=False)
         assert len(caplog.messages) == 1
-        assert "better agrees with only 78% of the last 40" in caplog.messages[0]
-        await audit(40, agreed=True)
-        await audit(40, agreed=False)
+        assert "better agrees with only 80% of the last 1000" in caplog.messages[0]
+        await audit(1000, agreed=True)
+        await audit(300, agreed=False)
     assert len(caplog.messages) == 2
 
 

@@ -171,16 +171,12 @@ async def test_more_claims_than_a_call_may_hold_are_asked_in_several(screen, cla
     assert judge.max_context_chars == 500
 
 
-async def test_extraction_and_relevance_are_asked_of_the_chosen_judge(screen, better):
+async def test_the_first_judge_finds_claims_and_the_last_scores_relevance(screen, better):
     judge = CascadeJudge(screen, better)
     await judge.extract_statements("q", "One. Two.")
     await judge.evaluate_relevance("q", "One.")
     assert screen.call_counts == {"extract_statements": 1}
     assert better.call_counts == {"evaluate_relevance": 1}
-    judge = CascadeJudge(screen, better, extract_with="last", relevance_with="first")
-    await judge.extract_claims("One. Two.")
-    await judge.evaluate_context_relevance("q", "One.")
-    assert better.call_counts == {"evaluate_relevance": 1, "extract_claims": 1}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +189,6 @@ async def test_extraction_and_relevance_are_asked_of_the_chosen_judge(screen, be
         ({"band": (0.8, 0.2)}, "low < high"),
         ({"band": (0.2, 0.8)}, "calibration"),
         ({"least_agreement": 2}, "least_agreement"),
-        ({"extract_with": "second"}, "extract_with"),
     ],
 )
 def test_a_setting_that_is_wrong_is_named(screen, better, settings, says):
