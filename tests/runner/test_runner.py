@@ -37,7 +37,7 @@ def test_results_come_in_the_order_of_the_cases():
 @pytest.mark.parametrize(
     ("given", "line", "row"),
     [
-        ([], "No answers were evaluated", "| none |  | 0 | 0 | at least 0.7 |  |"),
+        ([], "No answers were evaluated", "| none |  | 0 | 0 | at least 0.7 |"),
         (
             [RAGTestCase(query="q", context=["c"], response=" ")],
             "0 of 1 answers pass every metric",
