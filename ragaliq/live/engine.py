@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextvars import Context
 from dataclasses import replace
 from functools import cached_property
@@ -28,22 +28,18 @@ from ragaliq.core.checks import require_positive
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.draft import CaseDraft
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, WorkThread
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError, JobRefusedError
-from ragaliq.judges.base import LLMJudge
 from ragaliq.live.enqueueing import Enqueueing
 from ragaliq.live.lifecycle import HoldsRuns, Sweepable, watch_process
 from ragaliq.live.run import InlineMode, OpenRun
 from ragaliq.live.sampler import Sampler
 from ragaliq.live.sampling import Choice
 from ragaliq.live.stats import MonitorStats, Outcome, Tally
-from ragaliq.records.sinks import SinkSet
 from ragaliq.scoring.scorer import Scorer
-from ragaliq.telemetry.emit import Emitter
 from ragaliq.telemetry.providers import service_version
 
 if TYPE_CHECKING:
@@ -75,8 +71,6 @@ class Engine:
 
     Args:
         scorer: Judges runs, or enqueues them for workers elsewhere.
-        evaluators: What is measured.
-        emitter: Where telemetry goes.
         sampler: Decides about finished runs.
         made_with: The monitor's arguments; monitors with equal ones share the engine.
         concurrency: Runs evaluated at the same time.
@@ -89,7 +83,8 @@ class Engine:
         exit_timeout: Seconds to wait for queued runs when the process ends.
 
     Attributes:
-        evaluators, emitter, sampler: Likewise.
+        sampler: Likewise.
+        evaluators, emitter, sinks: The scorer's.
         judge: Who decides; None where workers elsewhere do.
         inline: Where results are waited for; None for a background monitor.
         monitors: Who uses the engine. The threads end when the last of them is closed or gone.
@@ -101,8 +96,6 @@ class Engine:
     def __init__(
         self,
         scorer: Scorer | Enqueueing,
-        evaluators: Sequence[Evaluator],
-        emitter: Emitter,
         sampler: Sampler,
         made_with: Mapping[str, object],
         *,
@@ -124,12 +117,10 @@ class Engine:
             raise ConfigurationError(
                 f"Monitor: on_result must be a function, got {type(on_result).__name__}"
             )
-        self._scorer, self.emitter, self.sampler = scorer, emitter, sampler
-        self.evaluators = tuple(evaluators)
-        # Workers elsewhere have a judge of their own.
-        self.judge: LLMJudge | None = scorer.judge if isinstance(scorer, Scorer) else None
+        self._scorer, self.sampler = scorer, sampler
+        self.evaluators, self.judge = scorer.evaluators, scorer.judge
+        self.emitter, self.sinks = scorer.emitter, scorer.sinks
         self._made_with = {**made_with, "environment": _environment()}
-        self.sinks = scorer.sinks if isinstance(scorer, Scorer) else SinkSet(())
         self._conversations = Conversations()
         # Workers elsewhere may look at them.
         self._keeps_turns = not isinstance(scorer, Scorer) or any(
@@ -273,7 +264,7 @@ class Engine:
             sampling=self.sampler.counts(),
             sinks=self.sinks.stats(),
         )
-        limits = self._scorer.protection if isinstance(self._scorer, Scorer) else None
+        limits = self._scorer.protection
         if limits is None:
             return stats
         return replace(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from itertools import count
 
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
+from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.run import RunInfo
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, JobRefusedError
 from ragaliq.live.stats import Tally
+from ragaliq.records.sinks import SinkSet
+from ragaliq.telemetry.emit import Emitter
 from ragaliq.worker.executor import BrokerExecutor, JobExecutor
 from ragaliq.worker.message import JobMessage
 
@@ -30,20 +33,24 @@ class Enqueueing:
 
     Args:
         target: Takes the jobs.
-        metrics: What the monitor measures; empty for what the workers measure.
-        failed: Called for each failed attempt, with the error's class.
+        evaluators: What the monitor measures; none for what the workers measure.
+        emitter: Counts failed attempts.
 
     Attributes:
         executor: Where runs go.
+        evaluators, emitter: See above.
+        judge, protection, sinks: Nothing: those are the workers'.
     """
 
     restarts = 0
+    judge = protection = None
 
     def __init__(
-        self, target: JobExecutor, metrics: Sequence[str], *, failed: Callable[[str], object]
+        self, target: JobExecutor, evaluators: Sequence[Evaluator], emitter: Emitter
     ) -> None:
         self.executor = target.name
-        self._target, self._metrics, self._failed = target, metrics, failed
+        self.evaluators, self.emitter, self.sinks = tuple(evaluators), emitter, SinkSet(())
+        self._target = target
         self._complaints = Complaints(logging.getLogger(__name__))
 
     async def publish(self, case: RAGTestCase, run: RunInfo, tally: Tally) -> None:
@@ -55,7 +62,8 @@ class Enqueueing:
             JobRefusedError: It never can be.
         """
         chosen, largest = run.metric_probabilities, self._target.max_job_bytes
-        metrics = [each for each in self._metrics if each in chosen or not chosen]
+        names = [evaluator.name for evaluator in self.evaluators]
+        metrics = [each for each in names if each in chosen or not chosen]
         # Before time is spent on writing it as JSON. Characters take up to four bytes here.
         if largest is not None and case.size > 4 * largest:
             raise JobRefusedError("too_large")
@@ -72,7 +80,7 @@ class Enqueueing:
             except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
                 self._complaints.add("jobs cannot be enqueued, waiting for the broker", error)
                 tally.publish_errors += 1
-                self._failed(type(error).__name__)
+                self.emitter.metrics.publish_failed(type(error).__name__)
             else:
                 return
             pause = pause_before_retry(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)

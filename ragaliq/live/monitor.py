@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack, overload
@@ -13,7 +13,6 @@ from uuid import UUID, uuid4
 from ragaliq.core.checks import require_choice, require_positive, takes_only
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.draft import CaseDraft
-from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation
 from ragaliq.core.run import SpanTarget
@@ -171,23 +170,16 @@ class Monitor:
             require_choice(mode, "background", "inline", name="mode")
             content = ContentPolicy.resolve(capture_content=capture_content, redact=redact)
             emitter = Emitter(content, telemetry)
-            measured: Sequence[Evaluator] = ()
+            scorer: Scorer | Enqueueing
             if (elsewhere := executor_at(executor)) is not None:
                 leave_to_workers(given, Monitor)
-                if evaluators is not None:
-                    measured = resolve_evaluators(evaluators, policy=policy)
-            else:
-                decider = chosen_judge(settings, judge, calibration)
-                measured = resolve_evaluators(evaluators, judge=decider, policy=policy)
-            metrics = [evaluator.name for evaluator in measured]
-            sampler = Sampler(sampling, sample_rate, general=settings.sample_rate, metrics=metrics)
-            scorer: Scorer | Enqueueing
-            if elsewhere is not None:
-                scorer = Enqueueing(elsewhere, metrics, failed=emitter.metrics.publish_failed)
+                # What is not named is what the workers measure.
+                named = () if evaluators is None else resolve_evaluators(evaluators, policy=policy)
+                scorer = Enqueueing(elsewhere, named, emitter)
             else:
                 scorer = Scorer(
-                    decider,
-                    measured,
+                    chosen_judge(settings, judge, calibration),
+                    evaluators,
                     policy=policy,
                     deadline=deadline,
                     limits=Limits(budget=budget, judge_limits=judge_limits, breaker=breaker),
@@ -200,11 +192,10 @@ class Monitor:
                 rate = settings.sample_rate if sample_rate is None else sample_rate
                 if budget is None and sampling is None and rate == 1.0:
                     _say_what_it_costs(scorer.judge)
+            metrics = [evaluator.name for evaluator in scorer.evaluators]
             engine = Engine(
                 scorer,
-                measured,
-                emitter,
-                sampler,
+                Sampler(sampling, sample_rate, general=settings.sample_rate, metrics=metrics),
                 given,
                 concurrency=concurrency,
                 max_queue=max_queue,
