@@ -45,17 +45,3 @@ def test_an_evaluation_in_one_pass_is_written_and_read(ragaliq, write_cases, rec
 def test_what_is_not_known_beforehand_is_refused(ragaliq, write_cases):
     done = ragaliq("evaluate", write_cases(CASE), "--judge", "claude", "--render", "r.jsonl")
     assert (done.returncode, "--strategy single_pass" in done.stderr) == (2, True)
-
-
-def test_a_bench_needs_no_key_where_nothing_is_sent(ragaliq, tmp_path):
-    row = {"id": "a", "claim": "It opens at 9.", "context": ["It opens at 9."], "label": 1}
-    (tmp_path / "labels.jsonl").write_text(json.dumps(row) + "\n")
-    bench = ("judge", "bench", "labels.jsonl", "--judge", "claude")
-    assert ragaliq(*bench, "--render", "requests.jsonl").returncode == 0
-    (request,) = map(json.loads, (tmp_path / "requests.jsonl").read_text().splitlines())
-    verdict = {"claim_id": "c1", **GRADED["statements"][0]}
-    reply = {"id": request["id"], "text": json.dumps({"verdicts": [verdict]})}
-    (tmp_path / "replies.jsonl").write_text(json.dumps(reply) + "\n")
-    done = ragaliq(*bench, "--replies", "replies.jsonl")
-    assert done.returncode == 0, done.stderr
-    assert "claude" in done.stdout

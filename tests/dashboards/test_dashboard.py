@@ -67,25 +67,3 @@ def test_panels_have_their_own_ids_and_places():
         taken |= cells
     ids = [panel["id"] for panel in dashboard()["panels"]]
     assert len(ids) == len(set(ids))
-
-
-@pytest.mark.parametrize(
-    ("expression", "complaint"),
-    [
-        ("rate(ragaliq_evaluations_total[5m])", "there is no ragaliq_evaluations_total"),
-        ('rate(ragaliq_run_count_total{outcome="x"}[5m])', "has no label outcome"),
-        ('rate(ragaliq_run_count_total{ragaliq_run_outcome="lost"}[5m])', "is never lost"),
-        ("ragaliq_run_count_total", "in the wrong way"),
-        ("rate(ragaliq_queue_size[5m])", "in the wrong way"),
-        ("sum by (verdict) (rate(ragaliq_run_count_total[5m]))", "has a label verdict"),
-        ("sum by (job) (rate(ragaliq_evaluation_score_sum[5m]))", "judges are mixed"),
-        ("sum by (job) (rate(ragaliq_claim_count_total[5m]))", "judges are mixed"),
-    ],
-)
-def test_a_mistake_in_an_expression_is_found(exposition, expression, complaint):
-    assert complaint in " ".join(problems(expression, exposition))
-
-
-def test_what_is_no_expression_is_refused():
-    with pytest.raises(ValueError, match="parenthesis"):
-        read("sum by (job) (rate(x[5m])")

@@ -53,9 +53,3 @@ def test_a_table_without_a_header_is_not_quoted(tmp_path):
 
     assert "the rows have 2 columns, none under a known name" in str(refused.value)
     assert "secret" not in str(refused.value)
-
-
-def test_many_names_are_cut_short(cases_of):
-    rows = [ROW | {f"column {n}-{m}": n for m in range(9)} for n in range(60)]
-    with pytest.raises(DatasetError, match=r"'column 0-8', 'column 1-0' and \d+ more"):
-        cases_of(*rows, fields={"context": "ctx"})

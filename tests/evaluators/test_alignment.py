@@ -111,22 +111,6 @@ def test_a_quote_is_taken_where_it_stands_letter_for_letter(quote, chunks, found
     assert locate_evidence("Same words.", ["Same words."] * 2, [1])[0].chunk == 1  # the named one
 
 
-@given(st.text(alphabet="aB5-.,<%é'’ \n字", min_size=1), st.data())
-def test_a_part_that_is_found_by_its_letters_would_be_found_by_its_words(text, data):
-    begin = data.draw(st.integers(0, len(text) - 1))
-    part = text[begin : data.draw(st.integers(begin + 1, len(text)))].strip()
-    searched = SearchedText(text)
-    if exact := searched.find_exactly(part):
-        assert text[slice(*exact)] == part
-        assert searched.find_words(part, exact[0])
-
-
-def test_offsets_stay_true_where_lower_case_is_longer():
-    text = "İİİİİİ The Aurora lasts twelve hours."
-    span = locate("Aurora lasts eleven hours", text, cutoff=75)
-    assert span is None or text[slice(*span)].startswith(("The Aurora", "Aurora"))
-
-
 @given(st.text(), st.text(), st.floats(0, 100), st.integers(0, 50))
 def test_any_span_lies_within_the_text(quote, text, cutoff, start):
     span = locate(quote, text, cutoff=cutoff, start=start)

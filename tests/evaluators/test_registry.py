@@ -11,16 +11,10 @@ from ragaliq import (
     RelevanceEvaluator,
     ScoringPolicy,
     get_evaluator,
-    list_evaluators,
     register_evaluator,
 )
 from ragaliq.evaluators import registry, resolve_evaluators
 from ragaliq.testing import PlainScriptedJudge
-
-
-def test_built_in_evaluators_are_registered():
-    assert {"faithfulness", "hallucination", "relevance"} <= set(list_evaluators())
-    assert get_evaluator("faithfulness") is FaithfulnessEvaluator
 
 
 def test_an_unknown_name_lists_the_known_ones():

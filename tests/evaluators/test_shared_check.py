@@ -115,12 +115,15 @@ async def test_a_wrong_configuration_ends_all_metrics():
 
 
 async def test_cancelling_the_evaluation_cancels_the_judge_and_is_not_a_result():
+    asked = asyncio.Event()
+
     class Hanging(ScriptedJudge):
         async def evaluate_relevance(self, query, response):
+            asked.set()
             await asyncio.Event().wait()
 
     evaluation = asyncio.ensure_future(evaluate_case(CASE, ALL, Hanging()))
-    await asyncio.sleep(0.01)
+    await asked.wait()
     evaluation.cancel()
     with pytest.raises(asyncio.CancelledError):
         await evaluation

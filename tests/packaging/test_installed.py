@@ -41,13 +41,3 @@ def test_llama_index_core_and_the_adapter_share_their_namespace(packages, instal
         "print(json.dumps([llama_index.__file__, llama_index.evaluation.__file__]))"
     )
     assert origins == [None, None]
-
-
-def test_the_three_distributions_report_the_version_of_the_code(installation):
-    versions = installation.run(
-        "import json; from importlib.metadata import version;"
-        "from ragaliq._version import __version__;"
-        "names = ('ragaliq', 'langchain-ragaliq', 'llama-index-evaluation-ragaliq');"
-        "print(json.dumps([__version__, *map(version, names)]))"
-    )
-    assert len(set(versions)) == 1

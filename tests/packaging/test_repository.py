@@ -51,12 +51,6 @@ def test_everything_the_environment_is_made_of_is_pinned(projects):
     assert names - set(projects) - pins == set()
 
 
-def test_the_readme_says_how_to_see_it_work_and_how_to_test_it():
-    readme = (ROOT / "README.md").read_text()
-    assert "make demo" in readme
-    assert "make test" in readme
-
-
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
 def test_every_make_target_a_document_names_exists(document):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

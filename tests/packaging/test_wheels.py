@@ -52,13 +52,6 @@ def test_a_wheel_and_an_archive_hold_a_package_whole_and_say_what_it_is(name, bu
     assert metadata.get_payload().startswith(f"# {name}\n")
 
 
-def test_no_wheel_puts_an_init_file_into_the_llama_index_namespaces(built):
-    for distribution in built.values():
-        assert not {"llama_index/__init__.py", "llama_index/evaluation/__init__.py"} & wheel_files(
-            distribution
-        )
-
-
 @pytest.mark.parametrize(
     ("name", "asked", "versions"),
     [

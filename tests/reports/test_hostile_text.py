@@ -10,7 +10,6 @@ from importlib.resources import files
 import pytest
 
 from ragaliq.reports import write_report
-from ragaliq.reports.contents import embedded_json
 
 PAGE = files("ragaliq.reports") / "page"
 SCRIPTS = sorted(each.name for each in PAGE.iterdir() if each.name.endswith(".js"))
@@ -122,10 +121,3 @@ def test_the_template_marks_nothing_as_safe_itself():
     template = (PAGE / "report.html.j2").read_text(encoding="utf-8")
     assert "| safe" not in template
     assert "autoescape" not in template
-
-
-def test_json_is_escaped_and_still_the_same_json():
-    value = {"<&>\u2028\u2029": ["</script>", "é🚋", None, 1.5]}
-    text = embedded_json(value)
-    assert "<" not in text
-    assert json.loads(text) == value

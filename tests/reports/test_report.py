@@ -141,19 +141,6 @@ def test_evidence_is_cut_out_of_its_own_chunk(record_of, page):
     assert "There is no car park at the museum" in marked
 
 
-def test_scores_of_two_judges_are_never_averaged(record_of, page):
-    record = record_of(1)
-    other = {
-        name: result.model_copy(update={"judge": "local", "model": None})
-        for name, result in record.results.items()
-    }
-    write_report([record, record.model_copy(update={"results": other})], page)
-    series = data_of(page)["series"]
-    assert [each["metric"] for each in series] == list(record.results) * 2
-    means = [each["charts"]["all"]["mean"] for each in series]
-    assert {mean["n"] for mean in means if mean} == {1}
-
-
 def test_two_judges_that_ask_the_same_model_are_told_apart(record_of, page):
     record = record_of(1)
     both = [
@@ -170,6 +157,9 @@ def test_two_judges_that_ask_the_same_model_are_told_apart(record_of, page):
     write_report(both, page)
     names = [(each["metric"], each["decider"]) for each in data_of(page)["series"]]
     assert len(set(names)) == len(names) == 2 * len(record.results)
+    # Each judge's score is a mean of its own.
+    means = [each["charts"]["all"]["mean"] for each in data_of(page)["series"]]
+    assert {mean["n"] for mean in means if mean} == {1}
     content = page.read_text()
     assert "<small>claude, m-1</small>" in content
     assert "<small>cascade, m-1</small>" in content
@@ -192,11 +182,6 @@ def test_a_source_without_results_is_an_error(results_file, page):
     assert not page.exists()
 
 
-def test_a_missing_file_is_named(tmp_path, page):
-    with pytest.raises(DatasetError, match=r"missing\.jsonl"):
-        write_report(tmp_path / "missing.jsonl", page)
-
-
 def test_a_time_without_a_zone_is_refused(museum, page):
     with pytest.raises(ConfigurationError, match="time zone"):
         write_report(museum(1), page, since=datetime(2026, 1, 1))  # noqa: DTZ001
@@ -207,11 +192,6 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(museum, tmp_path):
     with pytest.raises(DatasetError, match="taken"):
         write_report(museum(1), tmp_path / "taken")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
-
-
-def test_a_negative_number_of_answers_is_refused(museum, page):
-    with pytest.raises(ConfigurationError, match="worst"):
-        write_report(museum(1), page, worst=-1)
 
 
 @pytest.mark.parametrize("folder", ["", ".", "/"])

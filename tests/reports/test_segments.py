@@ -24,14 +24,6 @@ def test_each_character_carries_the_ranges_that_cover_it(text, ranges):
     assert numbers == expected
 
 
-def test_a_range_behind_an_emoji_stays_where_it_is():
-    assert cut("🚋🚋 tram", [(3, 7, 0)]) == [("🚋🚋 ", []), ("tram", [0])]
-
-
-def test_overlapping_ranges_share_the_piece_between_them():
-    assert cut("abcd", [(0, 3, 0), (1, 4, 1)]) == [("a", [0]), ("bc", [0, 1]), ("d", [1])]
-
-
 def test_ranges_outside_of_the_text_are_passed_over():
     assert cut("ab", [(1, 9, 0), (-1, 1, 1), (2, 2, 2), (2, 1, 3)]) == [("ab", [])]
     assert cut("", [(0, 1, 0)]) == []

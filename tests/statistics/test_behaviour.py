@@ -111,17 +111,3 @@ def test_cross_validated_platt_scaling_repairs_confidences_that_are_too_high():
     repaired = rs.cross_validated(scores, labels, rs.fit_platt)
     assert rs.brier_score(repaired, labels) < 0.5 * rs.brier_score(scores, labels)
     assert rs.expected_calibration_error(repaired, labels) < 0.1
-
-
-def test_platt_scaling_of_equal_scores_is_the_base_rate():
-    curve = rs.fit_platt([0.5] * 4, [1, 0, 0, 0])
-    assert curve(0.5) == pytest.approx((2 / 3 + 3 / 5) / 4, abs=1e-6)
-
-
-def test_a_clear_change_is_told_from_noise():
-    random = Random(9)
-    before = [random.random() * 0.8 for _ in range(50)]
-    after = [score + 0.05 + 0.1 * random.random() for score in before]
-    change = rs.paired_difference(before, after)
-    assert change.is_clear
-    assert (change.higher, change.difference.method) == (50, "bca_bootstrap")

@@ -96,15 +96,6 @@ def test_hajek_of_a_few_passes_and_fails_does_not_promise_too_much(share, repeat
     assert lies_within(0.93, 0.995, share_held(make, repeats), repeats)
 
 
-def test_a_weighted_mean_that_ignores_the_weights_would_miss(repeats):
-    def make(random):
-        scores = fractions(random, 800)
-        drawn = sampled(random, scores, risk_weighted(scores))
-        return mean_estimate([s for s, _ in drawn], resamples=100), sum(scores) / 800
-
-    assert share_held(make, repeats) < 0.2
-
-
 @pytest.mark.parametrize("method", ["delong", "percentile_bootstrap"])
 def test_auroc_intervals_hold_the_area(method, repeats):
     def make(random):
