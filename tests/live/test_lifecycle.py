@@ -1,4 +1,4 @@
-"""Exit, fork and threads, in processes of their own."""
+"""Exit, fork, threads, pools, signals and cells that run again, in processes of their own."""
 
 from __future__ import annotations
 
@@ -40,20 +40,25 @@ def named(name):
 """
 
 
-def run(code, **options):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", PRELUDE + textwrap.dedent(code)],
-        env={"PYTHONPATH": ":".join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        **options,
-    )
+@pytest.fixture
+def run(tmp_path):
+    def run(code):
+        script = tmp_path / "application.py"
+        script.write_text(PRELUDE + textwrap.dedent(code))
+        return subprocess.run(
+            [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", str(script)],
+            env={"PYTHONPATH": ":".join(filter(None, sys.path))},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
 
 
 @pytest.mark.skipif(**NO_THREADS_AT_EXIT)
-def test_a_script_that_ends_without_flushing_loses_nothing_and_its_judge_may_open_connections():
+def test_a_script_that_ends_without_flushing_loses_nothing_and_its_judge_may_open_connections(run):
     done = run(
         """
         import socket
@@ -73,7 +78,7 @@ def test_a_script_that_ends_without_flushing_loses_nothing_and_its_judge_may_ope
 
 
 @pytest.mark.skipif(**NO_THREADS_AT_EXIT)
-def test_runs_of_threads_that_outlive_the_main_thread_are_evaluated():
+def test_runs_of_threads_that_outlive_the_main_thread_are_evaluated(run):
     done = run(
         """
         from concurrent.futures import ThreadPoolExecutor
@@ -90,7 +95,7 @@ def test_runs_of_threads_that_outlive_the_main_thread_are_evaluated():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_exit_waits_no_longer_than_its_limit():
+def test_exit_waits_no_longer_than_its_limit(run):
     done = run(
         """
         class Silent(ScriptedJudge):
@@ -136,7 +141,7 @@ def test_a_long_wait_at_exit_says_why_and_an_interrupt_ends_it():
     assert waiting.returncode == 0
 
 
-def test_a_judge_that_blocks_its_thread_does_not_hold_the_process():
+def test_a_judge_that_blocks_its_thread_does_not_hold_the_process(run):
     done = run(
         """
         class Blocking(ScriptedJudge):
@@ -150,7 +155,7 @@ def test_a_judge_that_blocks_its_thread_does_not_hold_the_process():
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
 class TestFork:
-    def test_a_child_starts_anew_and_the_parents_runs_stay_the_parents(self):
+    def test_a_child_starts_anew_and_the_parents_runs_stay_the_parents(self, run):
         done = run(
             """
             m = monitor(); m.submit(named("parent")); time.sleep(0.05)
@@ -166,7 +171,7 @@ class TestFork:
         assert done.stderr == ""
         assert sorted(done.stdout.splitlines()) == ["child scored", "parent scored"]
 
-    def test_a_closed_monitor_budget_and_breaker_are_a_childs_own(self):
+    def test_a_closed_monitor_budget_and_breaker_are_a_childs_own(self, run):
         done = run(
             """
             from ragaliq import Budget, CircuitBreaker, JudgeAPIError
@@ -189,3 +194,84 @@ class TestFork:
         assert sorted(done.stdout.splitlines()) == [
             *("child scored", "closed scored", "parent judge_error")
         ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize(
+    "pool",
+    [
+        "p = context.Process(target=submit, args=('child',)); p.start(); p.join()",
+        "with ProcessPoolExecutor(1, context) as pool: pool.submit(submit, 'child').result()",
+        "pool = context.Pool(1); pool.map(submit, ['child']); pool.close(); pool.join()",
+    ],
+    ids=["Process", "ProcessPoolExecutor", "Pool"],
+)
+def test_worker_processes_evaluate_before_they_end(run, method, pool):
+    done = run(
+        f"""
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+        m = monitor()
+        def submit(name): m.submit(named(name))
+        if __name__ == "__main__":
+            submit("parent")
+            context = multiprocessing.get_context({method!r})
+            {pool}
+        """
+    )
+    assert sorted(done.stdout.splitlines()) == ["child scored", "parent scored"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "said", "status"),
+    [
+        (
+            """
+            import signal
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+            m = monitor(); m.submit(named("a")); m.submit(named("b"))
+            os.kill(os.getpid(), signal.SIGTERM)
+            """,
+            ["a scored", "b scored"],
+            3,
+        ),
+        (
+            """
+            import gc
+            for cell in range(3):
+                m = monitor(); m.submit(named(f"{cell}"))
+            m.flush(20)
+            del m
+            ends = time.monotonic() + 20
+            # An older monitor may have its last run still when the latest has none: it is collected
+            # after that, as in a notebook, where the collector runs again and again.
+            while threading.active_count() > 1 and time.monotonic() < ends:
+                gc.collect()
+                time.sleep(0.01)
+            os.write(1, f"threads {threading.active_count()}\\n".encode())
+            """,
+            ["0 scored", "1 scored", "2 scored", "threads 1"],
+            0,
+        ),
+        (
+            """
+            import importlib, ragaliq, ragaliq.live.monitor, ragaliq.live.lifecycle
+            m = monitor()
+            for module in (ragaliq.live.lifecycle, ragaliq.live.monitor, ragaliq.live, ragaliq):
+                importlib.reload(module)
+            m.submit(named("old"))
+            from ragaliq import Monitor
+            m = monitor(); m.submit(named("new"))
+            """,
+            ["new scored", "old scored"],
+            0,
+        ),
+    ],
+    ids=["a signal that is made an exit", "a cell that runs again", "a package loaded again"],
+)
+def test_no_run_is_lost_and_no_thread_left(run, code, said, status):
+    done = run(code)
+    assert (sorted(done.stdout.splitlines()), done.returncode, done.stderr) == (said, status, "")

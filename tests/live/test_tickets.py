@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
+import weakref
 
 import pytest
 
+from ragaliq import Monitor
 from ragaliq.testing import ScriptedJudge
 
 
@@ -60,3 +63,52 @@ def test_what_a_forked_child_lets_go_of_is_its_parents(monitor_of, monkeypatch):
         child.setattr(os, "getpid", lambda: parent + 1)
         del ticket
     assert monitor.stats().outcomes == {}
+
+
+# Looking after runs that never end: one timer for all, and nothing kept alive by it.
+
+
+class Follower:
+    def __init__(self):
+        self.swept = []
+        self.is_swept = threading.Event()
+
+    def sweep(self):
+        self.swept.append(threading.current_thread())
+        self.is_swept.set()
+
+
+def test_the_soonest_request_sweeps_every_follower_once_on_one_thread(monitor_of):
+    monitor, followers = monitor_of(), [Follower() for _ in range(100)]
+    assert all(monitor.sweep_later(600.0, each) for each in followers)
+    assert monitor.sweep_later(0.05, followers[0])
+    for each in followers:
+        assert each.is_swept.wait(5.0)
+    again = Follower()
+    assert monitor.sweep_later(0.01, again)
+    assert again.is_swept.wait(5.0)
+    assert {len(each.swept) for each in followers} == {1}
+    assert len({each.swept[0] for each in [*followers, again]}) == 1
+
+
+def test_a_timer_keeps_neither_follower_nor_thread():
+    before, follower = set(threading.enumerate()), Follower()
+    monitor = Monitor(judge=ScriptedJudge())
+    assert monitor.sweep_later(600.0, follower)
+    gone = weakref.ref(follower)
+    del follower
+    gc.collect()
+    assert gone() is None
+    del monitor
+    gc.collect()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5.0)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("options", [{"enabled": False}, {}])
+def test_a_monitor_that_is_off_or_closed_says_that_nothing_will_be_swept(monitor_of, options):
+    monitor = monitor_of(**options)
+    monitor.close()
+    assert not monitor.sweep_later(1.0, Follower())
+    assert not monitor.sweep_later(1.0, Follower())

@@ -126,17 +126,6 @@ def test_several_monitors_add_up_and_a_lost_one_is_not_forgotten(sdk, outcomes):
     assert outcomes() == {"evaluated": 4}
 
 
-def test_readings_keep_no_monitor_alive(sdk):
-    import weakref
-
-    monitor = build(sdk)
-    engine = weakref.ref(monitor._engine)
-    assert monitor.close(1.0)
-    del monitor
-    gc.collect()
-    assert engine() is None
-
-
 def test_a_monitor_that_is_gone_before_its_run_is_judged_is_counted_whole(sdk, outcomes):
     judge = StoppedJudge(threading.Event())
     staying, gone = build(sdk, judge=judge), build(sdk, judge=judge)

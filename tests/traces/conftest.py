@@ -8,8 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from ragaliq import Monitor, RagaliqSpanProcessor
 from ragaliq.testing import ScriptedJudge
@@ -19,28 +17,7 @@ for folder in (HERE, HERE.parent / "langchain"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-
-@pytest.fixture
-def tracing():
-    """A tracer provider of the test's own, and what it recorded."""
-    exporter, provider = InMemorySpanExporter(), TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    yield SimpleNamespace(provider=provider, spans=exporter.get_finished_spans)
-    provider.shutdown()
-
-
-@pytest.fixture
-def watched():
-    """A monitor, and the cases that handlers gave it."""
-    results = []
-    monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
-
-    def cases():
-        assert monitor.flush(30)
-        return [result.case for result in sorted(results, key=lambda r: r.run.ended_at)]
-
-    yield SimpleNamespace(monitor=monitor, cases=cases, results=results)
-    monitor.close(5)
+from spans import Spans  # noqa: E402
 
 
 @pytest.fixture
@@ -59,23 +36,6 @@ def written(tmp_path):
 
 
 @pytest.fixture
-def processed(tracing):
-    """What `RagaliqSpanProcessor` makes of the same spans, with a monitor of its own."""
-    results = []
-    monitor = Monitor(judge=ScriptedJudge(), on_result=results.append)
-    processor = RagaliqSpanProcessor(monitor)
-    tracing.provider.add_span_processor(processor)
-
-    def cases():
-        assert processor.force_flush()
-        return [result.case for result in sorted(results, key=lambda r: r.run.ended_at)]
-
-    yield SimpleNamespace(monitor=monitor, processor=processor, cases=cases, results=results)
-    assert processor.errors == 0
-    monitor.close(5)
-
-
-@pytest.fixture
 def until():
     """Wait for something that happens on another thread."""
 
@@ -90,17 +50,24 @@ def until():
 
 @pytest.fixture
 def following():
-    """An application whose spans are followed, by a processor with these arguments."""
+    """An application whose spans are followed by a processor with these arguments, and its runs."""
     made = []
 
-    def build(*, monitor=None, sample_rate=1.0, on_result=None, **options):
+    def build(*, monitor=None, sample_rate=1.0, **options):
+        results = []
         if monitor is None:
+            on_result = results.append
             monitor = Monitor(judge=ScriptedJudge(), sample_rate=sample_rate, on_result=on_result)
         processor, provider = RagaliqSpanProcessor(monitor, **options), TracerProvider()
         provider.add_span_processor(processor)
-        from spans import Spans
 
-        made.append(SimpleNamespace(monitor=monitor, processor=processor, app=Spans(provider)))
+        def cases():
+            assert processor.force_flush()
+            return [result.case for result in sorted(results, key=lambda r: r.run.ended_at)]
+
+        app = Spans(provider)
+        held = {"monitor": monitor, "processor": processor, "results": results, "cases": cases}
+        made.append(SimpleNamespace(app=app, **held))
         return made[-1]
 
     yield build

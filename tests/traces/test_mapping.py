@@ -74,14 +74,12 @@ def test_it_goes_before_what_a_convention_says(rules):
 
 
 def test_live_likewise(following, rules):
-    seen = []
-    each = following(mapping=rules(), on_result=seen.append)
+    each = following(mapping=rules())
     with each.app.span("shop.ask", **ASKED):
         for name, held in STEPS.items():
             with each.app.span(name, **held):
                 pass
-    assert each.processor.force_flush()
-    (case,) = [result.case for result in seen]
+    (case,) = each.cases()
     assert (case.query, case.context_texts, case.response) == (QUESTION, TEXTS, ANSWER)
 
 

@@ -81,11 +81,10 @@ def test_runs_and_steps_that_never_end_expire(following, until):
         until(lambda: each.monitor.stats().incomplete == {"expired": 2})
 
 
-def test_a_run_is_read_when_its_grace_is_over_without_being_asked(following):
-    scored = threading.Event()
-    each = following(grace=0.01, on_result=lambda result: scored.set())
+def test_a_run_is_read_when_its_grace_is_over_without_being_asked(following, until):
+    each = following(grace=0.01)
     each.app.chain()
-    assert scored.wait(30)
+    until(lambda: each.results)
     assert kept(each.processor) == (0, 0)
 
 

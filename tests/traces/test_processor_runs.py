@@ -13,12 +13,17 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Decision, Sampler, Samp
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from spans import ANSWER, QUESTION, TEXTS, Spans
 
-from ragaliq import RagaliqSpanProcessor, suppress
+from ragaliq import suppress
 
 
 @pytest.fixture
-def app(tracing, processed):
-    return Spans(tracing.provider)
+def processed(following):
+    return following()
+
+
+@pytest.fixture
+def app(processed):
+    return processed.app
 
 
 def test_the_outermost_span_of_language_model_work_is_the_run(app, processed):
@@ -59,8 +64,8 @@ def test_steps_without_a_chain_are_one_run_of_their_request(app, processed):
     assert processed.monitor.stats().outcomes == {"evaluated": 1}
 
 
-def test_steps_whose_kind_shows_only_at_their_end(tracing, processed):
-    app = Spans(tracing.provider, scope="openinference.instrumentation.langchain", late=True)
+def test_steps_whose_kind_shows_only_at_their_end(processed):
+    app = Spans(processed.app.provider, scope="openinference.instrumentation.langchain", late=True)
     with app.request():
         app.retrieve()
         app.answer()
@@ -75,26 +80,21 @@ def test_a_lone_model_is_counted_as_no_rag(app, processed):
     assert processed.monitor.stats().outcomes == {"not_rag": 1}
 
 
-def test_a_hand_written_chain_that_says_what_it_is_later_is_known_the_second_time(
-    tracing, processed
-):
-    app = Spans(tracing.provider, late=True)
+def test_a_hand_written_chain_that_says_what_it_is_later_is_known_the_second_time(processed):
+    app = Spans(processed.app.provider, late=True)
     app.chain()
     assert processed.cases() == []
     app.chain()
     assert len(processed.cases()) == 1
 
 
-def test_a_span_of_the_application_s_own_can_be_named_as_a_run(tracing, watched):
-    processor = RagaliqSpanProcessor(watched.monitor, roots=["ask"])
-    tracing.provider.add_span_processor(processor)
-    app = Spans(tracing.provider)
-    with app.request():
-        with app.span("ask"):
-            app.retrieve()
-            app.answer()
-        assert processor.force_flush()
-        assert len(watched.cases()) == 1
+def test_a_span_of_the_application_s_own_can_be_named_as_a_run(following):
+    each = following(roots=["ask"])
+    with each.app.request():
+        with each.app.span("ask"):
+            each.app.retrieve()
+            each.app.answer()
+        assert len(each.cases()) == 1
 
 
 def test_a_remote_parent_changes_nothing(app, processed):
@@ -146,9 +146,8 @@ def test_what_is_nobodys_traffic_is_not_followed(app, processed, around):
     assert processed.monitor.stats().started == 0
 
 
-def test_the_judge_s_own_spans_are_not_followed(tracing, processed):
+def test_the_judge_s_own_spans_are_not_followed(app, processed):
     """ragaliq's spans and a judge that makes spans by the convention go to the same provider."""
-    app = Spans(tracing.provider)
     before = processed.monitor.judge.extract_claims
 
     async def traced(response):
