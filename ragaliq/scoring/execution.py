@@ -40,7 +40,6 @@ from ragaliq.errors import (
     JudgeTimeoutError,
     RagaliqError,
 )
-from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.citations import DOCUMENT_NAMES
 from ragaliq.evaluators.registry import get_evaluator, list_evaluators
 from ragaliq.judges.base import LLMJudge
@@ -125,12 +124,12 @@ def _no_interpreter() -> str | None:
 class InProcess:
     """Has cases evaluated by a child process, several at once; used on one event loop.
 
-    The process starts with the first case. Where it cannot be started at all, cases are evaluated
-    on the calling thread instead, which is logged once.
+    The process starts with the first case. Where it cannot be started at all, the calling thread
+    has to evaluate cases itself, which is logged once.
 
     Args:
         evaluators: All that will be asked for; of ragaliq's own.
-        judge: The embedded judge, for its name in failures and for the thread.
+        judge: The embedded judge, for its name in failures.
         niceness: Added to the process's priority number.
 
     Attributes:
@@ -155,8 +154,11 @@ class InProcess:
 
     async def evaluate(
         self, case: RAGTestCase, evaluators: Sequence[Evaluator], *, deadline: float | None
-    ) -> dict[str, EvaluationResult]:
+    ) -> dict[str, EvaluationResult] | None:
         """As `evaluate_case`; a case that was with the process when it died is not tried again.
+
+        Returns:
+            None where no process can be started.
 
         Raises:
             RagaliqError: The evaluation itself raised; the message names the error's class.
@@ -187,7 +189,7 @@ class InProcess:
             claims = iter(reply["claims"])
             rows = [_result(row, claims) for row in reply["results"]]
             return dict(zip(names, rows, strict=True))
-        return await evaluate_case(case, evaluators, self._judge, deadline=deadline)
+        return None
 
     async def aclose(self) -> None:
         """End the process, if there is one."""
@@ -235,7 +237,6 @@ class InProcess:
                 if attempt < _STARTS_TRIED:
                     await asyncio.sleep(_FIRST_PAUSE * 2.0**attempt)
                     continue
-                await read_off_loop(self._judge)
                 self.gave_up = True
                 logger.warning(
                     "no process to judge in can be started here (%s); the worker's thread judges "
@@ -246,14 +247,6 @@ class InProcess:
             else:
                 self._starts += 1
                 return
-
-
-async def read_off_loop(judge: LLMJudge) -> None:
-    """Have a judge read the files that its fingerprint needs, in a thread."""
-    if type(judge).fingerprint is not LLMJudge.fingerprint:
-        # Refused when the interpreter ends: then nobody minds an event loop that is held up.
-        with suppress(RuntimeError):
-            await asyncio.to_thread(judge.fingerprint)
 
 
 def _result(row: Message, sent: Iterator[Message]) -> EvaluationResult:

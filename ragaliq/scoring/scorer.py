@@ -11,7 +11,7 @@ import itertools
 import logging
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType, TracebackType
@@ -34,10 +34,11 @@ from ragaliq.errors import (
 )
 from ragaliq.evaluators.case import evaluate_case
 from ragaliq.evaluators.registry import EvaluatorSpec, resolve_evaluators
+from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
 from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import SinkLimits, SinkSet, SinkSpec
-from ragaliq.scoring.execution import Executor, judging_processes, read_off_loop
+from ragaliq.scoring.execution import Executor, judging_processes
 from ragaliq.scoring.freezes import FreezeWatch
 from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget
@@ -222,7 +223,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         self._executor, self._number, self._niceness = executor, processes, niceness
         self._cascade = self.judge if isinstance(self.judge, _Cascade) else None
         self._agreed: Sequence[_Agreement] = ()
-        self._is_read = False
+        # Whether the files that its fingerprint needs are read; a mock's class has no such method.
+        own = getattr(type(self.judge), "fingerprint", LLMJudge.fingerprint)
+        self._is_read = own is LLMJudge.fingerprint
         self._start()
 
     def _start(self) -> None:
@@ -333,17 +336,21 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 if self._redact is not None:
                     built, error = _redacted(built, self._redact)
                     if error is not None:
-                        results = {e.name: e.failure_result(error, self.judge) for e in evaluators}
-                        emission.record(results, built)
-                        return Evaluation(case=built, results=results, run=run, lag=lag)
+                        failed = {e.name: e.failure_result(error, self.judge) for e in evaluators}
+                        emission.record(failed, built)
+                        return Evaluation(case=built, results=failed, run=run, lag=lag)
                 freezes = self._watch.freezes
                 with self._watch.watching():
+                    results: dict[str, EvaluationResult] | None = None
                     if self._processes:
                         process = next(self._turn)
                         results = await process.evaluate(built, evaluators, deadline=self._deadline)
-                    else:
+                    if results is None:
                         if not self._is_read:
-                            await read_off_loop(self.judge)
+                            # Refused when the interpreter ends: then nobody minds a loop that is
+                            # held up.
+                            with suppress(RuntimeError):
+                                await asyncio.to_thread(self.judge.fingerprint)
                             self._is_read = True
                         results = await evaluate_case(
                             built, evaluators, self.judge, deadline=self._deadline

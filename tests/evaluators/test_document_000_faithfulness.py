@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq import EvaluationResult, FaithfulnessEvaluator, JudgeResponseError, RAGTestCase
+from ragaliq import (
+    EvaluationResult,
+    FaithfulnessEvaluator,
+    JudgeResponseError,
+    RAGTestCase,
+    evaluate,
+)
 from ragaliq.judges import ClaimsResult, ClaimVerdict, LLMJudge
 
 CASE = RAGTestCase(
@@ -159,3 +165,9 @@ async def test_holistic_faithfulness_is_composed_from_claims(judge_of):
     judge = judge_of(YES, NO, tokens=5)
     result = await LLMJudge.evaluate_faithfulness(judge, "An answer.", ["A context."])
     assert (result.score, result.tokens_used) == (0.5, 15)
+
+
+def test_the_documents_double_judges_whole_runs_too(judge_of):
+    judge = judge_of("SUPPORTED", "CONTRADICTED")
+    [evaluation] = evaluate([CASE], evaluators=["faithfulness"], judge=judge)
+    assert evaluation.results["faithfulness"].score == 0.5
