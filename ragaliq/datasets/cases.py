@@ -21,7 +21,7 @@ from ragaliq.capture.texts import Reader, text_blocks
 from ragaliq.core.checks import did_you_mean
 from ragaliq.core.citations import citations_in
 from ragaliq.core.test_case import FIELDS, ContextChunk, RAGTestCase, Turn
-from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
+from ragaliq.datasets.rows import Format, Row, fault, rows_of
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
 # Fields, by the names that the usual tools give them (`FIELDS`).
@@ -407,7 +407,7 @@ class CaseReader:
         seen: dict[bytes, str] = {}
         unseen = set(self._fields.values())
         is_empty, is_begun = True, False
-        for row in self._rows():
+        for row in rows_of(self.path, self._format, encoding=self._encoding):
             is_empty = False
             try:
                 if isinstance(row, RowError):
@@ -448,15 +448,6 @@ class CaseReader:
         shown = ", ".join(repr(name) for name in list(self.columns)[:_SHOWN])
         more = len(self.columns) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
-
-    def _rows(self) -> Iterator[Row | RowError]:
-        try:
-            file_format = self._format or format_of(self.path)
-            yield from rows_of(self.path, file_format, encoding=self._encoding)
-        except DatasetError as error:
-            raise DatasetError(f"{self.path}: {error}") from None
-        except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror or error}") from None
 
     def _skip(self, error: RowError) -> None:
         self.skipped += 1

@@ -11,7 +11,7 @@ from typing import Any
 from ragaliq.core.results import Verdict
 from ragaliq.core.test_case import FIELDS
 from ragaliq.datasets.cases import as_chunks, as_text
-from ragaliq.datasets.rows import Format, Row, fault, format_of, rows_of
+from ragaliq.datasets.rows import Format, Row, fault, rows_of
 from ragaliq.errors import DatasetError, RowError
 
 LABEL_FIELDS: dict[str, tuple[str, ...]] = {
@@ -90,21 +90,17 @@ def read_labelled_claims(
     if not path.is_file():
         raise DatasetError(f"{path}: there is no such file")
     seen: dict[str, str] = {}
-    try:
-        for row in rows_of(path, file_format or format_of(path)):
+    for row in rows_of(path, file_format):
+        try:
             if isinstance(row, RowError):
                 raise row
             claim = _claim(row)
             if claim.id in seen:
                 raise fault(row.where, f"its id is also that of {seen[claim.id]}")
-            seen[claim.id] = row.where
-            yield claim
-    except RowError as error:
-        raise DatasetError(f"{path}, {error}") from None
-    except DatasetError as error:
-        raise DatasetError(f"{path}: {error}") from None
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from None
+        except RowError as error:
+            raise DatasetError(f"{path}, {error}") from None
+        seen[claim.id] = row.where
+        yield claim
     if not seen:
         raise DatasetError(f"{path}: there are no rows in it")
 

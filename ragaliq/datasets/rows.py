@@ -501,14 +501,25 @@ def format_of(path: Path) -> Format:
 
 
 def rows_of(
-    path: Path, file_format: str, *, encoding: str | None = None
+    path: Path, file_format: str | None = None, *, encoding: str | None = None
 ) -> Iterator[Row | RowError]:
     """The rows of a file; a row that cannot be read comes as its error, and others follow it.
 
+    Args:
+        path: The file.
+        file_format: How it is written; by default from its name.
+        encoding: Of a text; by default UTF-8, or what its first bytes show.
+
     Raises:
-        DatasetError: The file as a whole cannot be read.
-        OSError: The system cannot read it.
+        ConfigurationError: There is no such format.
+        DatasetError: The file as a whole cannot be read; the message names it.
     """
+    file_format = file_format or format_of(path)
     if file_format not in _READERS:
         raise ConfigurationError(f"file_format must be one of {', '.join(_READERS)}")
-    return _READERS[file_format](path, encoding)
+    try:
+        yield from _READERS[file_format](path, encoding)
+    except DatasetError as error:
+        raise DatasetError(f"{path}: {error}") from None
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror or error}") from None

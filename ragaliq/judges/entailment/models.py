@@ -199,14 +199,8 @@ class FunctionScorer:
 # A model of any kind: its tokenizer, how it is run, and what its outputs mean.
 
 
-class _Run(Protocol):
-    """Runs a batch of inputs of the same length."""
-
-    def __call__(
-        self, ids: list[list[int]], mask: list[list[int]], types: list[list[int]]
-    ) -> list[Any]:
-        """For each input its logits; of a token classifier, those of each token."""
-        ...
+Run = Callable[[list[list[int]], list[list[int]], list[list[int]]], list[Any]]
+"""From ids, mask and types of a batch to each input's logits, or each of its tokens'."""
 
 
 class Loaded(NamedTuple):
@@ -224,7 +218,7 @@ class Loaded(NamedTuple):
 
     name: str
     tokenizer: Any
-    run: _Run
+    run: Run
     labels: Labels
     max_tokens: int | None
     pad: int
