@@ -162,7 +162,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"))
 def test_any_text_survives_csv(tmp_path, rows):
     path = tmp_path / "any.csv"
     missing = {"", "nan", "NaN", "<NA>"}  # as pandas writes a cell without a value
-    rows = [row for row in rows if missing.isdisjoint(map(str.strip, row.values()))]
+    rows = [r for r in rows if missing.isdisjoint({r["query"].strip(), r["response"].strip()})]
     if not rows:
         return
     write_csv(path, rows)
