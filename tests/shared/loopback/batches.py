@@ -4,53 +4,40 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from loopback.messages import MessagesRequest, MessagesServer, has_key
-from loopback.protocol import Json, Reply
-from ragaliq.judges.base import LLMJudge
-
-__all__ = ["Batch", "BatchesServer", "Endpoint", "errored", "expired"]
-
-Endpoint = Literal["create", "retrieve", "list", "results"]
+from loopback.protocol import Reply
 
 _PATH = "/v1/messages/batches"
 _MOST_REQUESTS = 100_000
 _LONGEST_ID = 64
 
 
-def errored(kind: str = "invalid_request_error") -> Json:
+def errored(kind="invalid_request_error"):
     """The result of a request the API could not process; `api_error` is one that may pass."""
     error = {"type": kind, "message": "a planned failure"}
     return {"type": "errored", "error": {"type": "error", "error": error, "request_id": None}}
 
 
-def expired() -> Json:
+def expired():
     """The result of a request that was not processed within 24 hours."""
     return {"type": "expired"}
 
 
 @dataclass
 class Batch:
-    """One batch.
-
-    Attributes:
-        batch_id: Such as `msgbatch_00000001`.
-        requests: The requests' ids and bodies, in order.
-        created_at: When it was made.
-        results: By the requests' ids; empty until it has ended.
-    """
+    """One batch: bodies by the requests' ids; results too, none until it has ended."""
 
     batch_id: str
-    requests: dict[str, Json]
+    requests: dict[str, Any]
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    results: dict[str, Json] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
 
-    def body(self, url: str) -> Json:
+    def body(self, url):
         """How the API shows it."""
         kinds = [result["type"] for result in self.results.values()]
         counts = {
@@ -80,8 +67,6 @@ class BatchesServer(MessagesServer):
     Messages API would answer to it: with `respond`, an error status becomes an `errored` result.
 
     Args:
-        judge: Who decides; when None, a `ScriptedJudge` that goes by wording.
-        respond: Answers in the judge's place; see `MessagesServer`.
         result: Gives a request's whole result by its body, such as
             `loopback.batches.expired()`; None for the usual one.
 
@@ -92,37 +77,31 @@ class BatchesServer(MessagesServer):
         paid: The ids of all requests that were processed and would be billed, in order.
     """
 
-    def __init__(
-        self,
-        judge: LLMJudge | None = None,
-        *,
-        respond: Callable[[MessagesRequest], Reply] | None = None,
-        result: Callable[[MessagesRequest], Json | None] | None = None,
-    ) -> None:
+    def __init__(self, judge=None, *, respond=None, result=None):
         super().__init__(judge, respond=respond)
         self._result = result or (lambda _: None)
         self._ending = threading.Lock()
         self.holds = False
-        self.batches: list[Batch] = []
-        self.calls: list[Endpoint] = []
-        self.paid: list[str] = []
+        self.batches = []
+        self.calls = []
+        self.paid = []
 
-    def _post(self, path: str, headers: Mapping[str, str], body: Json | None) -> Reply:
+    def _post(self, path, headers, body):
         if path != _PATH:
             return super()._post(path, headers, body)
         self.calls.append("create")
-        fault = _fault_of(body or {})
+        fault = _fault_of(body)
         if not has_key(headers):
             return self._error(401, "invalid x-api-key")
-        if fault or body is None:
-            return self._error(400, fault or "requests: Field required")
+        if fault:
+            return self._error(400, fault)
         requests = {item["custom_id"]: item["params"] for item in body["requests"]}
         with self._lock:
             batch = Batch(f"msgbatch_{len(self.batches) + 1:08d}", requests)
             self.batches.append(batch)
         return Reply(body=batch.body(self.url + _PATH))
 
-    def _get(self, path: str, headers: Mapping[str, str]) -> Reply:
+    def _get(self, path, headers):
         parts = urlsplit(path)
         batch_id, _, rest = parts.path.removeprefix(_PATH).removeprefix("/").partition("/")
         if not parts.path.startswith(_PATH) or rest not in ("", "results"):
@@ -146,7 +125,7 @@ class BatchesServer(MessagesServer):
         ]
         return Reply(body="".join(rows).encode(), headers={"content-type": "application/x-jsonl"})
 
-    def _page(self, asked: Mapping[str, list[str]]) -> Json:
+    def _page(self, asked):
         newest_first = self.batches[::-1]
         names = [batch.batch_id for batch in newest_first]
         after = asked.get("after_id", [""])[0]
@@ -160,7 +139,7 @@ class BatchesServer(MessagesServer):
             "last_id": page[-1]["id"] if page else None,
         }
 
-    def _end_all(self) -> None:
+    def _end_all(self):
         with self._ending:
             for batch in self.batches:
                 if not batch.results:
@@ -169,7 +148,7 @@ class BatchesServer(MessagesServer):
                         for name, params in batch.requests.items()
                     }
 
-    def _processed(self, name: str, params: Json) -> Json:
+    def _processed(self, name, params):
         # The key was looked at when the batch was made.
         request = MessagesRequest("/v1/messages", {"x-api-key": "of the batch"}, params)
         result = self._result(request)
@@ -186,7 +165,7 @@ class BatchesServer(MessagesServer):
         return result
 
 
-def _fault_of(body: Json) -> str | None:
+def _fault_of(body):
     """Why the API would refuse to make such a batch, or None."""
     requests = body.get("requests")
     if not isinstance(requests, list) or not requests:

@@ -5,24 +5,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
 
 from loopback.messages import open_object_in
-from loopback.protocol import (
-    CHARACTERS_PER_TOKEN,
-    Json,
-    LoopbackServer,
-    Reply,
-    Request,
-    Stop,
-    tokens,
-)
-from ragaliq.judges.base import LLMJudge
+from loopback.protocol import CHARACTERS_PER_TOKEN, LoopbackServer, Reply, Request, tokens
 from ragaliq.judges.wire import ClaimsReply, GradedReply, ScoreReply, VerdictsReply, form_of
-
-__all__ = ["ChatCompletionsServer", "ChatRequest", "chat_error"]
-
 
 # --- What a server accepts --------------------------------------------------------------------
 
@@ -33,7 +19,7 @@ _CACHED_FROM = 1024 * CHARACTERS_PER_TOKEN
 _CACHED_STEP = 128 * CHARACTERS_PER_TOKEN
 
 
-def _faults(request: ChatRequest) -> Iterator[str]:
+def _faults(request):
     """Why a server would answer 400, the first reason first."""
     body, form = request.body, request.format
     if not isinstance(body.get("model"), str) or not body["model"]:
@@ -60,11 +46,11 @@ def _faults(request: ChatRequest) -> Iterator[str]:
 class _ChatMeter:
     """Counts tokens, four characters each, and caches prompts by their beginnings on its own."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._lock = threading.Lock()
-        self._cached: set[bytes] = set()
+        self._cached = set()
 
-    def usage(self, request: ChatRequest, text: str) -> Json:
+    def usage(self, request, text):
         """The `usage` of a reply with this text."""
         prompt = f"{request.model}{request.system}{request.text}"
         digest = hashlib.sha256(prompt[:_CACHED_FROM].encode())
@@ -88,11 +74,7 @@ class _ChatMeter:
 
 _numbers = itertools.count(1)
 
-_FINISH_REASONS: Mapping[Stop, str] = {
-    "refusal": "stop",
-    "max_tokens": "length",
-    "context_window": "length",
-}
+_FINISH_REASONS = {"refusal": "stop", "max_tokens": "length", "context_window": "length"}
 _OUR_REPLIES = (ClaimsReply, VerdictsReply, GradedReply, ScoreReply)
 
 
@@ -100,19 +82,18 @@ class ChatRequest(Request):
     """One request as it arrived."""
 
     @property
-    def format(self) -> Json:
+    def format(self):
         """The `response_format`; empty where none is asked for."""
         found = self.body.get("response_format")
         return found if isinstance(found, dict) else {}
 
     @property
-    def schema(self) -> Json | None:
-        """The JSON schema the reply has to have, if any."""
+    def schema(self):
         schema = (self.format.get("json_schema") or self.format).get("schema")
         return schema if isinstance(schema, dict) else None
 
     @property
-    def form(self) -> frozenset[str] | None:
+    def form(self):
         """The fields the reply has to have: by the schema, else by the form the text describes."""
         if self.schema is not None:
             return frozenset(self.schema.get("properties", {}))
@@ -122,7 +103,7 @@ class ChatRequest(Request):
         return frozenset(places[last].model_fields) if last >= 0 else None
 
     @property
-    def messages(self) -> list[tuple[str, str]]:
+    def messages(self):
         """Role and text of each message."""
         return [
             (str(item.get("role")), _text(item.get("content")))
@@ -130,24 +111,22 @@ class ChatRequest(Request):
         ]
 
     @property
-    def text(self) -> str:
-        """The text of all messages but the system prompt."""
+    def text(self):
         return "".join(text for role, text in self.messages if role != "system")
 
     @property
-    def system(self) -> str:
-        """The system prompt's text."""
+    def system(self):
         return "".join(text for role, text in self.messages if role == "system")
 
 
-def chat_error(status: int, text: str, *, kind: str = "invalid_request_error") -> Reply:
+def chat_error(status, text, *, kind="invalid_request_error"):
     """A failure as such servers word it; `kind` is such as `invalid_request_error`."""
     body = {"error": {"message": text, "type": kind, "param": None, "code": None}}
     headers = {"x-request-id": f"req_{next(_numbers):08d}"}
     return Reply(status=status, body=body, headers=headers)
 
 
-def _text(content: Any) -> str:
+def _text(content):
     if isinstance(content, list):
         return "".join(part.get("text", "") for part in content)
     return content if isinstance(content, str) else ""
@@ -158,44 +137,27 @@ def _text(content: Any) -> str:
 _KINDS = {429: "rate_limit_error", 500: "server_error", 529: "server_error"}
 
 
-class ChatCompletionsServer(LoopbackServer[ChatRequest]):
+class ChatCompletionsServer(LoopbackServer):
     """Answers `POST /v1/chat/completions`, with or without a key; a context manager.
 
         with ChatCompletionsServer() as server:
             judge = OpenAICompatibleJudge(base_url=server.url, model="any")
 
-    Requests made from ragaliq's prompts get an answer decided by `judge`, whether they ask for it
-    with a schema or in words; a request that is wrong gets a 400.
-
-    Args:
-        judge: Who decides; when None, a `ScriptedJudge` that goes by wording.
-        respond: Answers in the judge's place; a `Reply` without a body stands for the judge's
-            answer. Called from several threads.
+    The judge's answer comes whether it is asked for with a schema or in words.
     """
 
-    _base_path: ClassVar[str] = "/v1"
+    _base_path = "/v1"
+    _request_kind, _meter_kind = ChatRequest, _ChatMeter
 
-    def __init__(
-        self,
-        judge: LLMJudge | None = None,
-        *,
-        respond: Callable[[ChatRequest], Reply] | None = None,
-    ) -> None:
-        super().__init__(judge, respond=respond)
-        self._meter = _ChatMeter()
-
-    def _request(self, path: str, headers: Mapping[str, str], body: Json) -> ChatRequest:
-        return ChatRequest(path, headers, body)
-
-    def _refused(self, request: ChatRequest) -> Reply | None:
+    def _refused(self, request):
         if request.path != f"{self._base_path}/chat/completions":
             return self._error(404, "Not found")
         fault = next(_faults(request), None)
         return self._error(400, fault) if fault else None
 
-    def _body(self, request: ChatRequest, text: str, stop: Stop | None) -> Json:
+    def _body(self, request, text, stop):
         declined = stop == "refusal"
-        said: Json = {"role": "assistant", "content": None if declined else text}
+        said = {"role": "assistant", "content": None if declined else text}
         said["refusal"] = (text or "I cannot do that.") if declined else None
         reason = "stop" if stop is None else _FINISH_REASONS[stop]
         return {
@@ -207,5 +169,5 @@ class ChatCompletionsServer(LoopbackServer[ChatRequest]):
             "usage": self._meter.usage(request, text),
         }
 
-    def _error(self, status: int, text: str) -> Reply:
+    def _error(self, status, text):
         return chat_error(status, text, kind=_KINDS.get(status, "invalid_request_error"))

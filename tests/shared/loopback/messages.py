@@ -6,20 +6,14 @@ import hashlib
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
-from loopback.protocol import Json, LoopbackServer, Reply, Request, Stop, tokens
-from ragaliq.judges.base import LLMJudge
-
-__all__ = ["MessagesRequest", "MessagesServer", "api_error", "has_key", "open_object_in"]
-
+from loopback.protocol import LoopbackServer, Reply, Request, tokens
 
 # --- Requests and replies ---------------------------------------------------------------------
 
 _numbers = itertools.count(1)
 
-_STOP_REASONS: Mapping[Stop, str] = {
+_STOP_REASONS = {
     "refusal": "refusal",
     "max_tokens": "max_tokens",
     "context_window": "model_context_window_exceeded",
@@ -30,35 +24,32 @@ class MessagesRequest(Request):
     """One request as it arrived."""
 
     @property
-    def schema(self) -> Json | None:
-        """The JSON schema the reply has to have, if any."""
+    def schema(self):
         schema = (self.body.get("output_config") or {}).get("format", {}).get("schema")
         return schema if isinstance(schema, dict) else None
 
     @property
-    def blocks(self) -> list[Json]:
+    def blocks(self):
         """The content blocks of all messages, in order."""
-        found: list[Json] = []
+        found = []
         for item in self.body.get("messages", []):
             content = item["content"]
             found += [{"type": "text", "text": content}] if isinstance(content, str) else content
         return found
 
     @property
-    def text(self) -> str:
-        """The text of all messages."""
+    def text(self):
         return "".join(block.get("text", "") for block in self.blocks)
 
     @property
-    def system(self) -> str:
-        """The system prompt's text."""
+    def system(self):
         system = self.body.get("system", "")
         if isinstance(system, str):
             return system
         return "".join(block["text"] for block in system)
 
 
-def api_error(status: int, kind: str, text: str) -> Reply:
+def api_error(status, kind, text):
     """A failure as the API words it; `kind` is such as `rate_limit_error`."""
     request_id = f"req_{next(_numbers):08d}"
     body = {"type": "error", "error": {"type": kind, "message": text}, "request_id": request_id}
@@ -73,7 +64,7 @@ _MAX_BREAKPOINTS = 4
 _GONE = ("temperature", "top_p", "top_k")
 
 
-def _faults(request: MessagesRequest) -> Iterator[str]:
+def _faults(request):
     """Why the API would answer 400, the first reason first."""
     body = request.body
     for name, kind in (("model", str), ("max_tokens", int), ("messages", list)):
@@ -93,7 +84,7 @@ def _faults(request: MessagesRequest) -> Iterator[str]:
         yield "output_config.format.schema: 'additionalProperties' must be false for objects"
 
 
-def open_object_in(value: Any) -> bool:
+def open_object_in(value):
     """Whether a schema leaves some object open to further fields; strict forms may not."""
     if isinstance(value, list):
         return any(map(open_object_in, value))
@@ -103,7 +94,7 @@ def open_object_in(value: Any) -> bool:
     return is_open or any(map(open_object_in, value.values()))
 
 
-def has_key(headers: Mapping[str, str]) -> bool:
+def has_key(headers):
     """Whether a request carries a key or a token."""
     return bool(headers.get("authorization") or headers.get("x-api-key"))
 
@@ -115,11 +106,11 @@ class _TokenMeter:
     reply's schema belong to it, and prefixes that are too short are not cached.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._lock = threading.Lock()
-        self._cached: set[str] = set()
+        self._cached = set()
 
-    def usage(self, request: MessagesRequest, text: str) -> dict[str, int]:
+    def usage(self, request, text):
         """The `usage` of a reply with this text."""
         schema = json.dumps(request.schema) if request.schema is not None else ""
         prefix = f"{request.model}{schema}{request.system}"
@@ -157,34 +148,18 @@ _KINDS = {
 }
 
 
-class MessagesServer(LoopbackServer[MessagesRequest]):
+class MessagesServer(LoopbackServer):
     """Answers `POST /v1/messages` as the Claude API does; a context manager.
 
         with MessagesServer() as server:
             judge = ClaudeJudge(api_key="test", base_url=server.url)
 
-    Structured requests made from ragaliq's prompts get an answer decided by `judge`; a request the
-    API would refuse gets its 400 or 401.
-
-    Args:
-        judge: Who decides; when None, a `ScriptedJudge` that goes by wording.
-        respond: Answers in the judge's place; a `Reply` without a body stands for the judge's
-            answer. Called from several threads.
+    A request the API would refuse gets its 400 or 401.
     """
 
-    def __init__(
-        self,
-        judge: LLMJudge | None = None,
-        *,
-        respond: Callable[[MessagesRequest], Reply] | None = None,
-    ) -> None:
-        super().__init__(judge, respond=respond)
-        self._meter = _TokenMeter()
+    _request_kind, _meter_kind = MessagesRequest, _TokenMeter
 
-    def _request(self, path: str, headers: Mapping[str, str], body: Json) -> MessagesRequest:
-        return MessagesRequest(path, headers, body)
-
-    def _refused(self, request: MessagesRequest) -> Reply | None:
+    def _refused(self, request):
         if request.path != _PATH:
             return self._error(404, "Not found")
         if not has_key(request.headers):
@@ -192,8 +167,8 @@ class MessagesServer(LoopbackServer[MessagesRequest]):
         fault = next(_faults(request), None)
         return self._error(400, fault) if fault else None
 
-    def _body(self, request: MessagesRequest, text: str, stop: Stop | None) -> Json:
-        body: Json = {
+    def _body(self, request, text, stop):
+        body = {
             "id": f"msg_{next(_numbers):08d}",
             "type": "message",
             "role": "assistant",
@@ -207,5 +182,5 @@ class MessagesServer(LoopbackServer[MessagesRequest]):
             body["stop_details"] = {"type": "refusal", "category": None, "explanation": None}
         return body
 
-    def _error(self, status: int, text: str) -> Reply:
+    def _error(self, status, text):
         return api_error(status, _KINDS.get(status, "api_error"), text)

@@ -9,16 +9,13 @@ import re
 import socket
 import socketserver
 import threading
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
-from types import TracebackType
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any
 
 from ragaliq.errors import JudgeError, JudgeRefusalError
-from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
 from ragaliq.judges.wire import (
     ClaimReply,
     ClaimsReply,
@@ -31,26 +28,10 @@ from ragaliq.judges.wire import (
 )
 from ragaliq.testing import ScriptedJudge
 
-__all__ = [
-    "CHARACTERS_PER_TOKEN",
-    "Json",
-    "LoopbackServer",
-    "PromptReader",
-    "Reply",
-    "Request",
-    "Stop",
-    "tokens",
-]
-
-Json = dict[str, Any]
-
-Stop = Literal["refusal", "max_tokens", "context_window"]
-"""Why a reply is none, in no protocol's words."""
-
 CHARACTERS_PER_TOKEN = 4
 
 
-def tokens(text: str) -> int:
+def tokens(text):
     """The tokens of a text, as the servers count them."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
@@ -63,7 +44,8 @@ class Reply:
         status: HTTP status. With an error status and no body, the protocol's own error is sent.
         body: JSON, or bytes to send as they are; None for what the server would answer anyway.
         text: Applied to the text of the usual answer.
-        stop: Why the model stopped, unless it came to the end of the usual answer.
+        stop: Why the model stopped, unless it came to the end of the usual answer: "refusal",
+            "max_tokens" or "context_window".
         edit: Applied to a JSON body before it is sent.
         headers: Further headers.
         delay: Seconds to wait before the reply.
@@ -71,53 +53,35 @@ class Reply:
     """
 
     status: int = 200
-    body: Json | bytes | None = None
+    body: dict[str, Any] | bytes | None = None
     text: Callable[[str], str] | None = None
-    stop: Stop | None = None
-    edit: Callable[[Json], Json] | None = None
+    stop: str | None = None
+    edit: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     cut_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Request(ABC):
-    """One request as it arrived.
+class Request:
+    """One request as it arrived: such as `/v1/messages`, headers in lower case, the JSON.
 
-    Attributes:
-        path: Such as `/v1/messages`.
-        headers: By lower-case name.
-        body: The JSON body.
+    A protocol's own class adds `schema`, the JSON schema of the reply or None, and the texts of
+    the messages: `system` and, of all others, `text`.
     """
 
     path: str
     headers: Mapping[str, str]
-    body: Json
+    body: dict[str, Any]
 
     @property
-    def model(self) -> str:
-        """The model that was asked for."""
+    def model(self):
         return str(self.body.get("model", ""))
 
     @property
-    @abstractmethod
-    def schema(self) -> Json | None:
-        """The JSON schema the reply has to have, if any."""
-
-    @property
-    def form(self) -> frozenset[str] | None:
+    def form(self):
         """The fields the reply has to have, if any."""
         return None if self.schema is None else frozenset(self.schema.get("properties", {}))
-
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """The text of all messages but the system prompt."""
-
-    @property
-    @abstractmethod
-    def system(self) -> str:
-        """The system prompt's text."""
 
 
 # --- HTTP -------------------------------------------------------------------------------------
@@ -133,34 +97,29 @@ class _Loopback(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, owner: LoopbackServer[Any]) -> None:
+    def __init__(self, owner):
         self.owner = owner
         self.closing = threading.Event()
-        self._connections: set[socket.socket] = set()
+        self._connections = set()
         self._changed = threading.Condition()
         super().__init__(("127.0.0.1", 0), _Connection)
-        threading.Thread(
-            target=self.serve_forever,
-            kwargs={"poll_interval": 0.01},
-            name=f"ragaliq-{type(owner).__name__}",
-            daemon=True,
-        ).start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request, client_address):
         with self._changed:
             self._connections.add(request)
         super().process_request(request, client_address)
 
-    def shutdown_request(self, request: Any) -> None:
+    def shutdown_request(self, request):
         super().shutdown_request(request)
         with self._changed:
             self._connections.discard(request)
             self._changed.notify_all()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request, client_address):
         """Say nothing of clients that went away; that is what time limits do."""
 
-    def stop(self) -> None:
+    def stop(self):
         self.closing.set()
         self.shutdown()
         self.server_close()
@@ -175,25 +134,18 @@ class _Loopback(socketserver.ThreadingTCPServer):
 class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: _Loopback
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        try:
-            content = json.loads(body)
-        except ValueError:
-            content = None
-        path = self.path.partition("?")[0]
-        content = content if isinstance(content, dict) else None
-        self._send(self.server.owner._post(path, self._lower_headers(), content))
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
+        self._send(self.server.owner._post(self.path.partition("?")[0], self._headers(), body))
 
-    def do_GET(self) -> None:
-        self._send(self.server.owner._get(self.path, self._lower_headers()))
+    def do_GET(self):
+        self._send(self.server.owner._get(self.path, self._headers()))
 
-    def _lower_headers(self) -> dict[str, str]:
+    def _headers(self):
         return {name.lower(): value for name, value in self.headers.items()}
 
-    def _send(self, reply: Reply) -> None:
+    def _send(self, reply):
         if reply.delay and self.server.closing.wait(reply.delay):
             self.close_connection = True
             return
@@ -207,7 +159,7 @@ class _Connection(BaseHTTPRequestHandler):
         if reply.cut_after is not None:
             self.close_connection = True
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, *_):
         """Write nothing: requests hold the texts that are judged."""
 
 
@@ -220,63 +172,38 @@ _SECTION = re.compile(
 )
 
 
-class _UnknownFormError(Exception):
-    """The request asks for something no judge of ours is asked for."""
+class _Prompt:
+    """The application's texts, taken back out of a prompt."""
 
-
-class PromptReader:
-    """The application's texts, taken back out of a prompt.
-
-    Args:
-        text: The request's text, with sections as `ragaliq.judges.prompting` writes them.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._sections: dict[str, tuple[str, str]] = {}
+    def __init__(self, text):
+        self._sections = {}
         for match in _SECTION.finditer(text):
             self._sections.setdefault(match["tag"], (match["number"], match["text"]))
 
-    def __contains__(self, tag: str) -> bool:
+    def __contains__(self, tag):
         return tag in self._sections
 
-    def text(self, tag: str) -> str:
+    def text(self, tag):
         """One text; empty where the prompt has no such section."""
         return self._sections.get(tag, ("", ""))[1]
 
-    def texts(self, tag: str, item_tag: str) -> list[str]:
+    def texts(self, tag, item_tag):
         """The texts of a list."""
         number, body = self._sections.get(tag, ("", ""))
-        item = re.compile(
-            rf'<{item_tag}{number} id="\w+">\n(.*?)\n</{item_tag}{number}>', re.DOTALL
-        )
-        return item.findall(body)
+        item = rf'<{item_tag}{number} id="\w+">\n(.*?)\n</{item_tag}{number}>'
+        return re.findall(item, body, re.DOTALL)
 
 
-async def _answer(text: str, form: frozenset[str] | None, judge: LLMJudge) -> str:
-    """The reply's text, in the form the request asks for; "OK." where it asks for none.
-
-    Raises:
-        _UnknownFormError: The form is none of ragaliq's.
-        JudgeError: The judge failed.
-    """
-    if form is None:
-        return "OK."
-    prompt = PromptReader(text)
+async def _answer(text, form, judge):
+    """The reply's text, in the form the request asks for; "OK." where it asks for none of ours."""
+    prompt = _Prompt(text)
     question, response = prompt.text("question"), prompt.text("answer")
     context = prompt.texts("context", "chunk")
     if form == ClaimsReply.model_fields.keys():
-        found = await (
-            judge.extract_statements(question, response)
-            if isinstance(judge, BatchingJudge)
-            else judge.extract_claims(response)
-        )
-        return ClaimsReply(claims=found.claims).model_dump_json()
+        claims = (await judge.extract_statements(question, response)).claims
+        return ClaimsReply(claims=claims).model_dump_json()
     if form == VerdictsReply.model_fields.keys():
-        claims = prompt.texts("claims", "claim")
-        if isinstance(judge, BatchingJudge):
-            verdicts = (await judge.verify_claims(claims, context)).verdicts
-        else:
-            verdicts = await _decided(judge, claims, context)
+        verdicts = (await judge.verify_claims(prompt.texts("claims", "claim"), context)).verdicts
         ids = ["" if each.index is None else claim_id(each.index) for each in verdicts]
         rows = [
             ClaimReply(claim_id=name, **reply_fields(each))
@@ -284,14 +211,11 @@ async def _answer(text: str, form: frozenset[str] | None, judge: LLMJudge) -> st
         ]
         return VerdictsReply(verdicts=rows).model_dump_json()
     if form == GradedReply.model_fields.keys():
-        if isinstance(judge, BatchingJudge):
-            graded = (await judge.grade_statements(question, response, context)).verdicts
-        else:
-            graded = await _decided(judge, (await judge.extract_claims(response)).claims, context)
+        graded = (await judge.grade_statements(question, response, context)).verdicts
         items = [StatementReply(statement=each.statement, **reply_fields(each)) for each in graded]
         return GradedReply(statements=items).model_dump_json()
     if form != ScoreReply.model_fields.keys():
-        raise _UnknownFormError(f"no answer for a schema with {sorted(form)}; use respond=")
+        return "OK."
     if "chunk" in prompt:
         result = await judge.evaluate_context_relevance(question, prompt.text("chunk"))
     else:
@@ -299,115 +223,71 @@ async def _answer(text: str, form: frozenset[str] | None, judge: LLMJudge) -> st
     return ScoreReply(score=result.score, reasoning=result.reasoning).model_dump_json()
 
 
-async def _decided(judge: LLMJudge, claims: list[str], context: list[str]) -> list[ClaimVerdict]:
-    verdicts = [await judge.verify_claim(claim, context) for claim in claims]
-    return [
-        verdict.model_copy(update={"index": index, "statement": claims[index]})
-        for index, verdict in enumerate(verdicts)
-    ]
-
-
 # --- The server -------------------------------------------------------------------------------
 
-Q = TypeVar("Q", bound=Request)
 
-
-class LoopbackServer(ABC, Generic[Q]):
+class LoopbackServer:
     """Answers requests on the loopback interface; a context manager.
 
     Structured requests made from ragaliq's prompts get an answer decided by `judge`; a request the
-    API would refuse gets its error.
+    API would refuse gets its error. A protocol's own class says what it takes of both:
+    `_request_kind`, `_refused`, `_body` and `_error`.
 
     Args:
-        judge: Who decides; when None, a `ScriptedJudge` that goes by wording.
+        judge: Who decides, a `BatchingJudge`; when None, a `ScriptedJudge` that goes by wording.
         respond: Answers in the judge's place; a `Reply` without a body stands for the judge's
             answer. Called from several threads.
     """
 
-    _base_path: ClassVar[str] = ""
+    _base_path = ""
+    _request_kind = _meter_kind = None
 
-    def __init__(
-        self, judge: LLMJudge | None = None, *, respond: Callable[[Q], Reply] | None = None
-    ) -> None:
+    def __init__(self, judge=None, *, respond=None):
         self._judge = judge or ScriptedJudge()
         self._respond = respond or (lambda _: Reply())
         self._lock = threading.Lock()
-        self._requests: list[Q] = []
-        self._queue: deque[Reply] = deque()
-        self._every: Reply | None = None
-        self._http: _Loopback | None = None
-
-    @abstractmethod
-    def _request(self, path: str, headers: Mapping[str, str], body: Json) -> Q:
-        """A request as the protocol reads it."""
-
-    @abstractmethod
-    def _refused(self, request: Q) -> Reply | None:
-        """The error for a request the API would refuse."""
-
-    @abstractmethod
-    def _body(self, request: Q, text: str, stop: Stop | None) -> Json:
-        """The body of a reply that says `text`."""
-
-    @abstractmethod
-    def _error(self, status: int, text: str) -> Reply:
-        """An error as the protocol words it."""
+        self._requests = []
+        self._queue = deque()
+        self._every = None
+        self._http = None
+        self._meter = self._meter_kind()
 
     @property
-    def url(self) -> str:
+    def url(self):
         """What to pass as `base_url`."""
-        if self._http is None:
-            raise RuntimeError("the server is not running; use it in a with statement")
         host, port = self._http.server_address[:2]
-        return f"http://{host!s}:{port}{self._base_path}"
+        return f"http://{host}:{port}{self._base_path}"
 
     @property
-    def requests(self) -> list[Q]:
+    def requests(self):
         """Every request so far, retries included, in order of arrival."""
         with self._lock:
             return list(self._requests)
 
-    def enqueue(self, *replies: Reply) -> None:
+    def enqueue(self, *replies):
         """Answer the next requests with these replies, one each."""
         with self._lock:
             self._queue.extend(replies)
 
-    def always(self, reply: Reply | None) -> None:
+    def always(self, reply):
         """Answer every request that finds the queue empty with `reply`; None ends that."""
         with self._lock:
             self._every = reply
 
-    def start(self) -> Self:
-        """Listen on a free port of the loopback interface."""
+    def __enter__(self):
         self._http = _Loopback(self)
         return self
 
-    def close(self) -> None:
-        """Break all connections and stop listening."""
-        if self._http is not None:
-            self._http.stop()
-            self._http = None
+    def __exit__(self, *_):
+        self._http.stop()
 
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _get(self, path: str, headers: Mapping[str, str]) -> Reply:
+    def _get(self, path, headers):
         return self._error(404, "Not found")
 
-    def _post(self, path: str, headers: Mapping[str, str], body: Json | None) -> Reply:
-        if body is None:
-            return self._error(400, "the body is not a JSON object")
-        return self._answer_to(self._request(path, headers, body))
+    def _post(self, path, headers, body):
+        return self._answer_to(self._request_kind(path, headers, body))
 
-    def _answer_to(self, request: Q) -> Reply:
+    def _answer_to(self, request):
         with self._lock:
             self._requests.append(request)
             planned = self._queue.popleft() if self._queue else self._every
@@ -419,7 +299,7 @@ class LoopbackServer(ABC, Generic[Q]):
             planned = replace(planned, body=planned.edit(planned.body))
         return planned
 
-    def _filled(self, request: Q, planned: Reply) -> Reply:
+    def _filled(self, request, planned):
         """A planned reply with the body the server would have sent."""
         if planned.status >= 400:
             usual = self._error(planned.status, "a planned failure")
@@ -428,8 +308,6 @@ class LoopbackServer(ABC, Generic[Q]):
         stop = planned.stop
         try:
             text = asyncio.run(_answer(request.text, request.form, self._judge))
-        except _UnknownFormError as error:
-            return self._error(400, str(error))
         except JudgeRefusalError:
             text, stop = "", stop or "refusal"
         except JudgeError as error:
