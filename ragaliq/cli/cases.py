@@ -36,35 +36,36 @@ def cases(
     ],
     *,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where the cases go, a .jsonl file.", metavar="PATH")
+        Path, typer.Option("--out", "-o", help="The .jsonl file to write.", metavar="PATH")
     ],
     failed: Annotated[
-        bool, typer.Option("--failed", help="Answers that fail a metric's threshold.")
+        bool, typer.Option("--failed", help="Only answers that fail a metric.")
     ] = False,
     unsure: Annotated[
-        bool, typer.Option("--unsure", help="Answers with a claim that the judge is unsure of.")
+        bool,
+        typer.Option("--unsure", help="Only answers with a claim that the judge is unsure of."),
     ] = False,
     random: Annotated[
         int | None,
-        typer.Option(min=1, help="So many of them, drawn with equal chances.", metavar="INTEGER"),
+        typer.Option(min=1, help="Draw this many answers, with equal chances.", metavar="INTEGER"),
     ] = None,
     stratified: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="So many, in equal parts from failed, unsure, passed and unscored answers of "
-            "each pipeline.",
+            help="Draw this many, in equal parts from the failed, unsure, passed and "
+            "unscored answers of each pipeline.",
             metavar="INTEGER",
         ),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="Look at this metric alone.", metavar="NAME")
+        str | None, typer.Option(help="Look at this metric only.", metavar="NAME")
     ] = None,
     since: Since = None,
     until: Until = None,
     pipeline: Pipeline = None,
 ) -> int:
-    """Write evaluated answers as cases for evaluate and pytest; drawn ones keep their weights."""
+    """Turn evaluated answers into cases for `evaluate` and pytest; drawn ones keep weights."""
     if random is not None and stratified is not None:
         raise ConfigurationError("--random and --stratified exclude each other")
     if out.suffix.lower() != ".jsonl":

@@ -128,13 +128,16 @@ def compare(
         bool,
         typer.Option(
             "--across-judges",
-            help="Compare although judge, model, prompts, thresholds or policy differ.",
+            help="Compare even if judge, model, prompts, thresholds or policy differ.",
         ),
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="An .html page: changed answers side by side.", metavar="PATH"
+            "--out",
+            "-o",
+            help="An .html page with the changed answers side by side.",
+            metavar="PATH",
         ),
     ] = None,
 ) -> int:

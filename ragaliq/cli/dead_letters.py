@@ -17,10 +17,11 @@ dead_letters = typer.Typer(
 Broker = Annotated[
     str | None,
     typer.Option(
-        help="redis://, amqp:// or nats:// address; better as RAGALIQ_BROKER_URL.", metavar="URL"
+        help="Address: redis://, amqp:// or nats://. A password is safer in RAGALIQ_BROKER_URL.",
+        metavar="URL",
     ),
 ]
-Queue = Annotated[str, typer.Option(help="The queue they came from.", metavar="TEXT")]
+Queue = Annotated[str, typer.Option(help="Name of the queue that they came from.", metavar="TEXT")]
 JobId = Annotated[
     str | None, typer.Option("--job", help="Only the job with this id.", metavar="TEXT")
 ]
@@ -42,7 +43,7 @@ def show(*, broker: Broker = None, queue: Queue = "ragaliq") -> int:
 
 @dead_letters.command()
 def retry(*, broker: Broker = None, queue: Queue = "ragaliq", job: JobId = None) -> int:
-    """Put them back on the queue, once the cause is removed."""
+    """Return them to the queue, once the cause is removed."""
     from ragaliq.worker.dead_letters import DeadLetters
 
     done, unreadable = asyncio.run(DeadLetters(broker, queue=queue).retry(job_id=job))

@@ -56,7 +56,7 @@ _EXAMPLES = (
 
 
 def demo() -> None:
-    """Judge a few built-in answers with the embedded judge: no key, no network, no data."""
+    """Score a few built-in answers with the embedded judge: no key, no network, no data."""
     run = evaluate(
         [example.case for example in _EXAMPLES], evaluators=["faithfulness"], judge="local"
     )

@@ -75,7 +75,7 @@ def doctor(
     base_url: BaseUrl = None,
     offline: Annotated[bool, typer.Option("--offline", help="Do not call the judge.")] = False,
 ) -> int:
-    """Show what is installed, set and set wrongly, and have one tiny answer judged.
+    """Show what is installed and set, name what is set wrongly, and try the judge.
 
     No secret is printed.
     """

@@ -47,7 +47,7 @@ def estimate(
     mapping: MappingFile = None,
     resolve: Resolve = None,
 ) -> None:
-    """Say what `evaluate` would cost; no judge is called."""
+    """Estimate what `evaluate` costs, without calling a judge."""
     # Nothing is asked of it: the price should be known before there is a key, or a store.
     asked = choose_judge(judge, model=model, base_url=base_url, default="claude", is_asked=False)
     evaluators = evaluators_of(metrics, asked.judge, policy=policy, strategy=strategy)

@@ -84,7 +84,8 @@ _WORTH_A_PROCESS = 200
 Out = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Where results go: .jsonl, .csv, .html, .xml (JUnit); repeatable.", metavar="PATH"
+        help="File for the results: .jsonl, .csv, .html or .xml (JUnit); repeatable.",
+        metavar="PATH",
     ),
 ]
 
@@ -94,10 +95,10 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="Cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces (OTLP, Phoenix's "
-            "exports), also .gz; - for standard input; phoenix://PROJECT, mlflow://EXPERIMENT or "
-            "langfuse:// for the runs there without a score; with --pending a file of runs, "
-            "sqlite:///runs.db.",
+            help="Files of cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces "
+            "(OTLP, Phoenix's exports), also .gz; - for standard input; "
+            "phoenix://PROJECT, mlflow://EXPERIMENT or langfuse:// for the runs there "
+            "without a score; with --pending a file of runs, sqlite:///runs.db.",
         ),
     ],
     *,
@@ -105,8 +106,8 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         bool,
         typer.Option(
             "--pending",
-            help="Judge the runs that Monitor(executor='sqlite:///runs.db') stored; --judge "
-            "claude-batch does so at half price, in minutes to hours.",
+            help="Evaluate the runs that Monitor(executor='sqlite:///runs.db') stored. "
+            "--judge claude-batch costs half and takes minutes to hours.",
         ),
     ] = False,
     out: Out = None,
@@ -114,7 +115,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
         list[Path] | None,
         typer.Option(
             "--summary",
-            help="Where the figures go: .json, or .md for a job's page; repeatable.",
+            help="File for the figures: .json, or .md for a pull request; repeatable.",
             metavar="PATH",
         ),
     ] = None,
@@ -126,7 +127,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     threshold: Annotated[
         list[str] | None,
         typer.Option(
-            help="The score from which on an answer passes a metric; repeatable.",
+            help="The score that an answer must reach to pass a metric; repeatable.",
             metavar="METRIC=SCORE",
         ),
     ] = None,
@@ -139,62 +140,66 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
     skip_bad_rows: SkipBadRows = False,
     max_skipped: Annotated[
         int | None,
-        typer.Option(min=0, help="End with code 3 when more rows are skipped.", metavar="INTEGER"),
+        typer.Option(min=0, help="Exit with code 3 if more rows are skipped.", metavar="INTEGER"),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the results file that is there.")
+        bool, typer.Option("--resume", help="Continue an existing results file.")
     ] = False,
     retry_failed: Annotated[
         bool,
-        typer.Option("--retry-failed", help="With --resume: judge again what the judge failed on."),
+        typer.Option(
+            "--retry-failed", help="With --resume: also evaluate again where the judge failed."
+        ),
     ] = False,
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
-            help="End with code 1 when less than this share of the answers (0.9) passes every "
-            "metric, or a metric's mean is worse; repeatable.",
+            help="Exit with code 1 if less than this share of the answers (such as 0.9) "
+            "passes every metric, or if a metric's mean is worse; repeatable.",
             metavar="SHARE|METRIC=MEAN",
         ),
     ] = None,
     sink: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where else results go: sqlite:///path, phoenix://localhost:6006, langfuse, "
-            "langsmith, mlflow (scores on the spans of traces); repeatable.",
+            help="Also store results in sqlite:///path, or as scores in phoenix://localhost:6006, "
+            "langfuse, langsmith or mlflow; repeatable.",
             metavar="TEXT",
         ),
     ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option(min=0.0, help="US dollars after which no case is begun.", metavar="NUMBER"),
+        typer.Option(
+            min=0.0, help="Start no further case after this many US dollars.", metavar="NUMBER"
+        ),
     ] = None,
     concurrency: Annotated[
         int,
         typer.Option(
-            min=1, help="Cases judged at the same time, in each process.", metavar="INTEGER"
+            min=1, help="Cases evaluated at the same time, in each process.", metavar="INTEGER"
         ),
     ] = 8,
     processes: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="For the embedded judge; by default one a core, 0 for few cases.",
+            help="Processes of the embedded judge. Default: one a core, 0 for few cases.",
             metavar="INTEGER",
         ),
     ] = None,
     repeats: Annotated[
-        int, typer.Option(min=1, help="How often each case is judged.", metavar="INTEGER")
+        int, typer.Option(min=1, help="How many times to evaluate each case.", metavar="INTEGER")
     ] = 1,
     timeout: Annotated[
-        float, typer.Option(min=0.001, help="Seconds each metric may take.", metavar="NUMBER")
+        float, typer.Option(min=0.001, help="Seconds for each metric.", metavar="NUMBER")
     ] = 300,
     no_text: Annotated[
-        bool, typer.Option("--no-text", help="Keep no questions, answers or claims in results.")
+        bool, typer.Option("--no-text", help="Store no questions, answers, chunks or claims.")
     ] = False,
     render: Render = None,
     replies: Replies = None,
 ) -> int:
-    """Score the cases of files. Rerun with --resume to continue an interrupted run."""
+    """Score the answers of files. Rerun with --resume to continue an interrupted run."""
 
     def measured(by: LLMJudge) -> tuple[Evaluator, ...]:
         return evaluators_of(metrics, by, policy=policy, strategy=strategy, thresholds=threshold)
@@ -294,7 +299,9 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
             else:  # without its texts: they come again with the metrics that it lacks
                 partial[record.run.run_id] = record.model_copy(update={"case": None})
         if failed:
-            errors.print(f"the judge failed on {failed:,} earlier cases; --retry-failed for those")
+            errors.print(
+                f"the judge failed on {failed:,} earlier cases; --retry-failed evaluates them again"
+            )
         earlier = summary.records
         left = total - earlier
         at_once = processes

@@ -59,26 +59,27 @@ def bench(
     calibration: CalibrationFile = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="A .json file for figures and decisions; holds no text.", metavar="PATH"),
+        typer.Option(help="A .json file for figures and decisions, without texts.", metavar="PATH"),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="An .svg file: reliability.", metavar="PATH")
+        Path | None, typer.Option(help="An .svg file for the reliability plot.", metavar="PATH")
     ] = None,
     compare: Annotated[
         str | None,
         typer.Option(
-            help="Another judge (local, claude), or a bench .json of one.", metavar="NAME|PATH"
+            help="Another judge (local, claude), or what `judge bench --out` wrote for it.",
+            metavar="NAME|PATH",
         ),
     ] = None,
     journal: JournalFile = None,
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.", metavar="INTEGER")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", metavar="INTEGER")] = 0,
     render: Render = None,
     replies: Replies = None,
 ) -> int:
-    """Have labelled claims judged, and say how well the judge did."""
+    """Measure a judge on labelled claims."""
     if plot is not None and plot.suffix.lower() != ".svg":
         raise ConfigurationError(f"--plot {plot}: the plot is an .svg file")
     if render is not None and replies is not None:
@@ -133,9 +134,9 @@ def compare_files(
         Path, typer.Argument(help="The same of another judge on the same claims.", metavar="SECOND")
     ],
     *,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.", metavar="INTEGER")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", metavar="INTEGER")] = 0,
 ) -> int:
-    """Compare two benches claim by claim."""
+    """Compare two judges claim by claim, from what `judge bench --out` wrote."""
     one, other = JudgeBench.load(first), JudgeBench.load(second)
     show_comparison(one, other, compare_benches(one, other, seed=seed), files=(first, second))
     return ExitCode.OK
@@ -316,22 +317,24 @@ def calibrate(
     precision: Annotated[
         float | None,
         typer.Option(
-            help="Call a claim supported only where this share of such claims is.", metavar="NUMBER"
+            help="Choose the probability from which a claim counts as supported so that this "
+            "share of those claims is.",
+            metavar="NUMBER",
         ),
     ] = None,
     min_support: Annotated[
         str | None,
         typer.Option(
             metavar="P|balanced",
-            help="Instead: from which probability on a claim counts as supported (default 0.5), or "
-            "the one of the best balanced accuracy.",
+            help="Set this probability itself (default 0.5), or the one with the best "
+            "balanced accuracy.",
         ),
     ] = None,
     journal: JournalFile = None,
     max_cost: MaxCost = None,
     concurrency: Concurrency = 8,
     timeout: Timeout = 120.0,
-    seed: Annotated[int, typer.Option(help="Of the cross-validation.", metavar="INTEGER")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the cross-validation.", metavar="INTEGER")] = 0,
 ) -> int:
     """Fit a judge's confidence to labelled claims. At least 100 are needed, 20 of each kind."""
     require_writable(
@@ -408,24 +411,27 @@ def _show(calibration: Calibration, out: Path) -> None:
 Labels = Annotated[
     Path,
     typer.Argument(
-        help="Labelled claims (claim, context, label): .jsonl, .csv, ...; .gz.", metavar="LABELS"
+        help="A file of labelled claims (claim, context, label): .jsonl, .csv and so on, also .gz.",
+        metavar="LABELS",
     ),
 ]
 JournalFile = Annotated[
     Path | None,
     typer.Option(
-        "--journal", help="Keeps what was judged; a further run continues it.", metavar="PATH"
+        "--journal", help="Store each decision in this file; rerun to continue.", metavar="PATH"
     ),
 ]
 MaxCost = Annotated[
     float | None,
-    typer.Option(min=0.0, help="US dollars after which no claim is begun.", metavar="NUMBER"),
+    typer.Option(
+        min=0.0, help="Start no further claim after this many US dollars.", metavar="NUMBER"
+    ),
 ]
 Concurrency = Annotated[
-    int, typer.Option(min=1, help="Claims asked about at the same time.", metavar="INTEGER")
+    int, typer.Option(min=1, help="Claims to ask about at the same time.", metavar="INTEGER")
 ]
 Timeout = Annotated[
-    float, typer.Option(min=0.001, help="Seconds each claim may take.", metavar="NUMBER")
+    float, typer.Option(min=0.001, help="Seconds for each claim.", metavar="NUMBER")
 ]
 
 

@@ -46,9 +46,9 @@ def label(
     source: Annotated[
         str | None,
         typer.Argument(
-            help="A store (sqlite:///PATH or its file), of which answers are drawn; results of "
-            "`evaluate`, a .jsonl file with texts; or phoenix://PROJECT, mlflow://EXPERIMENT or "
-            "langfuse://, for what people annotated there.",
+            help="A store (sqlite:///PATH or its file), from which answers are drawn; a "
+            "results .jsonl file, with texts; or phoenix://PROJECT, mlflow://EXPERIMENT"
+            " or langfuse://, for what people annotated there.",
             metavar="SOURCE",
         ),
     ] = None,
@@ -58,20 +58,19 @@ def label(
         typer.Option(
             "--out",
             "-o",
-            help="Where labels go, .jsonl; continued when it is there. Of a store, by default "
-            "STORE.labels.jsonl.",
+            help="The .jsonl file for the labels; an existing one is continued. Default for "
+            "a store: STORE.labels.jsonl.",
             metavar="PATH",
         ),
     ] = None,
     annotation: Annotated[
-        str, typer.Option(help="What people call the annotation in a product.", metavar="NAME")
+        str, typer.Option(help="Name of the people's annotation in a product.", metavar="NAME")
     ] = "faithfulness",
     at_random: Annotated[
         bool,
         typer.Option(
             "--at-random",
-            help="The runs that people annotated in a product are a random sample of its runs: "
-            "the labels then count in `ragaliq quality`.",
+            help="The annotated runs are a random sample: their labels count in `ragaliq quality`.",
         ),
     ] = False,
     budget: Annotated[
@@ -85,7 +84,7 @@ def label(
     pipeline: Pipeline = None,
     compare: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(help="Two people's labels: how far they agree.", metavar="PATH PATH"),
+        typer.Option(help="Show how far two people's labels agree.", metavar="PATH PATH"),
     ] = None,
 ) -> int:
     """Mark claims as supported, contradicted or not covered, for quality, bench and calibrate."""

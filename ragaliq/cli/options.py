@@ -52,63 +52,65 @@ class StrategyName(StrEnum):
 Data = Annotated[
     list[str],
     typer.Argument(
-        help="Cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces (OTLP, Phoenix's "
-        "exports), also .gz; - for standard input.",
+        help="Files of cases (.jsonl, .json, .csv, .tsv, .yaml, .parquet) or traces "
+        "(OTLP, Phoenix's exports), also .gz; - for standard input.",
         metavar="DATA",
     ),
 ]
 Judge = Annotated[
     str | None,
     typer.Option(
-        help="local (embedded, no key), claude (key: ANTHROPIC_API_KEY), openai (any compatible "
-        "server; OpenAI's own key: OPENAI_API_KEY), entailment:NAME (a small model such as "
-        "entailment:factcg), entailment (your own model), or a cascade such as 'local>claude'. By "
-        "default what RAGALIQ_JUDGE says, else local (estimate: else claude).",
+        help="local (embedded, no key), claude (key in ANTHROPIC_API_KEY), openai (any "
+        "compatible server; key of OpenAI's own in OPENAI_API_KEY), entailment:NAME"
+        " (a small model, such as entailment:factcg), entailment (your own model), "
+        "or a cascade such as 'local>claude'. Default: RAGALIQ_JUDGE, else local "
+        "(estimate: claude).",
         metavar="NAME",
     ),
 ]
 Model = Annotated[
     str | None,
     typer.Option(
-        help="The judge's model; needed for openai and entailment (a folder or an .onnx file). "
-        "Claude's is by default what RAGALIQ_MODEL says.",
+        help="The judge's model; openai needs its name, entailment a folder or an .onnx "
+        "file. Default for claude: RAGALIQ_MODEL.",
         metavar="NAME",
     ),
 ]
 BaseUrl = Annotated[
-    str | None, typer.Option(help="Where an openai-compatible server listens.", metavar="URL")
+    str | None, typer.Option(help="Address of an OpenAI-compatible server.", metavar="URL")
 ]
 CalibrationFile = Annotated[
     Path | None,
     typer.Option(
         "--calibration",
-        help="What `ragaliq calibrate` wrote for this judge; by default RAGALIQ_CALIBRATION.",
+        help="A file that `ragaliq calibrate` wrote for this judge. Default: RAGALIQ_CALIBRATION.",
         metavar="PATH",
     ),
 ]
 Metrics = Annotated[
     str | None,
     typer.Option(
-        help="Comma separated; `ragaliq metrics` lists them. By default faithfulness, and "
-        "relevance where the judge is a language model.",
+        help="Names with commas between them; `ragaliq metrics` lists them. Default: "
+        "faithfulness, and relevance if the judge is a language model.",
         metavar="NAMES",
     ),
 ]
 Policy = Annotated[
     PolicyName,
     typer.Option(
-        help="What an empty answer, a refusal or a missing context counts as; ragaliq gives an "
-        "answer without claims 1.0, as its documents do."
+        help="What an empty answer, a refusal or a missing context counts as: no score "
+        "under live, a pass under ragaliq where the answer makes no claim."
     ),
 ]
 Strategy = Annotated[
-    StrategyName | None, typer.Option(help="How claims are checked; by default what suits a judge.")
+    StrategyName | None,
+    typer.Option(help="How the judge is asked about claims. Default: batched where the judge can."),
 ]
 Fields = Annotated[
     list[str] | None,
     typer.Option(
         "--field",
-        help="What a field is called in this file; repeatable.",
+        help="The column that holds a field, such as query=frage; repeatable.",
         metavar="FIELD=NAME",
     ),
 ]
@@ -116,31 +118,35 @@ MappingFile = Annotated[
     Path | None,
     typer.Option(
         "--mapping",
-        help="A TOML file that says what an application's own spans are; for traces.",
+        help="A TOML file that describes an application's own spans; for traces.",
         metavar="FILE",
     ),
 ]
 Resolve = Annotated[
     str | None,
     typer.Option(
-        help="A function that gives the texts of documents that spans name by their ids only; for "
-        "traces.",
+        help="A function that fetches the texts of documents that spans name only by id;"
+        " for traces.",
         metavar="MODULE:FUNCTION",
     ),
 ]
 Encoding = Annotated[
     str | None,
     typer.Option(
-        help="How the file is written; by default UTF-8, or what it says.", metavar="TEXT"
+        help="Encoding of the file. Default: UTF-8, or its byte order mark.", metavar="TEXT"
     ),
 ]
 Render = Annotated[
     Path | None,
-    typer.Option(help="Write the requests here, a line each, and send none.", metavar="PATH"),
+    typer.Option(
+        help="Write the requests to this file, one a line, and send none.", metavar="PATH"
+    ),
 ]
 Replies = Annotated[
     Path | None,
-    typer.Option(help="Replies to rendered requests, a line each; asks nobody.", metavar="PATH"),
+    typer.Option(
+        help="Read the replies to rendered requests from this file, one a line.", metavar="PATH"
+    ),
 ]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Skip unreadable rows and count them.")
@@ -148,14 +154,18 @@ SkipBadRows = Annotated[
 _MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 Since = Annotated[
     datetime | None,
-    typer.Option(formats=_MOMENTS, help="Answers evaluated then or later (UTC).", metavar="DATE"),
+    typer.Option(
+        formats=_MOMENTS, help="Only answers evaluated at this time or later (UTC).", metavar="DATE"
+    ),
 ]
 Until = Annotated[
     datetime | None,
-    typer.Option(formats=_MOMENTS, help="Answers evaluated before then (UTC).", metavar="DATE"),
+    typer.Option(
+        formats=_MOMENTS, help="Only answers evaluated before this time (UTC).", metavar="DATE"
+    ),
 ]
 Pipeline = Annotated[
-    str | None, typer.Option(help="Answers of this pipeline only.", metavar="TEXT")
+    str | None, typer.Option(help="Only answers of this pipeline.", metavar="TEXT")
 ]
 
 

@@ -67,7 +67,7 @@ def quality(
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="What `ragaliq label` wrote; by default STORE.labels.jsonl.",
+            help="The labels from `ragaliq label`. Default: STORE.labels.jsonl.",
             metavar="PATH",
         ),
     ] = None,
@@ -80,7 +80,7 @@ def quality(
         typer.Option(
             min=0.001,
             max=0.5,
-            help="How many answers must be labelled for an interval of this half-width, 0.02 say.",
+            help="Print how many labels an interval of this half-width takes, such as 0.02.",
             metavar="NUMBER",
         ),
     ] = None,
@@ -88,8 +88,8 @@ def quality(
         int | None,
         typer.Option(
             min=8,
-            help="Have --judge score so many answers that another judge has scored, so that a "
-            "change of the judge is seen apart from a change of the application.",
+            help="Have --judge score this many answers that another judge has scored, to "
+            "tell a new judge from a changed application.",
             metavar="INTEGER",
         ),
     ] = None,
@@ -104,7 +104,7 @@ def quality(
         Path | None, typer.Option(help="A .json file for the figures.", metavar="PATH")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="An .svg file: the weeks as a picture.", metavar="PATH")
+        Path | None, typer.Option(help="An .svg file for a picture of the weeks.", metavar="PATH")
     ] = None,
 ) -> int:
     """Print quality by week as your reviewers would judge it, with intervals, and what moved."""

@@ -33,15 +33,20 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="The page; by default report.html. Replaced.", metavar="PATH"
+            "--out",
+            "-o",
+            help="The page to write; replaces an earlier one. Default: report.html.",
+            metavar="PATH",
         ),
     ] = None,
-    title: Annotated[str, typer.Option(help="Its heading.", metavar="TEXT")] = "RAG answer quality",
+    title: Annotated[
+        str, typer.Option(help="The page's heading.", metavar="TEXT")
+    ] = "RAG answer quality",
     since: Since = None,
     until: Until = None,
     pipeline: Pipeline = None,
     worst: Annotated[
-        int, typer.Option(min=0, help="Answers shown in full, at most.", metavar="INTEGER")
+        int, typer.Option(min=0, help="How many answers to show in full.", metavar="INTEGER")
     ] = 300,
 ) -> int:
     """Write one HTML page of stored results: scores, charts, and the worst answers by claim."""

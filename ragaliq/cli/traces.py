@@ -43,13 +43,13 @@ def explain(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A file of traces.")],
     *,
     trace: Annotated[
-        str, typer.Option("--trace", help="Only traces whose id begins so.", metavar="ID")
+        str, typer.Option("--trace", help="Only traces whose id begins with this.", metavar="ID")
     ] = "",
     field: Fields = None,
     mapping: MappingFile = None,
     resolve: Resolve = None,
 ) -> int:
-    """Say what each span was taken for, what was looked for, and what was found where."""
+    """Show how each span was read, and where each part was looked for and found."""
     reader = read_cases(
         path,
         file_format="traces",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 worker = typer.Typer(
     name="worker",
-    help="Judge the jobs that monitors put on a broker: Monitor(executor=URL).",
+    help="Evaluate the jobs that Monitor(executor=URL) puts on a broker.",
     invoke_without_command=True,
     no_args_is_help=False,
     rich_markup_mode=None,
@@ -52,7 +52,7 @@ Heartbeat = Annotated[
     Path | None,
     typer.Option(
         envvar=ENV_HEARTBEAT,
-        help="A file that a working worker touches every 5 seconds.",
+        help="A file that the worker touches every 5 seconds while it works.",
         metavar="PATH",
     ),
 ]
@@ -65,11 +65,12 @@ def run(
     broker: Annotated[
         str | None,
         typer.Option(
-            help="redis://, amqp://, nats:// or kafka:// address; better as RAGALIQ_BROKER_URL.",
+            help="Address: redis://, amqp://, nats:// or kafka://. A password is safer in "
+            "RAGALIQ_BROKER_URL.",
             metavar="URL",
         ),
     ] = None,
-    queue: Annotated[str, typer.Option(help="Where the jobs are.", metavar="TEXT")] = "ragaliq",
+    queue: Annotated[str, typer.Option(help="Name of the queue.", metavar="TEXT")] = "ragaliq",
     app: Annotated[
         str | None,
         typer.Option(
@@ -83,19 +84,21 @@ def run(
     metrics: Metrics = None,
     sink: Annotated[
         list[str] | None,
-        typer.Option(help="Where results go, sqlite:///path; repeatable.", metavar="TEXT"),
+        typer.Option(
+            help="Where to store results, such as sqlite:///path; repeatable.", metavar="TEXT"
+        ),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="Jobs at the same time.", metavar="INTEGER")
+        int, typer.Option(min=1, help="Jobs to evaluate at the same time.", metavar="INTEGER")
     ] = 16,
     grace: Annotated[
         float,
-        typer.Option(min=0.0, help="Seconds for jobs at hand after SIGTERM.", metavar="NUMBER"),
+        typer.Option(min=0.0, help="Seconds for current jobs after SIGTERM.", metavar="NUMBER"),
     ] = 25.0,
     heartbeat: Heartbeat = None,
     log_level: Annotated[LogLevel, typer.Option(help="How much is logged.")] = LogLevel.INFO,
 ) -> int:
-    """Judge jobs until SIGTERM; then finish those at hand, or put them back."""
+    """Evaluate jobs until SIGTERM; then finish current ones, or return them to the queue."""
     if context.invoked_subcommand is not None:
         return ExitCode.OK
     from ragaliq.worker.brokers import BrokerOptions, broker_at, broker_url
@@ -123,12 +126,10 @@ def health(
     heartbeat: Heartbeat = None,
     max_age: Annotated[
         float,
-        typer.Option(
-            min=1.0, help="Seconds since the file was touched, at most.", metavar="NUMBER"
-        ),
+        typer.Option(min=1.0, help="Most seconds since the file was touched.", metavar="NUMBER"),
     ] = 30.0,
 ) -> int:
-    """End with code 0 when the worker with this heartbeat file works, with 1 when it does not."""
+    """Exit with code 0 if the worker with this heartbeat file works, else with 1."""
     if heartbeat is None:
         raise ConfigurationError(
             "health: name the worker's file with --heartbeat, or set RAGALIQ_WORKER_HEARTBEAT"
