@@ -92,7 +92,7 @@ def test_without_a_command_the_commands_are_listed(ragaliq):
     done = ragaliq()
 
     assert done.returncode in (0, 2)  # click before 8.2 says 0
-    assert "Score the cases of files." in done.stdout + done.stderr
+    assert "Score the answers of files." in done.stdout + done.stderr
 
 
 def test_a_reader_that_goes_away_is_no_error():
