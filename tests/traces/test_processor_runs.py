@@ -115,10 +115,10 @@ def test_what_is_suppressed_inside_a_run_is_no_part_of_it(app, processed):
     with app.span("rag", kind="CHAIN", asked=QUESTION) as root:
         app.retrieve()
         with suppress():
-            app.answer("Not this one.")
+            app.retrieve(["Not this one."])
         app.say(root, output=ANSWER)
     (case,) = processed.cases()
-    assert case.response == ANSWER
+    assert (case.context_texts, case.response) == (TEXTS, ANSWER)
 
 
 SWITCHED_OFF = otel_context.set_value(otel_context._SUPPRESS_INSTRUMENTATION_KEY, True)
