@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import uuid
 from contextvars import Context
 
 import pytest
@@ -165,19 +164,3 @@ def test_nothing_remains_of_runs_however_they_end(new_watch, run, reason, sample
     else:
         assert watch.stats.outcomes == {"evaluated": RUNS}
     assert left_in(watch.handler) == 0
-
-
-def test_nothing_remains_of_a_step_that_starts_while_its_run_ends_in_another_thread(watch):
-    handler, root_id, step_id = watch.handler, uuid.uuid4(), uuid.uuid4()
-    handler.on_chain_start({}, QUESTION, run_id=root_id)
-    root = handler._tracker.registry.runs[root_id.int]
-
-    class EndingRun(dict):
-        def setdefault(self, run, parent):
-            handler.on_chain_end(ANSWER, run_id=root_id)
-            return super().setdefault(run, parent)
-
-    root.steps = EndingRun(root.steps)
-    handler.on_chain_start({}, QUESTION, run_id=step_id, parent_run_id=root_id)
-    assert watch.only == (QUESTION, [], ANSWER)
-    assert left_in(handler) == 0

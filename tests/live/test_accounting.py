@@ -35,9 +35,6 @@ from ragaliq import (
     RAGTestCase,
     Sampling,
 )
-from ragaliq.live.run import OpenRun
-from ragaliq.live.sampler import Decision
-from ragaliq.live.sampling import Choice
 from ragaliq.testing import ScriptedJudge
 
 CASES = [
@@ -176,14 +173,6 @@ class Accounts(RuleBasedStateMachine):
             calls = [lambda: ticket.submit(case), lambda: ticket.discard("raced")] * 3
             assert sum(map(bool, together(*calls))) <= 1
             self.open -= 1
-
-    @rule(priority=st.integers(0, 2), case=st.sampled_from(CASES))
-    def submit_with_priority(self, priority, case):
-        self.started += 1
-        engine = self.monitor._engine
-        choice = Choice(reason=["rate", "tag", "requested"][priority])
-        decision = Decision(0.0, None, choice)
-        OpenRun(engine, self.monitor.tally, self.name(), decision).submit(case)
 
     @rule(ticket=consumes(tickets))
     def discard(self, ticket):

@@ -26,8 +26,6 @@ from ragaliq import (
     ClaimVerdict,
     JudgeResult,
     LLMJudge,
-    RAGTestCase,
-    SpanTarget,
     is_suppressed,
 )
 
@@ -37,19 +35,10 @@ class RecordingTicket:
 
     probability = 1.0
 
-    def __init__(self, monitor: RecordingMonitor, run_id: str) -> None:
-        self.monitor = monitor
-        self.run_id = run_id
-        self.ended = threading.Lock()
+    def __init__(self, monitor, run_id):
+        self.monitor, self.run_id, self.ended = monitor, run_id, threading.Lock()
 
-    def submit(
-        self,
-        case: RAGTestCase,
-        *,
-        target: SpanTarget | None = None,
-        session_id: str | None = None,
-        response_id: str | None = None,
-    ) -> bool:
+    def submit(self, case, *, target=None, session_id=None, response_id=None):
         if not self.ended.acquire(blocking=False):
             return False
         self.monitor.cases.append(case.build())
@@ -57,11 +46,11 @@ class RecordingTicket:
         self.monitor.sessions.append(session_id)
         return True
 
-    def withdraw(self) -> None:
+    def withdraw(self):
         if self.ended.acquire(blocking=False):
             self.monitor.withdrawn += 1
 
-    def discard(self, reason: str) -> None:
+    def discard(self, reason):
         if self.ended.acquire(blocking=False):
             self.monitor.reasons.append(reason)
 
@@ -69,22 +58,14 @@ class RecordingTicket:
 class RecordingMonitor:
     """A monitor's side towards adapters, with everything it was told."""
 
-    def __init__(self, *, sampled: Callable[[str], bool] = lambda run_id: True) -> None:
-        self.sampled = sampled
-        self.begun: list[tuple[str, str, str]] = []
-        self.sampled_out = 0
-        self.withdrawn = 0
-        self.cases: list[RAGTestCase] = []
-        self.targets: list[SpanTarget | None] = []
-        self.sessions: list[str | None] = []
-        self.reasons: list[str] = []
+    def __init__(self, *, sampled=lambda run_id: True):
+        self.sampled, self.sampled_out, self.withdrawn = sampled, 0, 0
+        self.begun, self.cases, self.targets, self.sessions, self.reasons = [], [], [], [], []
 
-    def sweep_later(self, delay: float, sweepable: object) -> bool:
+    def sweep_later(self, delay, sweepable):
         return False
 
-    def begin(
-        self, run_id: str, *, pipeline: str = "", framework: str = ""
-    ) -> RecordingTicket | None:
+    def begin(self, run_id, *, pipeline="", framework=""):
         if is_suppressed():
             return None
         self.begun.append((run_id, pipeline, framework))
@@ -94,19 +75,19 @@ class RecordingMonitor:
         return RecordingTicket(self, run_id)
 
     @property
-    def open(self) -> int:
+    def open(self):
         ended = self.sampled_out + self.withdrawn + len(self.cases) + len(self.reasons)
         return len(self.begun) - ended
 
     @property
-    def only(self) -> tuple[str, list[str], str]:
+    def only(self):
         """Question, contexts and answer of the one run there was."""
         assert (len(self.begun), self.reasons) == (1, []), (self.begun, self.reasons)
         (case,) = self.cases
         return case.query, case.context_texts, case.response
 
     @property
-    def outcomes(self) -> Counter[str]:
+    def outcomes(self):
         return Counter(self.reasons) + Counter({"submitted": len(self.cases)})
 
 
@@ -152,17 +133,17 @@ class SentenceJudge(LLMJudge):
 
     name = "sentences"
 
-    def __init__(self, *, error: Exception | None = None) -> None:
+    def __init__(self, *, error=None):
         self.error = error
         self.calls = 0
 
-    async def extract_claims(self, response: str) -> ClaimsResult:
+    async def extract_claims(self, response):
         self.calls += 1
         if self.error is not None:
             raise self.error
         return ClaimsResult(claims=re.findall(r"[^.]+\.", response), tokens_used=10)
 
-    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
+    async def verify_claim(self, claim, context):
         holders = [place for place, text in enumerate(context) if claim.strip() in text]
         return ClaimVerdict(
             verdict="SUPPORTED" if holders else "NOT_ENOUGH_INFO",
@@ -171,7 +152,7 @@ class SentenceJudge(LLMJudge):
             tokens_used=1,
         )
 
-    async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
+    async def evaluate_relevance(self, query, response):
         self.calls += 1
         if self.error is not None:
             raise self.error

@@ -1,4 +1,4 @@
-"""Exact names and values: each test takes every attribute away and leaves nothing unexplained."""
+"""Names and values of what is emitted; `test_conversations` compares all of them on the wire."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 
-from ragaliq import TelemetryOptions, __version__
+from ragaliq import TelemetryOptions
 from ragaliq.telemetry import ContentPolicy, Emitter, catalogue, names
 
 SECRET = "Zanzibar"
@@ -72,31 +72,20 @@ def test_a_metric_span_is_a_child_with_its_own_attributes(emit):
     (metric,) = sdk.named("evaluation faithfulness")
     assert metric.parent.span_id == root.context.span_id
     assert metric.end_time - metric.start_time == pytest.approx(0.5e9)
-    assert dict(metric.attributes) == {
-        "openinference.span.kind": "EVALUATOR",
-        "gen_ai.operation.name": "evaluation",
-        "gen_ai.evaluation.name": "faithfulness",
-        "gen_ai.evaluation.score.value": 0.5,
-        "gen_ai.evaluation.score.label": "fail",
+    # All attributes of a measured metric are compared in test_conversations.
+    own = {
         "gen_ai.evaluation.explanation": "1 of 3 claims supported",
-        "ragaliq.judge.model": "claude-x",
-        "ragaliq.status": "partial",
-        "ragaliq.evaluator.type": "llm",
-        "ragaliq.evaluator.id": "claude",
-        "ragaliq.evaluator.version": __version__,
-        "ragaliq.evaluator.fingerprint": "0a1b",
-        "ragaliq.judge.calibration": "uncalibrated",
-        "ragaliq.threshold": 0.7,
-        "ragaliq.passed": False,
-        "ragaliq.higher_is_better": True,
-        "ragaliq.claim.total": 3,
-        "ragaliq.claim.supported": 1,
+        "gen_ai.evaluation.score.label": "fail",
         "ragaliq.claim.contradicted": 1,
-        "ragaliq.claim.not_enough_info": 0,
         "ragaliq.claim.unverified": 1,
         "ragaliq.claim.verdicts": ("SUPPORTED", "CONTRADICTED", "UNVERIFIED"),
-        "ragaliq.claims.truncated": 0,
+        "ragaliq.evaluator.fingerprint": "0a1b",
+        "ragaliq.evaluator.type": "llm",
+        "ragaliq.judge.model": "claude-x",
+        "ragaliq.status": "partial",
     }
+    assert own.items() <= metric.attributes.items()
+    assert "error.type" not in metric.attributes
 
 
 def test_claim_spans_come_once_for_metrics_that_share_a_check(emit):
@@ -105,18 +94,9 @@ def test_claim_spans_come_once_for_metrics_that_share_a_check(emit):
     (metric,) = sdk.named("evaluation faithfulness")
     assert len(claims) == 3
     assert {span.parent.span_id for span in claims} == {metric.context.span_id}
-    assert dict(claims[0].attributes) == {
-        "openinference.span.kind": "EVALUATOR",
-        "ragaliq.claim.index": 0,
-        "ragaliq.claim.verdict": "SUPPORTED",
-        "ragaliq.claim.confidence": 0.9,
-        "ragaliq.claim.is_unsure": False,
-        "ragaliq.claim.support_source": "earlier_turn",
-        "ragaliq.claim.document.ids": ("doc-1", "2"),
-        "ragaliq.claim.evidence_verified": True,
-        "ragaliq.claim.decided_by": "claude",
-        "ragaliq.judge.calibration": "uncalibrated",
-    }
+    own = {"ragaliq.claim.confidence": 0.9, "ragaliq.claim.is_unsure": False}
+    own |= {"ragaliq.claim.document.ids": ("doc-1", "2")}
+    assert own.items() <= claims[0].attributes.items()
 
 
 def test_with_content_claim_spans_carry_text_and_place(emit):
