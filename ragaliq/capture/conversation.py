@@ -50,16 +50,28 @@ def _latest(turns: Sequence[Turn]) -> list[Turn]:
     return list(kept)
 
 
-def messages_before(messages: Sequence[Message], question: str) -> Sequence[Message]:
+def messages_before(
+    messages: Sequence[Message], question: str, *, is_prompt: bool = False
+) -> Sequence[Message]:
     """The messages before the one that asks; all of them where that is not among them.
 
-    A prompt writes the question out with all that goes with it: there the user's last message asks.
+    Args:
+        messages: A conversation.
+        question: What is asked.
+        is_prompt: Whether it is what a model was shown. Then the user's last message asks, however
+            the question is put there, unless the question itself stands before it: agents that
+            call tools by text show what they found as messages of the user's.
     """
-    for at in reversed(range(len(messages))):
-        if messages[at].role == "user":
-            asks = not question or question.strip() in messages[at].text
-            return messages[:at] if asks else messages
-    return messages
+    users = [at for at, message in enumerate(messages) if message.role == "user"]
+    question = question.strip()
+    if not users:
+        return messages
+    if question in messages[users[-1]].text:
+        return messages[: users[-1]]
+    if not is_prompt:
+        return messages
+    asked = (at for at in reversed(users) if messages[at].text.strip() == question)
+    return messages[: next(asked, users[-1])]
 
 
 def _said_by_models(history: Sequence[Turn], known: Sequence[Turn]) -> set[str]:

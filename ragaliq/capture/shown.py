@@ -241,7 +241,8 @@ class _Finding:
         self.found: dict[str, tuple[_Place, Passage]] = {}
         used: dict[int, _Prompt] = {}
         todo = self._answering() if self._answer else []
-        self.history = turns_of_messages(messages_before(todo[0].messages, "")) if todo else []
+        shown_last = todo[0].messages if todo else ()
+        self.history = turns_of_messages(messages_before(shown_last, question, is_prompt=True))
         while todo:
             call = todo.pop()
             if id(call) not in used:

@@ -7,6 +7,7 @@ a translator overrides: what is a message, what is a document, what has fields.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
 import json
@@ -66,6 +67,7 @@ _NO_QUESTIONS = frozenset(
 _LISTS = (list, tuple)
 _DEPTH = 5
 _MOST_VALUES = 100
+_MOST_WRITTEN = 64 * 1024  # characters; Python takes its time to read them
 _EMPTY_RESPONSE = "Empty Response"
 _LABEL = re.compile(r"Response \d+: ")
 _DASHES = re.compile(r"\n-{5,}\n")
@@ -116,6 +118,28 @@ class Found(NamedTuple):
 
     text: str
     where: str
+
+
+def _as_written(text: str) -> Any:
+    """What `str()` made a text of, None for any other; a document is the mapping of its fields."""
+
+    def value(node: ast.expr) -> Any:
+        if isinstance(node, ast.List):
+            return [value(each) for each in node.elts]
+        if isinstance(node, ast.Tuple):  # a document with its score
+            return tuple(value(each) for each in node.elts)
+        if not isinstance(node, ast.Call):
+            return ast.literal_eval(node)
+        fields = {}
+        for keyword in node.keywords:
+            with contextlib.suppress(ValueError):  # metadata may hold objects
+                fields[keyword.arg] = value(keyword.value)
+        return fields
+
+    try:
+        return value(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def text_blocks(content: Any) -> tuple[str, ...]:
@@ -392,15 +416,21 @@ class Reader:
             if message.role != "tool":
                 return []
             kept = self.passages(message.artifact)
-            return kept or [hit for text in message.texts for hit in self._hits(text)]
-        return self._hits(value) if isinstance(value, str) else self.passages(value)
+            return kept or [hit for text in message.texts for hit in self.hits(text)]
+        return self.hits(value) if isinstance(value, str) else self.passages(value)
 
-    def _hits(self, text: str) -> list[Passage]:
-        """The hits in the text of a tool that lists them as JSON; of other texts, all of it."""
+    def hits(self, text: str) -> list[Passage]:
+        """The hits in the text of a tool that lists them; of other texts, all of it.
+
+        They are listed as JSON, or as `str()` writes a list of dictionaries or of documents, where
+        the tool returned one.
+        """
         todo = []
         if text.lstrip()[:1] in {"{", "["}:
             with contextlib.suppress(ValueError, RecursionError):
                 todo = [json.loads(text)]
+            if not todo and len(text) <= _MOST_WRITTEN:
+                todo = [_as_written(text)]
         for value in todo:  # which grows by what is inside
             found = self.listed(value)
             if found:

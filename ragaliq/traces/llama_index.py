@@ -196,7 +196,7 @@ class _Reading:
             if not is_evidence:
                 self._no_evidence.add(text)
             elif text:
-                log.told(step.index, [Passage(text)])
+                log.told(step.index, READER.told(text))
         elif part in ENGINES and step.index == 0:
             named = self._nodes(_fields(step.outputs).get("source_nodes"))
             if named:

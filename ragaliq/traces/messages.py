@@ -256,10 +256,11 @@ def results_of(value: Any) -> list[Passage]:
     read = decoded(value)
     if not isinstance(read, str | Mapping | list) or not read:
         return []
-    found = list(_hits(read, 0))
-    if found or isinstance(read, str):
-        return found
-    return [Passage(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))]
+    if isinstance(read, str):
+        return READER.hits(read)
+    return list(_hits(read, 0)) or [
+        Passage(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    ]
 
 
 def _result_texts(values: Sequence[Any]) -> tuple[str, ...]:

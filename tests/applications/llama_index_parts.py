@@ -42,10 +42,15 @@ class Model(CustomLLM, FunctionCallingLLM):
     """Replies with what `reply` makes of the messages: a text, or a tool's name and arguments."""
 
     reply: Callable[[str], Any]
+    is_chat_model: bool = False
 
     @property
     def metadata(self) -> LLMMetadata:
-        return LLMMetadata(is_function_calling_model=True, context_window=100_000)
+        return LLMMetadata(
+            is_function_calling_model=True,
+            is_chat_model=self.is_chat_model,
+            context_window=100_000,
+        )
 
     def _message(self, prompt: str) -> ChatMessage:
         said = self.reply(prompt)
@@ -89,10 +94,10 @@ class Model(CustomLLM, FunctionCallingLLM):
         ]
 
 
-def model(*replies: Any) -> Model:
+def model(*replies: Any, **options: Any) -> Model:
     """Gives these replies in turn; the last one again and again."""
     left = list(replies)
-    return Model(reply=lambda prompt: left.pop(0) if len(left) > 1 else left[0])
+    return Model(reply=lambda prompt: left.pop(0) if len(left) > 1 else left[0], **options)
 
 
 class Search(BaseRetriever):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import Any, TypedDict
 
 import pytest
@@ -82,19 +83,25 @@ def test_a_plain_steps_list_of_texts_is_found_too(watch, held):
     assert watch.only.context_texts == [REFUNDS, HOURS]
 
 
+LISTS = [
+    {"query": "x", "results": [{"url": "a", "content": REFUNDS}, {"content": HOURS}]},
+    {"results": {"documents": [{"page_content": REFUNDS}, {"text": HOURS}]}},
+    [REFUNDS, HOURS],
+]
+DOCUMENTS = [
+    [Document(REFUNDS, metadata={"at": date(2026, 1, 2)}), Document(HOURS, id='it\'s "h"')],
+    [(Document(REFUNDS), 0.9), (Document(HOURS), 0.5)],
+]
+
+
 @pytest.mark.parametrize(
-    "said",
-    [
-        {"query": "x", "results": [{"url": "a", "content": REFUNDS}, {"content": HOURS}]},
-        {"results": {"documents": [{"page_content": REFUNDS}, {"text": HOURS}]}},
-        [REFUNDS, HOURS],
-    ],
+    "said", [*map(json.dumps, LISTS), *map(str, LISTS), *LISTS, *map(str, DOCUMENTS), *DOCUMENTS]
 )
-def test_the_hits_in_a_tools_json_are_the_context(watch, said):
+def test_the_hits_that_a_tool_lists_are_the_context(watch, said):
     @tool
     def search(query: str) -> Any:
         """Searches."""
-        return json.dumps(said)
+        return said
 
     agent = create_agent(model(calling("search", query="refunds"), ANSWER), [search])
     agent.invoke({"messages": [("user", QUESTION)]}, watch.config)

@@ -72,13 +72,14 @@ def failing(*arguments):
 
 
 class FailingJudge(ScriptedJudge):
+    name = "failing"  # what a judge raises is logged once in a process
     extract_statements = failing
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"judge": FailingJudge()}, "faithfulness: the judge scripted raised"),
+        ({"judge": FailingJudge()}, "faithfulness: the judge failing raised"),
         ({"on_result": failing}, "on_result raised"),
         ({"sampling": Sampling(rules=[OnCondition(failing)])}, "a sampling rule raised"),
         ({"extract": failing}, "extract failed"),

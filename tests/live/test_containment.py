@@ -109,7 +109,8 @@ def test_whatever_a_judge_raises_is_counted_quoted_nowhere_and_the_next_run_is_j
     assert monitor.stats().outcomes == outcomes
     assert monitor.stats().evaluations["relevance"] == {"scored": 1} | evaluations
     gc.collect()
-    assert (error.__name__ in caplog.text) is (error is not JudgeRefusalError)
+    if error is not ValueError:  # of this kind a process logs only the first
+        assert (error.__name__ in caplog.text) is (error is not JudgeRefusalError)
     assert "Zanzibar" not in caplog.text
 
 

@@ -150,6 +150,12 @@ def blocks(query: str) -> list:
     return [{"type": "text", "text": text} for text in REFUNDS]
 
 
+@tool
+def listed(query: str) -> list:
+    """Looks things up."""
+    return documents()
+
+
 @tool(response_format="content_and_artifact")
 def kept(query: str):
     """Looks things up."""
@@ -327,6 +333,11 @@ SHAPES = {
     "a plain tool": Shape(lambda: agent(clock, calls=[ULM]), ASK, [NOON]),
     "a tool that returns blocks": Shape(
         lambda: agent(blocks, calls=[calling("blocks", query="r")], reply="Five days."),
+        ASK,
+        answer="Five days.",
+    ),
+    "a tool that returns its documents": Shape(
+        lambda: agent(listed, calls=[calling("listed", query="r")], reply="Five days."),
         ASK,
         answer="Five days.",
     ),

@@ -145,6 +145,10 @@ def policy(input: str) -> str:  # noqa: A002 - as a query engine tool calls it
     return "Refunds take five days. They are paid to the card."
 
 
+def search(input: str) -> list:  # noqa: A002 - as above
+    return [{"content": "Refunds take five days."}, {"content": "Shops open at nine."}]
+
+
 def agent(tool):
     made = FunctionAgent(tools=[tool], llm=Caller(), streaming=False)
     return made.run(user_msg=QUESTION, memory=memory())
@@ -190,5 +194,9 @@ ASYNCHRONOUS = {
     ),
     "agent with an ordinary tool": Shape(
         lambda: agent(FunctionTool.from_defaults(policy)), [policy("")]
+    ),
+    "agent with a tool that lists what it found": Shape(
+        lambda: agent(FunctionTool.from_defaults(search, name="policy")),
+        ["Refunds take five days.", "Shops open at nine."],
     ),
 }

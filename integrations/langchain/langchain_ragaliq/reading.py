@@ -53,6 +53,7 @@ _OWN_TEXTS = (
     "Returning structured response",
     "Successfully transferred ",
     "Successfully handed off ",
+    "Updated todo list to ",
 )
 
 

@@ -283,8 +283,8 @@ class _Run:
         nodes = [node for node in raw if isinstance(node, NodeWithScore)]
         if nodes:
             self.log.told(span_id, passages_of(nodes))
-        elif output.content.strip():
-            self.log.told(span_id, [Passage(output.content)])
+        else:
+            self.log.told(span_id, READER.told(output.content))
 
     def missing(self, facts: Facts, question: str, answer: str) -> str:
         """Why there is no case; empty if there is one."""
