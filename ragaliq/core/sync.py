@@ -20,13 +20,12 @@ from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 from ragaliq._private import patched_by
+from ragaliq.core.complaints import Complaints
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
-
-_SAID: set[str] = set()
+_COMPLAINTS = Complaints(logging.getLogger(__name__))
 
 
 def require_real_threads() -> None:
@@ -41,14 +40,12 @@ def require_real_threads() -> None:
     patched = patched_by()
     if patched is None:
         return
-    if patched not in _SAID:
-        _SAID.add(patched)
-        logger.warning(
-            "%s has patched threading, and ragaliq needs real threads: nothing is evaluated in "
-            "this process, and runs are counted as incomplete_run. Serve with real threads "
-            "(gunicorn -k gthread, or an ASGI server)",
-            patched,
-        )
+    _COMPLAINTS.once(
+        patched,
+        f"{patched} has patched threading, and ragaliq needs real threads: nothing is evaluated in "
+        "this process, and runs are counted as incomplete_run. Serve with real threads (gunicorn "
+        "-k gthread, or an ASGI server)",
+    )
     raise RuntimeError(f"{patched} has patched threading, and ragaliq needs real threads")
 
 

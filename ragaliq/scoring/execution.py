@@ -27,6 +27,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
 
 from ragaliq._version import __version__
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.policy import ScoringPolicy
@@ -144,7 +145,7 @@ class InProcess:
         self._starting = asyncio.Lock()
         self._starts = 0
         self._failures = 0  # deaths and failed starts since the last answer
-        self._has_complained = False
+        self._complaints = Complaints(logger)
         self.gave_up = False
 
     @property
@@ -216,13 +217,11 @@ class InProcess:
         await child.aclose()  # what could not be sent may be known before the process has ended
         self._child = None
         self._failures += 1
-        if not self._has_complained:
-            self._has_complained = True
-            logger.warning(
-                "the process that judges ended (exit code %s) and is started again; "
-                "further ends are counted in stats().restarts, not logged",
-                child.exit_code,
-            )
+        self._complaints.once(
+            "ended",
+            f"the process that judges ended (exit code {child.exit_code}) and is started again; "
+            "further ends are counted in stats().restarts, not logged",
+        )
 
     async def _try_to_start(self) -> None:
         if self._failures > 1:

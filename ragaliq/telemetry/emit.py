@@ -22,6 +22,7 @@ from opentelemetry.context import Context, attach, detach
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, StatusCode, TraceFlags
 
 from ragaliq._version import __version__
+from ragaliq.core.complaints import Complaints
 from ragaliq.core.results import ClaimDetail, EvaluationResult
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import ChunkId, RAGTestCase
@@ -166,7 +167,7 @@ class Emitter:
         self.options = options or TelemetryOptions()
         self._tracer: tuple[trace.TracerProvider, trace.Tracer] | None = None
         self._readings: RunReadings | None = None
-        self._has_complained = False
+        self._complaints = Complaints(logger)
         self.metrics = MetricsRecorder(metrics.NoOpMeterProvider())
         with self.contained("making instruments"):
             self.metrics = MetricsRecorder(self.options.meter_provider)
@@ -249,13 +250,11 @@ class Emitter:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - telemetry must not stop an evaluation
-            if not self._has_complained:
-                self._has_complained = True
-                logger.warning(
-                    "telemetry failed while %s (%s); further failures are not logged",
-                    what,
-                    type(error).__name__,
-                )
+            kind = type(error).__name__
+            self._complaints.once(
+                "telemetry",
+                f"telemetry failed while {what} ({kind}); further failures are not logged",
+            )
 
 
 class Emission:
