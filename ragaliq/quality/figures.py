@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -332,19 +332,19 @@ def _joined(
         if change.before == at:
             if at not in shifts:
                 return week
-            joined, at = _combined(joined, shifts[at], lambda a, b: a + b), change.after
+            joined, at = _combined(joined, shifts[at], sign=1), change.after
     return replace(week, joined=joined) if at == latest else week
 
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:
-    return _combined(first, second, lambda a, b: a - b)
+    return _combined(first, second, sign=-1)
 
 
-def _combined(first: Estimate, second: Estimate, of: Callable[[float, float], float]) -> Estimate:
+def _combined(first: Estimate, second: Estimate, *, sign: int) -> Estimate:
     """Two independent figures as one: the lengths of their intervals add up as squares do."""
-    value, is_sum = of(first.value, second.value), of(0.0, 1.0) > 0.0
+    value = first.value + sign * second.value
     down, up = second.value - second.low, second.high - second.value
-    if not is_sum:
+    if sign < 0:
         down, up = up, down
     return Estimate(
         value=value,
