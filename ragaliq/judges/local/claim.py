@@ -15,6 +15,7 @@ from ragaliq.judges.local.words import (
     NEGATIONS,
     is_pair,
     read_words,
+    stem,
     stems_of,
 )
 
@@ -74,6 +75,8 @@ _BREAK = re.compile(r"[,;:()–—!?]|\.(?=\s|$)|\b(?:but|although|while|and|abe
 # They deny nothing: "not only", "no later than", "nothing but", "No. 5", "a sin".
 _EMPHASIS = re.compile(
     r"\bnot (?:only|just|merely|simply)\b|\b(?:no|not) (?:more|less|fewer|later|earlier) than\b"
+    r"|\bnicht (?:mehr|weniger) als\b|\bpas (?:plus|moins) d|\bno (?:más|menos) de\b"
+    r"|\bnon (?:più|meno) di\b|\bniet meer dan\b|\bне (?:более|менее)\b"
     r"|\bno doubt\b|\b(?:nothing|none) (?:but|(?:more|less|other) than)\b|\bnos?\.\s?(?=\d)"
     r"|\b(?:a|the|of|original|my|his|her|our|their|your) sins?\b",
     re.IGNORECASE,
@@ -102,16 +105,6 @@ _ATTRIBUTION = re.compile(
     rf"^\W*(?:according to|based on|as (?:stated|mentioned|described) in|per) (?:\w+ )?{CONTEXT},?",
     re.IGNORECASE,
 )
-# "More than 100" and "about 100" hold for other numbers too.
-_BOUND = re.compile(
-    r"\b(?:(?:more|less|fewer|greater|higher|lower|later|earlier) than|over|under|above|below|"
-    r"at (?:least|most)|up to|about|around|approximately|roughly|nearly|almost|some|mehr als|"
-    r"weniger als|über|unter|mindestens|höchstens|bis zu|etwa|rund|fast|plus de|moins de|environ|"
-    r"au (?:moins|plus)|más de|menos de|al menos|unos|cerca de|più di|meno di|circa|mais de) "
-    r"(?=[\d$€£¥₹]|[^\W\d_])",
-    re.IGNORECASE,
-)
-_NEXT = 30  # characters in which the number follows
 _NO_CONTENT = FUNCTION_WORDS | NEGATIONS
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 
@@ -139,12 +132,9 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
     """Take a claim apart."""
     text = _ATTRIBUTION.sub("", text)
     stems, numbers = read_words(text)
-    ranges = set()  # numbers that stand for a range
-    for match in _BOUND.finditer(text) if numbers else ():
-        words = read_words(text[match.end() : match.end() + _NEXT])
-        if words.numbers and words.numbers[0].stem == words.stems[0]:
-            ranges.add(words.numbers[0])
-    weights = {word: frequencies.weight(word) for word in stems if word not in _NO_CONTENT}
+    bounds = {stem(word) for number in numbers for word in number.bound.split()}
+    content = (word for word in stems if word not in _NO_CONTENT and word not in bounds)
+    weights = {word: frequencies.weight(word) for word in content}
     if not weights:  # "He was there.": the small words are all there is to go by
         weights = dict.fromkeys(stems, 1.0)
     parts = list(clauses(text)) if denies(stems) else []
@@ -152,7 +142,7 @@ def read_claim(text: str, frequencies: WordFrequencies) -> ClaimWords:
     return ClaimWords(
         stems=stems,
         weights=weights,
-        numbers=[number for number in numbers if number.certain and number not in ranges],
+        numbers=[number for number in numbers if number.certain],
         names=names_in(text, start=1),
         negated=any(denies(part) and len(set(part) - _NO_CONTENT) >= least for part in parts),
     )

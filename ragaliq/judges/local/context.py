@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
 from ragaliq.judges.local.claim import ClaimWords
-from ragaliq.judges.local.numbers import Number
-from ragaliq.judges.local.words import END, FUNCTION_WORDS, read_all
+from ragaliq.judges.local.numbers import Fit, Number, comparable, fit
+from ragaliq.judges.local.words import END, FUNCTION_WORDS, read_all, read_words
 
 __all__ = ["ContextIndex", "Match", "match_claim"]
 
@@ -57,7 +57,7 @@ def _read(chunk: str) -> ReadChunk:
             spans.append(Span(start, cut))
             start = cut + (space > 0)
         spans.append(Span(start, end))
-    stems = read_all([chunk[start:end] for start, end in spans]).stems
+    stems = read_all([chunk[start:end] for start, end in spans])
     text = "\n".join(["", *stems, ""])
     return ReadChunk(spans, text.split(END)[:-1], text, set(stems), language)
 
@@ -170,9 +170,9 @@ class Match:
         chunk_ids: Chunks with a sentence about as good as the best.
         found: Words of the claim that stand in the best sentence, in any form.
         missing: Content words that stand nowhere in the context, the most telling first.
-        missing_numbers: Numbers that stand nowhere.
+        missing_numbers: Numbers of `far_numbers` that stand nowhere in the context.
         missing_names: Names that stand nowhere; none in German, which has capitals elsewhere too.
-        far_numbers: Numbers that stand in none of the `near` sentences.
+        far_numbers: Numbers that none of the `near` sentences has or, for a bound, fits.
     """
 
     sentence: int
@@ -204,6 +204,11 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
     near = [at for at, share in enumerate(sentences) if share >= most * _NEAR] if most else []
     here = set(near)
     missing = claim.weights.keys() - places.keys()
+    absent = [number for number in claim.numbers if here.isdisjoint(context.places(number.stem))]
+    if any(number.bound for number in absent):
+        texts = map(context.text, near[:_MOST_NEAR])
+        stated = [number for text in texts for number in read_words(text).numbers]
+        absent = [number for number in absent if not _holds(number, stated)]
     return Match(
         sentence=best,
         near=near[:_MOST_NEAR],
@@ -212,11 +217,16 @@ def match_claim(claim: ClaimWords, context: ContextIndex) -> Match:
         chunk_ids=sorted({context.chunk_of[at] for at in near}),
         found=frozenset(word for word, (_, where) in places.items() if best in where),
         missing=sorted(missing, key=lambda word: (-claim.weights[word], word)),
-        missing_numbers=[number for number in claim.numbers if not context.places(number.stem)],
+        missing_numbers=[number for number in absent if not context.places(number.stem)],
         missing_names=set() if context.is_german else claim.names & missing,
-        far_numbers=[
-            number for number in claim.numbers if here.isdisjoint(context.places(number.stem))
-        ],
+        far_numbers=absent,
+    )
+
+
+def _holds(number: Number, stated: Sequence[Number]) -> bool:
+    """Whether a number with a bound holds for one of others: "over 100" where 116 is stated."""
+    return number.bound != "" and any(
+        fit(number, other) is Fit.HOLDS for other in comparable(number, stated)
     )
 
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,9 +17,11 @@ __all__ = [
     "NUMBER_WORDS",
     "SPELLINGS",
     "UNITS",
+    "Fit",
     "Number",
+    "comparable",
+    "fit",
     "number_at",
-    "other_unit",
 ]
 
 
@@ -32,11 +36,23 @@ class Number(NamedTuple):
         stem: What it means, canonical: `#1000`.
         certain: False where the word often is not a quantity ("one of them", "first of all").
         year: Whether it reads as a year.
+        bound: The words before it that make it a bound ("up to") or an estimate ("about").
+        of: The stems of up to two words after it: what it counts.
     """
 
     stem: str
     certain: bool = True
     year: bool = False
+    bound: str = ""
+    of: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """What it amounts to; not a number for a version or a time."""
+        try:
+            return float(self.stem[1:])
+        except ValueError:
+            return math.nan
 
 
 _SMALL_WORDS = (
@@ -48,7 +64,10 @@ _ORDINAL_WORDS = (
     "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
 )
 _TENS_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_SMALL = {word: value for value, word in enumerate(_SMALL_WORDS.split())}
+_GERMAN_WORDS = "zwei drei vier fünf sechs sieben acht neun zehn"
+_SMALL = {word: value for value, word in enumerate(_SMALL_WORDS.split())} | {
+    word: value for value, word in enumerate(_GERMAN_WORDS.split(), start=2)
+}
 _ORDINALS = {word: value for value, word in enumerate(_ORDINAL_WORDS.split(), start=1)}
 _TENS = {word: 10 * value for value, word in enumerate(_TENS_WORDS.split(), start=2)}
 _SCALES = {
@@ -84,6 +103,13 @@ def number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
     Returns:
         The numbers there (several for a dotted date) and the position after them.
     """
+    numbers, after = _plain_number_at(tokens, at)
+    if bound := _bound_before(tokens, at):
+        numbers = [numbers[0]._replace(bound=bound), *numbers[1:]]
+    return numbers, after
+
+
+def _plain_number_at(tokens: list[str], at: int) -> tuple[Sequence[Number], int]:
     token = tokens[at]
     if not token[0].isdigit():
         return _spelled_out(tokens, at)
@@ -146,6 +172,97 @@ def _spelled_out(tokens: list[str], at: int) -> tuple[list[Number], int]:
     return [Number(canonical(total + current), certain=certain)], position
 
 
+# Bounds and estimates: "up to 14 days" is no other amount than "at most 14 days".
+
+_MOST = (
+    "up to, at most, at the most, less than, fewer than, lower than, earlier than, under, below, "
+    "within, no more than, not more than, no later than, not later than, maximum of, "
+    "bis zu, höchstens, maximal, weniger als, nicht mehr als, unter, binnen, innerhalb von, "
+    "jusqu à, au plus, au maximum, moins de, pas plus de, sous, menos de, no más de, hasta, "
+    "al massimo, meno di, non più di, fino a, entro, no máximo, até, hoogstens, maximaal, "
+    "minder dan, niet meer dan, не более, менее, до, أقل من, 최대, 最多, 至多, 不到, 最大"
+)
+_LEAST = (
+    "at least, more than, greater than, higher than, later than, over, above, no less than, "
+    "not less than, no fewer than, not fewer than, no earlier than, minimum of, "
+    "mindestens, wenigstens, mehr als, nicht weniger als, über, au moins, plus de, "
+    "pas moins de, más de, al menos, por lo menos, no menos de, almeno, più di, non meno di, "
+    "pelo menos, mais de, minstens, meer dan, не менее, более, أكثر من, 최소, 至少, 超过, 最低"
+)
+_ABOUT = (
+    "about, around, approximately, roughly, nearly, almost, close to, some, circa, ca, etwa, rund, "
+    "ungefähr, fast, knapp, environ, presque, unos, unas, casi, cerca de, aproximadamente, "
+    "quasi, ongeveer, bijna, около, حوالي, 약, 大约"
+)
+# Phrase -> which of the three it is one of.
+_BOUNDS = {phrase: kind for kind in (_MOST, _LEAST, _ABOUT) for phrase in kind.split(", ")}
+_MOST_WORDS = 3
+_ENDS = frozenset(phrase.split()[-1] for phrase in _BOUNDS)
+_NEAR = 0.1  # share by which an estimate may differ from the number
+
+
+def _bound_before(tokens: list[str], at: int) -> str:
+    """The longest of the phrases that ends before a token; "" where none does."""
+    last = tokens[at - 1] if at else ""
+    if last in _ENDS:
+        for words in range(min(_MOST_WORDS, at), 0, -1):
+            if (phrase := " ".join(tokens[at - words : at])) in _BOUNDS:
+                return phrase
+    end = "" if last.isascii() else last[-2:]  # of a script without blanks between the words
+    return end if end in _BOUNDS else ""
+
+
+class Fit(IntEnum):
+    """How a number of a sentence bears on a claim's."""
+
+    DIFFERS = 0
+    ALLOWS = 1
+    HOLDS = 2
+
+
+def fit(claimed: Number, stated: Number) -> Fit:
+    """Whether a claimed number holds where another one is stated.
+
+    "Up to 30" and "up to 14" differ. 5 is one that "up to 14" allows; "up to 14" holds for 5, and
+    for 14, which holds for it. An estimate holds for numbers a tenth off.
+    """
+    kinds = _BOUNDS.get(claimed.bound, ""), _BOUNDS.get(stated.bound, "")
+    if claimed.stem == stated.stem:
+        return Fit.DIFFERS if set(kinds) == {_MOST, _LEAST} else Fit.HOLDS
+    if kinds[0] == kinds[1] != _ABOUT:  # also two plain numbers
+        return Fit.DIFFERS
+    factor = rescaled(claimed, stated)
+    lowest, highest = (end * factor for end in _range(claimed))
+    least, most = _range(stated._replace(bound="") if kinds[0] == _ABOUT else stated)
+    if lowest <= least and most <= highest:
+        return Fit.HOLDS
+    return Fit.ALLOWS if least < highest and lowest < most else Fit.DIFFERS
+
+
+# By the stem of the unit.
+_SECONDS = {"minut": 60, "hour": 3_600, "day": 86_400, "week": 604_800, "month": 2_629_800}
+_SECONDS |= {"year": 31_557_600, "decad": 315_576_000}
+
+
+def rescaled(number: Number, other: Number) -> float:
+    """What turns a time into the other's unit, 7 for weeks and days; 1 where no unit is known."""
+    sizes = [[_SECONDS[word] for word in each.of if word in _SECONDS] for each in (number, other)]
+    return sizes[0][0] / sizes[1][0] if all(sizes) else 1.0
+
+
+def comparable(number: Number, stated: Sequence[Number]) -> Sequence[Number]:
+    """Those of some numbers that count the same as another one; all where none is known to."""
+    return [other for other in stated if not set(other.of).isdisjoint(number.of)] or stated
+
+
+def _range(number: Number) -> tuple[float, float]:
+    """The lowest and the highest value that a number with a bound allows."""
+    value, kind = number.value, _BOUNDS.get(number.bound)
+    if kind == _ABOUT:
+        return value * (1 - _NEAR), value * (1 + _NEAR)
+    return -math.inf if kind == _MOST else value, math.inf if kind == _LEAST else value
+
+
 # Units: one spelling for each, and which of them measure the same.
 
 _UNITS = {
@@ -161,7 +278,7 @@ _UNITS = {
     ),
     "mass": (
         "kilogram kilograms kilogramme kg kilo kilos",
-        "gram grams gramme",
+        "gram grams gramme g",
         "milligram milligrams mg",
         "tonne tonnes",
         "pound pounds lb lbs",
@@ -169,20 +286,24 @@ _UNITS = {
     ),
     "time": (
         "second seconds sekunde sekunden",
-        "minute minutes mins minuten",
-        "hour hours hr hrs stunde stunden heure heures hora horas",
+        "minute minutes min mins minuten",
+        "hour hours h hr hrs stunde stunden heure heures hora horas",
         "day days tage tagen jour jours día días dia dias giorno giorni",
         "week weeks woche wochen semaine semaines semana semanas",
         "month months monat monate monaten mois mes meses mese mesi",
         "year years yr yrs jahr jahre jahren año años anno anni ano anos",
         "decade decades",
     ),
-    "money": (
+    "amount": (
+        "percent percentage pct prozent",
+        "point points prozentpunkt prozentpunkte",
         "dollar dollars usd",
         "euro euros eur",
         "yen jpy",
         "rupee rupees inr",
         "yuan cny rmb",
+        "franc francs franken chf",
+        "pound",
     ),
     "data": (
         "kilobyte kb",
@@ -197,50 +318,11 @@ SPELLINGS = {
     for units in _UNITS.values()
     for spellings in units
     for spelling in spellings.split()
-} | {"percentage": "percent", "pct": "percent", "prozent": "percent", "litre": "liter"}
+} | {"litre": "liter"}
 """Word as it is written -> the one spelling of its unit."""
 
-UNITS = {spellings.split()[0]: kind for kind, units in _UNITS.items() for spellings in units}
-"""Unit -> what it measures."""
-
-_REACH = 2  # words between a number and its unit: "five business days"
-
-
-class Measure(NamedTuple):
-    """A number with its unit, as stems."""
-
-    number: str
-    unit: str
-
-
-def other_unit(
-    claim: Sequence[str], sentence: Sequence[str], units: dict[str, str]
-) -> tuple[Measure, Measure] | None:
-    """A number of the claim that the sentence has with another unit only, and what it has.
-
-    Args:
-        claim: Its words in order, as stems.
-        sentence: The same.
-        units: Stem of a unit -> its spelling in `SPELLINGS`.
-    """
-    stated: dict[tuple[str, str], list[Measure]] = {}
-    for measure in _measures(sentence, units):
-        stated.setdefault((measure.number, UNITS[units[measure.unit]]), []).append(measure)
-    for measure in _measures(claim, units):
-        others = stated.get((measure.number, UNITS[units[measure.unit]]), [])
-        if others and measure not in others and measure.unit not in sentence:
-            return measure, others[0]
-    return None
-
-
-def _measures(stems: Sequence[str], units: dict[str, str]) -> Iterator[Measure]:
-    """The numbers of a text that have a unit."""
-    for at, word in enumerate(stems):
-        if word[0] != "#":
-            continue
-        for follows in stems[at + 1 : at + 2 + _REACH]:
-            if follows[0] == "#":
-                break
-            if follows in units:
-                yield Measure(word, follows)
-                break
+UNITS: dict[str, set[str]] = {}
+"""Unit -> what it measures; a pound has two answers."""
+for _kind, _units in _UNITS.items():
+    for _spellings in _units:
+        UNITS.setdefault(_spellings.split()[0], set()).add(_kind)

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.judges.base import ClaimVerdict, digest_of
-from ragaliq.judges.local.claim import ClaimWords, WordFrequencies, clauses, denies, read_claim
+from ragaliq.judges.local.claim import WordFrequencies, denies, read_claim
 from ragaliq.judges.local.context import ContextIndex, Match, match_claim
-from ragaliq.judges.local.numbers import UNITS, Number, other_unit
-from ragaliq.judges.local.words import FUNCTION_WORDS, is_pair, read_words, stem, stems_of
+from ragaliq.judges.local.signs import Sign, find_sign
+from ragaliq.judges.local.words import FUNCTION_WORDS, is_pair, read_words, stems_of
 
 __all__ = [
     "FOLDER",
@@ -27,7 +27,6 @@ __all__ = [
     "WORDS_FILE",
     "Features",
     "Parameters",
-    "Sign",
     "SupportModel",
     "decide",
     "examine",
@@ -35,108 +34,6 @@ __all__ = [
     "parameters_off_loop",
     "read_context",
 ]
-
-
-# A sentence that matches, but for a number, a unit or a negation. A claim whose words are
-# merely absent is not contradicted.
-
-_NUMBER_COVER = 0.7  # share of the rest of the claim the sentence must cover
-_FAR_COVER = 0.9  # the same where the context has the number in another sentence
-_NEGATION_COVER = 0.85
-_UNITS = {stem(unit): unit for unit in UNITS}
-_ROUNDED = 0.05  # share of a number by which it may be rounded
-_LEAST_WORDS = 2  # content words of the rest; with fewer, agreement is chance
-
-
-class Sign(NamedTuple):
-    """Why a claim counts as contradicted.
-
-    Attributes:
-        kind: `number`, `measure` or `negation`.
-        claimed: What the claim has, as stems; empty for a negation.
-        stated: What the sentence has instead.
-    """
-
-    kind: str
-    claimed: tuple[str, ...] = ()
-    stated: tuple[str, ...] = ()
-
-
-def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
-    """The first sign of a contradiction between a claim and the sentence that matches it best.
-
-    Another number, also where the context has the claim's in another sentence ("nine working days"
-    and "the shop opens at nine"); the same number with another unit, five days against five weeks;
-    a denial on one side only.
-    """
-    if match.sentence < 0:
-        return None
-    if match.far_numbers:
-        absent = match.missing_numbers or match.far_numbers
-        theirs = read_words(context.text(match.sentence)).numbers
-        stated = [
-            number
-            for number in theirs
-            if number.stem not in claim.stems and number.certain and number.year == absent[0].year
-        ]
-        is_rounded = any(_rounds(*pair) for pair in itertools.product(match.far_numbers, theirs))
-        without = tuple(number.stem for number in absent)
-        share = _NUMBER_COVER if match.missing_numbers else _FAR_COVER
-        if stated and not is_rounded and _agrees(claim, match, share, without=without):
-            return Sign("number", without, tuple(number.stem for number in stated))
-    units = other_unit(claim.stems, context.stems(match.sentence), _UNITS)
-    if units and _agrees(claim, match, _NUMBER_COVER, without=units[0]):
-        return Sign("measure", *units)
-    return Sign("negation") if _differ_in_negation(claim, match, context) else None
-
-
-def _agrees(
-    claim: ClaimWords,
-    match: Match,
-    share: float,
-    *,
-    without: Sequence[str] = (),
-    words: int = _LEAST_WORDS,
-) -> bool:
-    """Whether the sentence covers the claim without some words: a share of it, and enough words."""
-    rest = {word: weight for word, weight in claim.weights.items() if word not in without}
-    found = [word for word in rest if word in match.found]
-    covered, total = sum(rest[word] for word in found), sum(rest.values())
-    return len(found) >= words and total > 0.0 and covered / total >= share
-
-
-def _rounds(claimed: Number, stated: Number) -> bool:
-    """Whether one number may be the other in fewer digits: 1.2 billion and 1.18 billion."""
-    try:
-        one, other = float(claimed.stem[1:]), float(stated.stem[1:])
-    except ValueError:  # a version or a time
-        return False
-    return not claimed.year and math.isclose(one, other, rel_tol=_ROUNDED)
-
-
-def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) -> bool:
-    """Whether only one side denies; another sentence that matches as well may agree."""
-    if not _agrees(claim, match, _NEGATION_COVER, words=1) or not match.near:
-        return False
-    for sentence in match.near:
-        if denies(context.stems(sentence)) == claim.negated:
-            return False
-        if not claim.negated:
-            parts = list(clauses(context.text(sentence)))
-            # What the sentence says without a denial too, it does not deny: "(winter does not occur
-            # in the tropics)" after a clause about winter.
-            shared = match.found.difference(*(part for part in parts if not denies(part)))
-            # Of several clauses only what follows the negation: "a hotel has no sauna but a pool".
-            denied = [
-                part
-                if len(parts) == 1
-                else itertools.dropwhile(lambda word: not denies([word]), part)
-                for part in parts
-                if denies(part)
-            ]
-            if all(map(shared.isdisjoint, denied)):
-                return False
-    return True
 
 
 # The support score: features, and the weights that training left behind.
@@ -333,7 +230,7 @@ def _difference(claim: str, sentence: str, sign: Sign) -> str:
             at = words.index(written[0]) + 1 if written[0] in words else len(words)
             follows = itertools.takewhile(_is_content, words[at : at + _COUNTED])
             written[0] = " ".join([written[0], *follows])
-        shown.append((" " if sign.kind == "measure" else ", ").join(written))
+        shown.append((", " if sign.kind == "number" else " ").join(written))
     return f"Another {sign.kind}. Claim: {shown[0]}; closest sentence: {shown[1]}."
 
 

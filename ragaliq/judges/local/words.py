@@ -6,10 +6,11 @@ comes out the same, not that the outcome is a word.
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -83,7 +84,12 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _LETTERS = {"m": "million", "b": "billion"}  # of money; "330 m" are metres
-_SIGNS = {"%": "percent", "°C": "celsius", "°F": "fahrenheit"} | _CURRENCIES
+_SIGNS = {
+    "percentage point": "point",
+    "%": "percent",
+    "°C": "celsius",
+    "°F": "fahrenheit",
+} | _CURRENCIES
 
 
 def tokens_of(text: str) -> list[str]:
@@ -118,7 +124,7 @@ def tokens_of(text: str) -> list[str]:
 
 def _amount(match: re.Match[str]) -> str:
     sign, digits, scale = match.groups(default="")
-    return f"{digits} {_LETTERS.get(scale.lower(), scale)} {_CURRENCIES[sign]} "
+    return f" {digits} {_LETTERS.get(scale.lower(), scale)} {_CURRENCIES[sign]} "
 
 
 def _ascii_tokens(text: str) -> list[str]:
@@ -152,6 +158,7 @@ class Words(NamedTuple):
     numbers: list[Number]
 
 
+_COUNTED = 2  # words after a number that tell what it counts: "nine working days"
 _ACCENTS = re.compile("[\u0300-\u036f]")
 
 FUNCTION_WORDS = frozenset(
@@ -221,15 +228,15 @@ def read_words(text: str) -> Words:
     return _words(tokens_of(text.replace(END, _NO_END)))
 
 
-def read_all(texts: Sequence[str]) -> Words:
-    """The words of several texts in one list, with `END` after each: faster than one by one."""
+def read_all(texts: Sequence[str]) -> list[str]:
+    """The stems of several texts in one list, with `END` after each: faster than one by one."""
     whole = _APART.join((*texts, ""))
     if whole.count(END) > len(texts):
         whole = _APART.join((*(text.replace(END, _NO_END) for text in texts), ""))
-    return _words(tokens_of(whole))
+    return _words(tokens_of(whole), is_counted=False).stems
 
 
-def _words(tokens: list[str]) -> Words:
+def _words(tokens: list[str], *, is_counted: bool = True) -> Words:
     words = list(map(_STEMS.__getitem__, tokens))
     if all(words):  # a stem is never empty
         return Words(cast("list[str]", words), [])
@@ -244,6 +251,10 @@ def _words(tokens: list[str]) -> Words:
         if token[0].isdigit() or token in NUMBER_WORDS:
             found, at = number_at(tokens, place)
             numbers += found
+            if is_counted:
+                follow = cast("Iterator[str]", itertools.takewhile(bool, words[at : at + _COUNTED]))
+                of = tuple(word for word in follow if word not in FUNCTION_WORDS)
+                numbers[-1] = numbers[-1]._replace(of=of)
             stems += [number.stem for number in found]
         else:  # pairs of characters
             stems += [token[i : i + 2] for i in range(len(token) - 1)] or [token]

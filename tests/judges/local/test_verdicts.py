@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.judges import LocalJudge
@@ -31,6 +35,98 @@ async def test_what_differs_decides(judge, row):
     context = [row[1], "Our office is closed on 9 May and 3 June."]
     decided = (await judge.verify_claims(row[2:], context)).verdicts
     assert tuple(each.verdict for each in decided) == KINDS
+
+
+# What is typically wrong in an answer, next to the same said right.
+
+ERRORS = Path(__file__).with_name("typical_errors.txt").read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("line", [line for line in ERRORS if line[:1] != "#"])
+async def test_a_typical_error_is_told_from_the_same_said_right(judge, line):
+    _, context, right, wrong, verdict = (cell.strip() for cell in line.split("|"))
+    chunks = [context, "The shop in Vienna opens at nine on Saturdays."]
+    said_right, said_wrong = (await judge.verify_claims([right, wrong], chunks)).verdicts
+    assert said_right.verdict == "SUPPORTED", said_right.reason
+    # A line with "!" that is decided right loses its mark.
+    assert said_wrong.verdict == ("SUPPORTED" if line[0] == "!" else verdict), said_wrong.reason
+
+
+# Bounds: what "up to 14" says of 14, of 5 and of 30.
+
+RENTALS = {
+    "en": (
+        "Bikes may be rented for {} days at the harbour.",
+        ("up to", "at most", "no more than"),
+        ("at least", "more than", "over", "no less than"),
+        ("about", "around", "nearly"),
+    ),
+    "de": (
+        "Das Rad kann am Hafen {} Tage gemietet werden.",
+        ("bis zu", "höchstens", "nicht mehr als"),
+        ("mindestens", "mehr als", "über"),
+        ("etwa", "rund", "fast"),
+    ),
+    "fr": (
+        "Un vélo se loue {} jours au port de Gand.",
+        ("jusqu'à", "au plus", "moins de"),
+        ("au moins", "plus de"),
+        ("environ", "presque"),
+    ),
+    "es": (
+        "La bicicleta se alquila {} días en el puerto.",
+        ("hasta", "menos de"),
+        ("al menos", "más de"),
+        ("unos", "casi"),
+    ),
+}
+rentals = st.sampled_from(list(RENTALS.values()))
+# Not so near one another that one may be the other rounded.
+amounts = st.tuples(st.integers(2, 900), st.integers(2, 900)).filter(
+    lambda pair: pair[0] < 0.85 * pair[1]
+)
+
+
+def rental(sentence: str, claimed: str, stated: str) -> str:
+    judge = LocalJudge()
+    decided = asyncio.run(judge.verify_claim(sentence.format(claimed), [sentence.format(stated)]))
+    return decided.verdict
+
+
+@settings(max_examples=25)
+@given(rentals, amounts, st.data())
+def test_bounds_of_one_kind_agree_in_their_number_only(language, pair, data):
+    (sentence, *kinds), (low, high) = language, pair
+    kind = st.sampled_from(data.draw(st.sampled_from(kinds)))
+    claimed, stated = data.draw(kind), data.draw(kind)
+    assert rental(sentence, f"{claimed} {low}", f"{stated} {low}") == "SUPPORTED"
+    assert rental(sentence, f"{claimed} {low}", f"{stated} {high}") == "CONTRADICTED"
+    assert rental(sentence, f"{claimed} {high}", f"{stated} {low}") == "CONTRADICTED"
+
+
+@settings(max_examples=25)
+@given(rentals, amounts, st.data())
+def test_a_number_within_a_bound_is_never_contradicted(language, pair, data):
+    (sentence, most, least, _), (low, high) = language, pair
+    up_to, over = data.draw(st.sampled_from(most)), data.draw(st.sampled_from(least))
+    for bound, within, outside in ((f"{up_to} {high}", low, 999), (f"{over} {low}", high, 1)):
+        assert rental(sentence, f"{within}", bound) == "NOT_ENOUGH_INFO"
+        assert rental(sentence, f"{outside}", bound) == "CONTRADICTED"
+        assert rental(sentence, bound, f"{within}") == "SUPPORTED"
+        assert rental(sentence, bound, f"{outside}") == "CONTRADICTED"
+    assert rental(sentence, f"{high}", f"{up_to} {high}") == "SUPPORTED"
+    assert rental(sentence, f"{up_to} {high}", f"{over} {high}") == "CONTRADICTED"
+    assert rental(sentence, f"{up_to} {high}", f"{over} {low}") == "NOT_ENOUGH_INFO"
+
+
+@settings(max_examples=25)
+@given(rentals, st.integers(20, 450), st.data())
+def test_an_estimate_holds_for_what_is_a_tenth_off(language, number, data):
+    sentence, _, _, about = language
+    estimate = f"{data.draw(st.sampled_from(about))} {number}"
+    near = data.draw(st.integers(math.ceil(0.91 * number), math.floor(1.09 * number)))
+    assert rental(sentence, estimate, f"{near}") == "SUPPORTED"
+    assert rental(sentence, estimate, f"{2 * number}") == "CONTRADICTED"
 
 
 # More of them, in English: claim and context.
@@ -113,6 +209,8 @@ UNKNOWN = [
     ("The company offers free shipping worldwide.", "Refunds take five days.", "shipping"),
     ("Elephants are large mammals.", "Paris is in France.", "Elephants"),
     ("客服电话全天开放。", "退货期限为30天。", ""),
+    ("The warranty lasts two years.", "The warranty lasts 24 months.", "two"),
+    ("Refunds take 10 days.", "Refunds take less than two weeks.", "10"),
     ("Revenue was 1.2bn dollars.", "Revenue was $1.18 billion.", "1.2"),
     ("The tower was designed by John Smith.", "The tower was designed by Ada Keller.", "Smith"),
     ("The refund takes five days in Norway.", "The refund takes five days.", "Norway"),

@@ -1,0 +1,317 @@
+"""Signs of a contradiction: where a sentence that says the same as a claim differs from it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ragaliq.judges.local.claim import ClaimWords, clauses, denies
+from ragaliq.judges.local.context import ContextIndex, Match
+from ragaliq.judges.local.numbers import UNITS, Fit, Number, comparable, fit, rescaled
+from ragaliq.judges.local.words import Words, read_words, stem
+
+# A sentence that matches, but for a number, a unit, a word or a negation. A claim whose words are
+# merely absent is not contradicted.
+
+_COVER = 0.7  # share of the rest of the claim the sentence must cover
+_FAR_COVER = 0.9  # the same where the context has the number in another sentence
+_NEGATION_COVER = 0.85
+_LEAST_WORDS = 2  # content words of the rest; with fewer, agreement is chance
+
+
+class Sign(NamedTuple):
+    """Why a claim counts as contradicted.
+
+    Attributes:
+        kind: `number`, `bound`, `measure`, `word` or `negation`.
+        claimed: What the claim has, as stems; empty for a negation.
+        stated: What the sentence has instead.
+    """
+
+    kind: str
+    claimed: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
+
+
+def find_sign(claim: ClaimWords, match: Match, context: ContextIndex) -> Sign | None:
+    """The first sign of a contradiction between a claim and the sentence that matches it best.
+
+    Another number, also where the context has the claim's in another sentence ("nine working days"
+    and "the shop opens at nine"); the same number with another bound or unit, five days against
+    five weeks; a word that excludes the claim's, Monday against Sunday; a denial on one side only.
+    """
+    if match.sentence < 0:
+        return None
+    stems = context.stems(match.sentence)
+    sign = None
+    if match.far_numbers or any(number.bound for number in claim.numbers):
+        theirs = read_words(context.text(match.sentence))
+        sign = _other_number(claim, match, theirs) or _other_bound(claim, match, theirs.numbers)
+    sign = sign or _other_unit(claim, match, stems)
+    has_word = not (claim.negated or _DECISIVE.isdisjoint(claim.stems))
+    if not sign and has_word and not denies(stems):
+        sign = _other_word(claim, match, stems) or _other_word_before(claim, match, stems)
+    if not sign and _differ_in_negation(claim, match, context):
+        sign = Sign("negation")
+    return sign
+
+
+def _agrees(
+    claim: ClaimWords,
+    match: Match,
+    share: float,
+    *,
+    without: Sequence[str] = (),
+    words: int = _LEAST_WORDS,
+) -> bool:
+    """Whether the sentence covers the claim without some words: a share of it, and enough words."""
+    rest = {word: weight for word, weight in claim.weights.items() if word not in without}
+    found = [word for word in rest if word in match.found]
+    covered, total = sum(rest[word] for word in found), sum(rest.values())
+    return len(found) >= words and total > 0.0 and covered / total >= share
+
+
+# Numbers.
+
+_ROUNDED = 0.05  # share of a number by which it may be rounded
+_TO = frozenset("to and or bis und oder à et a y al e o tot en до".split())
+
+
+def _other_number(claim: ClaimWords, match: Match, theirs: Words) -> Sign | None:
+    absent = match.missing_numbers or match.far_numbers
+    if not absent:
+        return None
+    others = [
+        number
+        for number in theirs.numbers
+        if number.stem not in claim.stems and number.certain and number.year == absent[0].year
+    ]
+    stated = comparable(absent[0], others)
+    without = tuple(number.stem for number in absent)
+    share = _COVER if match.missing_numbers else _FAR_COVER
+    if not stated or not _agrees(claim, match, share, without=without):
+        return None
+    pairs = itertools.product(match.far_numbers, theirs.numbers)
+    is_rounded = any(_rounds(claimed, other) for claimed, other in pairs)
+    is_allowed = any(fit(*pair) is Fit.ALLOWS for pair in itertools.product(absent, stated))
+    if is_rounded or is_allowed or _is_in_range(absent[0], theirs):
+        return None
+    return Sign("number", without, tuple(number.stem for number in stated))
+
+
+def _rounds(claimed: Number, stated: Number) -> bool:
+    """Whether one number may be the other in fewer digits, or in another unit.
+
+    1.2 billion and 1.18 billion; two years and 24 months.
+    """
+    value = claimed.value * rescaled(claimed, stated)
+    is_close = math.isclose(value, stated.value, rel_tol=_ROUNDED)
+    return is_close and not claimed.year
+
+
+def _is_in_range(number: Number, sentence: Words) -> bool:
+    """Whether a sentence has two numbers, "2 to 5" or "2-5", with a third one between them."""
+    at = [place for place, word in enumerate(sentence.stems) if word[0] == "#"]
+    return any(
+        (high == low + 1 or (high == low + 2 and sentence.stems[low + 1] in _TO))
+        and least.year == most.year  # "2 May 1990" is a date
+        and least.value < number.value < most.value
+        for (low, high), (least, most) in zip(
+            itertools.pairwise(at), itertools.pairwise(sentence.numbers), strict=True
+        )
+    )
+
+
+def _other_bound(claim: ClaimWords, match: Match, theirs: Sequence[Number]) -> Sign | None:
+    for number in claim.numbers:
+        same = [other for other in theirs if other.stem == number.stem]
+        differ = same and all(fit(number, other) is Fit.DIFFERS for other in same)
+        if differ and _agrees(claim, match, _COVER):
+            claimed, stated = ((each.bound, each.stem, *each.of) for each in (number, same[0]))
+            return Sign("bound", claimed, stated)
+    return None
+
+
+_UNITS = {stem(unit): kinds for unit, kinds in UNITS.items()}
+_REACH = 2  # words between a number and its unit: "five business days"
+
+
+class Measure(NamedTuple):
+    """A number with its unit, as stems."""
+
+    number: str
+    unit: str
+
+
+def _other_unit(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
+    """A number of the claim that the sentence has with another unit only."""
+    for measure in _measures(claim.stems):
+        stated = [
+            other
+            for other in _measures(sentence)
+            if other.number == measure.number and _UNITS[other.unit] & _UNITS[measure.unit]
+        ]
+        differ = stated and measure not in stated and measure.unit not in sentence
+        if differ and _agrees(claim, match, _COVER, without=measure):
+            return Sign("measure", measure, stated[0])
+    return None
+
+
+def _measures(stems: Sequence[str]) -> Iterator[Measure]:
+    """The numbers of a text that have a unit."""
+    for at, word in enumerate(stems):
+        if word[0] != "#":
+            continue
+        for follows in stems[at + 1 : at + 2 + _REACH]:
+            if follows[0] == "#":
+                break
+            if follows in _UNITS:
+                yield Measure(word, follows)
+                break
+
+
+# Words.
+
+# Of which one excludes the others. A group's sides are apart by "|".
+_GROUPS = (
+    (
+        "monday montag lundi lunes | tuesday dienstag mardi martes | "
+        "wednesday mittwoch mercredi miércoles | thursday donnerstag jeudi jueves | "
+        "friday freitag vendredi viernes | saturday samstag sonnabend samedi sábado | "
+        "sunday sonntag dimanche domingo"
+    ),
+    (
+        "january januar janvier enero | february februar février febrero | march märz marzo | "
+        "april avril abril | #may mai mayo | june juni juin junio | july juli juillet julio | "
+        "august août agosto | september septembre septiembre | october oktober octobre octubre | "
+        "november novembre noviembre | december dezember décembre diciembre"
+    ),
+    "spring frühling frühjahr | summer sommer | autumn herbst | winter",
+    "north northern norden | south southern süden | east eastern osten | west western westen",
+    "morning | afternoon | evening",
+    (
+        "rise increase grow climb steigen stieg wachsen wuchs | "
+        "fall decrease decline drop sink shrink sinken sank"
+    ),
+    "higher | lower",
+    "larger bigger greater | smaller",
+    "longer | shorter",
+    "heavier | lighter",
+    "faster | slower",
+    "highest | lowest",
+    "largest biggest | smallest",
+    "minimum | maximum",
+    "upper | lower",
+    "safe sicher | dangerous unsafe gefährlich",
+    "mandatory compulsory obligatory vorgeschrieben verpflichtend | optional voluntary freiwillig",
+    "open geöffnet | closed geschlossen",
+    "inside indoor | outside outdoor",
+    "internal | external",
+    "public | private",
+    "legal | illegal",
+    "possible | impossible",
+    "import | export",
+    "profit | loss",
+    "male | female",
+    "husband | wife",
+    "father | mother",
+    "brother | sister",
+)
+_SIDES = {
+    word if word[0] == "#" else stem(word): (group, side)
+    for group, sides in enumerate(_GROUPS)
+    for side, words in enumerate(sides.split("|"))
+    for word in words.split()
+}
+
+
+def _other_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
+    """A word of a group, where the sentence has one other side of the group and not the claim's."""
+    ours, theirs = _grouped(claim.stems), _grouped(sentence)
+    for word in ours:
+        stated = [other for other in theirs if _SIDES[other][0] == _SIDES[word][0]]
+        sides = {_SIDES[other] for other in stated}
+        # Two sides, "from Monday to Friday", do not tell which one the claim is about.
+        differ = len(sides) == 1 and _SIDES[word] not in sides and stated[0] not in ours
+        if differ and _agrees(claim, match, _COVER, without=(word,)):
+            return Sign("word", (word.lstrip("#"),), (stated[0].lstrip("#"),))
+    return None
+
+
+def _grouped(stems: Sequence[str]) -> list[str]:
+    """The words that are in a group; "may" where it is a month, next to a number."""
+    found = []
+    for at, word in enumerate(stems):
+        if word == "may" and any(near[0] == "#" for near in stems[max(at - 1, 0) : at + 2]):
+            found.append("#may")
+        elif word in _SIDES:
+            found.append(word)
+    return found
+
+
+_BEFORE = "before until till prior bis vor avant antes hasta"
+_AFTER = "after since from ab seit nach après depuis después desde"
+_ALL, _PART = (
+    "all every each alle jede jeder jedes",
+    "some most many few several einige manche viele",
+)
+# Word of a claim -> those that it is not, where the same word follows.
+_CONFLICTS = {
+    stem(word): frozenset(map(stem, others.split()))
+    for words, others in ((_BEFORE, _AFTER), (_AFTER, _BEFORE), (_ALL, _PART))
+    for word in words.split()
+}
+_DECISIVE = _SIDES.keys() | _CONFLICTS.keys() | {"may"}
+_ARTICLES = frozenset("of the a an der die das dem den le la les el los las".split())
+
+
+def _other_word_before(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
+    """A small word that decides: "after noon" against "before noon", "all rooms" against "most"."""
+    for word, follows in _followed(claim.stems):
+        if word not in _CONFLICTS:
+            continue
+        theirs = [other for other, same in _followed(sentence) if same == follows]
+        stated = [other for other in theirs if other in _CONFLICTS[word]]
+        if stated and word not in theirs and _agrees(claim, match, _COVER, without=(word,)):
+            return Sign("word", (word, follows), (stated[0], follows))
+    return None
+
+
+def _followed(stems: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each word and the next that is no article."""
+    later = ""
+    for word in reversed(stems):
+        if later:
+            yield word, later
+        if word not in _ARTICLES:
+            later = word
+
+
+# Denials.
+
+
+def _differ_in_negation(claim: ClaimWords, match: Match, context: ContextIndex) -> bool:
+    """Whether only one side denies; another sentence that matches as well may agree."""
+    if not _agrees(claim, match, _NEGATION_COVER, words=1) or not match.near:
+        return False
+    for sentence in match.near:
+        if denies(context.stems(sentence)) == claim.negated:
+            return False
+        if not claim.negated:
+            parts = list(clauses(context.text(sentence)))
+            # What the sentence says without a denial too, it does not deny: "(winter does not occur
+            # in the tropics)" after a clause about winter.
+            shared = match.found.difference(*(part for part in parts if not denies(part)))
+            # Of several clauses only what follows the negation: "a hotel has no sauna but a pool".
+            denied = [
+                part
+                if len(parts) == 1
+                else itertools.dropwhile(lambda word: not denies([word]), part)
+                for part in parts
+                if denies(part)
+            ]
+            if all(map(shared.isdisjoint, denied)):
+                return False
+    return True
