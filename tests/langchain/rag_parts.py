@@ -9,10 +9,10 @@ from langchain_classic.chains import create_history_aware_retriever, create_retr
 from langchain_classic.chains.combine_documents import create_stuff_documents_chain
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import LLM, BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, GenerationChunk
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnablePassthrough
@@ -123,6 +123,21 @@ class ScriptedChatModel(BaseChatModel):
             yield piece
 
 
+class Completing(LLM):
+    """A model of completions, not of chats."""
+
+    @property
+    def _llm_type(self):
+        return "completing"
+
+    def _call(self, prompt, stop=None, run_manager=None, **kwargs):
+        return ANSWER
+
+    def _stream(self, prompt, stop=None, run_manager=None, **kwargs):
+        for word in ANSWER.split(" "):
+            yield GenerationChunk(text=f"{word} ")
+
+
 class NeedsTheLoop(ScriptedJudge):
     """Answers only while the event loop that made it is free."""
 
@@ -172,10 +187,6 @@ def model(*replies, **options):
 def calling(name, **arguments):
     """The message of a model that calls a tool."""
     return AIMessage("", tool_calls=[ToolCall(name=name, args=arguments, id=f"call-{name}")])
-
-
-def last_human(messages):
-    return [message.text for message in messages if isinstance(message, HumanMessage)][-1]
 
 
 def rag_chain(retriever=None, llm=None, *, parser=None) -> Runnable:

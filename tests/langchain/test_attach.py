@@ -7,25 +7,24 @@ import uuid
 import pytest
 from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models import LLM
 from langchain_core.prompts import PromptTemplate
 from langchain_core.tools import tool
-from rag_parts import ANSWER, QUESTION, REFUNDS, FixedRetriever, calling, model, rag_chain
+from rag_parts import (
+    ANSWER,
+    QUESTION,
+    REFUNDS,
+    Completing,
+    FixedRetriever,
+    calling,
+    model,
+    rag_chain,
+)
 
 from langchain_ragaliq import RagaliqCallbackHandler, attach, detach
 from ragaliq import ConfigurationError
 from ragaliq.testing import ScriptedJudge
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
-
-
-class Completing(LLM):
-    @property
-    def _llm_type(self):
-        return "completing"
-
-    def _call(self, prompt, stop=None, run_manager=None, **kwargs):
-        return ANSWER
 
 
 class Listening(BaseCallbackHandler):

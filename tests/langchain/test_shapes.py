@@ -15,14 +15,12 @@ from langchain.tools import tool
 from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
 from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA
 from langchain_classic.retrievers.multi_query import MultiQueryRetriever
-from langchain_core.language_models import LLM
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.output_parsers import (
     JsonOutputParser,
     PydanticOutputParser,
     StrOutputParser,
 )
-from langchain_core.outputs import GenerationChunk
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough, chain
 from langchain_shapes import (
@@ -47,6 +45,7 @@ from rag_parts import (
     PROMPT,
     QUESTION,
     REFUNDS,
+    Completing,
     FixedRetriever,
     calling,
     documents,
@@ -73,19 +72,6 @@ class Shape(NamedTuple):
     texts: list[str] = REFUNDS
     answer: str = ANSWER
     why_not: str = ""
-
-
-class Completing(LLM):
-    @property
-    def _llm_type(self):
-        return "completing"
-
-    def _call(self, prompt, stop=None, run_manager=None, **kwargs):
-        return ANSWER
-
-    def _stream(self, prompt, stop=None, run_manager=None, **kwargs):
-        for word in ANSWER.split(" "):
-            yield GenerationChunk(text=f"{word} ")
 
 
 class Reply(BaseModel):

@@ -11,23 +11,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.applications import Starlette
 
-from ragaliq import Monitor, RAGTestCase, TelemetryOptions, lifespan
+from ragaliq import RAGTestCase, TelemetryOptions, lifespan
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["c"], response="Alpha is one.")
-
-
-@pytest.fixture
-def monitor_of():
-    made = []
-
-    def build(judge=None, **options):
-        made.append(Monitor(judge=judge or ScriptedJudge(), evaluators=["relevance"], **options))
-        return made[-1]
-
-    yield build
-    for monitor in made:
-        monitor.close(0.0)
 
 
 @pytest.mark.parametrize("application", [FastAPI, Starlette])
@@ -37,7 +24,7 @@ def test_what_was_accepted_is_evaluated_and_sent_before_the_application_has_ende
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=3_600_000))
     options = TelemetryOptions(tracer_provider=provider)
-    monitor = monitor_of(ScriptedJudge(delay=0.1), telemetry=options)
+    monitor = monitor_of(judge=ScriptedJudge(delay=0.1), telemetry=options)
     with TestClient(application(lifespan=monitor.lifespan)):
         monitor.submit(CASE)
     assert monitor.stats().outcomes == {"evaluated": 1}
@@ -57,7 +44,7 @@ def test_an_application_may_start_again_with_the_same_monitor(monitor_of):
 @pytest.mark.filterwarnings("ignore:async generator function lifespans")
 @pytest.mark.parametrize("form", [asynccontextmanager, lambda function: function])
 def test_the_applications_own_lifespan_goes_around_it_and_its_state_is_passed_on(monitor_of, form):
-    monitor, seen = monitor_of(ScriptedJudge(delay=0.1)), []
+    monitor, seen = monitor_of(judge=ScriptedJudge(delay=0.1)), []
 
     @form
     async def own(app):
@@ -89,7 +76,7 @@ def test_an_application_that_cannot_start_says_why(monitor_of):
 
 
 def test_what_takes_longer_than_the_time_there_is_is_counted(monitor_of, caplog, held):
-    monitor = monitor_of(held, concurrency=1)
+    monitor = monitor_of(judge=held, concurrency=1)
     with TestClient(FastAPI(lifespan=lifespan(monitor, timeout=0.05))):
         monitor.submit(CASE)
         monitor.submit(CASE)
@@ -101,7 +88,7 @@ def test_what_takes_longer_than_the_time_there_is_is_counted(monitor_of, caplog,
 
 
 def test_without_a_time_of_its_own_the_monitors_exit_timeout_holds(monitor_of, held):
-    monitor = monitor_of(held, exit_timeout=0.05)
+    monitor = monitor_of(judge=held, exit_timeout=0.05)
     with TestClient(FastAPI(lifespan=lifespan(monitor))):
         monitor.submit(CASE)
     held.released.set()
@@ -109,7 +96,7 @@ def test_without_a_time_of_its_own_the_monitors_exit_timeout_holds(monitor_of, h
 
 
 async def test_the_event_loop_goes_on_meanwhile(monitor_of, held):
-    monitor = monitor_of(held)
+    monitor = monitor_of(judge=held)
     async with monitor.lifespan():
         monitor.submit(CASE)
         # Runs only while the end of the block waits.

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +30,10 @@ from ragaliq import (
     LLMJudge,
     is_suppressed,
 )
+
+PARTS = str(Path(__file__).parents[1] / "applications")
+if PARTS not in sys.path:
+    sys.path.insert(0, PARTS)
 
 
 class RecordingTicket:

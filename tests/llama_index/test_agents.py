@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from importlib.metadata import version
-from typing import Any
 
 import pytest
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
-from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
-from llama_index.core.llms import CustomLLM
-from llama_index.core.llms.function_calling import FunctionCallingLLM
-from llama_index.core.llms.llm import ToolSelection
-from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool, QueryEngineTool
 from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, step
 from llama_index.core.workflow.errors import WorkflowCancelledByUser
+from llama_index_parts import memory, model
 from packaging.version import Version
 
 # Building an agent makes LlamaIndex look at every attribute of a pydantic model.
@@ -24,41 +19,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDepre
 QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
 FINAL = "It takes five days."
-CALL = "(calls a tool)"
-
-
-class CallingLLM(CustomLLM, FunctionCallingLLM):
-    """A model that calls a tool once and then answers."""
-
-    tool: str
-    arguments: dict[str, Any]
-
-    @property
-    def metadata(self):
-        return LLMMetadata(is_function_calling_model=True, context_window=100_000)
-
-    def complete(self, prompt, formatted=False, **kwargs):
-        return CompletionResponse(text=FINAL if "\ntool:" in prompt else CALL)
-
-    def stream_complete(self, prompt, formatted=False, **kwargs):
-        text = self.complete(prompt).text
-        yield CompletionResponse(text=text, delta=text)
-
-    def _prepare_chat_with_tools(self, tools, user_msg=None, chat_history=None, **kwargs):
-        return {"messages": [*(chat_history or ()), *([user_msg] if user_msg else ())]}
-
-    def get_tool_calls_from_response(self, response, *args, **kwargs):
-        if response.message.content != CALL:
-            return []
-        return [ToolSelection(tool_id="1", tool_name=self.tool, tool_kwargs=self.arguments)]
-
-
-def calling(tool, **arguments):
-    return CallingLLM(tool=tool, arguments=arguments)
-
-
-def memory():
-    return ChatMemoryBuffer.from_defaults(token_limit=10_000)
 
 
 @pytest.fixture
@@ -84,7 +44,7 @@ async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, h
         return "\n".join(node.text for node in retriever.retrieve(query))
 
     tool = FunctionTool.from_defaults(look_up)
-    agent = FunctionAgent(tools=[tool], llm=calling("look_up", query="refunds"))
+    agent = FunctionAgent(tools=[tool], llm=model(("look_up", {"query": "refunds"}), FINAL))
     await agent.run(user_msg=QUESTION, memory=memory())
 
     if Version(version("llama-index-core")) < Version("0.14.22"):
