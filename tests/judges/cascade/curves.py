@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,50 +20,35 @@ from pathlib import Path
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.judges.base import ClaimVerdict, VerdictsResult
-from ragaliq.judges.calibration import CalibratedJudge, Calibration, fit_calibration, raw_support
+from ragaliq.judges.calibration import CalibratedJudge, fit_calibration, raw_support
 from ragaliq.judges.cascade import CascadeJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.local.training.data import FAMILIES, count_words, read_data
 from ragaliq.judges.local.training.fitting import train
 from ragaliq.judges.local.verdict import examine
 
-__all__ = ["CurvePoint", "Screened", "at_calls", "curve", "main", "reaches", "screened_sets"]
-
-
 # --- The screen's verdicts --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """A labelled claim and what the screen said.
-
-    Attributes:
-        verdict: The screen's, not calibrated.
-        is_supported: What people say.
-        cluster: The context; claims about one context are never torn apart.
-    """
+    """A labelled claim, what the screen said before it was calibrated, and the claim's context."""
 
     verdict: ClaimVerdict
     is_supported: bool
-    cluster: int
+    cluster: int  # claims about one context are never torn apart
 
 
-def screened_sets(folder: Path) -> Iterator[tuple[str, list[Screened]]]:
-    """Each set with the verdicts of a screen trained without the set's family.
-
-    Args:
-        folder: Holds `<set>.jsonl.gz`, or some of them.
+def screened_sets(folder):
+    """Each set of `<set>.jsonl.gz` with the verdicts of a screen trained without its family.
 
     Raises:
         DatasetError: There are not two families, or a file cannot be read.
     """
-    present = [
-        name
-        for names in FAMILIES.values()
-        for name in names
-        if (folder / f"{name}.jsonl.gz").exists()
-    ]
-    data = read_data(folder, sets=present)
+    listed = [name for names in FAMILIES.values() for name in names]
+    data = read_data(
+        folder, sets=[each for each in listed if (folder / f"{each}.jsonl.gz").exists()]
+    )
     for names in FAMILIES.values():
         tested = [name for name in names if name in data]
         others = [name for name in data if name not in names]
@@ -83,7 +67,7 @@ def screened_sets(folder: Path) -> Iterator[tuple[str, list[Screened]]]:
             yield name, rows
 
 
-def _verdict(support: float, *, contradicted: bool) -> ClaimVerdict:
+def _verdict(support, *, contradicted):
     """As the embedded judge puts it."""
     if contradicted:
         return ClaimVerdict(verdict="CONTRADICTED", confidence=round(max(1.0 - support, 0.5), 4))
@@ -102,18 +86,16 @@ _WITHIN = 0.02
 _AT = 0.6
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CurvePoint:
     """A cascade on one set.
 
     Attributes:
-        target: Share of claims it was to escalate.
-        calls: Share it did escalate.
+        calls: Share of claims it escalated.
         balanced: Expected mean of the shares right among supported and among other claims.
         balanced_alike: The same with a second judge that finds the screen's hard claims hard.
     """
 
-    target: float
     calls: float
     balanced: float
     balanced_alike: float
@@ -130,10 +112,10 @@ class _Decided:
 class _Replay(LocalJudge):
     """The embedded judge with verdicts it gave before; a claim is its number."""
 
-    def __init__(self, rows: Sequence[Screened]) -> None:
+    def __init__(self, rows):
         self._rows = rows
 
-    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
+    async def verify_claims(self, claims, context):
         found = (self._rows[int(claim)].verdict for claim in claims)
         return VerdictsResult(
             verdicts=[each.model_copy(update={"index": i}) for i, each in enumerate(found)],
@@ -146,50 +128,37 @@ class _Second(_Replay):
 
     name = "second"
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(())
 
-    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
+    async def verify_claims(self, claims, context):
         verdicts = [ClaimVerdict(index=i, verdict="NOT_ENOUGH_INFO") for i in range(len(claims))]
         return VerdictsResult(verdicts=verdicts, usage=JudgeUsage())
 
 
-def curve(
-    rows: Sequence[Screened],
-    accuracies: Sequence[float],
-    *,
-    shares: Sequence[float] = SHARES,
-    labels: int = 200,
-) -> dict[float, list[CurvePoint]]:
-    """Accuracy against the share of claims the second judge decides, by that judge's accuracy.
+def curve(rows, accuracies, *, labels):
+    """Points by the second judge's accuracy, which is that for supported and other claims alike.
 
-    The set is cut in four by context; for each part the screen is calibrated on labels of the
-    other three. Where that is refused, the cascade escalates everything, as it does in use.
-
-    Args:
-        rows: Labelled claims with the screen's verdicts.
-        accuracies: Of the second judge, for supported and other claims alike.
-        shares: Shares to escalate.
-        labels: Claims the screen is calibrated on.
+    The set is cut in four by context; for each part the screen is calibrated on so many labels of
+    the other three. Where that is refused, the cascade escalates everything, as it does in use.
     """
     clusters = {cluster: i for i, cluster in enumerate(dict.fromkeys(row.cluster for row in rows))}
     part_of = [clusters[row.cluster] % _PARTS for row in rows]
-    decided: dict[float, list[_Decided]] = {share: [] for share in shares}
+    decided = {share: [] for share in SHARES}
     for part in range(_PARTS):
         others = [row for row, own in zip(rows, part_of, strict=True) if own != part]
         tested = [row for row, own in zip(rows, part_of, strict=True) if own == part]
         step = max(1.0, len(others) / labels)  # labels from all over the set
         labelled = [others[int(i * step)] for i in range(min(labels, len(others)))]
         calibration = _calibrate(labelled)
-        for share in shares:
+        for share in SHARES:
             decided[share] += asyncio.run(_decide(tested, calibration, share))
     return {
-        accuracy: [_point(each, share, accuracy) for share, each in decided.items()]
-        for accuracy in accuracies
+        accuracy: [_point(each, accuracy) for each in decided.values()] for accuracy in accuracies
     }
 
 
-def _calibrate(labelled: Sequence[Screened]) -> Calibration | None:
+def _calibrate(labelled):
     try:
         return fit_calibration(
             LocalJudge(),
@@ -201,9 +170,7 @@ def _calibrate(labelled: Sequence[Screened]) -> Calibration | None:
         return None
 
 
-async def _decide(
-    rows: Sequence[Screened], calibration: Calibration | None, share: float
-) -> list[_Decided]:
+async def _decide(rows, calibration, share):
     """Have a cascade decide claims; what it escalates is left open."""
     everything = [_Decided(is_supported=row.is_supported) for row in rows]
     if calibration is None:
@@ -227,7 +194,7 @@ async def _decide(
     ]
 
 
-def _point(decided: Sequence[_Decided], target: float, accuracy: float) -> CurvePoint:
+def _point(decided, accuracy):
     mean_doubt = sum(each.doubt for each in decided) / len(decided)
     alike = (1.0 - accuracy) / mean_doubt
     plain = [accuracy if each.escalated else float(each.right) for each in decided]
@@ -236,15 +203,11 @@ def _point(decided: Sequence[_Decided], target: float, accuracy: float) -> Curve
         for each in decided
     ]
     truth = [each.is_supported for each in decided]
-    return CurvePoint(
-        target=target,
-        calls=sum(each.escalated for each in decided) / len(decided),
-        balanced=_balanced(plain, truth),
-        balanced_alike=_balanced(hard, truth),
-    )
+    calls = sum(each.escalated for each in decided) / len(decided)
+    return CurvePoint(calls, _balanced(plain, truth), _balanced(hard, truth))
 
 
-def _balanced(right: Sequence[float], truth: Sequence[bool]) -> float:
+def _balanced(right, truth):
     halves = (
         [value for value, is_supported in zip(right, truth, strict=True) if is_supported == wanted]
         for wanted in (True, False)
@@ -252,7 +215,7 @@ def _balanced(right: Sequence[float], truth: Sequence[bool]) -> float:
     return sum(sum(half) / len(half) for half in halves) / 2.0
 
 
-def at_calls(points: Sequence[CurvePoint], calls: float, *, alike: bool = False) -> float | None:
+def at_calls(points, calls, *, alike):
     """Balanced accuracy where this share of claims was escalated, between the points on a line.
 
     None where the cascade did not escalate so little.
@@ -268,25 +231,20 @@ def at_calls(points: Sequence[CurvePoint], calls: float, *, alike: bool = False)
     return curve[-1][1]
 
 
-def reaches(points: Sequence[CurvePoint], *, alike: bool = False) -> bool:
-    """Whether the cascade is within 2 points of the second judge alone at 60 % of its calls."""
-    cascade, alone = at_calls(points, _AT, alike=alike), at_calls(points, 1.0, alike=alike)
-    return cascade is not None and alone is not None and cascade >= alone - _WITHIN
-
-
 # --- Command ----------------------------------------------------------------------------------
 
 CALLS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
 
 
-def _row(name: str, points: Sequence[CurvePoint], *, alike: bool) -> str:
-    found = (at_calls(points, calls, alike=alike) for calls in CALLS)
+def _row(name, points, *, alike):
+    found = [at_calls(points, calls, alike=alike) for calls in CALLS]
     cells = ("-" if value is None else f"{100 * value:.1f}" for value in found)
-    verdict = "yes" if reaches(points, alike=alike) else "no"
-    return f"| {name} | {' | '.join(cells)} | {verdict} |\n"
+    cascade, alone = found[CALLS.index(_AT)], found[-1]
+    reaches = cascade is not None and alone is not None and cascade >= alone - _WITHIN
+    return f"| {name} | {' | '.join(cells)} | {'yes' if reaches else 'no'} |\n"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments=None):
     """Print the curves."""
     parser = argparse.ArgumentParser(prog="python tests/judges/cascade/curves.py")
     parser.add_argument("data", type=Path, help="folder with <set>.jsonl.gz")
