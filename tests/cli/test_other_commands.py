@@ -88,6 +88,13 @@ def test_the_doctor_tries_the_judge_and_prints_no_secret(ragaliq):
         assert secret not in done.stdout + done.stderr
 
 
+def test_the_doctor_says_what_is_wrong_with_a_judge(ragaliq):
+    done = ragaliq("doctor", "--judge", "claude")
+
+    assert done.returncode == 4
+    assert "ANTHROPIC_API_KEY" in done.stderr
+
+
 def test_without_a_command_the_commands_are_listed(ragaliq):
     done = ragaliq()
 

@@ -105,6 +105,18 @@ def test_the_results_file_of_a_form_gets_another_name_than_the_cases(
     assert "1 judged" in resumed.stdout
 
 
+def test_a_file_without_results_is_not_said_to_have_some(ragaliq, write_cases, tmp_path):
+    (tmp_path / "notes.jsonl").write_text("my notes\n")
+
+    done = ragaliq("evaluate", write_cases(GOOD), "--out", "notes.html")
+
+    assert done.returncode == 2
+    assert "notes.jsonl is not a results file of ragaliq" in done.stderr
+    assert "delete" not in done.stderr
+    assert "earlier run" not in done.stderr
+    assert (tmp_path / "notes.jsonl").read_text() == "my notes\n"
+
+
 def test_a_report_nobody_named_replaces_nothing(ragaliq, write_cases, tmp_path):
     ragaliq("evaluate", write_cases(GOOD), "--out", "results.jsonl")
     for _ in range(2):  # a report is replaced by the next one

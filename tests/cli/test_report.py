@@ -31,6 +31,13 @@ def test_a_time_without_results_is_said(ragaliq, write_cases):
     assert "holds no results within the time and pipeline asked" in done.stderr
 
 
+def test_a_page_of_another_kind_is_refused(ragaliq, write_cases, tmp_path):
+    ragaliq("evaluate", write_cases(GOOD), "--out", "results.jsonl")
+    done = ragaliq("report", "results.jsonl", "-o", "page.pdf")
+    assert (done.returncode, (tmp_path / "page.pdf").exists()) == (2, False)
+    assert "--out page.pdf: the page goes to an .html file" in done.stderr
+
+
 def test_a_file_of_something_else_is_refused(ragaliq, write_cases):
     done = ragaliq("report", write_cases(GOOD))
     assert done.returncode == 3

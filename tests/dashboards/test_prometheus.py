@@ -36,11 +36,8 @@ def promtool(*arguments):
     return done.stdout
 
 
-def test_promtool_finds_nothing_wrong_with_the_rules():
+def test_promtool_finds_nothing_wrong_with_the_rules_and_the_settings():
     assert f"{len(alerts())} rules found" in promtool("check", "rules", "--lint=all", str(RULES))
-
-
-def test_promtool_finds_nothing_wrong_with_the_settings():
     promtool("check", "config", str(FOLDER / "prometheus.yml"))
 
 

@@ -43,6 +43,13 @@ def test_texts_are_stored_redacted_when_asked_for(cases, tmp_path):
     assert (record.case.response, record.case.context[0]) == ("■.", "■ is one.")
 
 
+def test_a_sink_that_fails_does_not_fail_the_run(cases, list_sink):
+    sink = list_sink(*[SinkError("no", kind="unauthorized", permanent=True)] * 9)
+    run = evaluate(cases, judge=ScriptedJudge(), sinks=[sink])
+    assert len(run) == 5
+    assert run.sinks["list"].failed == 5
+
+
 def test_more_cases_than_a_live_queue_holds_are_all_stored(cases, list_sink):
     sink = list_sink()
     many = [cases[0].model_copy(update={"id": str(number)}) for number in range(1100)]

@@ -218,7 +218,9 @@ def test_a_wrong_address_is_refused_when_the_sink_is_made(product, address):
 # --- one by one -----------------------------------------------------------------------------
 
 
-def test_phoenix_gets_the_score_its_label_and_facts(receiver_of, record_of):
+def test_phoenix_gets_the_score_its_label_and_facts_and_of_a_failure_the_label_alone(
+    receiver_of, record_of, result_of
+):
     receiver = receiver_of("Phoenix")
     record = record_of()
     send(PhoenixSink(f"{receiver.url}/v1/traces"), record)
@@ -231,22 +233,21 @@ def test_phoenix_gets_the_score_its_label_and_facts(receiver_of, record_of):
         "identifier": record.metric_id("faithfulness"),
         "result": {"score": 0.5, "label": "fail", "explanation": "1 of 2 claims supported"},
     }
+    send(PhoenixSink(receiver.url), record_of(1, results=[failed(result_of)]))
+    assert kept(receiver)[1]["result"] == {"label": "judge_timeout"}
 
 
 def failed(result_of):
     return result_of(None, status=Status.JUDGE_TIMEOUT, error_type="JudgeTimeoutError")
 
 
-def test_phoenix_gets_a_failure_as_a_label_without_a_score(receiver_of, record_of, result_of):
-    receiver = receiver_of("Phoenix")
-    send(PhoenixSink(receiver.url), record_of(results=[failed(result_of)]))
-    assert kept(receiver)[0]["result"] == {"label": "judge_timeout"}
-
-
-def test_langfuse_gets_a_score_on_the_observation(receiver_of, record_of):
+def test_langfuse_gets_a_score_on_the_observation_and_a_failure_as_a_category_of_another_name(
+    receiver_of, record_of, result_of
+):
     receiver = receiver_of("Langfuse")
+    sink = LangfuseSink(receiver.url, public_key="pk", secret_key=KEY)
     record = record_of()
-    send(LangfuseSink(receiver.url, public_key="pk", secret_key=KEY), record)
+    send(sink, record)
     (score,) = kept(receiver)
     assert score.pop("metadata")["ragaliq.run_id"] == str(UUID(int=1))
     assert score == {
@@ -259,13 +260,8 @@ def test_langfuse_gets_a_score_on_the_observation(receiver_of, record_of):
         "comment": "1 of 2 claims supported",
         "timestamp": "2023-11-14T22:13:20+00:00",
     }
-
-
-def test_langfuse_gets_a_failure_as_a_category_of_another_name(receiver_of, record_of, result_of):
-    receiver = receiver_of("Langfuse")
-    sink = LangfuseSink(receiver.url, public_key="pk", secret_key=KEY)
-    send(sink, record_of(results=[failed(result_of)]))
-    (score,) = kept(receiver)
+    send(sink, record_of(1, results=[failed(result_of)]))
+    _, score = kept(receiver)
     assert (score["name"], score["value"]) == ("faithfulness_status", "judge_timeout")
     assert score["dataType"] == "CATEGORICAL"
 

@@ -61,6 +61,12 @@ def test_a_number_too_large_for_a_column_is_counted_and_the_others_are_stored(st
     assert runs == ["run-0", "run-2"]
 
 
+def test_a_threshold_that_no_reader_could_read_is_not_stored(stored):
+    stats, runs = stored(threshold=float("nan"))
+    assert (stats.written, stats.failed) == (2, 1)
+    assert runs == ["run-0", "run-2"]
+
+
 def test_what_no_json_can_hold_is_counted_and_the_others_are_stored(tmp_path, record_of):
     odd = record_of(1)
     odd = odd.model_copy(update={"case_id": HALF_A_PAIR})

@@ -182,6 +182,11 @@ def test_a_source_without_results_is_an_error(results_file, page):
     assert not page.exists()
 
 
+def test_a_missing_file_is_named(tmp_path, page):
+    with pytest.raises(DatasetError, match=r"missing\.jsonl"):
+        write_report(tmp_path / "missing.jsonl", page)
+
+
 def test_a_time_without_a_zone_is_refused(museum, page):
     with pytest.raises(ConfigurationError, match="time zone"):
         write_report(museum(1), page, since=datetime(2026, 1, 1))  # noqa: DTZ001
@@ -192,6 +197,11 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(museum, tmp_path):
     with pytest.raises(DatasetError, match="taken"):
         write_report(museum(1), tmp_path / "taken")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_negative_number_of_answers_is_refused(museum, page):
+    with pytest.raises(ConfigurationError, match="worst"):
+        write_report(museum(1), page, worst=-1)
 
 
 @pytest.mark.parametrize("folder", ["", ".", "/"])

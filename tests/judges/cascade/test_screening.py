@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ragaliq import CascadeJudge, ClaimVerdict, ConfigurationError
 from ragaliq.judges.calibration import fit_calibration
@@ -37,22 +35,6 @@ def share_of(screening, calibration, draws=20):
         ]
         escalated += (point.claims - rest) * tried.count(False) / draws
     return escalated / calibration.labels
-
-
-@settings(max_examples=10)
-@given(share=st.floats(0.2, 1.0))
-def test_the_target_share_is_met_on_the_labelled_claims(calibration, share):
-    screening = screening_of(calibration, escalate=share)
-    assert screening.escalated == pytest.approx(share, abs=0.01)
-    assert share_of(screening, calibration) == pytest.approx(share, abs=0.02)
-
-
-@given(share=st.floats(0.0, 1.0), support=st.floats(0.0, 1.0))
-def test_more_certain_than_an_accepted_claim_is_accepted_too(calibration, share, support):
-    screening = screening_of(calibration, escalate=share)
-    further = support / 2 if support < 0.5 else (1.0 + support) / 2
-    if screening.accepts(verdict(support), 0.5):
-        assert screening.accepts(verdict(further), 0.5)
 
 
 def test_claims_that_are_equally_certain_are_divided_by_their_draw():

@@ -6,7 +6,7 @@ import pytest
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeTimeoutError
-from ragaliq.judges import BatchingJudge, ClaimVerdict
+from ragaliq.judges import BatchingJudge
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 ANSWER = "Paris is in France. It has two airports."
@@ -50,18 +50,6 @@ async def test_claims_verdicts_and_scores_can_be_fixed_or_functions(script):
     assert (await judge.extract_claims("a")).claims == ["a", "b"]
     assert (await judge.verify_claim("b", ["c"])).verdict == "CONTRADICTED"
     assert (await judge.evaluate_relevance("q", "a")).score == 0.2
-
-
-async def test_a_verdict_can_be_given_in_full_for_one_claim_and_others_go_by_wording():
-    full = ClaimVerdict(
-        verdict="SUPPORTED", evidence="e", confidence=0.4, supporting_chunk_ids=[0], reason="r"
-    )
-    judge = ScriptedJudge(verdicts={"a": full})
-
-    other, first = (await judge.verify_claims(["long words", "a"], ["c"])).verdicts
-
-    assert (other.index, other.verdict) == (0, "NOT_ENOUGH_INFO")
-    assert (first.verdict, first.evidence, first.confidence) == ("SUPPORTED", "e", 0.4)
 
 
 async def test_calls_are_kept_and_counted_and_each_costs_what_the_test_says():

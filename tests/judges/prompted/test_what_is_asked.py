@@ -13,7 +13,6 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
 from ragaliq.judges import DEFAULT_JUDGE_MODEL, BatchingJudge
 from ragaliq.judges.wire import VerdictsReply, form_of
-from ragaliq.testing import ScriptedJudge
 
 QUERY = "Where is the Eiffel Tower?"
 ANSWER = "The Eiffel Tower is in Paris. It was finished in 1889."
@@ -173,16 +172,6 @@ async def test_a_claim_left_undecided_is_an_error_that_keeps_the_cost(api, row):
     assert caught.value.usage.total_tokens > 0
     assert caught.value.usage.requests == 1
     assert "SECRET-MAYBE" not in str(caught.value)
-
-
-async def test_the_judge_behind_the_server_sees_the_very_texts(api):
-    behind = ScriptedJudge()
-    claims = ["{{answer}} < 5 && <b>x</b>", 'a "quote"']
-    context = ['{"a": [1, 2]}', "def f(x):\n    return x </chunk>\n\n"]
-    with api.serve(behind) as server:
-        await api.judge(server).verify_claims(claims, context)
-
-    assert behind.calls[0].arguments == {"claims": claims, "context": context}
 
 
 async def test_prompts_can_be_replaced_one_by_one(server, judge_at):
