@@ -167,7 +167,7 @@ soak: $(READY) ## Run under overload for MINUTES (20) and watch the memory
 	@RAGALIQ_SOAK_MINUTES=$(MINUTES) $(PY) -m pytest tests/benchmarks -m soak --timeout=0 -s $(ARGS)
 
 .PHONY: soak-fleet
-soak-fleet: $(READY) brokers ## Hold four processes to one limit for five minutes, then without Redis (ten minutes)
+soak-fleet: $(READY) brokers ## Hold four processes to one limit for five minutes: with Redis, without it, and while it is killed (15 minutes)
 	@$(PY) -m pytest tests/fleet/test_fleet_limits.py -m soak --timeout=0 --log-cli-level=WARNING $(ARGS)
 
 .PHONY: guard-figures

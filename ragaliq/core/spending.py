@@ -31,12 +31,10 @@ class LimitTurn:
     Attributes:
         tokens: What was counted for it.
         at: When, in seconds of a monotonic clock.
-        slot: Where it was counted in a storage that processes share; 0 for nowhere.
     """
 
     tokens: int
     at: float
-    slot: int = 0
 
 
 class Pace(Protocol):

@@ -16,7 +16,7 @@ def cost(usd=None, tokens=0):
 
 async def told(budget):
     """Wait until the storage knows what this process spent."""
-    await budget._shared._run((), ())
+    await budget._shared._deliver()
 
 
 @pytest.fixture
@@ -70,10 +70,21 @@ async def test_many_at_once_go_over_by_no_more_than_what_was_not_set_aside(membe
 
     await asyncio.gather(*(work(each) for each in members for _ in range(8)))
     for each in (*members, members[0]):
-        await each._shared._run((), ())
+        await each._shared._deliver()
     line = members[0].lines()["tokens_per_hour"]
     assert 9_000 <= line.spent <= 10_000
     assert line.reserved == 0
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 5])
+async def test_what_was_spent_just_before_the_end_is_delivered(member, turns):
+    one, other = member(tokens_per_hour=1000), member(tokens_per_hour=1000)
+    one.settle(await one.reserve(), cost(tokens=300))
+    for _ in range(turns):
+        await asyncio.sleep(0.01)
+    await one.aclose()
+    await told(other)
+    assert other.lines()["tokens_per_hour"].spent == 300
 
 
 async def test_what_was_spent_leaves_the_window_when_it_is_old(member):

@@ -101,11 +101,11 @@ class Reservation(NamedTuple):
 
     Attributes:
         amounts: By limit.
-        slots: In which slots it is counted in the shared storage; empty where it is not.
+        at: When it was counted in the shared storage, by the local clock; None where it is not.
     """
 
     amounts: dict[str, int]
-    slots: tuple[int, ...] = ()
+    at: float | None = None
 
 
 class BudgetWindow(Window):
@@ -175,13 +175,13 @@ class BudgetLedger:
                     return None
         return self._hold()
 
-    def _hold(self, slots: tuple[int, ...] = ()) -> Reservation:
+    def _hold(self, at: float | None = None) -> Reservation:
         """Reserve what one run is expected to cost, whatever is left."""
         with self._lock:
             amounts = {name: window.expected for name, window in self._windows.items()}
             for name, amount in amounts.items():
                 self._windows[name].reserved += amount
-        return Reservation(amounts, slots)
+        return Reservation(amounts, at)
 
     def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
         """Put what a run really cost in the place of what was reserved."""
@@ -275,16 +275,18 @@ class SharedBudget(BudgetLedger):
         taken = await self._shared.take([amount + 1 for amount in expected], expected)
         if taken is None:
             return await super().reserve()
-        return None if taken.wait else self._hold(taken.slots)
+        return None if taken.wait else self._hold(taken.at)
 
     def settle(self, reserved: Reservation, usage: JudgeUsage) -> None:
         """Put what a run really cost in the place of what was reserved."""
         now = time.monotonic()
         for number, (name, cost) in enumerate(self._charge(reserved, usage).items()):
             amount = self._limits[name] if cost is None else cost
-            held = reserved.amounts[name] if reserved.slots else 0
-            slot = reserved.slots[number] if reserved.slots and amount < held else 0
-            self._shared.change(number, amount - held, at=now, slot=slot)
+            if reserved.at is None:
+                self._shared.change(number, amount, at=now)
+            else:
+                beyond = amount - reserved.amounts[name]
+                self._shared.change(number, beyond, at=reserved.at if beyond < 0 else now)
         self._shared.deliver_soon()
 
     def lines(self) -> dict[str, BudgetLine]:

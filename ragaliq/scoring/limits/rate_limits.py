@@ -124,7 +124,7 @@ class Turns:
                 if self._shared is not None:
                     amounts = list(costs.values())
                     taken = await self._shared.take(amounts, amounts)
-                now = time.monotonic()
+                now = taken.at if taken else time.monotonic()
                 if taken is None:  # this process by itself, for now at least
                     limits = {name: window.limit for name, window in self._windows.items()}
                     costs = _costs(expected, limits)
@@ -139,9 +139,7 @@ class Turns:
                 window.spend(costs[name], now)
                 if self._shared is not None and taken is None:
                     self._shared.change(number, costs[name], at=now)
-            # Tokens come last, where they are limited.
-            slot = taken.slots[-1] if taken else 0
-            return LimitTurn(tokens=costs.get("tokens", 0), at=now, slot=slot)
+            return LimitTurn(tokens=costs.get("tokens", 0), at=now)
 
     def used(self, turn: LimitTurn, usage: JudgeUsage) -> None:
         """Note what a call really used."""
@@ -155,11 +153,11 @@ class Turns:
         # Given back where it was taken, so that it does not make room twice; what came on top is
         # counted now, so that it counts for a whole minute.
         now = time.monotonic()
-        at, slot = (turn.at, turn.slot) if beyond < 0 else (now, 0)
+        at = turn.at if beyond < 0 else now
         self._windows["tokens"].forget(now)
         self._windows["tokens"].spend(beyond, at)
         if self._shared is not None:
-            self._shared.change(len(self._windows) - 1, beyond, at=at, slot=slot)
+            self._shared.change(len(self._windows) - 1, beyond, at=at)  # tokens come last
             self._shared.deliver_soon()
 
     async def aclose(self) -> None:

@@ -1,9 +1,10 @@
 """Windows that processes share: counters in Redis, and a share of them without it.
 
-One script takes what a call is expected to use from every window, or from none; what was not used
-is given back in the slot it was taken from. Scripts run as a whole and by the server's clock. A
-window counts in slots of a sixtieth of its length and expires with the last of them; what a process
-that died had taken is free again then, at the latest.
+With each request a process sends what it used in each window, in the place of what it sent before,
+and what a call is expected to use; one script takes that from every window, or from none. So no
+request counts twice, what was taken and never arrived here is free again with the next one, and a
+server that lost its data has them back. A window counts in slots of a sixtieth of its length and
+expires with the last of them; what a process that died had taken is free again then, at the latest.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import os
 import re
 import time
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from json import dumps
@@ -39,11 +40,12 @@ _ANSWERS_WITHIN = 1.0
 """Seconds. A call of the judge takes longer; a server that does not answer must not be one more
 thing that holds all of them up."""
 _PAUSE = 1.0
-_TOLD_EVERY = 0.1
+_DELIVER_EVERY = 0.1
+_SOON = 0.02
 _RATE_OVER = 1.0  # seconds over which the use of others is measured
 
 _SCRIPT = """
-local SLOTS, DAY = 60, 86400000
+local SLOTS = 60
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local request = cjson.decode(ARGV[1])
@@ -53,45 +55,39 @@ local function slot_at(at, length)
   return (math.floor(at / step) + 1) * step
 end
 
-local function count(i, slot, amount)
-  local length, key = request.lengths[i], KEYS[i + 1]
-  if slot + length <= now then return end
-  if amount < 0 then
-    -- Given back elsewhere, it would make room that is still there when the slot is gone.
-    amount = math.max(amount, -(tonumber(redis.call('HGET', key, slot)) or 0))
-  end
-  if amount ~= 0 then
-    redis.call('HINCRBY', key, slot, amount)
-    redis.call('PEXPIRE', key, 2 * length)
-  end
+local function count(key, slot, amount, length)
+  redis.call('HINCRBY', key, slot, amount)
+  redis.call('PEXPIRE', key, 2 * length)
 end
 
--- A server that lost its data is sent again what this process used, before anything is counted.
-if request.is_known and redis.call('EXISTS', KEYS[1]) == 0 then return { -1, now, {}, {} } end
-redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) or 0, 'PX', 2 * DAY)
-
--- What a process used beyond what it took, and gives back; once, however often it arrives.
-if request.number > (tonumber(redis.call('GET', KEYS[1])) or 0) then
-  redis.call('SET', KEYS[1], request.number, 'PX', 2 * DAY)
-  for _, entry in ipairs(request.changes) do
-    local i, slot, age, amount = unpack(entry)
-    if slot == 0 then slot = slot_at(now - age, request.lengths[i]) end
-    count(i, slot, amount)
-  end
-end
-
-local figures, wait, slots = {}, 0, {}
+local figures, wait = {}, 0
 for i, length in ipairs(request.lengths) do
+  local all, own = KEYS[2 * i - 1], KEYS[2 * i]
+  local changes, stored = {}, redis.call('HGETALL', own)
+  for n = 1, #stored, 2 do changes[tonumber(stored[n])] = -stored[n + 1] end
+  for _, entry in ipairs(request.used[i]) do
+    local slot = slot_at(now - entry[1], length)
+    changes[slot] = (changes[slot] or 0) + entry[2]
+  end
+  for slot, amount in pairs(changes) do
+    if slot + length <= now then
+      redis.call('HDEL', own, slot)
+    elseif amount ~= 0 then
+      count(own, slot, amount, length)
+      count(all, slot, amount, length)
+    end
+  end
+
   local total, counted, latest = 0, {}, slot_at(now, length)
-  local stored = redis.call('HGETALL', KEYS[i + 1])
+  stored = redis.call('HGETALL', all)
   for n = 1, #stored, 2 do
     local ends, amount = tonumber(stored[n]), tonumber(stored[n + 1])
-    if ends + length <= now then
-      redis.call('HDEL', KEYS[i + 1], stored[n])
+    if ends + length <= now or amount == 0 then
+      redis.call('HDEL', all, stored[n])
     else
       if ends > latest then  -- the server's clock was set back
-        redis.call('HDEL', KEYS[i + 1], stored[n])
-        redis.call('HINCRBY', KEYS[i + 1], latest, amount)
+        redis.call('HDEL', all, stored[n])
+        count(all, latest, amount, length)
         ends = latest
       end
       total = total + amount
@@ -116,13 +112,15 @@ for i, length in ipairs(request.lengths) do
 end
 if wait == 0 then
   for i in ipairs(request.needs) do
-    slots[i] = slot_at(now, request.lengths[i])
-    count(i, slots[i], request.amounts[i])
-    figures[i][1] = figures[i][1] + request.amounts[i]
-    table.insert(figures[i][2], { slots[i], request.amounts[i] })
+    local length, amount = request.lengths[i], request.amounts[i]
+    local slot = slot_at(now, length)
+    count(KEYS[2 * i - 1], slot, amount, length)
+    count(KEYS[2 * i], slot, amount, length)
+    figures[i][1] = figures[i][1] + amount
+    table.insert(figures[i][2], { slot, amount })
   end
 end
-return { wait, now, figures, slots }
+return { wait, now, figures }
 """
 
 
@@ -131,11 +129,11 @@ class Taken(NamedTuple):
 
     Attributes:
         wait: Seconds until there may be room; 0 where it was taken.
-        slots: For each window the slot in which it was counted.
+        at: When it was taken, by the local clock.
     """
 
     wait: float
-    slots: tuple[int, ...]
+    at: float
 
 
 class _View(NamedTuple):
@@ -145,13 +143,17 @@ class _View(NamedTuple):
         at: When, by the local clock.
         server_now: The same moment by the server's clock, in milliseconds.
         figures: For each window what is used, and the end of each slot with what is used in it.
-        others: For each window what other processes have used.
+        own: For each window what this process has used of it.
     """
 
     at: float
     server_now: int
     figures: list[Any]
-    others: list[int]
+    own: list[int]
+
+    def others(self, window: int) -> int:
+        """What other processes have used of a window."""
+        return max(0, int(self.figures[window][0]) - self.own[window])
 
 
 def require_shared(owner: str, *, storage: str, local_share: float, name: str) -> None:
@@ -209,8 +211,8 @@ def _client(address: str) -> Any:
 class SharedWindows:
     """This process's part in windows that many processes count in; used on one event loop.
 
-    Asking may fail; what is sent never does: it is gathered, and delivered in the background as
-    soon as the storage is there.
+    What is used is noted here, and delivered with the next request; in the background at the
+    latest, as soon as the storage is there.
 
     Args:
         address: Of the storage.
@@ -248,17 +250,14 @@ class SharedWindows:
         self._limits = [limit for limit, _ in windows.values()]
         self._lengths = [round(window.length * 1000) for _, window in windows.values()]
         prefix = f"ragaliq:{{{key}}}"
-        # By the process and its number a batch of changes is told from all others.
-        self._keys = [f"{prefix}:seen:{uuid4().hex}", *(f"{prefix}:{name}" for name in windows)]
-        self._changes: Counter[tuple[int, int, float]] = Counter()  # window, slot, local time
-        self._batch: Counter[tuple[int, int, float]] | None = None  # perhaps delivered
-        self._is_delivering = False
-        self._number = 0
-        self._is_known, self._generation = False, 0  # to the storage, and how often it lost us
+        self._names = [f"{prefix}:{name}" for name in windows]
+        self._process = uuid4().hex
+        self._changes = self._delivered = 0  # how many there were, and how many the storage knows
         self._views: deque[_View] = deque()
         self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._connection: Any = None
         self._script: Any = None
+        self._line = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         _LIVING.add(self)
 
@@ -269,56 +268,49 @@ class SharedWindows:
             needs: What must be free in each window.
             amounts: What is counted then.
         """
-        if self.is_unavailable:
-            self.deliver_soon()
-            return None
-        asking = asyncio.ensure_future(self._run(needs, amounts))
+        asking = asyncio.ensure_future(self._take(needs, amounts))
         try:
-            return await asyncio.shield(asking)
+            return await asyncio.shield(asking)  # the client may not notice that it is cancelled
         except asyncio.CancelledError:
-            # The caller does not wait any longer: what is taken all the same goes back.
             asking.add_done_callback(lambda done: self._give_back(done, amounts))
             raise
-        except StorageUnavailableError as error:
-            self._lost(error)
-            self.deliver_soon()
-            return None
 
-    def _give_back(self, done: asyncio.Task[Taken], amounts: Sequence[int]) -> None:
-        if done.cancelled() or done.exception() is not None:
-            return
-        for number, slot in enumerate(done.result().slots):
-            self.change(number, -amounts[number], at=time.monotonic(), slot=slot)
+    async def _take(self, needs: Sequence[int], amounts: Sequence[int]) -> Taken | None:
+        self._connect()
+        # One at a time: what a request sends holds what came of the one before.
+        async with self._line:
+            if not self.is_unavailable:
+                try:
+                    return await self._run(needs, amounts)
+                except StorageUnavailableError as error:
+                    self._lost(error)
         self.deliver_soon()
+        return None
 
-    def change(self, window: int, amount: int, *, at: float, slot: int = 0) -> None:
+    def _give_back(self, done: asyncio.Task[Taken | None], amounts: Sequence[int]) -> None:
+        taken = None if done.cancelled() else done.result()
+        if taken is not None and not taken.wait:
+            for number, amount in enumerate(amounts):
+                self.change(number, -amount, at=taken.at)
+            self.deliver_soon()
+
+    def change(self, window: int, amount: int, *, at: float) -> None:
         """Note what was used beyond what was taken; less than nothing gives back.
 
         Args:
             window: Number of the window, from 0.
             amount: Whole units.
-            at: When, by the local clock.
-            slot: The slot it was taken in, where the server said so.
+            at: When, by the local clock; when it was taken, where it is given back.
         """
-        if not amount:
-            return
-        local = list(self._local.values())[window]
-        self._used_here[window].forget(time.monotonic())
-        self._used_here[window].spend(amount, at)
-        # All of a slot is told as one, with the time of its end: late rather than too early.
-        self._changes[window + 1, slot, local.slot(at)] += amount
-        if len(self._changes) > 500:
-            for entry in [e for e in self._changes if e[2] + local.length * 2 <= at]:
-                del self._changes[entry]
+        if amount:
+            self._used_here[window].spend(amount, at)
+            self._changes += 1
 
     def used(self, window: int) -> int | None:
         """What is used in one window by all, as far as known; None where nothing is. Any thread."""
-        latest = self._views[-1] if self._views else None
-        if self.is_unavailable or latest is None:
+        if self.is_unavailable or not self._views:
             return None
-        changes = [*list(self._changes.items()), *list((self._batch or {}).items())]
-        untold = sum(amount for (number, _, _), amount in changes if number == window + 1)
-        return int(latest.figures[window][0]) + untold
+        return self._views[-1].others(window) + self._used_here[window].spent
 
     def deliver_soon(self) -> None:
         """Have the changes delivered in the background."""
@@ -330,9 +322,9 @@ class SharedWindows:
         """Deliver what is left, if the storage is there, and close the connection."""
         if self._task is not None and self._task.get_loop() is _loop():
             self._task.cancel()
-        if not self.is_unavailable and (self._changes or self._batch):
+        if not self.is_unavailable and self._delivered < self._changes:
             with suppress(StorageUnavailableError):
-                await self._run((), ())
+                await self._deliver()
         await self._close()
 
     async def _deliver_in_background(self) -> None:
@@ -341,107 +333,81 @@ class SharedWindows:
                 if self.is_unavailable:
                     await asyncio.sleep(self._pause)
                     await self._close()  # other connections of the pool are as dead
-                    await self._run((), ())
+                    await self._deliver()
                     # Others find the storage a little later, and it does not know before what they
                     # used: a caller that asked now might get the same once more.
                     until = time.monotonic() + 2 * self._pause + _ANSWERS_WITHIN
                     while time.monotonic() < until:
-                        await asyncio.sleep(min(_TOLD_EVERY, self._pause))
-                        await self._run((), ())
+                        await asyncio.sleep(min(_DELIVER_EVERY, self._pause))
+                        await self._deliver()
                     self.is_unavailable = False
                     logger.warning("the storage of the limits %s is back", self._key)
-                elif self._changes or self._batch:
-                    await self._run((), ())
-                if not self._changes and not self._batch:
+                await asyncio.sleep(_SOON)  # by then the next call may have delivered them
+                if self._delivered == self._changes:
                     return
+                await self._deliver()
             except StorageUnavailableError as error:
                 self._lost(error)
 
+    async def _deliver(self) -> None:
+        self._connect()
+        async with self._line:
+            await self._run((), ())
+
     async def _run(self, needs: Sequence[int], amounts: Sequence[int]) -> Taken:
-        mine = not self._is_delivering
-        if mine and self._batch is None and self._changes:
-            self._batch, self._changes = self._changes, Counter()
-            self._number += 1
-        # Sent again it is the same batch under the same number, which counts once.
-        batch, generation = self._batch if mine else None, self._generation
-        now = time.monotonic()
+        now, changes = time.monotonic(), self._changes
+        for own in self._used_here:
+            own.forget(now)
+        sent = [own.spent for own in self._used_here]
         request = {
-            "is_known": self._is_known,
-            "number": self._number if batch else 0,
-            "changes": [
-                (i, slot, max(0, round((now - at) * 1000)), amount)
-                for (i, slot, at), amount in (batch or {}).items()
+            # By the end of its slot, so that it leaves late rather than too early.
+            "used": [
+                [(max(0, round((now - ends) * 1000)), amount) for ends, amount in own.slots()]
+                for own in self._used_here
             ],
             "lengths": self._lengths,
             "limits": self._limits,
             "needs": list(needs),
             "amounts": list(amounts),
         }
-        self._is_delivering |= batch is not None
+        keys = [key for name in self._names for key in (name, f"{name}:{self._process}")]
         try:
             async with asyncio.timeout(_ANSWERS_WITHIN):
-                reply = await self._script_here()(keys=self._keys, args=[dumps(request)])
+                wait, server_now, figures = await self._script(keys=keys, args=[dumps(request)])
         # Not all that the client raises has a class of its own in common. Whatever it is, it must
         # not cost a run.
         except Exception as error:  # noqa: BLE001
             self._on_error(type(error).__name__)
             raise StorageUnavailableError(type(error).__name__) from None
-        finally:
-            if batch is not None:
-                self._is_delivering = False
-        wait, server_now, figures, slots = reply
-        if wait < 0:
-            if generation == self._generation:  # else another call has noticed it
-                self._tell_again(now)
-            return await self._run(needs, amounts)
-        self._is_known = True
-        if batch is not None:
-            self._batch = None
-        if slots:
-            for own, amount in zip(self._used_here, amounts, strict=True):
-                own.spend(amount, time.monotonic())
-        self._note(server_now, figures)
-        return Taken(wait / 1000, tuple(slots))
-
-    def _tell_again(self, now: float) -> None:
-        """Have all that this process used delivered to a storage that lost it."""
-        self._is_known = False
-        self._generation += 1
-        self._batch, self._changes = None, Counter()
-        for number, own in enumerate(self._used_here, 1):
-            own.forget(now)
-            for ends, amount in own.slots():
-                # Late rather than too early, and not in the future.
-                self._changes[number, 0, min(ends, now)] += amount
-
-    def _note(self, server_now: int, figures: list[Any]) -> None:
-        """Keep what is known now, and what was known about a second ago."""
-        now, others = time.monotonic(), []
-        for own, (total, _) in zip(self._used_here, figures, strict=True):
-            own.forget(now)
-            others.append(max(0, total - own.spent))
-        self._views.append(_View(now, server_now, figures, others))
+        now, self._delivered = time.monotonic(), changes
+        if not wait:
+            for number, amount in enumerate(amounts):
+                self._used_here[number].spend(amount, now)
+                sent[number] += amount
+        self._views.append(_View(now, server_now, figures, sent))
         while self._views[0].at < now - _RATE_OVER and len(self._views) > 1:
             self._views.popleft()
+        return Taken(wait / 1000, now)
 
     def _unseen(self, number: int, window: Window) -> float:
         """What others have used since this process last heard of them, as they did before."""
         first, last = self._views[0], self._views[-1]
         rate = (1 - self._share) * self._limits[number] / window.length
         if last.at - first.at > _RATE_OVER / 10:
-            seen = (last.others[number] - first.others[number]) / (last.at - first.at)
+            seen = (last.others(number) - first.others(number)) / (last.at - first.at)
             rate = max(rate, seen)
         return rate * (time.monotonic() - last.at)
 
-    def _script_here(self) -> Any:
+    def _connect(self) -> None:
         # Connections of the process this one was forked from, or of a loop that is gone, are left
         # to their owner.
         owner = os.getpid(), asyncio.get_running_loop()
-        if self._connection is None or self._owner != owner:
+        if self._owner != owner:
             _OF_OTHERS.append(self._connection)
-            self._owner, self._connection = owner, _client(self._address)
+            self._owner, self._connection, self._line = owner, None, asyncio.Lock()
+        if self._connection is None:
+            self._connection = _client(self._address)
             self._script = self._connection.register_script(_SCRIPT)
-        return self._script
 
     async def _close(self) -> None:
         connection, self._connection = self._connection, None
@@ -471,7 +437,7 @@ class SharedWindows:
         """
         if not self._views:
             return  # all that is known is what was used here, which the local windows have
-        at, server_now, figures, _ = self._views[-1]
+        at, server_now, figures, sent = self._views[-1]
         for number, (name, window) in enumerate(self._local.items()):
             counted = figures[number][1]
             window.clear()
@@ -487,10 +453,7 @@ class SharedWindows:
                 window.spend(whole, at - max(0.0, (server_now - ends) / 1000))
             unseen = self._unseen(number, window) * self._share
             window.spend(min(round(unseen), max(0, window.limit - window.spent)), time.monotonic())
-        windows = list(self._local.values())
-        for untold in (self._batch or Counter(), self._changes):
-            for (number, _, moment), amount in untold.items():
-                windows[number - 1].spend(amount, moment)
+            window.spend(max(0, self._used_here[number].spent - sent[number]), time.monotonic())
 
 
 def _loop() -> asyncio.AbstractEventLoop | None:
@@ -510,10 +473,10 @@ def _after_fork() -> None:
     for shared in list(_LIVING):
         _OF_OTHERS.append((shared._connection, shared._task))
         shared._connection = shared._task = None
-        shared._is_delivering = False
-        shared._keys[0] = f"{shared._keys[0].rpartition(':')[0]}:{uuid4().hex}"
-        shared._number = 0
-        shared._is_known = False
+        shared._views.clear()
+        shared._process = uuid4().hex
+        for own in shared._used_here:  # it is the parent's
+            own.clear()
 
 
 if hasattr(os, "register_at_fork"):
