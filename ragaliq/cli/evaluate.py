@@ -431,7 +431,7 @@ def _read_through(
             f"{reader.skipped:,} rows are skipped, more than --max-skipped {max_skipped:,}"
         )
     if not wanted.evaluations:
-        raise DatasetError(f"{reader.path}: no row is left to judge")
+        raise DatasetError(f"{reader.path}: no row is left to evaluate")
     names = [each.name for each in metrics if not isinstance(each, RelevanceEvaluator)]
     if names and not has_context:  # their scores mean nothing then
         blank = next((name for name in reader.columns if recognised(name) == "context"), None)

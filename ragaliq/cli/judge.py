@@ -345,7 +345,7 @@ def calibrate(
     asked = choose_judge(judge, model=model, base_url=base_url, is_calibrated=False)
     decider = asked.judge
     if not isinstance(decider, BatchingJudge):
-        raise ConfigurationError(f"{decider.name} cannot be calibrated: it is no BatchingJudge")
+        raise ConfigurationError(f"{decider.name} cannot be calibrated: only a BatchingJudge can")
     asked.announce()
     judged = judge_file(
         labels,

@@ -92,7 +92,7 @@ class RunsFile:
         except BlockingIOError:
             os.close(descriptor)
             raise ConfigurationError(
-                f"{self.path}: another process is judging the runs in this file"
+                f"{self.path}: another process is evaluating the runs in this file"
             ) from None
         except ImportError:
             pass  # a system without such locks

@@ -192,7 +192,7 @@ def test_a_file_of_which_nothing_is_left_ends_with_code_3(ragaliq, write_cases):
     done = ragaliq("evaluate", write_cases({"query": "q"}), "--skip-bad-rows")
 
     assert done.returncode == 3
-    assert "no row is left to judge" in done.stderr
+    assert "no row is left to evaluate" in done.stderr
 
 
 def test_standard_input_is_called_so_where_it_holds_nothing(ragaliq, monkeypatch):
