@@ -38,8 +38,9 @@ from ragaliq.live.lifecycle import HoldsRuns, Sweepable, watch_process
 from ragaliq.live.run import InlineMode, OpenRun
 from ragaliq.live.sampler import Sampler
 from ragaliq.live.sampling import Choice
-from ragaliq.live.stats import MonitorStats, Outcome, Tally
+from ragaliq.live.stats import MonitorStats, Tally
 from ragaliq.scoring.scorer import Scorer
+from ragaliq.telemetry.names import Outcome
 from ragaliq.telemetry.providers import service_version
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, EvaluationTimeout, NotEvaluated, RagaliqError
-from ragaliq.live.stats import Outcome, Tally
+from ragaliq.live.stats import Tally
+from ragaliq.telemetry.names import Outcome
 
 if TYPE_CHECKING:
     from ragaliq.live.engine import Engine

@@ -7,31 +7,17 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.records.sinks import SinkStats
 from ragaliq.scoring.limits.breaker import BreakerState
 from ragaliq.scoring.limits.budget import BudgetLine
 from ragaliq.scoring.limits.shared import StorageState
-from ragaliq.telemetry.names import OTHER
+from ragaliq.telemetry.names import OTHER, Outcome
 
 if TYPE_CHECKING:
     from ragaliq.live.run import OpenRun
-
-
-Outcome = Literal[
-    "evaluated",
-    "no_context",
-    "sampled_out",
-    "over_budget",
-    "queue_full",
-    "shutdown",
-    "incomplete_run",
-    "not_rag",
-    "enqueued",
-]
-"""How a run ended. Every run that started has exactly one outcome or is still pending."""
 
 
 @dataclass(frozen=True, kw_only=True)

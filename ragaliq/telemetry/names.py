@@ -7,6 +7,8 @@ The `gen_ai.*` names follow the OpenTelemetry GenAI conventions, `openinference.
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 SCOPE = "ragaliq"
 SCHEMA_VERSION = "1"
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.38.0"
@@ -134,8 +136,7 @@ METRIC_QUALITY_HIGH = "ragaliq.quality.high"
 METRIC_QUALITY_LABELS = "ragaliq.quality.labels"
 METRIC_QUALITY_CHANGED = "ragaliq.quality.changed"
 
-# Every value of `RUN_OUTCOME`.
-RUN_OUTCOMES = (
+Outcome = Literal[
     "evaluated",
     "no_context",
     "sampled_out",
@@ -145,7 +146,11 @@ RUN_OUTCOMES = (
     "incomplete_run",
     "not_rag",
     "enqueued",
-)
+]
+"""How a run ended. Every run that started has exactly one outcome or is still pending."""
+
+RUN_OUTCOMES: tuple[str, ...] = get_args(Outcome)
+"""Every value of `RUN_OUTCOME`."""
 
 # Every value of `JOB_OUTCOME`.
 JOB_OUTCOMES = (
