@@ -143,7 +143,8 @@ test-frameworks: $(READY) ## Trace a RAG in each of some 25 frameworks, Node's t
 
 .PHONY: test-langgraph-server
 test-langgraph-server: $(LANGGRAPH)/.ready ## Score graphs in LangGraph's development server, which forbids blocking calls (installs it once)
-	@$(LANGGRAPH)/bin/python -m pytest tests/applications/langgraph_server -m langgraph_server $(ARGS)
+	@$(LANGGRAPH)/bin/python -m pytest tests/applications/langgraph_server -m langgraph_server \
+		--confcutdir tests/applications/langgraph_server $(ARGS)
 
 .PHONY: cascade-curves
 cascade-curves: $(READY) ## Print a cascade's accuracy against its cost on labelled claims: make cascade-curves DATA=folder

@@ -8,11 +8,18 @@ from llama_index.core.query_engine import CustomQueryEngine, SubQuestionQueryEng
 from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.tools import FunctionTool, QueryEngineTool
-from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+from llama_index.core.workflow import (
+    HumanResponseEvent,
+    InputRequiredEvent,
+    StartEvent,
+    StopEvent,
+    Workflow,
+    step,
+)
 from llama_index_parts import HOURS, QUESTION, REFUNDS, Reply, Search, agent, engine, memory, model
 
 from llama_index.evaluation.ragaliq import GuardedQueryEngine, GuardedWorkflow
-from ragaliq import GuardRejected
+from ragaliq import ConfigurationError, GuardRejected
 from ragaliq.testing import ScriptedJudge
 
 INVENTED = "Refunds take nine weeks."
@@ -142,6 +149,20 @@ async def test_a_workflow_is_guarded(guarded, shape):
 
     result = await guarded(Rag()).run(query=QUESTION)
     assert str(result["answer"] if shape == "dict" else result) == FALLBACK
+
+
+async def test_a_workflow_that_waits_for_a_human_is_refused_and_not_left_waiting(guarded):
+    class Asking(Workflow):
+        @step
+        async def ask(self, ev: StartEvent) -> InputRequiredEvent:
+            return InputRequiredEvent(prefix="May I?")
+
+        @step
+        async def answer(self, ev: HumanResponseEvent) -> StopEvent:
+            return StopEvent(result=ev.response)
+
+    with pytest.raises(ConfigurationError, match=r"waits for a human \(InputRequiredEvent\)"):
+        await guarded(Asking()).run(query=QUESTION)
 
 
 async def test_a_guarded_agents_answer_is_scored_once(guarded, runs):

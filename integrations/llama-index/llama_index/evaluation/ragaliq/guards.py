@@ -35,7 +35,7 @@ from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.memory import BaseMemory
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+from llama_index.core.workflow import InputRequiredEvent, StartEvent, StopEvent, Workflow, step
 
 from llama_index.evaluation.ragaliq.judge import judge_of
 from llama_index.evaluation.ragaliq.reading import (
@@ -248,9 +248,10 @@ class GuardedWorkflow(Workflow):
         output = await agent.run(user_msg="How long do refunds take?")
 
     See `GuardedQueryEngine`. `run` takes what the guarded workflow's takes, and gives what that
-    gives; its events do not come out. For another attempt the feedback is appended to the question.
-    The conversation, in `memory` or in `ctx`, keeps the user's message and the answer that went
-    out. An annotation goes to a response's metadata; other results have no place for one.
+    gives; its events do not come out, so that it must not wait for a human's. For another attempt
+    the feedback is appended to the question. The conversation, in `memory` or in `ctx`, keeps the
+    user's message and the answer that went out. An annotation goes to a response's metadata; other
+    results have no place for one.
 
     Args:
         workflow: What is guarded.
@@ -283,7 +284,7 @@ class GuardedWorkflow(Workflow):
     @step
     async def answer(self, event: _GuardedStart) -> StopEvent:
         """Run it until the guard lets an answer out."""
-        run, given = self._guarded_workflow.run, dict(event.call)
+        run, given = self._ran, dict(event.call)
         if self.guard.is_off:
             return StopEvent(result=await run(**given))
         question = question_of_fields(fields_of(event))
@@ -310,6 +311,19 @@ class GuardedWorkflow(Workflow):
         if attempts.has_intervened:
             await remember(_conversation(before, question.text, answer))
         return StopEvent(result=output)
+
+    async def _ran(self, **given: Any) -> Any:
+        """What the guarded workflow returns."""
+        handler = self._guarded_workflow.run(**given)
+        async for event in handler.stream_events():
+            if isinstance(event, InputRequiredEvent):
+                # Nobody could answer it: its events do not come out, nor others in.
+                await handler.cancel_run()
+                raise ConfigurationError(
+                    "GuardedWorkflow cannot guard a workflow that waits for a human "
+                    f"({type(event).__name__}): use Guard.acheck(...) in its last step"
+                )
+        return await handler
 
 
 _NO_FIELDS = ("ctx", "memory", "start_event", "max_iterations", "early_stopping_method")
