@@ -1,4 +1,4 @@
-"""The prompts: text files with a version, replaceable one by one, and texts put into them safely.
+"""The prompts: text files, replaceable one by one, and texts put into them safely.
 
 An application's text stands unchanged between two tags: JSON, code and markup reach the judge as
 they are. As with a Markdown fence, it is the tag that gives way: where a text holds anything that
@@ -10,14 +10,13 @@ them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from ragaliq.core.printable import encodable
 from ragaliq.errors import ConfigurationError
@@ -39,8 +38,7 @@ version 1 (`v1`), for those whose figures were made with it."""
 
 _FOLDER = files("ragaliq.judges") / "prompts"
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n?---[ \t]*(?:\n|\Z)", re.DOTALL)
-_VERSION = re.compile(r"^version:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_FRONT_MATTER = re.compile(r"---[ \t]*\n.*?\n?---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,42 +66,30 @@ class RenderedPrompt:
         return self.shared + self.request
 
 
-class _Prompt(NamedTuple):
-    version: str
-    text: str
-
-
 class PromptSet:
     """The prompts a judge uses: ours, with `replacements` in the place of some.
 
     Raises:
         ConfigurationError: A replacement cannot be read, has an unknown name, is empty, or lacks a
             placeholder.
+
+    Attributes:
+        texts: The text of each prompt in use, without its front matter.
     """
 
     def __init__(self, replacements: PromptSource | None = None) -> None:
-        self._prompts = dict(_OWN_PROMPTS)
+        self.texts = dict(_OWN_PROMPTS)
         for name, raw, source in _read(replacements or {}):
-            self._prompts[name] = _parse(name, raw, source)
-
-    @property
-    def versions(self) -> dict[str, str]:
-        """The version of each prompt in use."""
-        return {name: prompt.version for name, prompt in self._prompts.items()}
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """The text of each prompt in use, without its front matter."""
-        return {name: prompt.text for name, prompt in self._prompts.items()}
+            self.texts[name] = _parse(name, raw, source)
 
     def render(self, name: str, **blocks: str) -> RenderedPrompt:
         """The prompt `name` with its placeholders filled with delimited text."""
         # In one pass: what the blocks hold is never looked at again.
-        pieces = _PLACEHOLDER.split(self._prompts[name].text)
+        pieces = _PLACEHOLDER.split(self.texts[name])
         names = pieces[1::2]
         pieces[1::2] = [blocks[name] for name in names]
         end = 2 if names[:1] == ["context"] else 0
-        system = self._prompts["system"].text
+        system = self.texts["system"]
         return RenderedPrompt(name, system, "".join(pieces[:end]), "".join(pieces[end:]))
 
 
@@ -136,16 +122,14 @@ def _read(replacements: PromptSource) -> Iterator[tuple[str, str, str]]:
             raise ConfigurationError(f"cannot read the prompt file {value}: {error}") from error
 
 
-def _parse(name: str, raw: str, source: str) -> _Prompt:
-    """A prompt, checked; its version is the front matter's, else taken from the text's hash."""
+def _parse(name: str, raw: str, source: str) -> str:
+    """A prompt's text, checked, without its front matter, which is for people."""
     if name not in PLACEHOLDERS:
         raise ConfigurationError(
             f"no prompt is named {name!r} ({source}); the names are {', '.join(PLACEHOLDERS)}"
         )
     raw = raw.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT_MATTER.match(raw)
-    named = _VERSION.search(front.group(1)) if front else None
-    version = named.group(1) if named else hashlib.sha256(raw.encode()).hexdigest()[:8]
     text = (raw[front.end() :] if front else raw).strip()
     if not text:
         raise ConfigurationError(f"prompt {name!r} ({source}) is empty")
@@ -156,7 +140,7 @@ def _parse(name: str, raw: str, source: str) -> _Prompt:
     if faults:
         takes = f"it takes {_listed(expected)}" if expected else "it takes no placeholders"
         raise ConfigurationError(f"prompt {name!r} ({source}): {' and '.join(faults)}; {takes}")
-    return _Prompt(version, text)
+    return text
 
 
 def _listed(names: set[str] | frozenset[str]) -> str:

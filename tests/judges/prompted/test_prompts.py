@@ -1,4 +1,4 @@
-"""Prompts: files with versions, checked when they are loaded, filled in once."""
+"""Prompts: files, checked when they are loaded, filled in once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ GOOD = "Compare {{question}} and {{answer}}."
 
 def test_version_1_of_our_prompts_stays_available_by_name():
     old = PromptSet("v1")
-    assert set(old.versions) == set(PromptSet().versions) == set(PLACEHOLDERS)
-    assert set(old.versions.values()) == {"1"}
-    assert {name for name, version in PromptSet().versions.items() if version == "2"} == {
+    assert set(old.texts) == set(PromptSet().texts) == set(PLACEHOLDERS)
+    assert {name for name, text in PromptSet().texts.items() if text != old.texts[name]} == {
         "system",
         "extract_statements",
         "verify_claims",
@@ -76,18 +75,9 @@ def test_prompts_come_from_files_and_folders(tmp_path):
     other.write_text("\ufeff" + GOOD.replace(" ", "\r\n"), "utf-8")
 
     for prompts in (tmp_path, tmp_path / "relevance.md", {"relevance": tmp_path / "relevance.md"}):
-        assert PromptSet(prompts).versions["relevance"] == "3.1"
+        assert PromptSet(prompts).texts["relevance"] == GOOD
     rendered = PromptSet({"relevance": other}).render("relevance", question="Q", answer="A")
     assert rendered.text == "Compare\nQ\nand\nA."
-
-
-def test_a_prompt_without_a_version_is_known_by_its_text():
-    first = PromptSet({"relevance": GOOD}).versions["relevance"]
-    second = PromptSet({"relevance": GOOD + "!"}).versions["relevance"]
-
-    assert len(first) == 8
-    assert first != second
-    assert first == PromptSet({"relevance": GOOD}).versions["relevance"]
 
 
 @pytest.mark.parametrize(

@@ -183,8 +183,6 @@ async def test_prompts_can_be_replaced_one_by_one(server, judge_at):
     filled = "Is <answer>\nA.\n</answer> an answer to <question>\nQ?\n</question>?"
     assert request.text.startswith(filled)
     assert "untrusted" in request.system
-    assert judge.prompts.versions["relevance"] == "7"
-    assert judge.prompts.versions["verify_claims"] == "2"
 
 
 # --- Claude's own protocol --------------------------------------------------------------------
