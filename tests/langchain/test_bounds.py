@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 from contextvars import Context
 
 import pytest
@@ -44,10 +45,8 @@ def test_an_open_run_that_is_too_old_is_given_up_in_a_process_that_has_become_id
     open_runs = [rag_chain().stream(f"Question {n}?", watch.config) for n in range(2)]
     for stream in open_runs:
         next(stream)
-    for _ in range(500):
-        if not watch.handler.open_runs:
-            break
-        asyncio.run(asyncio.sleep(0.01))
+    while watch.handler.open_runs:
+        time.sleep(0.01)
     assert watch.stats.incomplete == {"expired": 2}
     assert (watch.handler.open_runs, watch.stats.pending) == (0, 0)
     del open_runs
@@ -67,11 +66,8 @@ def test_a_run_that_starts_while_the_last_one_is_given_up_is_given_up_too(new_wa
 
     monkeypatch.setattr(OpenRun, "discard", discard_while_another_starts)
     next(open_runs[0])
-    for _ in range(500):
-        if watch.monitor.stats().incomplete == {"expired": 2}:
-            break
-        asyncio.run(asyncio.sleep(0.01))
-    assert watch.stats.incomplete == {"expired": 2}
+    while watch.monitor.stats().incomplete != {"expired": 2}:
+        time.sleep(0.01)
     assert watch.handler.open_runs == 0
 
 
@@ -99,11 +95,9 @@ def test_an_open_run_of_a_handler_that_is_let_go_is_counted(watch):
     loop.run_until_complete(anext(stream))
     loop.close()  # without having its streams closed
     del handler, stream
-    for _ in range(500):  # another thread may hold the handler for a moment, to look at its runs
+    while watch.monitor.stats().pending:  # another thread may look at the handler's runs
         gc.collect()
-        if not watch.monitor.stats().pending:
-            break
-        asyncio.run(asyncio.sleep(0.01))
+        time.sleep(0.01)
     assert watch.incomplete == {"abandoned": 1}
 
 

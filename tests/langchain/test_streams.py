@@ -37,7 +37,8 @@ class Settle:
     async def __aexit__(self, *_):
         gc.collect()
         await asyncio.get_running_loop().shutdown_asyncgens()
-        await asyncio.sleep(0.05)
+        while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - theirs
+            await asyncio.sleep(0)
 
 
 def assigned():

@@ -22,7 +22,15 @@ QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
 
 
-class Choose(BaseSelector):
+class WithoutPrompts:
+    def _get_prompts(self):
+        return {}
+
+    def _update_prompts(self, prompts):
+        pass
+
+
+class Choose(WithoutPrompts, BaseSelector):
     """Chooses the engines with these numbers."""
 
     def __init__(self, *chosen):
@@ -36,34 +44,16 @@ class Choose(BaseSelector):
     async def _aselect(self, choices, query):
         return self._select(choices, query)
 
-    def _get_prompts(self):
-        return {}
 
-    def _update_prompts(self, prompts):
-        pass
-
-
-class OneQuestionEach(BaseQuestionGenerator):
+class OneQuestionEach(WithoutPrompts, BaseQuestionGenerator):
     def generate(self, tools, query):
         return [SubQuestion(sub_question=f"{t.name}?", tool_name=t.name) for t in tools]
 
     async def agenerate(self, tools, query):
         return self.generate(tools, query)
 
-    def _get_prompts(self):
-        return {}
 
-    def _update_prompts(self, prompts):
-        pass
-
-
-class Rephrase(BaseQueryTransform):
-    def _get_prompts(self):
-        return {}
-
-    def _update_prompts(self, prompts):
-        pass
-
+class Rephrase(WithoutPrompts, BaseQueryTransform):
     def _run(self, query_bundle, metadata):
         return QueryBundle("a rephrased question")
 

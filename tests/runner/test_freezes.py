@@ -28,7 +28,7 @@ class Slow(ScriptedJudge):
         await asyncio.sleep(0.5)
         return await super().evaluate_relevance(query, response)
 
-monitor = Monitor(judge=Slow(), evaluators=["relevance"], deadline=1.0, concurrency=2,
+monitor = Monitor(judge=Slow(), evaluators=["relevance"], deadline=2.5, concurrency=2,
                   breaker=CircuitBreaker(failures=1, pause=60.0))
 for _ in range(6):
     monitor.submit(RAGTestCase(query="q", context=["c"], response="r"))
@@ -46,7 +46,7 @@ def test_a_stopped_process_judges_what_it_had_and_its_queue_when_it_continues():
     ) as program:
         assert program.stdout.readline() == "asked\n"
         os.kill(program.pid, signal.SIGSTOP)
-        time.sleep(3.5)
+        time.sleep(5.0)
         os.kill(program.pid, signal.SIGCONT)
         *_, last = program.stdout
     assert json.loads(last) == [{"evaluated": 6}, {"relevance": {"scored": 6}}, "closed", 0]
