@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 
 import llama_index.evaluation.ragaliq
@@ -106,13 +107,15 @@ def test_detaching_one_handler_leaves_the_others(monitor, monitor_class, dispatc
         dispatcher.span_handlers.remove(foreign)
 
 
-def test_detaching_ends_the_runs_in_progress(engine, monitor):
+@pytest.mark.parametrize("end", [detach, get_dispatcher().shutdown], ids=["detach", "shutdown"])
+def test_detaching_and_llama_indexs_shutdown_end_the_runs_in_progress(engine, monitor, end):
     attach(monitor)
     unread = engine(streaming=True).query(QUESTION)
-    detach()
+    end()
 
     assert monitor.outcomes == {"interrupted": 1}
     assert str(unread) == "Refunds take five days."
+    assert monitor.outcomes == {"interrupted": 1}
 
 
 def test_attaching_in_the_middle_of_a_run_does_no_harm(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from llama_index.core import get_response_synthesizer
 from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
@@ -70,23 +72,20 @@ def tools(engine, retriever_class, nodes):
     return [tool("refunds"), tool("hours")]
 
 
-async def test_a_router_over_several_engines_gives_the_documents_of_all(
-    llm, tools, monitor, handler
+def router(llm, tools):
+    return RouterQueryEngine(Choose(0, 1), tools, llm=llm)
+
+
+def sub_questions(llm, tools, *, use_async=False):
+    synthesizer = get_response_synthesizer(llm)
+    return SubQuestionQueryEngine(OneQuestionEach(), synthesizer, tools, use_async=use_async)
+
+
+@pytest.mark.parametrize("make", [router, sub_questions, partial(sub_questions, use_async=True)])
+def test_engines_of_engines_are_judged_by_the_documents_of_all_not_by_intermediate_answers(
+    llm, tools, monitor, handler, make
 ):
-    await RouterQueryEngine(Choose(0, 1), tools, llm=llm).aquery(QUESTION)
-
-    question, contexts, answer = monitor.only
-    assert (question, answer) == (QUESTION, ANSWER)
-    assert sorted(contexts) == ["Document on hours.", "Document on refunds."]
-
-
-@pytest.mark.parametrize("use_async", [False, True])
-def test_sub_questions_are_judged_by_documents_not_by_intermediate_answers(
-    llm, tools, monitor, handler, use_async
-):
-    SubQuestionQueryEngine(
-        OneQuestionEach(), get_response_synthesizer(llm), tools, use_async=use_async
-    ).query(QUESTION)
+    make(llm, tools).query(QUESTION)
 
     question, contexts, answer = monitor.only
     assert (question, answer) == (QUESTION, ANSWER)

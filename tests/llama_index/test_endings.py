@@ -179,16 +179,6 @@ class FakeCall:
         self.arguments = {"str_or_query_bundle": "Another?"}
 
 
-def test_llama_indexs_shutdown_ends_the_runs_in_progress(engine, monitor, dispatcher):
-    attach(monitor)
-    unread = engine(streaming=True).query(QUESTION)
-    dispatcher.shutdown()
-
-    assert monitor.outcomes == {"interrupted": 1}
-    assert str(unread)
-    assert monitor.outcomes == {"interrupted": 1}
-
-
 @pytest.fixture
 def unwatched(monitor):
     """A handler that may meet what it cannot make out."""
