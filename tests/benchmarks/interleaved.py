@@ -8,33 +8,26 @@ variants together took least, gives the result; the others show the spread.
 
 import gc
 import random
-from collections.abc import Callable, Mapping
 from statistics import quantiles
 from time import perf_counter
 
 
 class Comparison:
-    """What each variant costs a call, per pass.
+    """Seconds per call of every variant, per pass, and the variant without anything added."""
 
-    Args:
-        times: Per pass, seconds per call of every variant.
-        baseline: The variant without anything added.
-    """
+    def __init__(self, times, baseline):
+        self._times, self._baseline = times, baseline
 
-    def __init__(self, times: list[dict[str, float]], baseline: str) -> None:
-        self._times = times
-        self._baseline = baseline
-
-    def added(self, variant: str) -> float:
+    def added(self, variant):
         """Seconds a call takes longer than the baseline's, in the quietest pass."""
         return self._added(self._quietest, variant)
 
     @property
-    def base(self) -> float:
+    def base(self):
         """Seconds of a call of the baseline, in the quietest pass."""
         return self._quietest[self._baseline]
 
-    def table(self, title: str) -> list[str]:
+    def table(self, title):
         """Lines to print."""
         lines = [f"{title}; a call takes {1e6 * self.base:,.0f} us with {self._baseline}"]
         lines.append(f"  {'':24}{'us added':>10}   {'of all passes':<18}{'ratio':>6}")
@@ -47,29 +40,18 @@ class Comparison:
         return lines
 
     @property
-    def _quietest(self) -> dict[str, float]:
+    def _quietest(self):
         return min(self._times, key=lambda seconds: sum(seconds.values()))
 
-    def _added(self, seconds: dict[str, float], variant: str) -> float:
+    def _added(self, seconds, variant):
         return seconds[variant] - seconds[self._baseline]
 
 
-def compare(
-    variants: Mapping[str, Callable[[], object]],
-    *,
-    calls: int,
-    rounds: int,
-    passes: int,
-    between: Callable[[], None],
-) -> Comparison:
-    """Measure variants; the first is the baseline.
+def compare(variants, *, calls, rounds, passes, between):
+    """Measure variants, by name what is called; the first is the baseline.
 
-    Args:
-        variants: By name, what is called.
-        calls: Calls in a block.
-        rounds: Blocks of every variant in a pass.
-        passes: How often everything is measured.
-        between: Called before every pass, to clear away what the last one left.
+    A pass has so many rounds, in each of which every variant has a block of so many calls; before
+    every pass `between` clears away what the last one left.
     """
     order = random.Random(0)
     names = list(variants)
@@ -77,7 +59,7 @@ def compare(
     for _ in range(passes):
         between()
         gc.collect()
-        blocks: dict[str, list[float]] = {name: [] for name in names}
+        blocks = {name: [] for name in names}
         for _ in range(rounds):
             for name in order.sample(names, len(names)):
                 blocks[name].append(_seconds_per_call(variants[name], calls))
@@ -85,7 +67,7 @@ def compare(
     return Comparison(times, baseline=names[0])
 
 
-def _seconds_per_call(call: Callable[[], object], calls: int) -> float:
+def _seconds_per_call(call, calls):
     started = perf_counter()
     for _ in range(calls):
         call()

@@ -1,5 +1,6 @@
-"""The chain everybody writes, with a retriever and a model of a given speed."""
+"""The chain everybody writes, with a retriever and a model of given speeds."""
 
+import asyncio
 import time
 
 from langchain_core.documents import Document
@@ -14,14 +15,19 @@ TEXTS = [f"Document {n}. ".ljust(800, "x") for n in range(4)]
 
 
 class ConstantRetriever(BaseRetriever):
+    texts: list[str] = TEXTS
+    seconds: float = 0.0
+
     def _get_relevant_documents(self, query, *, run_manager):
-        return [Document(page_content=text, id=str(n)) for n, text in enumerate(TEXTS)]
+        return [Document(page_content=text, id=str(n)) for n, text in enumerate(self.texts)]
 
     async def _aget_relevant_documents(self, query, *, run_manager):
+        if self.seconds:
+            await asyncio.sleep(self.seconds)
         return self._get_relevant_documents(query, run_manager=None)
 
 
-def rag_chain(seconds=0.0, answers=("Five days.",)):
+def rag_chain(seconds=0.0, answers=("Five days.",), retriever=None):
     """A chain whose model takes so many seconds, and gives these answers in turn."""
 
     def joined(docs):
@@ -31,9 +37,14 @@ def rag_chain(seconds=0.0, answers=("Five days.",)):
         time.sleep(seconds)
         return prompt
 
+    async def await_(prompt):
+        await asyncio.sleep(seconds)
+        return prompt
+
     prompt = ChatPromptTemplate.from_messages([("system", "{context}"), ("human", "{question}")])
-    sources = {"context": ConstantRetriever() | joined, "question": RunnablePassthrough()}
+    context = (retriever or ConstantRetriever()) | joined
     model = FakeListChatModel(responses=list(answers))
     if seconds:
-        model = RunnableLambda(wait) | model
+        model = RunnableLambda(wait, await_) | model
+    sources = {"context": context, "question": RunnablePassthrough()}
     return sources | prompt | model | StrOutputParser()

@@ -11,16 +11,11 @@ from pathlib import Path
 from statistics import median, quantiles
 
 import pytest
-from langchain_core.documents import Document
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from opentelemetry.sdk.trace import TracerProvider
+from rag_chain import ConstantRetriever, rag_chain
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import LocalJudge, Monitor
+from ragaliq import LocalJudge, Monitor, TelemetryOptions
 
 PER_SECOND, BLOCK, ROUNDS = 25, 4.0, 6
 RETRIEVAL, GENERATION = 0.01, 0.05  # seconds
@@ -41,24 +36,9 @@ ANSWER = (
 )
 
 
-class Retriever(BaseRetriever):
-    def _get_relevant_documents(self, query, *, run_manager):
-        raise NotImplementedError
-
-    async def _aget_relevant_documents(self, query, *, run_manager):
-        await asyncio.sleep(RETRIEVAL)
-        return [Document(page_content=text, id=str(n)) for n, text in enumerate(TEXTS)]
-
-
 def service():
-    async def generate(prompt):
-        await asyncio.sleep(GENERATION)
-        return await FakeListChatModel(responses=[ANSWER]).ainvoke(prompt)
-
-    prompt = ChatPromptTemplate.from_messages([("system", "{context}"), ("human", "{question}")])
-    context = Retriever() | (lambda docs: "\n\n".join(doc.page_content for doc in docs))
-    sources = {"context": context, "question": RunnablePassthrough()}
-    return sources | prompt | RunnableLambda(generate) | StrOutputParser()
+    retriever = ConstantRetriever(texts=TEXTS, seconds=RETRIEVAL)
+    return rag_chain(GENERATION, [ANSWER], retriever)
 
 
 class Variant:
@@ -68,9 +48,8 @@ class Variant:
         self.p50, self.p99, self.worker = [], [], []
         self.monitor, self.callbacks = None, []
         if executor is not None:
-            self.monitor = Monitor(
-                judge="local", executor=executor, tracer_provider=TracerProvider()
-            )
+            telemetry = TelemetryOptions(tracer_provider=TracerProvider())
+            self.monitor = Monitor(judge="local", executor=executor, telemetry=telemetry)
             self.callbacks = [RagaliqCallbackHandler(self.monitor)]
 
     def block(self, chain):
