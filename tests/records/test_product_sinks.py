@@ -196,7 +196,7 @@ def test_a_server_that_is_not_there_is_a_failure_that_may_pass(product, record_o
 def test_faults_of_all_kinds_pass_and_leave_each_score_once(product, receiver, record_of):
     fault = receiver.Fault
     receiver.faults = [fault(500), fault(429, {"retry-after": "0"}), fault(), fault(503)]
-    limits = SinkLimits(timeout=0.4, backoff=0.001, max_backoff=0.01, attempts=6)
+    limits = SinkLimits(timeout=0.4, backoff=0.001, max_backoff=0.01, attempts=20)
     lane = SinkLane(sink_for(product, receiver.url), name="product", limits=limits)
     for number in range(3):
         lane.put(record_of(number))
