@@ -75,7 +75,7 @@ _BREAK = re.compile(r"[,;:()–—!?]|\.(?=\s|$)|\b(?:but|although|while|and|abe
 # They deny nothing: "not only", "no later than", "nothing but", "No. 5", "a sin".
 _EMPHASIS = re.compile(
     r"\bnot (?:only|just|merely|simply)\b|\b(?:no|not) (?:more|less|fewer|later|earlier) than\b"
-    r"|\bnicht (?:mehr|weniger) als\b|\bpas (?:plus|moins) d|\bno (?:más|menos) de\b"
+    r"|\bnicht (?:mehr|weniger) als\b|\bpas (?:plus|moins) de (?=\d)|\bno (?:más|menos) de\b"
     r"|\bnon (?:più|meno) di\b|\bniet meer dan\b|\bне (?:более|менее)\b"
     r"|\bno doubt\b|\b(?:nothing|none) (?:but|(?:more|less|other) than)\b|\bnos?\.\s?(?=\d)"
     r"|\b(?:a|the|of|original|my|his|her|our|their|your) sins?\b",

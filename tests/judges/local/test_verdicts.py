@@ -158,6 +158,8 @@ SUPPORTED = [
         "Winter is the coldest season in temperate zones.",
         "Winter is the coldest season in temperate zones (winter does not occur in the tropics).",
     ),
+    ("Der Saal fasst 300 Gäste.", "Der Saal fasst nicht mehr als 300 Gäste."),
+    ("La salle accueille 300 invités.", "La salle n'accueille pas plus de 300 invités."),
     # what stands around a claim
     *(
         (f"{opening} refunds are paid within five days.", "Refunds are paid within five days.")
@@ -200,6 +202,7 @@ CONTRADICTED = [
             ("The visitors paid nothing for the tour.", "The visitors paid for the tour."),
             ("He noted the price.", "He did not note the price."),
             ("Nobody says the goods left on Monday.", "Someone says the goods left on Monday."),
+            ("Le buffet a plus de pain.", "Le buffet n'a pas plus de pain."),
             ("Das Museum ist niemals geschlossen.", "Das Museum ist geschlossen."),
         )
     ),
