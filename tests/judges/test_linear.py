@@ -37,6 +37,7 @@ UNITS = [
     *("1. Yes\n", "Final verdict for each statement in order: ", "Verdict: ", "I cannot ", "no "),
     *("The lamp weighs ", "\r\n", "a ", "A. ", "a\n\n", "- a\n", "1. ", "```\n", "| - |", "---\n"),
     *("[^1]: a\n", "1 000 ", "cannot ", "nothing but ", "؟ ", "I do not know. ", "Sorry, "),
+    *("at most 12 ships, ", "Tuesday ", "all ships ", "12 days ", "between 1 and 90 ships "),
     *("the context ", "is it? ", "x" * 50 + " ", "3 p.m. "),
 ]
 
@@ -70,6 +71,9 @@ READERS = {
     "questions": is_question,
     "relevance": lambda text: asyncio.run(LocalJudge().evaluate_relevance("When?", text)),
     "a claim, decided here": lambda text: decided(text, SHARES),
+    "a claim, decided by bounds": lambda text: decided(
+        text, "Some 5 to 9 ships, at least 12, go Monday."
+    ),
     "a context, read here": lambda text: decided(SHARES, text),
     "parse_verdicts": lambda text: parse_verdicts(text, 3),
     "parse_verdicts, in a reason": lambda text: parse_verdicts(

@@ -125,10 +125,11 @@ def _is_in_range(number: Number, sentence: Words) -> bool:
 
 
 def _other_bound(claim: ClaimWords, match: Match, theirs: Sequence[Number]) -> Sign | None:
+    if not _agrees(claim, match, _COVER):
+        return None
     for number in claim.numbers:
         same = [other for other in theirs if other.stem == number.stem]
-        differ = same and all(fit(number, other) is Fit.DIFFERS for other in same)
-        if differ and _agrees(claim, match, _COVER):
+        if same and all(fit(number, other) is Fit.DIFFERS for other in same):
             claimed, stated = ((each.bound, each.stem, *each.of) for each in (number, same[0]))
             return Sign("bound", claimed, stated)
     return None
@@ -147,7 +148,7 @@ class Measure(NamedTuple):
 
 def _other_unit(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
     """A number of the claim that the sentence has with another unit only."""
-    for measure in _measures(claim.stems):
+    for measure in dict.fromkeys(_measures(claim.stems)):
         stated = [
             other
             for other in _measures(sentence)
@@ -241,14 +242,14 @@ def _other_word(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sig
 
 
 def _grouped(stems: Sequence[str]) -> list[str]:
-    """The words that are in a group; "may" where it is a month, next to a number."""
+    """The words that are in a group, each once; "may" where it is a month, next to a number."""
     found = []
     for at, word in enumerate(stems):
         if word == "may" and any(near[0] == "#" for near in stems[max(at - 1, 0) : at + 2]):
             found.append("#may")
         elif word in _SIDES:
             found.append(word)
-    return found
+    return list(dict.fromkeys(found))
 
 
 _BEFORE = "before until till prior bis vor avant antes hasta"
@@ -269,7 +270,7 @@ _ARTICLES = frozenset("of the a an der die das dem den le la les el los las".spl
 
 def _other_word_before(claim: ClaimWords, match: Match, sentence: Sequence[str]) -> Sign | None:
     """A small word that decides: "after noon" against "before noon", "all rooms" against "most"."""
-    for word, follows in _followed(claim.stems):
+    for word, follows in dict.fromkeys(_followed(claim.stems)):
         if word not in _CONFLICTS:
             continue
         theirs = [other for other, same in _followed(sentence) if same == follows]
