@@ -18,18 +18,29 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from logging import getLogger
+from logging import LogRecord, getLogger
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from ragaliq.errors import ConfigurationError
+from ragaliq.errors import BrokerUnavailableError, ConfigurationError
 
-__all__ = ["Broker", "BrokerOptions", "DeadMessage", "broker_at", "broker_url"]
+__all__ = ["Broker", "BrokerOptions", "DeadMessage", "broker_at", "broker_url", "unavailable"]
 
 ENV_BROKER_URL = "RAGALIQ_BROKER_URL"
 ENV_HEARTBEAT = "RAGALIQ_WORKER_HEARTBEAT"
 _LOGGER = getLogger("ragaliq.worker.brokers")
+
+
+def _in_one_line(record: LogRecord) -> bool:
+    # The client libraries' tracebacks, some with the broker's address, come with each attempt.
+    if record.exc_info and record.exc_info[0]:
+        record.msg = f"{record.getMessage().partition('(')[0]}: {record.exc_info[0].__name__}"
+        record.args = record.exc_info = record.exc_text = None
+    return True
+
+
+_LOGGER.addFilter(_in_one_line)
 
 Handler = Callable[[Any], Awaitable[None]]
 
@@ -104,6 +115,20 @@ class Broker(ABC):
     def subscribe(self, fresh: Handler, again: Handler) -> None:
         """Have `fresh` called with new messages, several at once, and `again` with each other."""
 
+    async def open(self) -> None:
+        """Connect once; what is lost later is connected again.
+
+        Raises:
+            BrokerUnavailableError: It cannot be reached.
+        """
+        try:
+            # Several requests; and NATS's client tries for ever.
+            async with asyncio.timeout(4 * self.options.timeout):
+                await self.connect()
+        except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
+            await self.stop()
+            raise unavailable(error) from None
+
     async def connect(self) -> None:
         """Connect, and make the queues where they are missing."""
         await self.native.connect()
@@ -127,7 +152,7 @@ class Broker(ABC):
     @asynccontextmanager
     @abstractmethod
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
-        """The dead letters; those that are not discarded inside stay."""
+        """Open, and give the dead letters; those that are not discarded inside stay."""
         yield []
 
     async def stop(self) -> None:
@@ -206,6 +231,7 @@ class _Redis(Broker):
 
     @asynccontextmanager
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+        await self.open()
         client = await self.native.connect()
         yield [
             DeadMessage(fields.get(b"job", b""), partial(client.xdel, self.dead, entry))
@@ -276,7 +302,7 @@ class _Rabbit(Broker):
 
     @asynccontextmanager
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
-        await self.connect()
+        await self.open()
         await self._take_turn()
         queue = await self.native.declare_queue(self._queue(self.dead))
         taken = []
@@ -365,7 +391,7 @@ class _Nats(Broker):
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
         from nats.js.errors import NotFoundError, ServerError
 
-        await self.connect()
+        await self.open()
         # Read from the stream and not through a consumer: that gives a message to one reader at a
         # time, and a reader cannot tell a slow broker from the last message.
         stream, taken, number = (await self.native.connect()).jsm(), [], 0
@@ -496,6 +522,14 @@ def broker_at(url: str, options: BrokerOptions) -> Broker:
         raise ConfigurationError(
             f"the broker: the address cannot be used ({type(error).__name__})"
         ) from None
+
+
+def unavailable(error: Exception) -> BrokerUnavailableError:
+    """What is raised in an error's place, whose own words may hold the broker's address."""
+    return BrokerUnavailableError(
+        f"the broker cannot be reached ({type(error).__name__}): is it running, and is "
+        "--broker or RAGALIQ_BROKER_URL its address?"
+    )
 
 
 def _scheme(url: str) -> str:

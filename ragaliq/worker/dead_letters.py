@@ -10,8 +10,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ragaliq.errors import BrokerUnavailableError, ConfigurationError, MessageRefusedError
-from ragaliq.worker.brokers import Broker, BrokerOptions, DeadMessage, broker_at, broker_url
+from ragaliq.errors import MessageRefusedError, RagaliqError
+from ragaliq.worker.brokers import (
+    Broker,
+    BrokerOptions,
+    DeadMessage,
+    broker_at,
+    broker_url,
+    unavailable,
+)
 from ragaliq.worker.message import read_message
 
 __all__ = ["DeadLetter", "DeadLetters", "dead_letter_of"]
@@ -125,13 +132,10 @@ class DeadLetters:
         try:
             async with broker.dead_messages() as messages:
                 yield broker, [(_letter(message.body), message) for message in messages]
-        except ConfigurationError:
+        except RagaliqError:
             raise
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
-            raise BrokerUnavailableError(
-                f"the broker cannot be reached ({type(error).__name__}): is it running, and is "
-                "--broker or RAGALIQ_BROKER_URL its address?"
-            ) from None
+            raise unavailable(error) from None
         finally:
             await broker.stop()
 

@@ -258,12 +258,12 @@ async def run_worker(
     app = FastStream(
         broker.native,
         logger=None,
-        on_startup=[broker.connect],
         after_startup=[worker.ready],
         on_shutdown=[partial(worker.leave, grace)],
     )
     beating = asyncio.create_task(_beat(broker, heartbeat)) if heartbeat else None
     try:
+        await broker.open()
         await app.run()
     finally:
         if beating:

@@ -170,12 +170,13 @@ def test_with_workers_killed_at_random_and_the_broker_restarted_each_job_is_reco
         fleet.kill(chance.choice(fleet.workers))
         fleet.start("--concurrency", "8", FLEET_DELAY="0.02")
 
-    assert eventually(lambda: len(fleet.evaluated()) >= jobs, within=120.0)
+    assert eventually(lambda: len(fleet.evaluated()) >= jobs, within=120.0), fleet.logs()
     assert Counter(fleet.evaluated()) == {f"case-{number}": 1 for number in range(jobs)}
     assert monitor.flush(10.0)
     stats = monitor.stats()
     assert (stats.outcomes, stats.started, stats.pending) == ({"enqueued": jobs}, jobs, 0)
     assert fleet.dead_letters() == []
+    assert fleet.server.kind == "rabbitmq" or "Traceback" not in fleet.logs()  # aiormq logs its own
 
 
 @pytest.mark.soak

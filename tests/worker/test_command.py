@@ -55,6 +55,23 @@ def test_a_wrong_option_is_said_at_the_start(worker, arguments, words):
     assert "hunter2" not in told
 
 
+@pytest.mark.parametrize("command", [["--judge", "local"], ["dead-letters", "list"]])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "redis://:hunter2@127.0.0.1:9/0",
+        "amqp://u:hunter2@127.0.0.1:9/",
+        pytest.param("nats://u:hunter2@127.0.0.1:9", marks=pytest.mark.slow),  # waits 20 s
+    ],
+)
+def test_a_broker_that_is_not_there_ends_a_command_in_a_line(worker, caplog, command, address):
+    code, told = worker(*command, "--broker", address)
+    assert code == 4
+    assert "the broker cannot be reached" in told
+    assert "Traceback" not in told + caplog.text
+    assert "hunter2" not in told + caplog.text
+
+
 def test_health_is_the_age_of_the_heartbeat(worker, tmp_path, monkeypatch):
     assert worker("health")[0] == 2
     monkeypatch.setenv("RAGALIQ_WORKER_HEARTBEAT", str(tmp_path / "beat"))
