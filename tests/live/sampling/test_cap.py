@@ -84,6 +84,16 @@ def test_traffic_above_the_cap_is_thinned_and_its_weights_add_up_to_all_of_it(tr
     assert stands_for == pytest.approx(number, rel=0.1)  # standard error below 3 %
 
 
+def test_a_burst_that_exceeds_the_cap_all_the_same_is_stopped_and_counted(traffic):
+    runs = traffic(max_per_minute=1)
+    for number in range(100):
+        runs.clock.now = number / 10
+        runs.run(f"run-{number}")
+    assert len(runs.taken) == 1
+    assert runs.sampler.counts()["capped"] > 0
+    assert runs.sampled_out == 99
+
+
 def test_a_monitor_counts_the_runs_above_the_cap(monitor_of, case):
     monitor = monitor_of(sampling=Sampling(max_per_minute=5))
     for number in range(50):
