@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 from langchain_parts import REFUNDS, Finding, model, rag
 from rag_parts import QUESTION
-from receivers import LangSmithReceiver
 
 from langchain_ragaliq import RagaliqCallbackHandler
+from products_receivers import LangSmithReceiver
 from ragaliq import ConfigurationError, ContextChunk, JudgeRefusalError, Monitor
 from ragaliq.records.langsmith import LangSmithSink
 from ragaliq.testing import ScriptedJudge

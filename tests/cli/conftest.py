@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+import products_receivers
 from ragaliq.cli.app import run
 
 
@@ -86,14 +85,10 @@ def press(monkeypatch):
 @pytest.fixture
 def receiver_of():
     """Starts loopback servers of the products that sinks write to, and stops them at the end."""
-    path = Path(__file__).parents[1] / "records/receivers.py"
-    spec = importlib.util.spec_from_file_location("sink_receivers", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     started = []
 
     def start(name):
-        started.append(getattr(module, f"{name.capitalize()}Receiver")())
+        started.append(getattr(products_receivers, f"{name.capitalize()}Receiver")())
         return started[-1]
 
     yield start

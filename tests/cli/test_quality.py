@@ -120,7 +120,7 @@ def test_after_a_change_of_the_judge_it_says_what_to_run(ragaliq, tmp_path, monk
 
 def test_figures_are_sent_where_the_environment_says_so(ragaliq, store, press, monkeypatch):
     sent = {}
-    monkeypatch.setattr("ragaliq.cli.quality.configure_from_environment", lambda name: True)
+    monkeypatch.setattr("ragaliq.cli.console.configure_from_environment", lambda name: True)
     monkeypatch.setattr(
         "ragaliq.telemetry.metrics.MetricsRecorder.quality",
         lambda self, name, value, of: sent.update({name: value}),

@@ -7,16 +7,10 @@ client langfuse 5.0.4.
 from __future__ import annotations
 
 import base64
-import importlib.util
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-_PATH = Path(__file__).parents[1] / "records/receivers.py"
-_SPEC = importlib.util.spec_from_file_location("sink_receivers", _PATH)
-_RECEIVERS = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_RECEIVERS)
-Fault = _RECEIVERS.Fault
+from products_receivers import Receiver
 
 
 def iso(seconds):
@@ -61,7 +55,7 @@ class Run:
         return [f"{self.span_id[:-1]}{place}" for place in (1, 2, 3)]
 
 
-class Product(_RECEIVERS.Receiver):
+class Product(Receiver):
     """What the products share: runs, what is said of them, pages of two."""
 
     page = 2

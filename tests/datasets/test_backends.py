@@ -13,8 +13,9 @@ HERE = str(Path(__file__).parent)
 if HERE not in sys.path:
     sys.path.insert(0, HERE)
 
-from products import Fault, LangfuseProduct, MlflowProduct, PhoenixProduct, Run  # noqa: E402
+from products import LangfuseProduct, MlflowProduct, PhoenixProduct, Run  # noqa: E402
 
+from products_receivers import Fault  # noqa: E402
 from ragaliq.cli.app import run as run_command  # noqa: E402
 from ragaliq.datasets import read_cases, read_labelled_claims  # noqa: E402
 from ragaliq.errors import ConfigurationError, DatasetError  # noqa: E402

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
+import products_receivers
 from ragaliq import ClaimDetail, Evaluation, EvaluationResult, RAGTestCase, RunInfo, SpanTarget
 from ragaliq.core.results import EvidenceSpan, JudgeUsage, Status
 from ragaliq.errors import SinkError
@@ -163,17 +162,11 @@ def no_products_in_the_environment(monkeypatch):
 @pytest.fixture
 def receiver_of():
     """Starts loopback receivers by name and stops them after the test."""
-    # Test folders hold no `__init__.py`: the module is loaded from its file.
-    spec = importlib.util.spec_from_file_location(
-        "sink_receivers", Path(__file__).with_name("receivers.py")
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     started = []
 
     def start(name, **options):
-        started.append(getattr(module, f"{name}Receiver")(**options))
-        started[-1].Fault = module.Fault
+        started.append(getattr(products_receivers, f"{name}Receiver")(**options))
+        started[-1].Fault = products_receivers.Fault
         return started[-1]
 
     yield start
