@@ -67,7 +67,10 @@ _NO_QUESTIONS = frozenset(
 _LISTS = (list, tuple)
 _DEPTH = 5
 _MOST_VALUES = 100
-_MOST_WRITTEN = 64 * 1024  # characters; Python takes its time to read them
+# What `str()` writes of a list or dictionary, and as much of it as Python reads in milliseconds.
+_WRITTEN = re.compile(r"""(?:[\[{]['"{(]|\[Document\()(?:[^\\]++|\\[\\'"nrtxuU])*+""")
+_MOST_WRITTEN = 64 * 1024  # characters
+_MOST_COMMAS = 500
 _EMPTY_RESPONSE = "Empty Response"
 _LABEL = re.compile(r"Response \d+: ")
 _DASHES = re.compile(r"\n-{5,}\n")
@@ -122,6 +125,9 @@ class Found(NamedTuple):
 
 def _as_written(text: str) -> Any:
     """What `str()` made a text of, None for any other; a document is the mapping of its fields."""
+    is_short = len(text) <= _MOST_WRITTEN and text.count(",") <= _MOST_COMMAS
+    if not is_short or not _WRITTEN.fullmatch(text):
+        return None
 
     def value(node: ast.expr) -> Any:
         if isinstance(node, ast.List):
@@ -137,7 +143,7 @@ def _as_written(text: str) -> Any:
         return fields
 
     try:
-        return value(ast.parse(text.strip(), mode="eval").body)
+        return value(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -429,8 +435,8 @@ class Reader:
         if text.lstrip()[:1] in {"{", "["}:
             with contextlib.suppress(ValueError, RecursionError):
                 todo = [json.loads(text)]
-            if not todo and len(text) <= _MOST_WRITTEN:
-                todo = [_as_written(text)]
+            if not todo:
+                todo = [_as_written(text.strip())]
         for value in todo:  # which grows by what is inside
             found = self.listed(value)
             if found:

@@ -108,15 +108,25 @@ def test_the_hits_that_a_tool_lists_are_the_context(watch, said):
     assert watch.only.context_texts == [REFUNDS, HOURS]
 
 
-def test_json_that_lists_nothing_is_the_context_as_it_is(watch):
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"days": 5, "rows": [[1, 2]]}',
+        "[Document(page_content='cut",
+        "['five days', 'written by hand \\d']",
+        f"{['five days'] * 1000}",
+    ],
+    ids=lambda said: said[:12],
+)
+def test_what_lists_nothing_or_too_much_is_the_context_as_it_is(watch, said):
     @tool
-    def rows(query: str) -> str:
+    def look_up(query: str) -> str:
         """Looks up."""
-        return '{"days": 5, "rows": [[1, 2]]}'
+        return said
 
-    agent = create_agent(model(calling("rows", query="refunds"), ANSWER), [rows])
+    agent = create_agent(model(calling("look_up", query="refunds"), ANSWER), [look_up])
     agent.invoke({"messages": [("user", QUESTION)]}, watch.config)
-    assert watch.only.context_texts == ['{"days": 5, "rows": [[1, 2]]}']
+    assert watch.only.context_texts == [said]
 
 
 def test_without_a_context_the_case_and_the_handler_say_why(watch):
