@@ -40,11 +40,11 @@ def hold_together(processes, options, *, tolerance=TOLERANCE, least=LEAST):
         assert least * limit <= used <= tolerance * limit
 
 
-def hold_their_shares(processes, options, *, least=LEAST):
+def hold_their_shares(processes, options, *, tolerance=TOLERANCE, least=LEAST):
     for what, limit in limits_of(options).items():
         shares = [calls_of(what, process).within(length(options)) for process in processes]
         logger.warning("%s: %s of %.4g", what, [f"{share:.4g}" for share in shares], limit)
-        assert max(shares) <= TOLERANCE * limit / PROCESSES
+        assert max(shares) <= tolerance * limit / PROCESSES
         assert min(shares) >= least * limit / PROCESSES
 
 
@@ -52,7 +52,8 @@ def test_without_the_storage_each_keeps_its_share(redis_server, tmp_path):
     redis_server.kill()
     processes = run_fleet(tmp_path, url=redis_server.url(), **{**SHORT, "minutes": 3})
     assert all(set(process["states"].values()) == {"unavailable"} for process in processes)
-    hold_their_shares(processes, {**SHORT, "minutes": 3}, least=0.0)
+    # A call that used more tokens than was expected of it is 3 % of so small a share.
+    hold_their_shares(processes, {**SHORT, "minutes": 3}, tolerance=1.05, least=0.0)
 
 
 # In the moment the storage goes each process has its last reply only, and reckons with what the
