@@ -142,7 +142,9 @@ def test_the_judge_reaches_what_is_asked_of_it():
 @pytest.mark.parametrize("name", ["q2_wow", "begin_dev"])
 def test_the_shipped_parameters_give_the_figures_recorded_with_them(name):
     data = read_data(DATA, sets=(name,))
-    assert list(reproduce(data[name], load_parameters())) == FIGURES["shipped"][name]
+    # Python 3.12 and later add floats more exactly, which may order two scores the other way round.
+    figures = pytest.approx(FIGURES["shipped"][name], abs=1.1e-4)
+    assert reproduce(data[name], load_parameters()) == figures
 
 
 @needs_data
