@@ -39,7 +39,7 @@ def test_judging_every_answer_costs_the_calls_of_a_closed_loop_no_more_than_it_d
     sys.stdout.write(
         f"p25 {p25:.2f} -> {judged_p25:.2f} ms; p95 {p95:.2f} -> {judged_p95:.2f} ms\n"
     )
-    # Measured: 2.1 to 2.5 times, and 0.8 to 1.1 of a chain more. What is aimed at is twice: the rest is
-    # waiting for the interpreter, which the worker's thread may hold for its switch interval of 5 ms.
+    # Measured: 2.1 to 2.5 times, and 0.8 to 1.1 of a chain more. The aim is twice: the rest is the
+    # wait for the interpreter, which the worker's thread may hold for its switch interval of 5 ms.
     assert judged_p95 < 3 * p95
     assert judged_p25 - p25 < 1.3 * p25
