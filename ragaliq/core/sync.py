@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -26,6 +27,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _COMPLAINTS = Complaints(logging.getLogger(__name__))
+
+# Seconds of one wait. Ctrl-C that comes between Python's check for signals and the wait is seen
+# when the wait ends.
+_LONGEST_WAIT = 1.0
 
 
 def require_real_threads() -> None:
@@ -234,6 +239,16 @@ def _work_through(queue: SimpleQueue[Callable[[], object] | None]) -> None:
 
 
 _SYNC_CALLS = LoopThread("ragaliq-sync")
+
+
+def wait_for(changed: threading.Condition, is_done: Callable[[], bool], timeout: float) -> bool:
+    """Wait as `changed.wait_for` does, in pieces, so that Ctrl-C is seen within a second."""
+    deadline = time.monotonic() + timeout
+    while not changed.wait_for(is_done, min(timeout, _LONGEST_WAIT)):
+        timeout = deadline - time.monotonic()
+        if timeout <= 0:
+            return False
+    return True
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:

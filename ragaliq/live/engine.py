@@ -30,7 +30,7 @@ from ragaliq.core.concurrency import is_being_cancelled
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
-from ragaliq.core.sync import LoopThread, WorkThread
+from ragaliq.core.sync import LoopThread, WorkThread, wait_for
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import BudgetExceeded, CircuitOpenError, ConfigurationError, JobRefusedError
 from ragaliq.live.enqueueing import Enqueueing
@@ -56,10 +56,6 @@ ResultCallback = Callable[[Evaluation], object | Awaitable[object]]
 
 # Seconds a process may take to end without saying why: the embedded judge takes one to start.
 _UNNOTICED = 2.0
-
-# Seconds of one wait. Ctrl-C that comes between Python's check for signals and the wait is seen
-# when the wait ends.
-_LONGEST_WAIT = 1.0
 
 _MANY = 3
 _COMPLAINTS = Complaints(logger)
@@ -448,12 +444,7 @@ class Engine:
                 is_idle = not self._queue and not any(self._lanes.values())
                 return not left and not (is_idle and self._lanes)
 
-            deadline = time.monotonic() + timeout
-            while not self._changed.wait_for(is_done, min(timeout, _LONGEST_WAIT)):
-                timeout = deadline - time.monotonic()
-                if timeout <= 0:
-                    return False
-            return True
+            return wait_for(self._changed, is_done, timeout)
 
     def _drop(self, runs: list[OpenRun], reason: Outcome) -> None:
         for run in runs:

@@ -25,7 +25,7 @@ from ragaliq._private import suppress_instrumentation_key
 from ragaliq.core.concurrency import is_being_cancelled, spread
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
-from ragaliq.core.sync import LoopThread
+from ragaliq.core.sync import LoopThread, wait_for
 from ragaliq.errors import ConfigurationError, SinkError
 from ragaliq.records.record import EvaluationRecord, evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
@@ -404,7 +404,7 @@ class SinkLane:
         if threading.get_ident() == self._thread.ident:
             return False
         with self._changed:
-            return self._changed.wait_for(lambda: self._pending() == 0, timeout)
+            return wait_for(self._changed, lambda: self._pending() == 0, timeout)
 
     def _pending(self) -> int:
         return self._counts["records"] - sum(self._counts[name] for name in _ENDED)

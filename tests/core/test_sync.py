@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import signal
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ragaliq.core.sync import LoopThread, run_sync
+from ragaliq.core.sync import LoopThread, run_sync, wait_for
 
 NAME = contextvars.ContextVar("name", default="unset")
 
@@ -90,3 +93,34 @@ def test_stopping_from_two_threads_at_once_is_harmless():
         for stopping in [pool.submit(thread.stop, last, 5.0) for _ in range(4)]:
             stopping.result(10.0)
     assert ran == [True]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
+def test_a_wait_ends_soon_after_an_interrupt_that_did_not_wake_it():
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    def in_another_thread():  # as one that came just before the wait: the lock sees nothing of it
+        is_asked.wait()
+        time.sleep(0.1)
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+
+    is_asked, changed = threading.Event(), threading.Condition()
+    thread = threading.Thread(target=in_another_thread)
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    started = time.monotonic()
+    thread.start()
+    try:
+        with changed, pytest.raises(KeyboardInterrupt):
+            wait_for(changed, is_asked.set, 60.0)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        thread.join()
+    assert time.monotonic() - started < 30.0
+
+
+def test_a_wait_says_whether_it_was_worth_it():
+    changed = threading.Condition()
+    with changed:
+        assert not wait_for(changed, lambda: False, 0.01)
+        assert wait_for(changed, lambda: True, 0.0)

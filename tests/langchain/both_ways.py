@@ -11,7 +11,7 @@ from ragaliq.testing import ScriptedJudge
 
 @pytest.fixture
 def guard_of():
-    """Guards around chains, which say `FALLBACK` in place of a rejected answer."""
+    """Guards around chains, whose answer is `FALLBACK` in place of a rejected one."""
     made = []
 
     def build(chain=None, **options):
