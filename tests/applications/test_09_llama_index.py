@@ -11,7 +11,7 @@ from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.evaluation import FaithfulnessEvaluator as LlamaFaithfulnessEvaluator
 from llama_index.core.query_engine import NLSQLTableQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
-from llama_index.core.tools import FunctionTool, QueryEngineTool
+from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from llama_index_parts import (
     ANSWER,
@@ -19,8 +19,6 @@ from llama_index_parts import (
     PARKING,
     QUESTION,
     REFUNDS,
-    KeepFirst,
-    Reply,
     Search,
     agent,
     engine,
@@ -32,21 +30,6 @@ from sqlalchemy.pool import StaticPool
 
 # Building an agent makes LlamaIndex look at every attribute of a pydantic model.
 pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning")
-
-
-async def test_the_nodes_of_several_reranked_searches_count(runs):
-    class Rag(Workflow):
-        @step
-        async def work(self, ev: StartEvent) -> StopEvent:
-            found = []
-            for search in (Search(REFUNDS, PARKING), Search(HOURS, PARKING)):
-                found += KeepFirst().postprocess_nodes(await search.aretrieve(ev.query))
-            told = "\n".join(node.text for node in found)
-            reply = await model(ANSWER).acomplete(f"{told}\n\n{ev.query}")
-            return StopEvent(result=reply.text)
-
-    await Rag().run(query=QUESTION)
-    assert runs.only == (QUESTION, [REFUNDS, HOURS], ANSWER)
 
 
 async def test_what_was_searched_but_not_shown_does_not_count(runs):
@@ -64,21 +47,6 @@ async def test_what_was_searched_but_not_shown_does_not_count(runs):
 
     await Grading().run(query=QUESTION)
     assert runs.only == (QUESTION, [REFUNDS], ANSWER)
-
-
-async def test_an_ordinary_tools_output_is_context(runs):
-    def balance(customer: str) -> str:
-        return "The refund of 12 euros is on its way."
-
-    llm = model(("balance", {"customer": "7"}), "12 euros are on their way.")
-    await agent(FunctionTool.from_defaults(balance), llm=llm).run(
-        user_msg="Where is my refund?", memory=memory()
-    )
-    assert runs.only == (
-        "Where is my refund?",
-        ["The refund of 12 euros is on its way."],
-        "12 euros are on their way.",
-    )
 
 
 async def test_what_an_agent_found_in_an_earlier_turn_is_in_its_history(runs):
@@ -106,21 +74,6 @@ async def test_an_agent_that_uses_no_tool_is_no_rag(runs):
         user_msg="Hello?", memory=memory()
     )
     assert runs.outcomes == {"not_rag": 1}
-
-
-async def test_an_engine_used_as_a_tool_is_judged_by_its_documents(runs):
-    tool = QueryEngineTool.from_defaults(engine(REFUNDS), name="policy", description="Policy.")
-
-    def balance(customer: str) -> str:
-        return "The balance is 12 euros."
-
-    llm = model(
-        ("policy", {"input": "refunds"}), ("balance", {"customer": "7"}), "Five days, 12 euros."
-    )
-    await agent(tool, FunctionTool.from_defaults(balance), llm=llm).run(
-        user_msg=QUESTION, memory=memory()
-    )
-    assert runs.only == (QUESTION, [REFUNDS, "The balance is 12 euros."], "Five days, 12 euros.")
 
 
 async def test_a_hand_off_between_agents_is_no_evidence(runs):
@@ -251,41 +204,3 @@ def test_a_database_is_judged_by_its_query_and_named_columns(runs):
     assert query in context
     assert "country: Spain" in context
     assert "days: 5" in context
-
-
-def test_a_structured_answer_is_judged_by_its_text(runs):
-    llm = model(("Reply", {"answer": ANSWER, "confidence": 0.9}))
-    response = engine(REFUNDS, llm=llm, output_cls=Reply).query(QUESTION)
-    assert response.response.answer == ANSWER
-    assert runs.only == (QUESTION, [REFUNDS], ANSWER)
-
-
-async def test_so_is_an_agents(runs):
-    def policy(topic: str) -> str:
-        return REFUNDS
-
-    clerk = FunctionAgent(
-        tools=[FunctionTool.from_defaults(policy)],
-        llm=model(("policy", {"topic": "refunds"}), ANSWER),
-        structured_output_fn=lambda messages: {"answer": ANSWER, "confidence": 0.9},
-    )
-    output = await clerk.run(user_msg=QUESTION, memory=memory())
-    assert output.structured_response["answer"] == ANSWER
-    assert runs.only == (QUESTION, [REFUNDS], ANSWER)
-
-
-def test_the_labels_of_accumulated_answers_are_no_claims(runs):
-    llm = model("Refunds take five days, says the policy.", "The shop opens at nine, says a sign.")
-    response = engine(REFUNDS, HOURS, llm=llm, response_mode="accumulate").query(QUESTION)
-    assert "Response 2" in str(response)
-    question, contexts, answer = runs.only
-    assert (question, contexts) == (QUESTION, [REFUNDS, HOURS])
-    assert answer == (
-        "Refunds take five days, says the policy.\n\nThe shop opens at nine, says a sign."
-    )
-
-
-def test_an_empty_response_is_no_answer(runs):
-    assert str(engine().query(QUESTION)) == "Empty Response"
-    assert runs.outcomes == {"incomplete_run": 1}
-    assert runs.handler.monitor.stats().incomplete == {"no_answer": 1}

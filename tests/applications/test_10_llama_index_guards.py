@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from llama_index.core.base.response.schema import Response
 from llama_index.core.query_engine import CustomQueryEngine, SubQuestionQueryEngine
@@ -47,54 +49,44 @@ class ByWord(BaseQuestionGenerator):
         pass
 
 
-def test_a_models_intermediate_answer_does_not_support_itself(loop_of_synchronous_calls):
+@pytest.fixture
+def guarded(loop_of_synchronous_calls):
+    made = []
+
+    def build(asked, **options):
+        guard = GuardedWorkflow if isinstance(asked, Workflow) else GuardedQueryEngine
+        made.append(guard(asked, **{"judge": ScriptedJudge(), "fallback": FALLBACK, **options}))
+        return made[-1]
+
+    yield build
+    for each in made:
+        each.guard.monitor.close(1.0)
+
+
+def test_a_models_intermediate_answer_does_not_support_itself(guarded):
     tool = QueryEngineTool.from_defaults(
         engine(REFUNDS, llm=model(INVENTED)), name="policy", description="Policy."
     )
     inner = SubQuestionQueryEngine(
         ByWord(), get_response_synthesizer(llm=model(INVENTED)), [tool], use_async=False
     )
-    guarded = GuardedQueryEngine(inner, judge=ScriptedJudge(), fallback=FALLBACK)
-    assert guarded.query(QUESTION).response == FALLBACK
-    guarded.guard.monitor.close(1.0)
+    assert guarded(inner).query(QUESTION).response == FALLBACK
 
 
-def test_an_engine_that_returns_a_text_is_checked(loop_of_synchronous_calls):
+def test_an_engine_that_returns_a_text_is_checked(guarded):
     class Plain(CustomQueryEngine):
         def custom_query(self, query_str):
             found = Search(REFUNDS).retrieve(query_str)
             return str(model(INVENTED).complete(f"{found[0].text}\n\n{query_str}"))
 
-    guarded = GuardedQueryEngine(Plain(), judge=ScriptedJudge(), fallback=FALLBACK)
-    assert guarded.query(QUESTION).response == FALLBACK
-    guarded.guard.monitor.close(1.0)
+    assert guarded(Plain()).query(QUESTION).response == FALLBACK
 
 
-def test_a_structured_answer_is_guarded_by_its_text(loop_of_synchronous_calls):
+def test_a_structured_answer_is_guarded_by_its_text(guarded):
     for said, shown in ((INVENTED, FALLBACK), (REFUNDS, REFUNDS)):
         llm = model(("Reply", {"answer": said, "confidence": 0.9}))
-        guarded = GuardedQueryEngine(
-            engine(REFUNDS, llm=llm, output_cls=Reply),
-            judge=ScriptedJudge(),
-            fallback=FALLBACK,
-        )
-        response = guarded.query(QUESTION).response
+        response = guarded(engine(REFUNDS, llm=llm, output_cls=Reply)).query(QUESTION).response
         assert getattr(response, "answer", response) == shown
-        guarded.guard.monitor.close(1.0)
-
-
-@pytest.fixture
-def guarded(loop_of_synchronous_calls):
-    made = []
-
-    def build(workflow, **options):
-        options = {"judge": ScriptedJudge(), "fallback": FALLBACK, **options}
-        made.append(GuardedWorkflow(workflow, **options))
-        return made[-1]
-
-    yield build
-    for each in made:
-        each.guard.monitor.close(1.0)
 
 
 def clerk(*replies):
@@ -106,35 +98,22 @@ def clerk(*replies):
     return agent(FunctionTool.from_defaults(policy), llm=llm)
 
 
-def contents(kept):
-    return [message.content for message in kept.get_all()]
-
-
-async def test_an_agents_answer_is_replaced_in_the_conversation_too(guarded):
-    kept = memory()
-    output = await guarded(clerk(INVENTED)).run(user_msg=QUESTION, memory=kept)
-    assert str(output) == FALLBACK
-    assert contents(kept) == [QUESTION, FALLBACK]
-
-
-async def test_an_agent_answers_again_with_feedback(guarded):
-    kept = memory()
-    made = guarded(clerk(INVENTED, REFUNDS), action="retry")
-    assert str(await made.run(QUESTION, memory=kept)) == REFUNDS
-    assert contents(kept) == [QUESTION, REFUNDS]
-    assert made.guard.monitor.stats().outcomes == {"evaluated": 2}
-
-
-async def test_an_agents_answer_may_raise(guarded):
-    kept = memory()
-    with pytest.raises(GuardRejected):
-        await guarded(clerk(INVENTED), action="raise").run(user_msg=QUESTION, memory=kept)
-    assert contents(kept) == []
-
-
-async def test_a_supported_answer_of_an_agent_passes_as_it_is(guarded):
-    output = await guarded(clerk(REFUNDS)).run(user_msg=QUESTION, memory=memory())
-    assert (type(output).__name__, str(output)) == ("AgentOutput", REFUNDS)
+@pytest.mark.parametrize(
+    ("replies", "action", "kept"),
+    [
+        ([REFUNDS], "fallback", [QUESTION, "", f"{REFUNDS} {HOURS}", REFUNDS]),
+        ([INVENTED], "fallback", [QUESTION, FALLBACK]),
+        ([INVENTED, REFUNDS], "retry", [QUESTION, REFUNDS]),
+        ([INVENTED], "raise", []),
+    ],
+)
+async def test_what_an_agent_answers_and_its_conversation_keeps(guarded, replies, action, kept):
+    conversation, made = memory(), guarded(clerk(*replies), action=action)
+    with nullcontext() if kept else pytest.raises(GuardRejected):
+        output = await made.run(user_msg=QUESTION, memory=conversation)
+        assert (type(output).__name__, str(output)) == ("AgentOutput", kept[-1])
+    assert [message.content for message in conversation.get_all()] == kept
+    assert made.guard.monitor.stats().outcomes == {"evaluated": len(replies)}
 
 
 @pytest.mark.parametrize("shape", ["text", "dict", "response"])

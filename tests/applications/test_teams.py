@@ -1,4 +1,4 @@
-"""Teams of agents and long conversations: the question, the answer and the history of a turn."""
+"""Teams, threads and interrupts: the question, the answer and the history of a turn. Line 3."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import operator
 from typing import Annotated, TypedDict
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.tools import tool
+from langchain_core.documents import Document
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -16,12 +19,22 @@ from langchain_core.messages import (
 )
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnablePassthrough
-from langchain_parts import ANSWER, HOURS, REFUNDS, Finding, model, thread
+from langchain_parts import (
+    ANSWER,
+    HOURS,
+    REFUNDS,
+    Finding,
+    generate,
+    graph,
+    model,
+    retrieve,
+    thread,
+)
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
-from langgraph.types import Command
-from rag_parts import PROMPT, QUESTION, joined
+from langgraph.types import Command, interrupt
+from rag_parts import PROMPT, QUESTION, calling, joined
 
 
 def test_two_agents_that_answer_a_third_count_what_they_were_shown(watch):
@@ -127,3 +140,48 @@ def test_a_hand_off_is_no_evidence(watch):
     call = AIMessage("", tool_calls=[ToolCall(name="transfer", args={}, id="1")])
     agent.invoke({"messages": [HumanMessage(QUESTION), call, handed]}, watch.config)
     assert watch.only.context_texts == []
+
+
+def test_a_chunk_that_is_found_again_in_the_next_turn_counts_again(watch):
+    def search(state):
+        # As a vector store is asked: no retriever reports anything.
+        return {"documents": [Document(REFUNDS, id="r"), Document(HOURS, id="h")]}
+
+    rag = graph(search, generate, checkpointer=InMemorySaver())
+    for question in (QUESTION, "And how long for parcels?"):
+        rag.invoke({"question": question}, thread(watch))
+    assert watch.contexts == [[REFUNDS, HOURS]] * 2
+
+
+def test_documents_from_before_an_interrupt_count_after_it(watch):
+    def approve(state):
+        return {"context": interrupt("May I?")}
+
+    rag = graph(retrieve, approve, generate, checkpointer=InMemorySaver())
+    rag.invoke({"question": QUESTION}, thread(watch))
+    rag.invoke(Command(resume="yes"), thread(watch))
+    assert watch.only.context_texts == [REFUNDS, HOURS]
+    assert watch.only.query == QUESTION
+    assert dict(watch.monitor.stats().incomplete) == {"interrupted": 1}
+
+
+def test_what_an_agent_found_before_a_human_was_asked_counts(watch):
+    @tool
+    def search(query: str) -> str:
+        """Searches."""
+        return REFUNDS
+
+    @tool
+    def send(text: str) -> str:
+        """Sends a mail."""
+        return "sent"
+
+    agent = create_agent(
+        model(calling("search", query="refunds"), calling("send", text="Five days."), ANSWER),
+        [search, send],
+        middleware=[HumanInTheLoopMiddleware(interrupt_on={"send": True})],
+        checkpointer=InMemorySaver(),
+    )
+    agent.invoke({"messages": [("user", QUESTION)]}, thread(watch))
+    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread(watch))
+    assert (watch.only.query, watch.only.context_texts) == (QUESTION, [REFUNDS, "sent"])

@@ -69,7 +69,6 @@ MADE_UP_FOR = {
     "the same model": lambda: rag_chain(
         llm=model(DOWN, DOWN, ANSWER).with_retry(wait_exponential_jitter=False)
     ),
-    "another retriever": lambda: rag_chain(BrokenRetriever().with_fallbacks([FixedRetriever()])),
     "the whole chain": retried_whole,
     "another chain": lambda: rag_chain(FixedRetriever(texts=SHIPPING), model(DOWN)).with_fallbacks(
         [rag_chain()]

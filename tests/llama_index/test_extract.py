@@ -31,6 +31,11 @@ class Verdict(BaseModel):
     days: int
 
 
+class Reply(BaseModel):
+    answer: str
+    confidence: float
+
+
 class Done(StopEvent):
     answer: str
     confidence: float
@@ -87,6 +92,7 @@ def test_a_workflows_question_is_in_its_start_event(event, question):
         ("five", "five"),
         (Response(None), ""),
         (PydanticResponse(Verdict(days=5)), '{"days": 5}'),
+        (PydanticResponse(Reply(answer="five", confidence=0.9)), "five"),
         (ChatResponse(message=ChatMessage("five")), "five"),
         (CompletionResponse(text="five"), "five"),
         (ChatMessage([ImageBlock(url="http://127.0.0.1/x.png"), TextBlock(text="five")]), "five"),
