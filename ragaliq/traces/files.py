@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import gzip
 import io
 import json
@@ -14,9 +15,10 @@ import math
 import re
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from sys import getsizeof
 from typing import Any, NamedTuple, cast
@@ -165,84 +167,71 @@ def _json_values(file: io.BufferedReader) -> _Values:
     `MAX_DOCUMENT_BYTES`.
     """
     first = file.readline(MAX_LINE_BYTES)
-    value = _parsed(first)
-    if first.strip() and not (isinstance(value, DatasetError) and _NOT_JSON in str(value)):
-        yield "line 1", value
-        yield from _lines(file)
-        return
+    found = list(_values(first))
+    if found and not any(_NOT_JSON in str(v) for _, v in found if isinstance(v, DatasetError)):
+        return chain(found, _lines(file))
+    del found
     data = first + file.read(MAX_DOCUMENT_BYTES + 1 - len(first))
     if len(data) > MAX_DOCUMENT_BYTES:
         raise DatasetError(
             f"it is larger than {MAX_DOCUMENT_BYTES} bytes, and JSON over several lines is read as "
             "a whole; write a request a line (.jsonl), as the collector's file exporter does"
         )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DatasetError(f"line {line}: byte {data[error.start]:#04x} is not UTF-8") from None
-    del data
-    yield from _values(text)
+    return _values(data)
 
 
 def _lines(file: io.BufferedReader) -> _Values:
     number = 1
     while line := file.readline(MAX_LINE_BYTES):
         number += 1
-        where = f"line {number}"
-        if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-            while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-                pass
-            yield where, DatasetError(f"it is longer than {MAX_LINE_BYTES} bytes")
-        elif line.strip():
-            value = _parsed(line)
-            if isinstance(value, DatasetError) and "Extra data" in str(value):
-                # Files put after each other whose last line was not ended.
-                yield from ((where, each) for _, each in _values(line.decode("utf-8-sig")))
-            else:
-                yield where, value
+        if len(line) < MAX_LINE_BYTES or line.endswith(b"\n"):
+            yield from _values(line, number)
+            continue
+        yield f"line {number}", DatasetError(f"it is longer than {MAX_LINE_BYTES} bytes")
+        while line and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE_BYTES)
 
 
-def _values(text: str) -> _Values:
-    """Values after each other; behind one that cannot be read, the next that begins a line."""
-    at, number, counted, line = 0, 0, 0, 1
-    while at < len(text):
-        between = _BETWEEN.match(text, at)
-        at = between.end() if between else at
-        if at == len(text):
-            return
-        number += 1
-        try:
-            if text[at] not in "{[":  # another output of the program
-                raise json.JSONDecodeError("", "", at)
-            value, at = _DECODER.raw_decode(text, at)
-            yield f"value {number}", value
-        except (ValueError, RecursionError) as error:
-            end = at if isinstance(error, RecursionError) else getattr(error, "pos", at)
-            line, counted = line + text.count("\n", counted, at), at
-            yield f"line {line + text.count(chr(10), at, end)}", DatasetError(_problem(error))
-            following = _NEXT_VALUE.search(text, at + 1)
-            at = following.start() if following else len(text)
+def _values(data: bytes, line: int = 1) -> _Values:
+    """Values after each other; behind one that cannot be read, the next that begins a line.
 
-
-def _parsed(line: bytes) -> Any | DatasetError:
+    Args:
+        data: One line, or several.
+        line: The number of the first.
+    """
     try:
-        return json.loads(line.decode("utf-8-sig"))
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        byte, column = line[error.start], error.start + 1
-        return DatasetError(f"byte {byte:#04x} in column {column} is not UTF-8")
-    except json.JSONDecodeError as error:
-        return DatasetError(f"{_problem(error)}: {error.msg} in column {error.colno}")
-    except (ValueError, RecursionError) as error:
-        return DatasetError(_problem(error))
-
-
-def _problem(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    if isinstance(error, json.JSONDecodeError):
-        return _NOT_JSON
-    return "it holds a number of too many digits"
+        byte, before = data[error.start], data[: error.start]
+        column = error.start - before.rfind(b"\n")
+        line += before.count(b"\n")
+        yield f"line {line}", DatasetError(f"byte {byte:#04x} in column {column} is not UTF-8")
+        return
+    del data
+    at = counted = 0
+    while between := _BETWEEN.match(text, at):
+        start = between.end()
+        if start == len(text):
+            return
+        problem, end = _NOT_JSON, start
+        try:
+            if text[start] in "{[":  # or else another output of the program
+                value, at = _DECODER.raw_decode(text, start)
+                problem = ""
+        except json.JSONDecodeError as error:
+            end = error.pos
+        except RecursionError:
+            problem = "it is nested too deeply"
+        except ValueError:
+            problem = "it holds a number of too many digits"
+        line, counted = line + text.count("\n", counted, start), start
+        if not problem:
+            yield f"line {line}", value
+            continue
+        at_line = line + text.count("\n", start, end)
+        yield f"line {at_line}", DatasetError(problem)
+        following = _NEXT_VALUE.search(text, start + 1)
+        at = following.start() if following else len(text)
 
 
 # --- protobuf: one message, several after each other, or each after its length --------------------
@@ -254,13 +243,13 @@ _INSIDE = (0x0A, 0x12, 0x1A)  # what may begin a ResourceSpans
 def _protobuf_spans(file: io.BufferedReader, framing: str) -> _Found:
     """The spans of a file, each with its place in it; one part of it is in memory at a time."""
     try:
+        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.message import DecodeError
         from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, TracesData
     except ImportError:
         raise ConfigurationError(
             "reading traces in protobuf needs opentelemetry-proto: pip install 'ragaliq[otlp]'"
         ) from None
-    from google.protobuf.message import DecodeError
-
     for number, message in enumerate(_messages(file, framing), start=1):
         try:
             if framing == "none":
@@ -270,7 +259,7 @@ def _protobuf_spans(file: io.BufferedReader, framing: str) -> _Found:
         except DecodeError:
             raise DatasetError(f"message {number}: it cannot be read as OTLP") from None
         for part in parts:
-            for place, span in _resource_spans(part):
+            for place, span in _resource_spans(MessageToDict(part)):
                 yield f"message {number}, {place}", span
 
 
@@ -326,10 +315,9 @@ def _varint(data: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-# --- a span of OTLP, in JSON or as a message of protobuf's ----------------------------------------
+# --- a span of OTLP in JSON, which protobuf's messages are turned into ----------------------------
 #
-# By hand: protobuf's `json_format` takes ten times as long, and takes the hexadecimal ids of
-# OTLP's JSON for base64.
+# Not by protobuf's `json_format`, which takes the hexadecimal ids of OTLP's JSON for base64.
 
 _MOST_NESTED = 64
 _HEX = re.compile(r"[0-9a-f]+")
@@ -339,37 +327,26 @@ _VALUES = (
     *("string_value", "array_value", "kvlist_value", "int_value"),
     *("bool_value", "double_value", "bytes_value"),
 )
-# Worked out once: every span and every value asks for these.
-_CAMEL = {
-    name: re.sub(r"_(.)", lambda match: match[1].upper(), name)
-    for name in (
-        *("resource_spans", "scope_spans", "instrumentation_library_spans"),
-        *("instrumentation_library", "trace_id", "span_id", "parent_span_id", "attributes"),
-        *("start_time_unix_nano", "end_time_unix_nano", "name", "key"),
-        *("dropped_attributes_count", "status", "code", "events", "value", "values"),
-        *("resource", "scope", "spans", *_VALUES),
-    )
-}
+
+
+@functools.cache
+def _camel(name: str) -> str:
+    return re.sub(r"_(.)", lambda match: match[1].upper(), name)
 
 
 def _get(held: Any, name: str) -> Any:
-    """A member: of a message, or of an object by its name in OTLP's JSON or by protobuf's own."""
-    if isinstance(held, dict):
-        value = held.get(_CAMEL[name])
-        return held.get(name) if value is None else value
-    if isinstance(held, _NO_MEMBERS):
+    """A member of an object, by its name in OTLP's JSON or by protobuf's own."""
+    if not isinstance(held, dict):
         raise _BadSpanError("something is not an object that must be one")
-    return getattr(held, name, None)
+    value = held.get(_camel(name))
+    return held.get(name) if value is None else value
 
 
-_NO_MEMBERS = (str, int, float, list, type(None))
-
-
-def _items(held: Any, name: str) -> Iterable[Any]:
+def _items(held: Any, name: str) -> list[Any]:
     value = _get(held, name)
-    if isinstance(value, str | int | float | Mapping):
+    if not isinstance(value, list | None):
         raise _BadSpanError(f"{name} is not a list")
-    return () if value is None else value
+    return value or []
 
 
 def _request_spans(document: Mapping[str, Any]) -> _Found:
@@ -386,12 +363,12 @@ def _resource_spans(part: Any) -> _Found:
     resource = _attributes(_get(part, "resource") or {})
     # Before version 0.19 of the protocol, scopes were called libraries.
     listed, named = "scope_spans", "scope"
-    if isinstance(part, Mapping) and _get(part, listed) is None:
+    if _get(part, listed) is None:
         listed, named = "instrumentation_library_spans", "instrumentation_library"
     for s, of_scope in enumerate(_items(part, listed)):
         scope = _text(_get(_get(of_scope, named) or {}, "name"))
         for n, span in enumerate(_items(of_scope, "spans")):
-            place = f"{_CAMEL[listed]}[{s}].spans[{n}]"
+            place = f"{_camel(listed)}[{s}].spans[{n}]"
             try:
                 yield place, _otlp_span(span, scope, resource)
             except _BadSpanError as error:
@@ -400,13 +377,11 @@ def _resource_spans(part: Any) -> _Found:
 
 def _otlp_span(span: Any, scope: str, resource: Mapping[str, object]) -> TraceSpan:
     parent = _get(span, "parent_span_id")
-    is_empty = isinstance(parent, str | bytes) and set(parent) <= {"0", 0}
+    is_root = not parent or parent == _NO_ID or not str(parent).strip("0")
     return TraceSpan(
         trace_id=_id(_get(span, "trace_id"), 32, "traceId"),
         span_id=_id(_get(span, "span_id"), 16, "spanId"),
-        parent_id=(
-            None if not parent or is_empty or parent == _NO_ID else _id(parent, 16, "parentSpanId")
-        ),
+        parent_id=None if is_root else _id(parent, 16, "parentSpanId"),
         name=_text(_get(span, "name")),
         start_ns=_number(span, "start_time_unix_nano"),
         end_ns=_number(span, "end_time_unix_nano"),
@@ -428,17 +403,10 @@ def _attributes(held: Any) -> dict[str, object]:
 
 
 def _value(held: Any, depth: int) -> object:
-    if isinstance(held, dict):
-        value = held.get("stringValue")
-        if isinstance(value, str):
-            return value  # most of them
-        found = ((name, _get(held, name)) for name in _VALUES)
-        which, value = next(((n, v) for n, v in found if v is not None), (None, None))
-    else:
-        which = None if held is None else _get(held, "WhichOneof")("value")
-        value = getattr(held, which) if which else None
     if depth > _MOST_NESTED:
         raise _BadSpanError("an attribute is nested too deeply")
+    found = () if held is None else ((name, _get(held, name)) for name in _VALUES)
+    which, value = next(((name, value) for name, value in found if value is not None), ("", None))
     if which == "array_value":
         return [_value(each, depth + 1) for each in _items(value, "values")]
     if which == "kvlist_value":
@@ -446,7 +414,6 @@ def _value(held: Any, depth: int) -> object:
         return {_text(_get(each, "key")): _value(_get(each, "value"), depth + 1) for each in pairs}
     if which == "int_value":
         return _number(held, which, is_signed=True)
-    value = value.hex() if isinstance(value, bytes) else value
     return value if isinstance(value, str | bool | int | float) else None
 
 
@@ -462,7 +429,7 @@ def _number(held: Any, name: str, *, is_signed: bool = False) -> int:
         return 0
     is_whole = not isinstance(value, bool) and isinstance(value, int | float) and value % 1 == 0
     if not is_whole or not -(1 << 63 if is_signed else 0) <= value < 1 << 64:
-        raise _BadSpanError(f"{_CAMEL[name]} is not a whole number of 64 bits")
+        raise _BadSpanError(f"{_camel(name)} is not a whole number of 64 bits")
     return int(value)
 
 
@@ -471,8 +438,8 @@ def _text(value: Any) -> str:
 
 
 def _id(value: Any, digits: int, name: str) -> str:
-    """An id as lower-case hexadecimal digits, from those, bytes or, as protobuf's JSON, base64."""
-    text = value.hex() if isinstance(value, bytes) else ""
+    """An id as lower-case hexadecimal digits, from those or, as protobuf has it, from base64."""
+    text = ""
     if isinstance(value, str):
         text = value.strip().lower().removeprefix("0x").replace("-", "")
         if len(text) != digits:
@@ -560,26 +527,24 @@ def _nanoseconds(row: Mapping[str, Any], name: str) -> int:
 
 
 def _row_attributes(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    held = row.get("attributes")
-    if isinstance(held, Mapping):
-        yield from _flattened(held, "", 0)
     named = {k.removeprefix(_PREFIX): value for k, value in row.items() if k.startswith(_PREFIX)}
-    yield from _flattened(named, "", 0)
+    for held in (row.get("attributes"), named):
+        if isinstance(held, Mapping):
+            yield from _flattened(_without_absent(held, 0), "")
 
 
-def _flattened(held: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, object]]:
-    """Nested attributes by their full names; what is empty in a table's row was never there."""
-    if depth > _MOST_NESTED_ROW:
-        raise _BadSpanError("an attribute is nested too deeply")
+def _flattened(held: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, object]]:
+    """Nested attributes by their full names."""
     for name, value in held.items():
         full = f"{prefix}{name}"
         if isinstance(value, Mapping) and full not in _OBJECTS:
-            yield from _flattened(value, f"{full}.", depth + 1)
-        elif not _is_absent(value):
-            yield full, _without_absent(value, depth)
+            yield from _flattened(value, f"{full}.")
+        else:
+            yield full, value
 
 
 def _without_absent(value: Any, depth: int) -> Any:
+    """A value of a row: what is empty in a table was never there."""
     if depth > _MOST_NESTED_ROW:
         raise _BadSpanError("an attribute is nested too deeply")
     if isinstance(value, Mapping):
