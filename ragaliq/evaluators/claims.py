@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
@@ -23,7 +22,7 @@ from ragaliq.core.test_case import ChunkId, RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
 from ragaliq.evaluators.alignment import EvidenceFinder, SearchedText
 from ragaliq.evaluators.history import Ground, earlier_grounds, question_of, turns_of
-from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge, VerdictsResult
+from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
 from ragaliq.judges.language.refusals import is_refusal
 
 Strategy = Literal["batched", "per_claim", "single_pass"]
@@ -324,7 +323,8 @@ class Verifier:
                     group = missing[start : start + size]
                     asked = [claims[i] for i in group]
                     reply = await paid(self._batching.verify_claims(asked, list(part.texts)))
-                    verdicts |= _verdicts_for(group, reply)
+                    found = reply.by_claim(len(group))
+                    verdicts |= {group[index]: verdict for index, verdict in found.items()}
             else:
                 replies = await run_all(self._about_one(claims[i], part) for i in missing)
                 answered = zip(missing, replies, strict=True)
@@ -367,19 +367,6 @@ def _limit(limit: object) -> int | None:
     """A judge's limit; None where it has none."""
     # A MagicMock(spec=LLMJudge) answers any attribute with another mock.
     return limit if isinstance(limit, int) and limit > 0 else None
-
-
-def _verdicts_for(positions: Sequence[int], reply: VerdictsResult) -> Verdicts:
-    """A reply's verdicts by the position of their claim; one for another claim is ignored."""
-    given: defaultdict[int | None, list[ClaimVerdict]] = defaultdict(list)
-    for verdict in reply.verdicts:
-        given[verdict.index].append(verdict)
-    # A claim with two different verdicts has none: taking either would be a guess.
-    return {
-        position: given[index][0]
-        for index, position in enumerate(positions)
-        if len({verdict.verdict for verdict in given[index]}) == 1
-    }
 
 
 # --- Claim details ----------------------------------------------------------------------------

@@ -8,8 +8,8 @@ made with `MagicMock(spec=LLMJudge)` works everywhere.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
 
@@ -90,6 +90,21 @@ class VerdictsResult(_Reply):
     """
 
     verdicts: list[ClaimVerdict]
+
+    def by_claim(self, claims: int) -> dict[int, ClaimVerdict]:
+        """The verdicts by the position of their claim, of so many; one on another is ignored.
+
+        A claim with two different verdicts has none: taking either would be a guess.
+        """
+        found: dict[int, ClaimVerdict] = {}
+        disputed: set[int] = set()
+        for verdict in self.verdicts:
+            position = verdict.index
+            if position is None or not 0 <= position < claims:
+                continue
+            if found.setdefault(position, verdict).verdict != verdict.verdict:
+                disputed.add(position)
+        return {at: verdict for at, verdict in found.items() if at not in disputed}
 
 
 class JudgeResult(_Reply):
@@ -174,6 +189,22 @@ class BatchingJudge(LLMJudge):
 
     max_claims: int | None = None
 
+    async def extract_claims(self, response: str) -> ClaimsResult:
+        """List the claims of an answer whose question is not known."""
+        return await self.extract_statements("", response)
+
+    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
+        """Decide one claim.
+
+        Raises:
+            JudgeError: The judge failed, or gave no verdict.
+        """
+        reply = await self.verify_claims([claim], context)
+        verdict = self._all_decided(reply, [claim])[0]
+        usage = reply.spent()
+        alone = {"index": None, "usage": usage, "tokens_used": usage.total_tokens}
+        return verdict.model_copy(update=alone)
+
     @abstractmethod
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """List the answer's claims, with pronouns resolved from question and answer."""
@@ -200,26 +231,40 @@ class BatchingJudge(LLMJudge):
             JudgeError: The judge failed, or left a claim without a verdict.
         """
         found = await self.extract_statements(query, response)
-        try:
+        with spent_before(found.spent()):
             reply = await self.verify_claims(found.claims, context)
-        except JudgeError as error:
-            error.usage = found.spent() + (error.usage or JudgeUsage())
-            raise
-        usage = found.spent() + reply.spent()
-        decided = {verdict.index: verdict for verdict in reversed(reply.verdicts)}
-        # Two verdicts on one claim that differ are none: taking either would be a guess.
-        kinds = Counter(index for index, _ in {(v.index, v.verdict) for v in reply.verdicts})
-        missing = sum(kinds[index] != 1 for index in range(len(found.claims)))
-        if missing:
-            raise JudgeResponseError(
-                f"{self.name} gave no verdict for {missing} of {len(found.claims)} claims",
-                usage=usage,
-            )
+        return self._graded(found, reply)
+
+    def _graded(self, found: ClaimsResult, reply: VerdictsResult) -> VerdictsResult:
+        """The claims that were found with their verdicts; raises as `grade_statements`."""
+        with spent_before(found.spent()):
+            verdicts = self._all_decided(reply, found.claims)
         statements = [
-            decided[index].model_copy(update={"statement": claim})
-            for index, claim in enumerate(found.claims)
+            verdict.model_copy(update={"statement": claim})
+            for verdict, claim in zip(verdicts, found.claims, strict=True)
         ]
+        usage = found.spent() + reply.spent()
         return VerdictsResult(verdicts=statements, usage=usage, tokens_used=usage.total_tokens)
+
+    def _all_decided(self, reply: VerdictsResult, claims: Sequence[str]) -> list[ClaimVerdict]:
+        """The verdicts in the order of the claims; raises JudgeResponseError where one has none."""
+        decided = reply.by_claim(len(claims))
+        if missing := len(claims) - len(decided):
+            raise JudgeResponseError(
+                f"{self.name} gave no verdict for {missing} of {len(claims)} claims",
+                usage=reply.spent(),
+            )
+        return [decided[position] for position in range(len(claims))]
+
+
+@contextmanager
+def spent_before(usage: JudgeUsage) -> Iterator[None]:
+    """Inside, the usage of a judge's error includes what was spent before."""
+    try:
+        yield
+    except JudgeError as error:
+        error.usage = usage + (error.usage or JudgeUsage())
+        raise
 
 
 def _share_supported(verdicts: Sequence[ClaimVerdict], usage: JudgeUsage) -> JudgeResult:

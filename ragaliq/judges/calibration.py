@@ -91,17 +91,9 @@ class CalibratedJudge(BatchingJudge):
         """That of the judge inside."""
         return self.judge.fingerprint()
 
-    async def extract_claims(self, response: str) -> ClaimsResult:
-        """As the judge does."""
-        return await self.judge.extract_claims(response)
-
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """As the judge does."""
         return await self.judge.extract_statements(query, response)
-
-    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
-        """Decide one claim by its calibrated probability."""
-        return self._calibrated(await self.judge.verify_claim(claim, context), context)
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims by their calibrated probabilities."""

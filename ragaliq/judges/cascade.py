@@ -21,6 +21,7 @@ from ragaliq.judges.base import (
     LLMJudge,
     VerdictsResult,
     digest_of,
+    spent_before,
 )
 from ragaliq.judges.calibration import CalibratedJudge, Calibration, raw_support
 from ragaliq.statistics import wilson
@@ -147,24 +148,11 @@ class CascadeJudge(BatchingJudge):
         judges = (judge.fingerprint() for judge in (self.first, self.second))
         return digest_of("cascade", str(self._settings), self.calibration, *judges)
 
-    async def extract_claims(self, response: str) -> ClaimsResult:
-        """As the first judge does."""
-        return await self.first.extract_claims(response)
-
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """As the first judge does."""
         if isinstance(self.first, BatchingJudge):
             return await self.first.extract_statements(query, response)
         return await self.first.extract_claims(response)
-
-    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
-        """Decide one claim."""
-        reply = await self.verify_claims([claim], context)
-        if not reply.verdicts:
-            raise JudgeResponseError(f"{self.name} gave no verdict", usage=reply.usage)
-        return reply.verdicts[0].model_copy(
-            update={"index": None, "usage": reply.usage, "tokens_used": reply.tokens_used}
-        )
 
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims: one call of the first judge, at most one of the next.
@@ -174,17 +162,17 @@ class CascadeJudge(BatchingJudge):
         """
         first, second = self._names
         try:
-            screened = await _ask(self.first, claims, context)
+            screened, usage = await _ask(self.first, claims, context)
         except JudgeError as error:
             # The next judge decides everything then, which costs more and is no worse.
             logger.debug("%s could not screen: %s", first, type(error).__name__)
-            screened = _Answers({}, error.usage or JudgeUsage())
+            screened, usage = {}, error.usage or JudgeUsage()
 
         without_context = not any(chunk.strip() for chunk in context)
         read = digest_of(*context)
         escalated, asked = set[int](), list[int]()
         for position, claim in enumerate(claims):
-            verdict = screened.verdicts.get(position)
+            verdict = screened.get(position)
             if verdict and without_context and verdict.verdict == "NOT_ENOUGH_INFO":
                 continue  # there is nothing to read: no guess, no audit
             if verdict is None or not self._accepts(verdict, read, claim):
@@ -193,16 +181,14 @@ class CascadeJudge(BatchingJudge):
             elif self._draw("audit", read, claim) < self._audit:
                 asked.append(position)
 
-        try:
-            found = await _ask(self.second, [claims[i] for i in asked], context)
-        except JudgeError as error:
-            error.usage = screened.usage + (error.usage or JudgeUsage())
-            raise
-        decided = {asked[i]: verdict for i, verdict in found.verdicts.items()}
+        with spent_before(usage):
+            found, cost = await _ask(self.second, [claims[i] for i in asked], context)
+        usage += cost
+        decided = {asked[i]: verdict for i, verdict in found.items()}
 
         left, verdicts = set(asked), []
         for position in range(len(claims)):
-            ours, theirs = screened.verdicts.get(position), decided.get(position)
+            ours, theirs = screened.get(position), decided.get(position)
             agreed = None
             if ours and theirs:
                 agreed = (ours.verdict == "SUPPORTED") == (theirs.verdict == "SUPPORTED")
@@ -216,7 +202,6 @@ class CascadeJudge(BatchingJudge):
                     "tokens_used": 0,
                 }
                 verdicts.append(verdict.model_copy(update=update))
-        usage = screened.usage + found.usage
         return VerdictsResult(verdicts=verdicts, usage=usage, tokens_used=usage.total_tokens)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
@@ -352,10 +337,9 @@ class Screening:
 
 def _goes_by_wording(judge: LLMJudge) -> bool:
     """Whether an uncalibrated confidence does not say when the judge is right."""
-    from ragaliq.judges.entailment import EntailmentJudge
-    from ragaliq.judges.local import LocalJudge
+    from ragaliq.judges.local.judge import WordingJudge
 
-    return isinstance(judge, (LocalJudge, EntailmentJudge))
+    return isinstance(judge, WordingJudge)
 
 
 def _screening(
@@ -528,60 +512,42 @@ class _AgreementWindow:
 # --- Asking, whichever kind of judge it is ----------------------------------------------------
 
 
-class _Answers(NamedTuple):
-    """Verdicts by the position of the claim, some of which may be missing, and what they cost."""
-
-    verdicts: dict[int, ClaimVerdict]
-    usage: JudgeUsage
-
-
-async def _ask(judge: LLMJudge, claims: Sequence[str], context: Sequence[str]) -> _Answers:
+async def _ask(
+    judge: LLMJudge, claims: Sequence[str], context: Sequence[str]
+) -> tuple[dict[int, ClaimVerdict], JudgeUsage]:
     """Ask about all claims, in one call where the judge can.
+
+    Returns:
+        Verdicts by the position of the claim, some of which may be missing, and what they cost.
 
     Raises:
         JudgeError: The judge failed. Its `usage` holds what earlier calls cost as well.
     """
-    if not isinstance(judge, BatchingJudge):
-        return await _ask_each(judge, claims, context)
-    size = _limit_of(judge.max_claims) or len(claims)
     verdicts: dict[int, ClaimVerdict] = {}
     usage = JudgeUsage()
-    for start in range(0, len(claims), max(1, size)):
-        asked = claims[start : start + size]
-        try:
-            reply = await judge.verify_claims(asked, context)
-        except JudgeError as error:
-            error.usage = usage + (error.usage or JudgeUsage())
-            raise
-        usage += reply.spent()
-        disputed: set[int] = set()  # two different verdicts: either would be a guess
-        for verdict in reply.verdicts:
-            if verdict.index is None or not 0 <= verdict.index < len(asked):
-                continue
-            position = start + verdict.index
-            if verdicts.setdefault(position, verdict).verdict != verdict.verdict:
-                disputed.add(position)
-        for position in disputed:
-            del verdicts[position]
-    return _Answers(verdicts, usage)
+    if isinstance(judge, BatchingJudge):
+        size = _limit_of(judge.max_claims) or len(claims)
+        for start in range(0, len(claims), max(1, size)):
+            asked = claims[start : start + size]
+            with spent_before(usage):
+                reply = await judge.verify_claims(asked, context)
+            usage += reply.spent()
+            verdicts |= {start + i: each for i, each in reply.by_claim(len(asked)).items()}
+        return verdicts, usage
 
-
-async def _ask_each(judge: LLMJudge, claims: Sequence[str], context: Sequence[str]) -> _Answers:
-    spent: list[JudgeUsage] = []
-
-    async def one(claim: str) -> ClaimVerdict | None:
+    async def one(position: int, claim: str) -> None:
+        nonlocal usage
         try:
             verdict = await judge.verify_claim(claim, list(context))
         except JudgeResponseError as error:
-            spent.append(error.usage or JudgeUsage())
-            return None  # one malformed reply is one missing verdict
-        spent.append(verdict.spent())
-        return verdict
+            usage += error.usage or JudgeUsage()
+            return  # one malformed reply is one missing verdict
+        usage += verdict.spent()
+        verdicts[position] = verdict
 
     try:
-        replies = await run_all(one(claim) for claim in claims)
+        await run_all(one(position, claim) for position, claim in enumerate(claims))
     except JudgeError as error:
-        error.usage = sum(spent, error.usage or JudgeUsage())
+        error.usage = usage + (error.usage or JudgeUsage())
         raise
-    answered = {i: reply for i, reply in enumerate(replies) if reply is not None}
-    return _Answers(answered, sum(spent, JudgeUsage()))
+    return verdicts, usage

@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ragaliq.core.results import JudgeUsage
-from ragaliq.errors import JudgeError, JudgeResponseError
+from ragaliq.errors import JudgeResponseError
 from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
@@ -18,6 +18,7 @@ from ragaliq.judges.base import (
     JudgeResult,
     VerdictsResult,
     digest_of,
+    spent_before,
 )
 from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.pricing import cost_usd
@@ -115,11 +116,8 @@ class PromptedJudge(BatchingJudge):
             JudgeError: No reply of this form came; `usage` says what the request cost.
         """
         text, usage = await self.complete(prompt, reply)
-        try:
+        with spent_before(usage):
             return self.read(text, prompt, reply), usage
-        except JudgeError as error:
-            error.usage = usage
-            raise
 
     def worded(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> str:
         """The text of the request, as it is sent."""
@@ -146,10 +144,6 @@ class PromptedJudge(BatchingJudge):
             f"{len(text)} characters)"
         )
 
-    async def extract_claims(self, response: str) -> ClaimsResult:
-        """List the claims of an answer whose question is not known."""
-        return await self.extract_statements("", response)
-
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """List the answer's claims, with pronouns resolved from question and answer."""
         if not response.strip():
@@ -163,19 +157,11 @@ class PromptedJudge(BatchingJudge):
         claims = [claim.strip() for claim in reply.claims if claim.strip()]
         return ClaimsResult(claims=claims, tokens_used=usage.total_tokens, usage=usage)
 
-    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
-        """Decide one claim; the context comes first so that calls over it can share a cache."""
-        result = await self.verify_claims([claim], context)
-        usage = result.spent()
-        for verdict in result.verdicts:
-            if verdict.index == 0:
-                return verdict.model_copy(
-                    update={"index": None, "tokens_used": usage.total_tokens, "usage": usage}
-                )
-        raise JudgeResponseError("the judge's reply holds no verdict for the claim", usage=usage)
-
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
-        """Decide all claims in one call; an empty context decides them without one."""
+        """Decide all claims in one call; an empty context decides them without one.
+
+        The context comes first, so that calls over it can share a cache.
+        """
         if not any(text.strip() for text in context):
             undecided = ClaimVerdict(
                 verdict="NOT_ENOUGH_INFO", reason="The context is empty.", usage=_NOTHING_SPENT

@@ -5,45 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from ragaliq.core.checks import require_positive
 from ragaliq.core.results import JudgeUsage, Verdict
-from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError, JudgeResponseError
-from ragaliq.judges.base import (
-    BatchingJudge,
-    ClaimsResult,
-    ClaimVerdict,
-    JudgeResult,
-    VerdictsResult,
-    digest_of,
-)
-from ragaliq.judges.entailment.loading import load_model
-from ragaliq.judges.entailment.models import (
-    ClaimScorer,
-    FunctionScorer,
-    ModelScorer,
-    Pair,
-    Support,
-    TokenScorer,
-)
+from ragaliq.errors import ConfigurationError, JudgeAPIError, JudgeError
+from ragaliq.judges.base import ClaimVerdict, VerdictsResult, digest_of
+from ragaliq.judges.entailment.loading import ModelChoice
+from ragaliq.judges.entailment.models import ClaimScorer, Pair, Support, TokenScorer
 from ragaliq.judges.entailment.presets import PRESETS, Preset, passages_prompt
 from ragaliq.judges.language.sentences import split_sentences
-from ragaliq.judges.local import LocalJudge
+from ragaliq.judges.local.judge import WordingJudge
 
 _LOG = logging.getLogger(__name__)
 
-ENV_MODELS = "RAGALIQ_MODELS"
-"""A folder with a folder for each preset, for judges that are named without a path."""
 
-
-class EntailmentJudge(BatchingJudge):
+class EntailmentJudge(WordingJudge):
     """Decides by a small model: a preset, any classifier of two texts, or a function.
 
     A claim is supported as far as the window of the context that supports it most does. Its
@@ -81,7 +64,6 @@ class EntailmentJudge(BatchingJudge):
 
     name = "entailment"
     kind = "nli"
-    default_metrics = LocalJudge.default_metrics
 
     def __init__(
         self,
@@ -100,24 +82,21 @@ class EntailmentJudge(BatchingJudge):
         threshold: float | None = None,
         download: bool = False,
     ) -> None:
-        for option, value in (
-            ("batch_size", batch_size),
-            ("max_tokens", max_tokens),
-            ("threads", threads),
-        ):
-            if value is not None and value < 1:
-                raise ConfigurationError(f"EntailmentJudge: {option} must be positive")
+        counts = {"batch_size": batch_size, "max_tokens": max_tokens, "threads": threads}
+        given = {option: count for option, count in counts.items() if count is not None}
+        require_positive("EntailmentJudge", **given)
         if threshold is not None and not 0.0 < threshold < 1.0:
             raise ConfigurationError(
                 f"EntailmentJudge: threshold must be between 0 and 1, got {threshold!r}"
             )
-        self._given = _Given(
-            model=model if callable(model) else str(model) if isinstance(model, Path) else model,
+        # As plain data, from which another process makes the same judge.
+        self._choice = ModelChoice(
+            model=str(model) if isinstance(model, Path) else model,
             path=None if path is None else str(path),
             base_url=base_url,
             served_as=served_as,
             api_key=api_key,
-            labels=labels,
+            labels=labels if labels is None or isinstance(labels, str) else list(labels),
             device=device,
             dtype=dtype,
             threads=threads,
@@ -126,21 +105,20 @@ class EntailmentJudge(BatchingJudge):
             download=download,
         )
         self._held: ClaimScorer | None
-        self._preset, self._held = self._given.build()
-        if self._preset is not None and not self._preset.is_commercial:
+        self._preset, self._held = self._choice.load()
+        if not self._preset.is_commercial:
             _LOG.warning("%s: %s", self._preset.name, self._preset.licence)
         self.model = self._scorer.name
-        self.threshold = threshold or (self._preset.threshold if self._preset else 0.5)
+        self.threshold = threshold or self._preset.threshold
         self._fingerprint = ""
-        self._wording = LocalJudge()
         # Tokenizers and sessions are not made for two threads at once; a server is.
-        is_served = self._preset is not None and self._preset.head == "served"
+        is_served = self._preset.head == "served"
         self._lock: Any = nullcontext() if is_served else threading.Lock()
 
     @property
     def _scorer(self) -> ClaimScorer:
         if self._held is None:
-            self._preset, self._held = self._given.build()
+            self._preset, self._held = self._choice.load()
         return self._held
 
     @property
@@ -149,10 +127,9 @@ class EntailmentJudge(BatchingJudge):
 
         None for a function, which is no data, and for a server, which needs no process.
         """
-        if callable(self._given.model) or self._given.base_url is not None:
+        if callable(self._choice.model) or self._choice.base_url is not None:
             return None
-        labels = None if self._given.labels is None else list(self._given.labels)
-        return {**self._given._asdict(), "labels": labels, "threshold": self.threshold}
+        return {**self._choice._asdict(), "threshold": self.threshold}
 
     def unload(self) -> None:
         """Give the model's memory back; it is loaded again where this process needs it."""
@@ -189,57 +166,21 @@ class EntailmentJudge(BatchingJudge):
             )
         return self._fingerprint
 
-    async def extract_claims(self, response: str) -> ClaimsResult:
-        """List the sentences, list items and table rows of an answer that can be checked."""
-        return await self._wording.extract_claims(response)
-
-    async def extract_statements(self, query: str, response: str) -> ClaimsResult:
-        """The same: pronouns stay as they are."""
-        return await self._wording.extract_statements(query, response)
-
-    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
-        """Decide one claim."""
-        decided = await self._decide([claim], context)
-        if decided.decisions[0] is None:
-            raise _too_long(1, 1)
-        return ClaimVerdict(**decided.decisions[0]._asdict(), usage=decided.usage)
-
     async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
         """Decide all claims; one that is too long for the model has no verdict."""
-        decided = await self._decide(claims, context)
-        verdicts = [
-            ClaimVerdict(index=index, **decision._asdict(), usage=_FREE)
-            for index, decision in enumerate(decided.decisions)
-            if decision is not None
-        ]
-        return VerdictsResult(verdicts=verdicts, usage=decided.usage)
+        return await self._decide(claims, context)
 
     async def grade_statements(
         self, query: str, response: str, context: Sequence[str]
     ) -> VerdictsResult:
         """Find the answer's claims and decide them."""
-        claims = (await self.extract_statements(query, response)).claims
-        decided = await self._decide(claims, context, question=query, answer=response)
-        if None in decided.decisions:
-            raise _too_long(decided.decisions.count(None), len(claims))
-        statements = [
-            ClaimVerdict(index=index, statement=claim, **decision._asdict(), usage=_FREE)
-            for index, (claim, decision) in enumerate(zip(claims, decided.decisions, strict=True))
-            if decision is not None
-        ]
-        return VerdictsResult(verdicts=statements, usage=decided.usage)
-
-    async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
-        """Score by wording how well the answer addresses the question."""
-        return await self._wording.evaluate_relevance(query, response)
-
-    async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
-        """Score by wording how well one chunk addresses the question."""
-        return await self._wording.evaluate_context_relevance(query, chunk)
+        found = await self.extract_statements(query, response)
+        reply = await self._decide(found.claims, context, question=query, answer=response)
+        return self._graded(found, reply)
 
     async def _decide(
         self, claims: Sequence[str], context: Sequence[str], *, question: str = "", answer: str = ""
-    ) -> _Decided:
+    ) -> VerdictsResult:
         # Off the event loop: a batch takes a second on a CPU, in which nothing else would run.
         return await asyncio.to_thread(
             self._decide_now, list(claims), list(context), question, answer
@@ -247,15 +188,16 @@ class EntailmentJudge(BatchingJudge):
 
     def _decide_now(
         self, claims: list[str], context: list[str], question: str, answer: str
-    ) -> _Decided:
+    ) -> VerdictsResult:
         if not any(chunk.strip() for chunk in context):
-            empty = _Decision("NOT_ENOUGH_INFO", 1.0, "The context is empty.")
-            return _Decided([empty] * len(claims), _FREE)
+            reason = "The context is empty."
+            empty = [_verdict(i, "NOT_ENOUGH_INFO", 1.0, reason) for i in range(len(claims))]
+            return VerdictsResult(verdicts=empty, usage=_FREE)
         try:
             with self._lock:
                 if isinstance(self._scorer, TokenScorer):
                     reader = _AnswerReader(self._scorer, context, self.threshold, question)
-                    return _Decided(reader.decide(claims, answer), _FREE)
+                    return VerdictsResult(verdicts=reader.decide(claims, answer), usage=_FREE)
                 return _decide_pairs(self._scorer, self._preset, claims, context, self.threshold)
         except JudgeError:
             raise
@@ -269,108 +211,17 @@ class EntailmentJudge(BatchingJudge):
 _FREE = JudgeUsage()
 
 
-class _Given(NamedTuple):
-    """The arguments of a judge that say which model it has, and how that is run."""
-
-    model: Any
-    path: str | None
-    base_url: str | None
-    served_as: str | None
-    api_key: str | None
-    labels: Sequence[str] | None
-    device: str | None
-    dtype: str | None
-    threads: int | None
-    batch_size: int
-    max_tokens: int | None
-    download: bool
-
-    def build(self) -> tuple[Preset | None, ClaimScorer]:
-        """The preset, where there is one, and the model, loaded.
-
-        Raises:
-            ConfigurationError: As `EntailmentJudge`.
-        """
-        model = self.model
-        preset = PRESETS.get(model) if isinstance(model, str) else None
-        if preset is None and (self.path is not None or self.base_url is not None):
-            raise ConfigurationError(
-                f"EntailmentJudge: path and base_url go with a preset: {', '.join(PRESETS)}"
-            )
-        if callable(model):
-            if self.labels is not None or self.device is not None:
-                raise ConfigurationError(
-                    "EntailmentJudge: labels and device are for models, not for a function"
-                )
-            return None, FunctionScorer(model, max_tokens=self.max_tokens)
-        if not isinstance(model, str) or not model.strip():
-            raise ConfigurationError(
-                "EntailmentJudge takes a preset, a folder, an .onnx file, a repository or a "
-                f"function, got {type(model).__name__}"
-            )
-        if preset is not None and preset.request is not None:
-            from ragaliq.judges.entailment.served import ServedScorer
-
-            if self.base_url is None:
-                raise ConfigurationError(
-                    f"{preset.name} is asked on a server: start one with {preset.hub} and pass "
-                    "base_url='http://localhost:8000/v1'"
-                )
-            return preset, ServedScorer(
-                preset,
-                preset.request,
-                base_url=self.base_url,
-                model=self.served_as,
-                api_key=self.api_key,
-                max_tokens=self.max_tokens,
-            )
-        loaded, preset = load_model(
-            model if preset is None else _folder_of(preset, self.path),
-            preset,
-            labels=self.labels,
-            device=self.device,
-            dtype=self.dtype,
-            threads=self.threads,
-            max_tokens=self.max_tokens,
-            download=self.download,
-        )
-        kind = TokenScorer if preset.head == "tokens" else ModelScorer
-        return preset, kind(loaded, preset, batch_size=self.batch_size)
-
-
-def _folder_of(preset: Preset, path: str | Path | None) -> str | Path:
-    if path is not None:
-        return path
-    models = os.environ.get(ENV_MODELS)
-    if models and (Path(models) / preset.name).exists():
-        return Path(models) / preset.name
-    raise ConfigurationError(
-        f"{preset.name} needs its weights: download {preset.hub} and pass path=FOLDER (--model "
-        f"FOLDER), or name the folder {preset.name} inside of ${ENV_MODELS}; "
-        f"path={preset.hub!r} with download=True fetches them"
+def _verdict(
+    index: int, verdict: Verdict, confidence: float, reason: str, chunks: Sequence[int] = ()
+) -> ClaimVerdict:
+    return ClaimVerdict(
+        index=index,
+        verdict=verdict,
+        confidence=confidence,
+        reason=reason,
+        supporting_chunk_ids=list(chunks),
+        usage=_FREE,
     )
-
-
-def _too_long(claims: int, total: int) -> JudgeResponseError:
-    return JudgeResponseError(
-        f"{claims} of {total} claims are longer than half of what the model reads at once"
-    )
-
-
-class _Decision(NamedTuple):
-    """What was decided about one claim; the fields are those of `ClaimVerdict`."""
-
-    verdict: Verdict
-    confidence: float
-    reason: str
-    supporting_chunk_ids: Sequence[int] = ()
-
-
-class _Decided(NamedTuple):
-    """The decisions, None for a claim that is too long, and what they took."""
-
-    decisions: list[_Decision | None]
-    usage: JudgeUsage
 
 
 # A context in windows that fit into the model, so that nothing is cut off silently.
@@ -455,19 +306,19 @@ _READ_FIRST = 2  # windows that share most with a claim; the others only if thes
 
 def _decide_pairs(
     scorer: ClaimScorer,
-    preset: Preset | None,
+    preset: Preset,
     claims: Sequence[str],
     chunks: Sequence[str],
     threshold: float,
-) -> _Decided:
-    """Decide claims; None for one that leaves the model too little room for the context."""
+) -> VerdictsResult:
+    """Decide claims, but for those that leave the model too little room for the context."""
     taken, nothing = [scorer.taken(claim) for claim in claims], scorer.taken("")
     limit = scorer.max_tokens
     # More than half for the claim, and the windows would be scraps.
     room = _UNLIMITED if limit is None else (limit - nothing - _LEAST_WINDOW) // 2
     readable = [i for i, size in enumerate(taken) if size - nothing <= room]
     if not readable:
-        return _Decided([None] * len(claims), _FREE)
+        return VerdictsResult(verdicts=[], usage=_FREE)
     left = _UNLIMITED if limit is None else limit - max(taken[i] for i in readable)
 
     def cut(texts: Sequence[str]) -> list[ContextWindow]:
@@ -493,7 +344,7 @@ def _decide_pairs(
     ]
     read([(i, window) for i in open_claims for window in orders[i][_READ_FIRST:]])
 
-    decisions: list[_Decision | None] = [None] * len(claims)
+    verdicts: dict[int, ClaimVerdict] = {}
     evidence: list[tuple[int, ContextWindow, str]] = []
     for i in readable:
         scores = {window: support for (claim, window), support in found.items() if claim == i}
@@ -504,29 +355,27 @@ def _decide_pairs(
         doubt = round(1.0 - support, _DIGITS)
         if support >= threshold:
             reason = f"Entailed with a chance of {support:.0%}."
-            decisions[i] = _Decision("SUPPORTED", support, reason)
+            verdicts[i] = _verdict(i, "SUPPORTED", support, reason)
             evidence.append((i, windows[best], "supported"))
         elif contradiction > max(support, _EVEN):
             reason = f"Contradicted with a chance of {contradiction:.0%}."
-            decisions[i] = _Decision("CONTRADICTED", doubt, reason)
+            verdicts[i] = _verdict(i, "CONTRADICTED", doubt, reason)
             evidence.append((i, windows[against], "contradicted"))
         else:
             reason = f"Entailed with a chance of {support:.0%} at most."
-            decisions[i] = _Decision("NOT_ENOUGH_INFO", doubt, reason)
+            verdicts[i] = _verdict(i, "NOT_ENOUGH_INFO", doubt, reason)
     for i, chunk in _clearest_chunks(scorer, claims, chunks, cut, evidence):
-        if (decision := decisions[i]) is not None:
-            decisions[i] = decision._replace(supporting_chunk_ids=[chunk])
-    return _Decided(decisions, usage)
+        verdicts[i] = verdicts[i].model_copy(update={"supporting_chunk_ids": [chunk]})
+    return VerdictsResult(verdicts=list(verdicts.values()), usage=usage)
 
 
 def _windows(
-    scorer: ClaimScorer, preset: Preset | None, chunks: Sequence[str], left: int
+    scorer: ClaimScorer, preset: Preset, chunks: Sequence[str], left: int
 ) -> list[ContextWindow]:
     """The windows by the preset's rule, or as long as the model takes, within what is left."""
-    if preset is None or preset.chunk is None:
-        joiner = preset.joiner if preset else " "
-        return windows_of(chunks, scorer.count, budget=left, joiner=joiner)
     most = preset.chunk
+    if most is None:
+        return windows_of(chunks, scorer.count, budget=left, joiner=preset.joiner)
 
     def measure(text: str) -> int:
         tokens = scorer.count(text)
@@ -584,34 +433,41 @@ class _AnswerReader:
         self._limit = scorer.max_tokens or _UNLIMITED
         self._frame = scorer.taken("") + scorer.count(passages_prompt([""], question))
 
-    def decide(self, claims: Sequence[str], answer: str) -> list[_Decision | None]:
-        """Decide the claims; None for one that is too long."""
+    def decide(self, claims: Sequence[str], answer: str) -> list[ClaimVerdict]:
+        """Decide the claims, but for those that are too long."""
         room = (self._limit - self._frame - _LEAST_WINDOW) // 2
         places = _places(claims, answer)
         if places and self._scorer.count(answer) <= room:
-            return [*self._read(answer, places)]
-        decisions: list[_Decision | None] = [None] * len(claims)
-        group: list[int] = []
-        for i in [*range(len(claims)), None]:
-            joined = " ".join(claims[j] for j in [*group, *([] if i is None else [i])])
-            if group and (i is None or self._scorer.count(joined) > room):
-                text = " ".join(claims[j] for j in group)
-                found = self._read(text, _places([claims[j] for j in group], text))
-                for j, decision in zip(group, found, strict=True):
-                    decisions[j] = decision
-                group = []
-            if i is not None and self._scorer.count(claims[i]) <= room:
-                group.append(i)
-        return decisions
+            return self._read(answer, dict(enumerate(places)))
+        verdicts = []
+        for group in self._groups(claims, room):
+            together = [claims[i] for i in group]
+            text = " ".join(together)
+            verdicts += self._read(text, dict(zip(group, _places(together, text), strict=True)))
+        return verdicts
 
-    def _read(self, answer: str, places: Sequence[tuple[int, int]]) -> list[_Decision]:
+    def _groups(self, claims: Sequence[str], room: int) -> Iterator[list[int]]:
+        """The positions of claims that fit into one answer together."""
+        group: list[int] = []
+        for i, claim in enumerate(claims):
+            if self._scorer.count(claim) > room:
+                continue
+            if group and self._scorer.count(" ".join(claims[j] for j in [*group, i])) > room:
+                yield group
+                group = []
+            group.append(i)
+        if group:
+            yield group
+
+    def _read(self, answer: str, places: Mapping[int, tuple[int, int]]) -> list[ClaimVerdict]:
+        """Decide the claims whose places in the answer these are."""
         prompts = self._prompts(self._limit - self._frame - self._scorer.count(answer))
         read = self._scorer.unsupported(
             [passages_prompt([text for _, text in each], self._question) for each in prompts],
             answer,
         )
-        decisions = []
-        for start, end in places:
+        verdicts = []
+        for i, (start, end) in places.items():
             inside = [
                 [each for each in spans if each[0] < end and each[1] > start] for spans in read
             ]
@@ -622,13 +478,14 @@ class _AnswerReader:
                 chunks = [chunk for chunk, _ in prompts[best]]
                 order = _ranked(answer[start:end], [self._chunks[chunk] for chunk in chunks])
                 reason = f"No part is unsupported with a chance above {worst[best]:.0%}."
-                decisions.append(_Decision("SUPPORTED", support, reason, [chunks[order[0]]]))
+                verdicts.append(_verdict(i, "SUPPORTED", support, reason, [chunks[order[0]]]))
                 continue
             bad = [each for each in inside[best] if 1.0 - each[2] < self._threshold]
             part = answer[bad[0][0] : bad[-1][1]].strip()
             reason = f'Unsupported with a chance of {worst[best]:.0%}: "{part}".'
-            decisions.append(_Decision("NOT_ENOUGH_INFO", round(worst[best], _DIGITS), reason))
-        return decisions
+            doubt = round(worst[best], _DIGITS)
+            verdicts.append(_verdict(i, "NOT_ENOUGH_INFO", doubt, reason))
+        return verdicts
 
     def _prompts(self, budget: int) -> list[list[tuple[int, str]]]:
         """The passages, with their chunks' positions, in groups that fit; long ones are cut."""

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import blake2b
+from functools import partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.judges.entailment.models import Loaded, labels_from_config, labels_from_user
-from ragaliq.judges.entailment.presets import Labels, Preset, preset_meant_by
+from ragaliq.judges.entailment.models import (
+    ClaimScorer,
+    FunctionScorer,
+    Loaded,
+    ModelScorer,
+    TokenScorer,
+    labels_from_config,
+    labels_from_user,
+)
+from ragaliq.judges.entailment.presets import PRESETS, Labels, Preset, preset_meant_by
 
+ENV_MODELS = "RAGALIQ_MODELS"
+"""A folder with a folder for each preset, for judges that are named without a path."""
+
+_CLASSIFIER = Preset(
+    name="classifier", head="classifier", labels=None, licence="", figure="", source=""
+)
 _CONFIG = "config.json"
 _ONNX = ("model.onnx", "onnx/model.onnx")
 _ROBERTAS = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl")
@@ -20,42 +36,95 @@ _NO_LIMIT = 1_000_000
 """Tokenizers that know no limit say a number far above."""
 
 
-def load_model(
-    path: str | Path,
-    preset: Preset | None,
-    *,
-    labels: Sequence[str] | None,
-    device: str | None,
-    dtype: str | None,
-    threads: int | None,
-    max_tokens: int | None,
-    download: bool,
-) -> tuple[Loaded, Preset]:
-    """Load a model and check that it is what it is asked as.
+class ModelChoice(NamedTuple):
+    """The arguments of an `EntailmentJudge` that say which model it has, and how that is run."""
 
-    Args:
-        path: A folder, an `.onnx` file, or a repository on the hub.
-        preset: How it is asked; None for a classifier of two texts.
-        labels: A verdict for each output, for a model without a preset.
-        device: Such as `cpu` or `cuda`.
-        dtype: Such as `bfloat16`, for torch.
-        threads: The processor's threads it may use.
-        max_tokens: Tokens a pair may have; by default what preset and positions allow.
-        download: Whether a repository may be fetched.
+    model: Any
+    path: str | None
+    base_url: str | None
+    served_as: str | None
+    api_key: str | None
+    labels: Sequence[str] | None
+    device: str | None
+    dtype: str | None
+    threads: int | None
+    batch_size: int
+    max_tokens: int | None
+    download: bool
 
-    Raises:
-        ConfigurationError: An extra is missing, or the model is not what was asked for; the
-            message names what was found and what to do.
-    """
-    if preset is None:
-        if meant := preset_meant_by(Path(path).name if Path(path).exists() else str(path)):
+    def load(self) -> tuple[Preset, ClaimScorer]:
+        """Load the model, checked to be what it is asked as, and say how it is asked.
+
+        Raises:
+            ConfigurationError: An extra is missing, or the model is not what was asked for; the
+                message names what was found and what to do.
+        """
+        model = self.model
+        preset = PRESETS.get(model) if isinstance(model, str) else None
+        if preset is None and (self.path is not None or self.base_url is not None):
             raise ConfigurationError(
-                f"{Path(path).name} looks like a model that reads a template of its own; use "
-                f"EntailmentJudge({meant!r}, path=...), or rename the folder if it is none"
+                f"EntailmentJudge: path and base_url go with a preset: {', '.join(PRESETS)}"
             )
-        preset = Preset(
-            name="classifier", head="classifier", labels=None, licence="", figure="", source=""
+        if callable(model):
+            if self.labels is not None or self.device is not None:
+                raise ConfigurationError(
+                    "EntailmentJudge: labels and device are for models, not for a function"
+                )
+            return _CLASSIFIER, FunctionScorer(model, max_tokens=self.max_tokens)
+        if not isinstance(model, str) or not model.strip():
+            raise ConfigurationError(
+                "EntailmentJudge takes a preset, a folder, an .onnx file, a repository or a "
+                f"function, got {type(model).__name__}"
+            )
+        if preset is not None and preset.request is not None:
+            from ragaliq.judges.entailment.served import ServedScorer
+
+            if self.base_url is None:
+                raise ConfigurationError(
+                    f"{preset.name} is asked on a server: start one with {preset.hub} and pass "
+                    "base_url='http://localhost:8000/v1'"
+                )
+            return preset, ServedScorer(
+                preset,
+                preset.request,
+                base_url=self.base_url,
+                model=self.served_as,
+                api_key=self.api_key,
+                max_tokens=self.max_tokens,
+            )
+        if preset is None:
+            preset, path = _classifier_at(model), model
+        else:
+            path = self.path or _folder_of(preset)
+        loaded = _load(path, preset, self)
+        kind = TokenScorer if preset.head == "tokens" else ModelScorer
+        return preset, kind(loaded, preset, batch_size=self.batch_size)
+
+
+def _classifier_at(path: str) -> Preset:
+    """How a model without a preset is asked, as a classifier of two texts."""
+    name = Path(path).name
+    if meant := preset_meant_by(name if Path(path).exists() else path):
+        raise ConfigurationError(
+            f"{name} looks like a model that reads a template of its own; use "
+            f"EntailmentJudge({meant!r}, path=...), or rename the folder if it is none"
         )
+    return _CLASSIFIER
+
+
+def _folder_of(preset: Preset) -> str:
+    models = os.environ.get(ENV_MODELS)
+    if models and (Path(models) / preset.name).exists():
+        return str(Path(models) / preset.name)
+    raise ConfigurationError(
+        f"{preset.name} needs its weights: download {preset.hub} and pass path=FOLDER (--model "
+        f"FOLDER), or name the folder {preset.name} inside of ${ENV_MODELS}; "
+        f"path={preset.hub!r} with download=True fetches them"
+    )
+
+
+def _load(path: str, preset: Preset, choice: ModelChoice) -> Loaded:
+    """Load a folder, an `.onnx` file, or a repository on the hub."""
     file = Path(path)
     onnx = file if file.suffix.lower() == ".onnx" else None
     if onnx is not None:
@@ -63,15 +132,15 @@ def load_model(
             raise ConfigurationError(f"there is no file {path}")
         folder = file.parent
     else:
-        folder = file if file.exists() else _downloaded(str(path), download=download)
-        if device in (None, "cpu") and preset.head in ("classifier", "tokens"):
+        folder = file if file.exists() else _downloaded(path, download=choice.download)
+        if choice.device in (None, "cpu") and preset.head in ("classifier", "tokens"):
             onnx = next((folder / each for each in _ONNX if (folder / each).is_file()), None)
-    name = file.name if file.exists() else str(path)
+    name = file.name if file.exists() else path
     config = _read_config(folder)
     _check_architecture(config, preset, name)
-    limit = _limit(config, preset, max_tokens, name)
-    source = _Source(name, folder, config, preset, labels, device, dtype, threads, limit)
-    return (_load_torch(source) if onnx is None else _load_onnx(onnx, source)), preset
+    limit = _limit(config, preset, choice.max_tokens, name)
+    source = _Source(name, folder, config, preset, choice, limit)
+    return _load_torch(source) if onnx is None else _load_onnx(onnx, source)
 
 
 class _Source(NamedTuple):
@@ -81,10 +150,7 @@ class _Source(NamedTuple):
     folder: Path
     config: Mapping[str, Any]
     preset: Preset
-    given_labels: Sequence[str] | None
-    device: str | None
-    dtype: str | None
-    threads: int | None
+    choice: ModelChoice
     limit: int | None
 
     def loaded(
@@ -96,14 +162,13 @@ class _Source(NamedTuple):
 
     def labels(self, outputs: int | None) -> Labels:
         """A verdict for each output, of which there are so many where that is known."""
-        preset, given = self.preset, self.given_labels
+        preset, given = self.preset, self.choice.labels
         if preset.labels is None:
             if given is None:
                 stored = self.config.get("id2label") or {}
                 named = {int(i): str(each) for i, each in stored.items()}
-                if (
-                    self.config and not named
-                ):  # transformers does not write what it calls them by default
+                # transformers does not write what it calls them by default
+                if self.config and not named:
                     named = {i: f"LABEL_{i}" for i in range(outputs or 0)}
                 given = labels_from_config(named, model=self.name)
             return labels_from_user(given, outputs=outputs, model=self.name)
@@ -209,8 +274,6 @@ def _limit(config: Mapping[str, Any], preset: Preset, asked: int | None, name: s
 
 # An ONNX file with its tokenizer, run by onnxruntime: no torch needed.
 
-_BLOCK = 1 << 20
-
 
 def _load_onnx(file: Path, source: _Source) -> Loaded:
     preset = source.preset
@@ -241,15 +304,15 @@ def _load_onnx(file: Path, source: _Source) -> Loaded:
             f"tokenizer.json next to {file.name} cannot be read ({type(error).__name__})"
         ) from None
     known = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
-    provider = known.get(source.device or "cpu", source.device)
+    provider = known.get(source.choice.device or "cpu", source.choice.device)
     if provider not in onnxruntime.get_available_providers():
         raise ConfigurationError(
-            f"EntailmentJudge: onnxruntime has no {source.device!r} here; use one of "
+            f"EntailmentJudge: onnxruntime has no {source.choice.device!r} here; use one of "
             f"{', '.join(onnxruntime.get_available_providers())}"
         )
     options = onnxruntime.SessionOptions()
-    if source.threads is not None:
-        options.intra_op_num_threads = source.threads
+    if source.choice.threads is not None:
+        options.intra_op_num_threads = source.choice.threads
     try:
         session = onnxruntime.InferenceSession(str(file), options, providers=[provider])
     except Exception as error:  # noqa: BLE001 - the runtime's errors have no common base
@@ -278,11 +341,8 @@ def _load_onnx(file: Path, source: _Source) -> Loaded:
         return list(session.run(None, feed)[0].tolist())
 
     def digest() -> str:
-        found = blake2b(digest_size=8)
         with file.open("rb") as opened:
-            while block := opened.read(_BLOCK):
-                found.update(block)
-        return found.hexdigest()
+            return file_digest(opened, partial(blake2b, digest_size=8)).hexdigest()
 
     return source.loaded(tokenizer, run, outputs, digest)
 
@@ -300,12 +360,12 @@ def _load_torch(source: _Source) -> Loaded:
             f"EntailmentJudge needs {error.name}; pip install 'ragaliq[entailment]', or use an "
             "ONNX file with 'ragaliq[entailment-onnx]'"
         ) from None
-    place = _device(torch, source.device)
-    kind = getattr(torch, source.dtype, None) if source.dtype else torch.float32
+    place = _device(torch, source.choice.device)
+    kind = getattr(torch, source.choice.dtype, None) if source.choice.dtype else torch.float32
     if not isinstance(kind, torch.dtype):
-        raise ConfigurationError(f"EntailmentJudge: torch has no dtype {source.dtype!r}")
-    if source.threads is not None:
-        torch.set_num_threads(source.threads)
+        raise ConfigurationError(f"EntailmentJudge: torch has no dtype {source.choice.dtype!r}")
+    if source.choice.threads is not None:
+        torch.set_num_threads(source.choice.threads)
     load = {"hhem": _load_hhem, "alignscore": _load_alignscore}.get(preset.head, _load_plain)
     try:
         stored = source.folder / "tokenizer.json"

@@ -9,7 +9,6 @@ from ragaliq.core.results import JudgeUsage
 from ragaliq.judges.base import (
     BatchingJudge,
     ClaimsResult,
-    ClaimVerdict,
     JudgeResult,
     LLMJudge,
     VerdictsResult,
@@ -31,8 +30,6 @@ from ragaliq.judges.local.verdict import (
     read_context,
 )
 
-__all__ = ["LocalJudge"]
-
 _FREE = JudgeUsage()
 # What comes out for these is part of the fingerprint: parameters alone would not do, since a change
 # to how words are read changes the scores too.
@@ -50,70 +47,24 @@ _CLAIMS = (
 )
 
 
-class LocalJudge(BatchingJudge):
-    """Decides by wording: which of a claim's words, numbers and names the context has.
+class WordingJudge(BatchingJudge):
+    """Finds claims and scores relevance by wording; how claims are decided is a subclass's."""
 
-    A screen, not a verdict: it finds claims whose words are not in the context, and contradictions
-    that show in a number, a name or a negation. It does not understand paraphrase, arithmetic or
-    who did what to whom. Without a `CalibratedJudge` its confidence is not a probability.
-    The model card, with measured accuracy, is the documentation page "The embedded judge".
-
-    Every reply is free (`JudgeUsage()`) and the same in every process. Instructions inside the
-    judged texts are words like any others.
-
-    A judge has no state; one may serve any number of threads.
-
-    Args:
-        embed: For relevance by meaning instead of by words: a function that turns texts into
-            vectors, such as the `encode` of a sentence-embedding model. Called in a thread, with
-            the question and one text at a time. Verdicts on claims never use it.
-    """
-
-    name = "local"
-    kind = "code"
-    model = None
     # Not relevance: by words it tells good answers from others little better than chance.
     default_metrics: tuple[str, ...] = ("faithfulness",)
-
-    def __init__(self, *, embed: Embed | None = None) -> None:
-        self.embed = embed
-        if embed is not None:
-            self.default_metrics = LLMJudge.default_metrics
-
-    def fingerprint(self) -> str:
-        """Changes with the parameters and with how texts are read.
-
-        Reads the parameters where nothing has yet: call it off the event loop first.
-        """
-        return _fingerprint()
-
-    async def extract_claims(self, response: str) -> ClaimsResult:
-        """List the sentences, list items and table rows of an answer that can be checked.
-
-        Claims are verbatim slices of the answer.
-        """
-        claims = [response[start:end] for start, end in find_claims(response)]
-        return ClaimsResult(claims=claims, usage=_FREE)
+    embed: Embed | None = None
 
     async def extract_statements(
         self,
         query: str,  # noqa: ARG002 - wording is compared, so the question resolves nothing
         response: str,
     ) -> ClaimsResult:
-        """The same as `extract_claims`: pronouns stay as they are, since wording is compared."""
-        return await self.extract_claims(response)
+        """List the sentences, list items and table rows of an answer that can be checked.
 
-    async def verify_claim(self, claim: str, context: list[str]) -> ClaimVerdict:
-        """Decide one claim; an empty context gives NOT_ENOUGH_INFO."""
-        return decide(claim, read_context(tuple(context)), await parameters_off_loop())
-
-    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
-        """Decide all claims; the context is read once."""
-        read, parameters = read_context(tuple(context)), await parameters_off_loop()
-        verdicts = [
-            decide(claim, read, parameters, index=index) for index, claim in enumerate(claims)
-        ]
-        return VerdictsResult(verdicts=verdicts, usage=_FREE)
+        Claims are verbatim slices of the answer: pronouns stay as they are.
+        """
+        claims = [response[start:end] for start, end in find_claims(response)]
+        return ClaimsResult(claims=claims, usage=_FREE)
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """Score how well the answer addresses the question; a refusal scores 0.
@@ -135,6 +86,49 @@ class LocalJudge(BatchingJudge):
         if self.embed:
             return await embedded_relevance(self.embed, query, chunk)
         return chunk_relevance(query, chunk, (await parameters_off_loop()).frequencies)
+
+
+class LocalJudge(WordingJudge):
+    """Decides by wording: which of a claim's words, numbers and names the context has.
+
+    A screen, not a verdict: it finds claims whose words are not in the context, and contradictions
+    that show in a number, a name or a negation. It does not understand paraphrase, arithmetic or
+    who did what to whom. Without a `CalibratedJudge` its confidence is not a probability.
+    The model card, with measured accuracy, is the documentation page "The embedded judge".
+
+    Every reply is free (`JudgeUsage()`) and the same in every process. Instructions inside the
+    judged texts are words like any others.
+
+    A judge has no state; one may serve any number of threads.
+
+    Args:
+        embed: For relevance by meaning instead of by words: a function that turns texts into
+            vectors, such as the `encode` of a sentence-embedding model. Called in a thread, with
+            the question and one text at a time. Verdicts on claims never use it.
+    """
+
+    name = "local"
+    kind = "code"
+
+    def __init__(self, *, embed: Embed | None = None) -> None:
+        self.embed = embed
+        if embed is not None:
+            self.default_metrics = LLMJudge.default_metrics
+
+    def fingerprint(self) -> str:
+        """Changes with the parameters and with how texts are read.
+
+        Reads the parameters where nothing has yet: call it off the event loop first.
+        """
+        return _fingerprint()
+
+    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
+        """Decide all claims; an empty context gives NOT_ENOUGH_INFO. The context is read once."""
+        read, parameters = read_context(tuple(context)), await parameters_off_loop()
+        verdicts = [
+            decide(claim, read, parameters, index=index) for index, claim in enumerate(claims)
+        ]
+        return VerdictsResult(verdicts=verdicts, usage=_FREE)
 
 
 @cache
