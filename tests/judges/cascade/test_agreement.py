@@ -14,22 +14,17 @@ CONTEXT = ["A context."]
 
 
 @pytest.fixture
-def audited(screen, calibration):
+def audit(screen, calibration):
     """Audits further claims of a cascade, with which the better judge agrees or not."""
+    other = ScriptedJudge(verdicts=lambda claim, context: other.says)
+    other.name = "better"
+    judge = CascadeJudge(screen, other, escalate=0.0, audit=1.0, calibration=calibration)
 
-    def make():
-        other = ScriptedJudge(verdicts=lambda claim, context: other.says)
-        other.name = "better"
-        judge = CascadeJudge(screen, other, escalate=0.0, audit=1.0, calibration=calibration)
+    async def audit(times, *, agreed):
+        other.says = "SUPPORTED" if agreed else "CONTRADICTED"
+        await judge.verify_claims(["claim 0.99"] * times, CONTEXT)
 
-        async def audit(times, *, agreed):
-            other.says = "SUPPORTED" if agreed else "CONTRADICTED"
-            await judge.verify_claims(["claim 0.99"] * times, CONTEXT)
-            return judge.agreement()[0]
-
-        return audit
-
-    return make
+    return audit
 
 
 async def test_a_cascade_counts_what_both_judged(screen, claims, calibration):
@@ -69,8 +64,7 @@ def test_audited_claims_stand_for_all_accepted_ones(audited, rate):
     assert pair.rate == (rate and pytest.approx(rate))
 
 
-async def test_a_drop_is_logged_once_and_the_next_drop_again(audited, caplog):
-    audit = audited()
+async def test_a_drop_is_logged_once_and_the_next_drop_again(audit, caplog):
     with caplog.at_level(logging.WARNING, logger="ragaliq"):
         await audit(1000, agreed=True)
         await audit(200, agreed=False)
@@ -83,8 +77,7 @@ async def test_a_drop_is_logged_once_and_the_next_drop_again(audited, caplog):
     assert len(caplog.messages) == 2
 
 
-async def test_few_audits_and_escalated_claims_raise_no_warning(audited, screen, better, caplog):
-    audit = audited()
+async def test_few_audits_and_escalated_claims_raise_no_warning(audit, screen, better, caplog):
     await audit(29, agreed=False)
     await CascadeJudge(screen, better).verify_claims(["claim 0.99"] * 500, CONTEXT)
     assert caplog.messages == []

@@ -8,9 +8,6 @@ import random
 
 import curves
 import pytest
-from curves import screened_sets
-
-from ragaliq import DatasetError
 
 
 @pytest.fixture
@@ -36,9 +33,3 @@ def test_curves_are_made_from_labelled_files(folder, capsys):
     rows = [line.split(" | ") for line in printed.splitlines() if line.startswith("| ")]
     assert [row[0] for row in rows] == ["| set", "| fever_dev", "| wice_claim_dev"] * 2
     assert [row[7] for row in rows[1:3]] == ["80.0"] * 2
-
-
-def test_one_family_is_not_enough(folder):
-    (folder / "wice_claim_dev.jsonl.gz").unlink()
-    with pytest.raises(DatasetError, match="no two families"):
-        list(screened_sets(folder))

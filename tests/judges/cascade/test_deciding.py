@@ -14,6 +14,7 @@ from ragaliq import (
     LLMJudge,
     LocalJudge,
 )
+from ragaliq.judges.calibration import fit_calibration
 from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 CONTEXT = ["A context."]
@@ -90,6 +91,50 @@ async def test_a_band_escalates_what_lies_in_it(screen, better, claims, asked, c
     for claim in claims:
         support = round(calibration.support(float(claim.split()[-1])), 4)
         assert (claim in batch) == (0.4 <= support < 0.7)
+
+
+def fitted(screen, support, chance):
+    labels = [(i * 0.6180339887) % 1.0 < chance(share) for i, share in enumerate(support)]
+    return fit_calibration(screen, support, labels)
+
+
+async def test_claims_that_are_equally_certain_are_divided_by_their_draw(screen, better, asked):
+    support = [(0.1, 0.3, 0.7, 0.9)[i % 4] for i in range(400)]
+    calibration = fitted(screen, support, lambda share: share)
+    judge = CascadeJudge(screen, better, escalate=0.3, audit=0.0, calibration=calibration)
+    claims = [f"claim {i} {share}" for i, share in enumerate(support)]
+    await judge.verify_claims(claims, CONTEXT)
+    assert len(asked(better)[0]) / len(claims) == pytest.approx(0.3, abs=0.03)
+
+
+def test_the_labels_promise_how_many_of_the_accepted_are_right(screen, better, calibration):
+    half, most, none = (
+        CascadeJudge(screen, better, escalate=share, calibration=calibration).screening.accuracy
+        for share in (0.5, 0.8, 1.0)
+    )
+    assert half[1] < half[0] < half[2]
+    assert most[0] > half[0] > 0.75
+    assert none is None
+
+
+def test_what_may_be_a_guess_is_not_accepted(screen, better):
+    # It knows which claims are wrong; of those it calls right, every other one is.
+    support = [(i + 0.5) / 400 for i in range(400)]
+    calibration = fitted(screen, support, lambda share: 0.1 if share < 0.3 else 0.5)
+    with pytest.raises(ConfigurationError, match=r"50% are right .* may be a guess"):
+        CascadeJudge(screen, better, band=(0.0, 0.4), calibration=calibration)
+    found = CascadeJudge(screen, better, band=(0.4, 1.0), calibration=calibration)
+    assert found.screening.accuracy[0] > 0.85
+
+
+async def test_with_a_threshold_for_precision_doubtful_rejections_are_the_least_certain(
+    screen, better, calibration
+):
+    strict = calibration.model_copy(update={"min_support": 0.8, "precision": 0.9})
+    judge = CascadeJudge(screen, better, escalate=0.3, audit=0.0, calibration=strict)
+    # 0.75 is not called supported, although it mostly is.
+    reply = await judge.verify_claims(["claim 0.75", "claim 0.95", "claim 0.05"], CONTEXT)
+    assert deciders(reply) == {0: "better", 1: "screen", 2: "screen"}
 
 
 class Model(ScriptedJudge):

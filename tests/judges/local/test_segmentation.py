@@ -133,17 +133,6 @@ def test_what_can_be_checked_is_a_claim(sentence):
         ("`````\nParis is big.\n```\nIt grew.", ["Paris is big.", "It grew."]),
         ("Paris is big.\n\n```sql\nSELECT 1;\nWHERE a = 'b.';\n", ["Paris is big."]),
     ],
-    ids=[
-        *("a decimal and a citation", "abbreviations", "emphasis", "quotes", "item numbers"),
-        *(
-            "a wrapped line",
-            "a fence never closed",
-            "a closed one",
-            "another mark",
-            "a shorter one",
-        ),
-        *("one too short", "code to the end"),
-    ],
 )
 def test_an_answer_is_cut_into_its_claims(answer, expected):
     assert claims(answer) == expected

@@ -137,10 +137,6 @@ def test_each_token_is_charged_once_at_its_own_price(usage, dollars):
     assert cost_usd("claude-sonnet-5-5", usage, provider="anthropic") == pytest.approx(dollars)
 
 
-def test_the_provider_is_found_by_the_models_name():
-    assert cost_usd("claude-haiku-4-5", JudgeUsage(output_tokens=MTOK)) == pytest.approx(5.0)
-
-
 def test_an_unknown_price_is_reported_once(caplog, monkeypatch):
     monkeypatch.setattr(pricing, "_unpriced", set())
     with caplog.at_level(logging.WARNING, logger="ragaliq"):

@@ -11,7 +11,7 @@ from anthropic.types import Model
 from loopback import Reply
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeResponseError
-from ragaliq.judges import DEFAULT_JUDGE_MODEL, BatchingJudge
+from ragaliq.judges import DEFAULT_JUDGE_MODEL
 from ragaliq.judges.wire import VerdictsReply, form_of
 
 QUERY = "Where is the Eiffel Tower?"
@@ -56,12 +56,6 @@ def test_the_default_model_is_the_newest_sonnet_the_sdk_knows():
     )
 
     assert newest == DEFAULT_JUDGE_MODEL
-
-
-async def test_it_is_a_judge_that_batches_and_shows_no_key(api, judge, key):
-    assert isinstance(judge, BatchingJudge)
-    assert judge.name == {"claude": "claude", "openai": "openai-compatible"}[api.name]
-    assert repr(judge) == f"{type(judge).__name__}(model={judge.model!r})"
 
 
 async def test_claims_are_extracted_from_question_and_answer(server, judge):
@@ -285,18 +279,6 @@ async def test_content_in_parts_is_read(server, judge):
     server.always(Reply(edit=edit))
 
     assert (await judge.evaluate_relevance("a", "b")).score == 0.5
-
-
-@openai_only
-@pytest.mark.parametrize("reason", [None, "eos", 7])
-async def test_an_unusual_end_is_an_end(server, judge, reason):
-    def edit(body):
-        body["choices"][0]["finish_reason"] = reason
-        return body
-
-    server.always(Reply(edit=edit))
-
-    assert (await judge.evaluate_relevance("a", "a")).score == 0.0
 
 
 @openai_only
