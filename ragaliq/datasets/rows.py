@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, TextIO, cast
 
 from ragaliq.errors import ConfigurationError, DatasetError, RowError
 
@@ -48,14 +48,14 @@ def _place(row: int, line: int) -> str:
 
 # Text files: UTF-8 with or without byte order mark, or what the user says or a mark shows.
 
-MAX_LINE_BYTES = 64 * 1024 * 1024
-"""A longer line is no row of a data set; reading it might take all memory."""
+MAX_LINE = 64 * 1024 * 1024
+"""Characters; a longer line is no row of a data set, and reading it might take all memory."""
 
-MAX_JSON_BYTES = 512 * 1024 * 1024
-"""A larger document is read as a whole no more: it would take several times as much memory."""
+MAX_JSON = 512 * 1024 * 1024
+"""Characters; a larger document, read as a whole, would take several times as much memory."""
 
-MAX_YAML_BYTES = 32 * 1024 * 1024
-"""YAML takes minutes and gigabytes at that size."""
+MAX_YAML = 32 * 1024 * 1024
+"""Characters; YAML takes minutes and gigabytes at that size."""
 
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -67,7 +67,7 @@ _UNMARKED: dict[tuple[bool, ...], str] = {
     (False, True, False, True): "utf-16-le",
     (True, False, True, False): "utf-16-be",
 }
-"""By which of the first four bytes are NUL."""
+"""By which of the first four bytes are NUL: a table and JSON begin with ASCII."""
 _NO_TEXT = {
     b"PK\x03\x04": "it is a zip archive or an Excel workbook; save the table as CSV (UTF-8)",
     b"\x1f\x8b": "it is compressed with gzip; end its name in .gz",
@@ -77,101 +77,58 @@ _ADVICE = "save the file as UTF-8, or name its encoding (--encoding cp1252)"
 
 
 @contextmanager
-def open_binary(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
-    """The file's bytes, in UTF-8 and without a byte order mark.
+def _open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
+    """The file's text with its own line ends; see `_require_decoded`.
 
     Raises:
         ConfigurationError: There is no such encoding.
         DatasetError: It is written in another encoding, is no text, or no valid gzip file.
     """
     is_gzip = path.suffix.lower() == ".gz"
-    with cast("io.BufferedReader", gzip.open(path)) if is_gzip else path.open("rb") as opened:
-        file = opened
+    with cast("io.BufferedReader", gzip.open(path)) if is_gzip else path.open("rb") as file:
         try:
             start = file.read(4)
             for magic, advice in _NO_TEXT.items():
                 if start.startswith(magic):
                     raise DatasetError(advice)
-            marked = (name for mark, name in _MARKS.items() if start.startswith(mark))
-            encoding = encoding or next(marked, None)
-            if encoding is None:
-                # A table and JSON begin with ASCII, which has a NUL before or behind in UTF-16.
-                encoding = _UNMARKED.get(tuple(byte == 0 for byte in start))
             file.seek(3 if start.startswith(codecs.BOM_UTF8) else 0)
-            if encoding is not None:
-                file = io.BufferedReader(_AsUtf8(file, encoding))
-            start = file.peek(1)
-            if b"\r" in start and b"\n" not in start:
-                file = io.BufferedReader(_WithLineFeeds(file))
-            yield file
+            marked = (name for mark, name in _MARKS.items() if start.startswith(mark))
+            unmarked = _UNMARKED.get(tuple(byte == 0 for byte in start), "utf-8")
+            encoding = encoding or next(marked, unmarked)
+            try:
+                text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
+            except LookupError:
+                raise ConfigurationError(f"there is no encoding {encoding!r}") from None
+            yield text
+        except UnicodeError:
+            raise DatasetError(f"it is not written in {encoding}") from None
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise DatasetError(f"it is no complete gzip file ({error})") from None
 
 
-class _WithLineFeeds(io.RawIOBase):
-    """A file whose lines end in a carriage return alone, as some programs of Macs write them."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer)).replace(b"\r", b"\n")
-        buffer[: len(data)] = data
-        return len(data)
-
-
-class _AsUtf8(io.RawIOBase):
-    """A file in another encoding, read as UTF-8."""
-
-    def __init__(self, file: BinaryIO, encoding: str) -> None:
-        try:
-            self._decoder = codecs.getincrementaldecoder(encoding)()
-        except LookupError:
-            raise ConfigurationError(f"there is no encoding {encoding!r}") from None
-        self._file, self._encoding = file, encoding
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data, more = b"", b"-"
-        while more and not data:  # half a character decodes to nothing, which is not the end
-            more = self._file.read(len(buffer) // 4)  # a byte may become three
-            try:
-                data = self._decoder.decode(more, final=not more).encode()
-            except UnicodeError:
-                raise DatasetError(f"it is not written in {self._encoding}") from None
-        buffer[: len(data)] = data
-        return len(data)
-
-
-def _decoded(data: bytes, where: str = "") -> str:
-    """UTF-8 text; `where` is its place where it is a line of the file, else the message has it."""
+def _require_decoded(text: str, file: TextIO, where: str = "") -> str:
+    """Refuse a byte that is not of the file's encoding: it was read as half a surrogate pair."""
     try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        byte = f"byte {data[error.start]:#04x}"
-        if where:
-            raise fault(
-                where, f"{byte} in column {error.start + 1} is not UTF-8", _ADVICE
-            ) from None
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DatasetError(f"line {line}: {byte} is not UTF-8; {_ADVICE}") from None
+        text.encode()
+    except UnicodeEncodeError as error:
+        before = text[: error.start]
+        line = before.count("\n") + 1
+        column, byte = len(before) - before.rfind("\n"), ord(text[error.start]) & 0xFF
+        problem = f"byte {byte:#04x} in column {column} is not {file.encoding.upper()}"
+        raise fault(where or f"line {line}", problem, _ADVICE) from None
+    return text
 
 
 def _whole(path: Path, encoding: str | None, *, at_most: int) -> str:
     # `at_most` counts after any decompression: a small archive may hold a very large file.
-    with open_binary(path, encoding) as file:
-        data = file.read(at_most + 1)
-    if len(data) > at_most:
-        raise DatasetError(
-            f"it is larger than {at_most} bytes, and this format is read as a whole; write it as "
-            "JSON Lines (.jsonl), which is read line by line"
-        )
-    return _decoded(data)
+    with _open_text(path, encoding) as file:
+        text = file.read(at_most + 1)
+        if len(text) > at_most:
+            raise DatasetError(
+                f"it is larger than {at_most} characters, and this format is read as a whole; "
+                "write it as JSON Lines (.jsonl), which is read line by line"
+            )
+        return _require_decoded(text, file)
 
 
 # Comma, semicolon or tab separated values with a header.
@@ -188,8 +145,8 @@ def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
         DatasetError: There is no usable header, or the file is not UTF-8 or not CSV.
     """
     # The module's own limit, 128 KiB, is shorter than some contexts.
-    csv.field_size_limit(MAX_LINE_BYTES)
-    with open_binary(path, encoding) as file:
+    csv.field_size_limit(MAX_LINE)
+    with _open_text(path, encoding) as file:
         lines = _lines(file)
         first = next(lines, "")
         is_tsv = ".tsv" in [suffix.lower() for suffix in path.suffixes]
@@ -212,12 +169,10 @@ def csv_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
             ) from None
 
 
-def _lines(file: BinaryIO) -> Iterator[str]:
-    number = 0
-    while line := file.readline(MAX_LINE_BYTES):
-        number += 1
+def _lines(file: TextIO) -> Iterator[str]:
+    for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), ""), start=1):
         try:
-            yield _decoded(line, f"line {number}")
+            yield _require_decoded(line, file, f"line {number}")
         except RowError as error:  # what follows in the table has no known place
             raise DatasetError(f"{error} (in Excel: CSV UTF-8)") from None
 
@@ -264,7 +219,7 @@ def json_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
     Raises:
         DatasetError: It is not JSON, or holds no list of objects.
     """
-    text = _whole(path, encoding, at_most=MAX_JSON_BYTES)
+    text = _whole(path, encoding, at_most=MAX_JSON)
     if not text.strip():
         return
     try:
@@ -337,21 +292,20 @@ def rows_in(value: Any) -> Iterator[Row | RowError]:
 
 def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
     """The rows of a file; blank lines are passed over."""
-    with open_binary(path, encoding) as file:
-        line_number = number = 0
-        while line := file.readline(MAX_LINE_BYTES):
-            line_number += 1
+    with _open_text(path, encoding) as file:
+        number = 0
+        for line_number, line in enumerate(iter(lambda: file.readline(MAX_LINE), ""), start=1):
             if not line.strip():
                 continue
             number += 1
             where = _place(number, line_number)
-            if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-                while (more := file.readline(MAX_LINE_BYTES)) and not more.endswith(b"\n"):
+            if len(line) == MAX_LINE and not line.endswith(_LINE_ENDS):
+                while (more := file.readline(MAX_LINE)) and not more.endswith(_LINE_ENDS):
                     pass
-                yield fault(where, f"it is longer than {MAX_LINE_BYTES} bytes")
+                yield fault(where, f"it is longer than {MAX_LINE} characters")
                 continue
             try:
-                value = parse_json(_decoded(line, where).rstrip())
+                value = parse_json(_require_decoded(line, file, where).rstrip())
             except json.JSONDecodeError as error:
                 yield fault(where, f"it is not JSON: {error.msg} in column {error.colno}")
             except RowError as error:
@@ -364,6 +318,8 @@ def jsonl_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
                 else:
                     yield fault(where, f"it holds a {type(value).__name__}, not an object")
 
+
+_LINE_ENDS = ("\n", "\r")
 
 # Parquet tables, read batch by batch.
 
@@ -413,7 +369,7 @@ def yaml_rows(path: Path, encoding: str | None) -> Iterator[Row | RowError]:
         ConfigurationError: PyYAML is not installed.
         DatasetError: It is not plain YAML, or holds no list of mappings.
     """
-    text = _whole(path, encoding, at_most=MAX_YAML_BYTES)
+    text = _whole(path, encoding, at_most=MAX_YAML)
     try:
         import yaml
     except ImportError:

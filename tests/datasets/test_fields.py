@@ -170,7 +170,7 @@ def test_another_encoding_is_read_where_it_is_named_or_marked(tmp_path, name, wr
 def test_a_wrong_encoding_is_refused(tmp_path):
     path = tmp_path / "cases.csv"
     path.write_bytes(b"query,response\nO\xf9?,x\n")
-    with pytest.raises(DatasetError, match="not written in ascii"):
+    with pytest.raises(DatasetError, match="byte 0xf9 in column 2 is not ASCII"):
         list(read_cases(path, encoding="ascii"))
     with pytest.raises(ConfigurationError, match="there is no encoding 'klingon'"):
         list(read_cases(path, encoding="klingon"))
