@@ -16,6 +16,7 @@ from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, JobRefusedError
 from ragaliq.live.stats import Tally
 from ragaliq.records.sinks import SinkSet
+from ragaliq.telemetry import names
 from ragaliq.telemetry.emit import Emitter
 from ragaliq.worker.executor import BrokerExecutor, JobExecutor
 from ragaliq.worker.message import JobMessage
@@ -62,8 +63,8 @@ class Enqueueing:
             JobRefusedError: It never can be.
         """
         chosen, largest = run.metric_probabilities, self._target.max_job_bytes
-        names = [evaluator.name for evaluator in self.evaluators]
-        metrics = [each for each in names if each in chosen or not chosen]
+        known = [evaluator.name for evaluator in self.evaluators]
+        metrics = [each for each in known if each in chosen or not chosen]
         # Before time is spent on writing it as JSON. Characters take up to four bytes here.
         if largest is not None and case.size > 4 * largest:
             raise JobRefusedError("too_large")
@@ -80,7 +81,8 @@ class Enqueueing:
             except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
                 self._complaints.add("jobs cannot be enqueued, waiting for the broker", error)
                 tally.publish_errors += 1
-                self.emitter.metrics.publish_failed(type(error).__name__)
+                failure = {names.ERROR_TYPE: type(error).__name__}
+                self.emitter.metrics.record(names.METRIC_PUBLISH_ERRORS, 1, failure)
             else:
                 return
             pause = pause_before_retry(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)

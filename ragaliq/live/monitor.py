@@ -35,8 +35,9 @@ from ragaliq.records.sinks import SinkSpec
 from ragaliq.scoring.execution import Executor
 from ragaliq.scoring.limits.breaker import CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget
+from ragaliq.scoring.limits.protection import Limits
 from ragaliq.scoring.limits.rate_limits import RateLimits
-from ragaliq.scoring.scorer import Limits, Scorer
+from ragaliq.scoring.scorer import Scorer
 from ragaliq.scoring.settings import chosen_judge, read_settings
 from ragaliq.telemetry.content import ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions, current_span_target

@@ -10,14 +10,23 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType, TracebackType
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
-from ragaliq.core.checks import require_kind, require_positive
+from ragaliq.core.checks import require_positive
 from ragaliq.core.concurrency import pause_before_retry
 from ragaliq.core.draft import CaseDraft
 from ragaliq.core.evaluator import Evaluator, identity_of
@@ -40,10 +49,8 @@ from ragaliq.records.record import evaluation_id, run_id_of
 from ragaliq.records.sinks import SinkLimits, SinkSet, SinkSpec
 from ragaliq.scoring.execution import Executor, judging_processes
 from ragaliq.scoring.freezes import FreezeWatch
-from ragaliq.scoring.limits.breaker import CircuitBreaker
-from ragaliq.scoring.limits.budget import Budget
-from ragaliq.scoring.limits.protection import NOT_ASKED, Judging, Protection
-from ragaliq.scoring.limits.rate_limits import RateLimits
+from ragaliq.scoring.limits.protection import NOT_ASKED, Limits, Protection
+from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentKind, ContentPolicy, Redactor
 from ragaliq.telemetry.emit import Emitter, TelemetryOptions
 from ragaliq.traces.cases import run_of
@@ -55,29 +62,6 @@ _LONGEST_PAUSE = 60.0
 _MOST_FREEZES = 5
 # Seconds to wait for sinks when everything is evaluated.
 _SINKS_WITHIN = 60.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What stands between cases and the judge.
-
-    Attributes:
-        budget: What judging may cost in an hour and a day; None for no limit.
-        judge_limits: How often the judge may be asked in a minute; None for no limit.
-        breaker: When to leave a failing judge alone; None never to.
-
-    Raises:
-        ConfigurationError: One is of another kind.
-    """
-
-    budget: Budget | None = None
-    judge_limits: RateLimits | None = None
-    breaker: CircuitBreaker | None = None
-
-    def __post_init__(self) -> None:
-        require_kind(Budget, budget=self.budget)
-        require_kind(RateLimits, judge_limits=self.judge_limits)
-        require_kind(CircuitBreaker, breaker=self.breaker)
 
 
 @dataclass
@@ -214,15 +198,16 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             sinks,
             content=self.emitter.content,
             limits=sink_limits,
-            on_error=self.emitter.metrics.sink_failed,
+            on_error=self._sink_failed,
         )
         self._deadline, self._limits, self._redact = deadline, limits, redact_for_judge
         self._attempts, self._backoff = attempts, backoff
         self._waits_for_judge, self._waits_for_sinks = waits_for_judge, waits_for_sinks
         self._keeps_judge = keeps_judge
         self._executor, self._number, self._niceness = executor, processes, niceness
-        self._cascade = self.judge if isinstance(self.judge, _Cascade) else None
-        self._agreed: Sequence[_Agreement] = ()
+        # What a cascade has; a judge of the user's may mean something else by it.
+        self._agreement: Callable[[], Sequence[Any]] | None = getattr(self.judge, "agreement", None)
+        self._agreed: Sequence[Any] = ()
         # Whether the files that its fingerprint needs are read; a mock's class has no such method.
         own = getattr(type(self.judge), "fingerprint", LLMJudge.fingerprint)
         self._is_read = own is LLMJudge.fingerprint
@@ -230,16 +215,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     def _start(self) -> None:
         """What each process has for itself."""
-        limits, metrics = self._limits, self.emitter.metrics
-        self.protection: Protection | None = None
-        if limits is not None:
-            self.protection = Protection(
-                budget=limits.budget,
-                judge_limits=limits.judge_limits,
-                breaker=limits.breaker,
-                on_storage_error=metrics.limits_storage_failed,
-                on_budget=metrics.budget_left,
-            )
+        self.protection = None
+        if self._limits is not None:
+            self.protection = Protection(self._limits, self.emitter.metrics)
         self._watch = FreezeWatch()
         self._processes = judging_processes(
             self._executor,
@@ -280,8 +258,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         if run is None:
             built = case.build() if isinstance(case, CaseDraft) else case
             case, run = built, run_of(built, run_id=built.id, pipeline="")
-        names = metrics or run.metric_probabilities
-        evaluators = self.chosen(names) if names else self.evaluators
+        evaluators = self.chosen(metrics or run.metric_probabilities)
         attempt = waits = 1
         freezes = 0
         until = time.monotonic() + self._waits_for_judge
@@ -299,7 +276,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 freezes += 1
                 pause = pause_before_retry(freezes, first=0.1, longest=self._backoff)
             except _FailedForNowError:
-                self.emitter.metrics.job("retried")
+                self.emitter.metrics.record(names.METRIC_JOBS, 1, {names.JOB_OUTCOME: "retried"})
                 pause = pause_before_retry(attempt, first=self._backoff, longest=_LONGEST_PAUSE)
                 attempt += 1
             except CircuitOpenError:
@@ -328,8 +305,10 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         is_last: bool,
         forgives: bool,
     ) -> Evaluation:
-        limits = self.protection.judging(case) if self.protection else nullcontext(Judging())
-        async with limits as judging:
+        judging: AbstractAsyncContextManager[dict[str, EvaluationResult]] = nullcontext({})
+        if self.protection is not None:
+            judging = self.protection.judging(case)
+        async with judging as judged:
             built = case.build() if isinstance(case, CaseDraft) else case
             fetched = built.sources.has_fetched_texts
             with self.emitter.evaluation(run, lag=lag, has_fetched_texts=fetched) as emission:
@@ -358,31 +337,35 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 unanswered = [result.status.is_unanswered for result in results.values()]
                 if forgives and any(unanswered) and self._watch.freezes > freezes:
                     raise _FrozenError
-                judging.results = results
+                judged.update(results)
                 if not is_last and unanswered and all(unanswered):
                     raise _FailedForNowError
                 emission.record(results, built)
-        if self._cascade is not None:
-            self._record_agreement(self._cascade)
+        if self._agreement is not None:
+            self._record_agreement(self._agreement)
         return Evaluation(case=built, results=results, run=run, lag=lag)
 
-    def _record_agreement(self, cascade: _Cascade) -> None:
+    def _record_agreement(self, agreement: Callable[[], Sequence[Any]]) -> None:
         """Record how often the judges of a cascade agree, where that has changed; never raises."""
         try:
-            now = cascade.agreement()
+            now = agreement()
             if now == self._agreed:
                 return
             self._agreed = now
             for pair in now:
+                judges = {names.JUDGE_FIRST: pair.first, names.JUDGE_SECOND: pair.second}
                 rates = {"accepted": pair.accepted_rate, "escalated": pair.escalated_rate}
                 for route, rate in rates.items():
                     if rate is not None:
-                        self.emitter.metrics.agreed(
-                            pair.first, pair.second, route=route, share=rate
-                        )
+                        of = judges | {names.CLAIM_ROUTE: route}
+                        self.emitter.metrics.record(names.METRIC_AGREEMENT, rate, of)
         except Exception as error:  # noqa: BLE001 - a judge of the user's may mean something else
             logger.debug("a judge's agreement could not be read: %s", type(error).__name__)
-            self._cascade = None
+            self._agreement = None
+
+    def _sink_failed(self, sink: str, error_type: str) -> None:
+        failure = {names.SINK_NAME: sink, names.ERROR_TYPE: error_type}
+        self.emitter.metrics.record(names.METRIC_SINK_ERRORS, 1, failure)
 
     def chosen(self, metrics: Collection[str]) -> Sequence[Evaluator]:
         """The evaluators of these metrics; all of them where none is named."""
@@ -589,19 +572,3 @@ def _redacted(case: RAGTestCase, redact: Redactor) -> tuple[RAGTestCase, Redacti
             RedactionError(f"redact_for_judge {what}: nothing was sent"),
         )
     return case.model_copy(update=texts), None
-
-
-class _Agreement(Protocol):
-    @property
-    def first(self) -> str: ...
-    @property
-    def second(self) -> str: ...
-    @property
-    def accepted_rate(self) -> float | None: ...
-    @property
-    def escalated_rate(self) -> float | None: ...
-
-
-@runtime_checkable
-class _Cascade(Protocol):
-    def agreement(self) -> Sequence[_Agreement]: ...

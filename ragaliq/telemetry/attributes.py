@@ -28,6 +28,11 @@ ClaimDetailLevel = Literal["spans", "arrays", "none"]
 """What is emitted about each claim: a span, an item of arrays on the metric's span, nothing."""
 
 
+def known(values: Mapping[str, str | None]) -> Attributes:
+    """Names and ids as attributes, but for those that are empty."""
+    return {name: identifier(value) for name, value in values.items() if value}
+
+
 def score(result: EvaluationResult) -> float | None:
     """The score, or None where there is none: not for NaN, nor for a failed evaluation.
 
@@ -49,6 +54,17 @@ def template_explanation(result: EvaluationResult) -> str | None:
     verdict = "CONTRADICTED" if result.evaluator_name == "contradiction_rate" else "SUPPORTED"
     counted = sum(claim.verdict == verdict for claim in result.claims)
     return f"{counted} of {len(result.claims)} claims {verdict.lower()}"
+
+
+def explanation(result: EvaluationResult, content: ContentPolicy, *, captured: bool) -> Attributes:
+    """The reason of a result: the judge's own words where those may be shown, else a template."""
+    if captured:
+        said, limit = result.reasoning, names.MAX_EXPLANATION_LENGTH
+        text = content.text(said, "explanation", limit) if said else None
+    else:
+        unmeasured = None if result.status.is_measured else result.status.value
+        text = template_explanation(result) or unmeasured
+    return {names.EVALUATION_EXPLANATION: text} if text else {}
 
 
 def root_attributes(run: RunInfo, lag: float) -> Attributes:
@@ -73,28 +89,15 @@ def root_attributes(run: RunInfo, lag: float) -> Attributes:
         names.SESSION_ID: run.session_id,
         names.RESPONSE_ID: run.response_id,
     }
-    attributes.update({name: identifier(value) for name, value in optional.items() if value})
+    attributes |= known(optional)
     if run.sampling_rules:
         rules = run.sampling_rules[: names.MAX_SAMPLING_RULES]
         attributes[names.SAMPLING_RULES] = [identifier(name) for name in rules]
     return attributes
 
 
-def result_attributes(
-    result: EvaluationResult,
-    content: ContentPolicy,
-    *,
-    captured: bool,
-    detail: ClaimDetailLevel | None = "spans",
-) -> Attributes:
-    """Attributes of a metric's span and of its event.
-
-    Args:
-        result: The metric's result.
-        content: Redacts the reason.
-        captured: Whether the judge's own words may be the reason.
-        detail: Whether claims are listed, and where.
-    """
+def result_attributes(result: EvaluationResult, detail: ClaimDetailLevel | None) -> Attributes:
+    """What a metric's span and its event share; `detail` says where claims are listed."""
     attributes: Attributes = {
         names.OPERATION_NAME: "evaluation",
         names.EVALUATION_NAME: identifier(result.evaluator_name),
@@ -111,21 +114,12 @@ def result_attributes(
         attributes[names.EVALUATION_SCORE] = found
         attributes[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
         attributes[names.PASSED] = bool(result.passed)
-    if captured:
-        reason = result.reasoning or None
-        if reason:
-            reason = content.text(reason, "explanation", names.MAX_EXPLANATION_LENGTH)
-    else:
-        unmeasured = None if result.status.is_measured else result.status.value
-        reason = template_explanation(result) or unmeasured
-    if reason is not None:
-        attributes[names.EVALUATION_EXPLANATION] = reason
-    if result.fingerprint:
-        attributes[names.EVALUATOR_FINGERPRINT] = identifier(result.fingerprint)
-    if result.model:
-        attributes[names.JUDGE_MODEL] = identifier(result.model)
-    if result.error_type and result.status.is_failure:
-        attributes[names.ERROR_TYPE] = identifier(result.error_type)
+    optional = {
+        names.EVALUATOR_FINGERPRINT: result.fingerprint,
+        names.JUDGE_MODEL: result.model,
+        names.ERROR_TYPE: result.error_type if result.status.is_failure else None,
+    }
+    attributes |= known(optional)
     if not result.claims:
         return attributes
     verdicts = [claim.verdict or UNVERIFIED for claim in result.claims]

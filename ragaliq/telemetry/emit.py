@@ -34,6 +34,8 @@ from ragaliq.telemetry.attributes import (
     claim_arrays,
     claim_attributes,
     document_sources,
+    explanation,
+    known,
     metadata_attributes,
     result_attributes,
     root_attributes,
@@ -244,6 +246,30 @@ class Emitter:
         is_api = type(provider).__module__.startswith("opentelemetry._logs")
         return None if is_api else provider
 
+    def event(
+        self,
+        name: str,
+        attributes: Attributes,
+        *,
+        is_warning: bool,
+        context: Context,
+        time_ns: int | None = None,
+    ) -> None:
+        """Emit an event, by default as of now; nothing where there is no logger provider."""
+        if (provider := self.logger_provider) is None:
+            return
+        severity = _logs.SeverityNumber.WARN if is_warning else _logs.SeverityNumber.INFO
+        provider.get_logger(names.SCOPE, __version__, names.SCHEMA_URL).emit(
+            _logs.LogRecord(
+                timestamp=time_ns or time.time_ns(),
+                context=context,
+                severity_number=severity,
+                severity_text=severity.name,
+                attributes=attributes,
+                event_name=name,
+            )
+        )
+
     @contextmanager
     def contained(self, what: str) -> Iterator[None]:
         """Keep what fails inside from the caller; it is logged, the first time, without content."""
@@ -301,14 +327,11 @@ class Emission:
             results: By metric.
             case: What was judged; its metadata goes where content may go.
         """
-        emitter = self._emitter
-        with emitter.contained("recording what was spent"):
-            emitter.metrics.spent(self._run, results)
-        if self._scope != "none":
-            with emitter.contained("recording metrics"):
-                emitter.metrics.evaluated(
-                    self._run.pipeline, results, lag=self._lag, target=self._target
-                )
+        emitter, run = self._emitter, self._run
+        with emitter.contained("recording metrics"):
+            emitter.metrics.spent(run.pipeline, results)
+            if self._scope != "none":
+                emitter.metrics.evaluated(run.pipeline, results, lag=self._lag, target=self._target)
         # Where nobody listens all that follows would be for nothing.
         if self._scope != "all" or not (self.root.is_recording() or emitter.logger_provider):
             return
@@ -323,12 +346,10 @@ class Emission:
             claims = () if result.claims in detailed else result.claims
             detailed.append(result.claims)
             with emitter.contained("recording a metric"):
-                detail = emitter.options.claim_detail
-                attributes = result_attributes(
-                    result, self._content, captured=self._content.on_spans, detail=detail
-                )
-                emitted.append(attributes)
-                self._metric(result, claims, attributes, documents)
+                shared = result_attributes(result, emitter.options.claim_detail)
+                reason = explanation(result, self._content, captured=self._content.on_spans)
+                emitted.append(shared | reason)
+                self._metric(result, claims, shared, reason, documents)
         with emitter.contained("recording an evaluation"):
             self.root.set_attributes(summary_attributes(emitted))
             if may_show is not None:
@@ -343,77 +364,65 @@ class Emission:
         self,
         result: EvaluationResult,
         claims: tuple[ClaimDetail, ...],
-        attributes: Attributes,
+        shared: Attributes,
+        reason: Attributes,
         documents: Mapping[ChunkId, str],
     ) -> None:
-        content, detail = self._content, self._emitter.options.claim_detail
+        """The span of a metric, those of its claims, and its event."""
+        emitter, content, run = self._emitter, self._content, self._run
+        detail = emitter.options.claim_detail
         ended = time.time_ns()
         # An evaluator of the user's own may give any number of seconds.
         duration = result.duration or 0.0
         started = ended - int(duration * 1e9) if 0.0 <= duration <= _LONGEST else ended
-        chance = self._run.metric_probabilities.get(result.evaluator_name)
-        own = attributes | {names.SPAN_KIND: names.SPAN_KIND_EVALUATOR}
+        own = shared | reason | {names.SPAN_KIND: names.SPAN_KIND_EVALUATOR}
+        chance = run.metric_probabilities.get(result.evaluator_name)
         if chance is not None:
             own[names.SAMPLING_PROBABILITY] = chance
         if detail == "arrays" and claims:
             own |= claim_arrays(claims, content)
         span: trace.Span = trace.INVALID_SPAN
-        with self._emitter.contained("starting a metric's span"):  # the event may still arrive
-            span = self._emitter.tracer.start_span(
+        with emitter.contained("starting a metric's span"):  # the event may still arrive
+            span = emitter.tracer.start_span(
                 f"{names.SPAN_EVALUATION} {identifier(result.evaluator_name)}",
                 context=self.context,
                 attributes=own,
                 start_time=started,
             )
         try:
-            if result.status.is_failure:
+            failed, of_span = result.status.is_failure, span.get_span_context()
+            if failed:
                 span.set_status(StatusCode.ERROR, identifier(result.error_type or ""))
-            if detail == "spans" and span.get_span_context().is_valid:
+            if detail == "spans" and of_span.is_valid:
                 within = trace.set_span_in_context(span, Context())
                 for index, claim in enumerate(claims[: names.MAX_CLAIM_SPANS]):
-                    self._emitter.tracer.start_span(
+                    emitter.tracer.start_span(
                         f"{names.SPAN_CLAIM} {(claim.verdict or 'unverified').lower()}",
                         context=within,
                         attributes=claim_attributes(index, claim, content, documents),
                         start_time=started,
                     ).end(ended)
-            self._event(result, span, self._run.sampling_probability if chance is None else chance)
+            attributes = shared | explanation(result, content, captured=content.on_events)
+            if span.is_recording():  # it is not where only a logger provider is set up
+                attributes[names.EVALUATION_TRACE_ID] = trace.format_trace_id(of_span.trace_id)
+                attributes[names.EVALUATION_SPAN_ID] = trace.format_span_id(of_span.span_id)
+            attributes[names.SAMPLING_PROBABILITY] = (
+                run.sampling_probability if chance is None else chance
+            )
+            attributes |= known(
+                {
+                    names.PIPELINE_NAME: run.pipeline,
+                    names.EVALUATION_TARGET: run.pipeline,
+                    names.CONVERSATION_ID: run.session_id,
+                    names.RESPONSE_ID: run.response_id,
+                }
+            )
+            if emitter.logger_provider is None:
+                # Span events are on their way out: only where there is no other carrier.
+                span.add_event(names.EVENT_RESULT, attributes)
+            else:
+                emitter.event(
+                    names.EVENT_RESULT, attributes, is_warning=failed, context=self._target
+                )
         finally:
             span.end(ended)
-
-    def _event(self, result: EvaluationResult, span: trace.Span, chance: float) -> None:
-        emitter, run = self._emitter, self._run
-        attributes = result_attributes(
-            result,
-            self._content,
-            captured=self._content.on_events,
-            detail=emitter.options.claim_detail,
-        )
-        if span.is_recording():  # it is not where only a logger provider is set up
-            own = span.get_span_context()
-            attributes[names.EVALUATION_TRACE_ID] = trace.format_trace_id(own.trace_id)
-            attributes[names.EVALUATION_SPAN_ID] = trace.format_span_id(own.span_id)
-        attributes[names.SAMPLING_PROBABILITY] = chance
-        optional = {
-            names.PIPELINE_NAME: run.pipeline,
-            names.EVALUATION_TARGET: run.pipeline,
-            names.CONVERSATION_ID: run.session_id,
-            names.RESPONSE_ID: run.response_id,
-        }
-        attributes.update({name: identifier(value) for name, value in optional.items() if value})
-        provider = emitter.logger_provider
-        if provider is None:
-            # Span events are on their way out: only where there is no other carrier.
-            span.add_event(names.EVENT_RESULT, attributes)
-            return
-        failed = result.status.is_failure
-        provider.get_logger(names.SCOPE, __version__, names.SCHEMA_URL).emit(
-            _logs.LogRecord(
-                timestamp=time.time_ns(),
-                context=self._target,
-                severity_number=_logs.SeverityNumber.WARN if failed else _logs.SeverityNumber.INFO,
-                severity_text="WARN" if failed else "INFO",
-                attributes=attributes,
-                event_name=names.EVENT_RESULT,
-            )
-        )

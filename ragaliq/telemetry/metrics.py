@@ -1,4 +1,4 @@
-"""Metrics: instruments made from the catalogue, what is recorded, what is read when collected."""
+"""Metrics: the instruments, what is recorded with them, what is read when they are collected."""
 
 from __future__ import annotations
 
@@ -7,19 +7,139 @@ import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from typing import Any, Protocol
+from contextlib import contextmanager, suppress
+from typing import Any, Literal, NamedTuple, Protocol
 
 from opentelemetry import metrics
 from opentelemetry.context import Context
 
 from ragaliq._version import __version__
 from ragaliq.core.results import ClaimDetail, EvaluationResult
-from ragaliq.core.run import RunInfo
 from ragaliq.telemetry import names
 from ragaliq.telemetry.attributes import UNVERIFIED, Attributes, score
-from ragaliq.telemetry.catalogue import METRICS
 from ragaliq.telemetry.content import identifier
+
+
+class Metric(NamedTuple):
+    """A metric; its unit is in UCUM, a histogram's boundaries are advised."""
+
+    name: str
+    instrument: Literal[
+        "histogram", "counter", "gauge", "observable_counter", "observable_up_down_counter"
+    ]
+    unit: str
+    description: str
+    boundaries: tuple[float, ...] = ()
+
+
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_LONG = (*_SECONDS, 300.0, 900.0, 3600.0)
+
+METRICS = (
+    Metric(
+        names.METRIC_SCORE,
+        "histogram",
+        "1",
+        "Scores of evaluations that were measured.",
+        tuple(step / 20 for step in range(21)),
+    ),
+    Metric(names.METRIC_EVALUATIONS, "counter", "{evaluation}", "Evaluations by status and label."),
+    Metric(names.METRIC_DURATION, "histogram", "s", "Time an evaluation took.", _SECONDS),
+    Metric(
+        names.METRIC_LAG,
+        "histogram",
+        "s",
+        "Time from the end of a run to the start of its evaluation.",
+        _LONG,
+    ),
+    Metric(
+        names.METRIC_CLAIMS,
+        "counter",
+        "{claim}",
+        "Claims by verdict; claims that metrics share count once.",
+    ),
+    Metric(
+        names.METRIC_RUNS,
+        "observable_counter",
+        "{run}",
+        "Runs by how they ended, as in `Monitor.stats()`.",
+    ),
+    Metric(
+        names.METRIC_SKIPPED_RUNS,
+        "observable_counter",
+        "{run}",
+        "Of these the ones that gave no case, `incomplete_run` and `not_rag`, by reason.",
+    ),
+    Metric(
+        names.METRIC_QUEUE_SIZE,
+        "observable_up_down_counter",
+        "{run}",
+        "Runs waiting to be evaluated.",
+    ),
+    Metric(names.METRIC_TOKENS, "counter", "{token}", "Tokens the judge used."),
+    Metric(
+        names.METRIC_COST, "counter", "{USD}", "What the judge cost at list price, where known."
+    ),
+    Metric(
+        names.METRIC_LIMITS_ERRORS,
+        "counter",
+        "{error}",
+        "Failed attempts to reach the storage of limits that processes share.",
+    ),
+    Metric(
+        names.METRIC_BUDGET_LEFT,
+        "gauge",
+        "{share}",
+        "Share of each limit of the budget that may still be spent, as of the last run.",
+    ),
+    # Not "1": on its way to Prometheus a collector would make `_ratio` of it, an exporter not.
+    Metric(
+        names.METRIC_AGREEMENT,
+        "gauge",
+        "{share}",
+        "Share of a cascade's last claims on which two judges agree: of `accepted` ones that were "
+        "audited, or of `escalated` ones.",
+    ),
+    Metric(
+        names.METRIC_SINK_ERRORS, "counter", "{error}", "Failed attempts of sinks to store results."
+    ),
+    Metric(
+        names.METRIC_PUBLISH_ERRORS,
+        "counter",
+        "{error}",
+        "Failed attempts to enqueue runs for workers.",
+    ),
+    Metric(
+        names.METRIC_JOBS,
+        "counter",
+        "{job}",
+        "What workers did with jobs; `retried` besides the final outcome.",
+    ),
+    Metric(
+        names.METRIC_JOB_WAIT,
+        "histogram",
+        "s",
+        "Time jobs waited at the broker for a worker.",
+        _LONG,
+    ),
+    Metric(
+        names.METRIC_QUALITY_MEAN,
+        "gauge",
+        "{score}",
+        "Quality of the latest week as people would judge it.",
+    ),
+    Metric(names.METRIC_QUALITY_LOW, "gauge", "{score}", "Lower end of its 95 % interval."),
+    Metric(names.METRIC_QUALITY_HIGH, "gauge", "{score}", "Upper end of its 95 % interval."),
+    Metric(names.METRIC_QUALITY_LABELS, "gauge", "{label}", "Labels that it rests on."),
+    Metric(
+        names.METRIC_QUALITY_CHANGED,
+        "gauge",
+        "{score}",
+        "By how much scores have moved, while an alarm is fresh; else 0.",
+    ),
+)
+
+_VERBS = {"counter": "add", "histogram": "record", "gauge": "set"}
 
 Readings = Callable[[metrics.CallbackOptions], Iterable[metrics.Observation]]
 
@@ -39,16 +159,14 @@ def instruments(
         options: dict[str, Any] = {"unit": metric.unit, "description": metric.description}
         if metric.boundaries:  # advised: a view of the application's wins
             options["explicit_bucket_boundaries_advisory"] = metric.boundaries
-        is_read = metric.instrument.startswith("observable")
+        is_read = metric.instrument not in _VERBS
         if is_read and readings is not None:
             options["callbacks"] = [readings[metric.name]]
         if is_read is (readings is not None):
-            kind = metric.instrument.replace(" ", "_").replace("-", "_")
-            made[metric.name] = getattr(meter, f"create_{kind}")(metric.name, **options)
+            made[metric.name] = getattr(meter, f"create_{metric.instrument}")(
+                metric.name, **options
+            )
     return made
-
-
-_VERBS = {"counter": "add", "histogram": "record", "gauge": "set"}
 
 
 class MetricsRecorder:
@@ -65,7 +183,19 @@ class MetricsRecorder:
             for metric in METRICS
             if metric.name in made
         }
-        self._seen: dict[str, set[str]] = {}
+        # By attribute, what stands for each value.
+        self._seen: dict[str, dict[str, str]] = {}
+
+    def record(self, name: str, value: float, attributes: Mapping[str, str]) -> None:
+        """Record a value; never raises, as another library's provider may do anything.
+
+        Args:
+            name: The metric's.
+            value: In its unit.
+            attributes: Those that are empty are omitted.
+        """
+        with suppress(Exception):
+            self._write(name, value, attributes)
 
     def evaluated(
         self,
@@ -93,36 +223,36 @@ class MetricsRecorder:
                 names.EVALUATOR_ID: result.judge,
                 **where,
             }
-            epoch = {names.EVALUATOR_FINGERPRINT: result.fingerprint}
-            how = epoch | {names.STATUS: result.status.value}
+            epoch = what | {names.EVALUATOR_FINGERPRINT: result.fingerprint}
+            ended = epoch | {names.STATUS: result.status.value}
             measured = score(result)
             if measured is not None:
-                how[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
-            self._write(names.METRIC_EVALUATIONS, 1, what | how, target)
+                ended[names.EVALUATION_LABEL] = "pass" if result.passed else "fail"
+            self._write(names.METRIC_EVALUATIONS, 1, ended, target)
             # What a policy says about an answer without claims is not a measurement.
             if measured is not None and result.is_measured:
-                self._write(names.METRIC_SCORE, measured, what | epoch, target)
+                self._write(names.METRIC_SCORE, measured, epoch, target)
             if result.duration is not None:
                 self._write(names.METRIC_DURATION, result.duration, what, target)
             if result.claims in counted:
                 continue  # metrics that share a claim check hold the same claims
             counted.append(result.claims)
-            for claim in result.claims:
-                decided = {
-                    names.CLAIM_VERDICT: claim.verdict or UNVERIFIED,
-                    names.CLAIM_DECIDED_BY: claim.decided_by,
-                }
-                self._write(names.METRIC_CLAIMS, 1, decided | where, target)
+            decided = Counter(
+                (each.verdict or UNVERIFIED, each.decided_by) for each in result.claims
+            )
+            for (verdict, judge), claims in decided.items():
+                how = {names.CLAIM_VERDICT: verdict, names.CLAIM_DECIDED_BY: judge, **where}
+                self._write(names.METRIC_CLAIMS, claims, how, target)
 
-    def spent(self, run: RunInfo, results: Mapping[str, EvaluationResult]) -> None:
+    def spent(self, pipeline: str, results: Mapping[str, EvaluationResult]) -> None:
         """Record what the judge was paid, failed evaluations included."""
         for result in results.values():
+            usage = result.usage
             judge = {
                 names.EVALUATOR_ID: result.judge,
                 names.JUDGE_MODEL: result.model or "",
-                names.PIPELINE_NAME: run.pipeline,
+                names.PIPELINE_NAME: pipeline,
             }
-            usage = result.usage
             tokens = {
                 "input": usage.input_tokens,
                 "output": usage.output_tokens,
@@ -136,63 +266,6 @@ class MetricsRecorder:
             if usage.cost_usd:
                 self._write(names.METRIC_COST, usage.cost_usd, judge)
 
-    # What follows never raises: another library's provider may do anything, and each of these is
-    # counted or logged where it happens as well.
-
-    def agreed(self, first: str, second: str, *, route: str, share: float) -> None:
-        """Record how often two judges of a cascade agree.
-
-        Args:
-            first: Name of the judge that screens.
-            second: Name of the judge that decides the rest.
-            route: `accepted` for verdicts of the first that were audited, or `escalated`.
-            share: Of the last claims, 0 to 1.
-        """
-        judges = {names.JUDGE_FIRST: first, names.JUDGE_SECOND: second, names.CLAIM_ROUTE: route}
-        with suppress(Exception):
-            self._write(names.METRIC_AGREEMENT, share, judges)
-
-    def budget_left(self, shares: Mapping[str, float]) -> None:
-        """Record which share, 0 to 1, of each limit (`usd_per_day`) may still be spent."""
-        with suppress(Exception):
-            for limit, share in shares.items():
-                self._write(names.METRIC_BUDGET_LEFT, share, {names.BUDGET_LIMIT: limit})
-
-    def limits_storage_failed(self, error_type: str) -> None:
-        """Count a failed attempt to reach the storage of shared limits."""
-        with suppress(Exception):
-            self._write(names.METRIC_LIMITS_ERRORS, 1, {names.ERROR_TYPE: error_type})
-
-    def sink_failed(self, sink: str, error_type: str) -> None:
-        """Count a failed attempt of a sink, such as `phoenix`, to store results."""
-        attributes = {names.SINK_NAME: sink, names.ERROR_TYPE: error_type}
-        with suppress(Exception):
-            self._write(names.METRIC_SINK_ERRORS, 1, attributes)
-
-    def publish_failed(self, error_type: str) -> None:
-        """Count a failed attempt to enqueue a run for workers elsewhere."""
-        with suppress(Exception):
-            self._write(names.METRIC_PUBLISH_ERRORS, 1, {names.ERROR_TYPE: error_type})
-
-    def quality(self, name: str, value: float, of: Mapping[str, str]) -> None:
-        """Record a figure about all answers of a pipeline; `name` is the metric's."""
-        with suppress(Exception):
-            self._write(name, value, of)
-
-    def job(self, outcome: str, *, reason: str = "", waited: float | None = None) -> None:
-        """Count what a worker did with a job.
-
-        Args:
-            outcome: Such as `evaluated` or `dead_letter`.
-            reason: Why, where it became a dead letter.
-            waited: Seconds from its publication until a worker took it up.
-        """
-        attributes = {names.JOB_OUTCOME: outcome, names.JOB_REASON: reason}
-        with suppress(Exception):
-            self._write(names.METRIC_JOBS, 1, attributes)
-            if waited is not None:
-                self._write(names.METRIC_JOB_WAIT, waited, {})
-
     def _write(
         self,
         name: str,
@@ -202,14 +275,11 @@ class MetricsRecorder:
     ) -> None:
         bounded: Attributes = {}
         for attribute, text in attributes.items():
-            if not text:
-                continue
-            known, seen = identifier(text), self._seen.setdefault(attribute, set())
-            if known not in seen and len(seen) >= names.MAX_METRIC_VALUES:
-                known = names.OTHER
-            else:
-                seen.add(known)
-            bounded[attribute] = known
+            if text:
+                seen = self._seen.setdefault(attribute, {})
+                if text not in seen and len(seen) < names.MAX_METRIC_VALUES:
+                    seen[text] = identifier(text)
+                bounded[attribute] = seen.get(text, names.OTHER)
         self._writers[name](value, bounded, context=target)
 
 
@@ -263,10 +333,7 @@ class RunReadings:
 
         Monitors that share a queue come and go with requests.
         """
-        if self._pid != os.getpid():
-            self._reset()
-        with self._lock:
-            self._keep_ended()  # here too, for applications that never collect metrics
+        with self._current():
             self._counts[id(counts)] = counts
             self._queues.add(queue)
         # The collector runs the callback at any moment, on any thread: an append needs no lock.
@@ -282,11 +349,27 @@ class RunReadings:
         self._kept: Counter[str] = Counter()
         self._kept_skipped: Counter[tuple[str, str, str]] = Counter()
 
-    def _outcomes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Inside, the counts are those of this process, and nobody else changes them."""
         if self._pid != os.getpid():
             self._reset()
         with self._lock:
-            self._keep_ended()
+            # A count must not shrink because its monitor is gone. One whose last runs are still
+            # being judged is asked again the next time.
+            for _ in range(len(self._ended)):
+                gone = self._ended.popleft()
+                now, skipped = self._counts[gone].snapshot(), self._counts[gone].skipped()
+                if now.pending:
+                    self._ended.append(gone)
+                else:
+                    del self._counts[gone]
+                    self._kept.update(now.outcomes)
+                    self._kept_skipped.update(skipped)
+            yield
+
+    def _outcomes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
+        with self._current():
             # From zero on: a count that begins with its first event shows no increase by it, and
             # an alert on the first dropped runs would never fire.
             total = Counter(dict.fromkeys(names.RUN_OUTCOMES, 0))
@@ -297,10 +380,7 @@ class RunReadings:
             yield metrics.Observation(runs, {names.RUN_OUTCOME: outcome})
 
     def _skipped_runs(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
-        if self._pid != os.getpid():
-            self._reset()
-        with self._lock:
-            self._keep_ended()
+        with self._current():
             total = Counter(self._kept_skipped)
             for counts in list(self._counts.values()):
                 total.update(counts.skipped())
@@ -314,23 +394,8 @@ class RunReadings:
             named = zip(attributes, values, strict=True)
             yield metrics.Observation(runs, {k: identifier(text) for k, text in named if text})
 
-    def _keep_ended(self) -> None:
-        # A count must not shrink because its monitor is gone. One whose last runs are still being
-        # judged is asked again the next time.
-        for _ in range(len(self._ended)):
-            gone = self._ended.popleft()
-            now, skipped = self._counts[gone].snapshot(), self._counts[gone].skipped()
-            if now.pending:
-                self._ended.append(gone)
-            else:
-                del self._counts[gone]
-                self._kept.update(now.outcomes)
-                self._kept_skipped.update(skipped)
-
     def _sizes(self, _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
-        if self._pid != os.getpid():
-            self._reset()
-        with self._lock:
+        with self._current():
             queues = list(self._queues)
         yield metrics.Observation(sum(queue.size for queue in queues))
 

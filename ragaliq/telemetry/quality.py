@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from typing import NamedTuple
 
-from opentelemetry import _logs
 from opentelemetry.context import Context
 
-from ragaliq._version import __version__
 from ragaliq.statistics import Estimate, Shift
 from ragaliq.telemetry import names
-from ragaliq.telemetry.attributes import Attributes
+from ragaliq.telemetry.attributes import known
 from ragaliq.telemetry.content import identifier
-from ragaliq.telemetry.emit import TelemetryOptions
-from ragaliq.telemetry.metrics import MetricsRecorder
-
-logger = logging.getLogger(__name__)
+from ragaliq.telemetry.emit import Emitter, TelemetryOptions
 
 
 class QualityOf(NamedTuple):
@@ -41,8 +35,7 @@ class QualityEmitter:
     """Emits figures about all answers of a pipeline; never raises."""
 
     def __init__(self, options: TelemetryOptions | None = None) -> None:
-        self._options = options or TelemetryOptions()
-        self._metrics = MetricsRecorder(self._options.meter_provider)
+        self._emitter = Emitter(options=options)
 
     def anchored(self, of: QualityOf, estimate: Estimate, *, labels: int) -> None:
         """Record quality as people would judge it, and the number of labels behind it."""
@@ -54,25 +47,20 @@ class QualityEmitter:
         }
         for name, value in figures.items():
             # Without the epoch: it is about what people say, whichever judge helps.
-            self._metrics.quality(name, value, QualityOf(of.pipeline, of.metric).attributes)
+            about = QualityOf(of.pipeline, of.metric).attributes
+            self._emitter.metrics.record(name, value, about)
 
     def difference(self, of: QualityOf, value: float) -> None:
         """Record by how much a metric has moved; 0 where it has not."""
         direction = str(of.higher_is_better).lower()  # metrics' attributes are texts
-        self._metrics.quality(
-            names.METRIC_QUALITY_CHANGED,
-            value,
-            {**of.attributes, names.HIGHER_IS_BETTER: direction},
-        )
+        about = {**of.attributes, names.HIGHER_IS_BETTER: direction}
+        self._emitter.metrics.record(names.METRIC_QUALITY_CHANGED, value, about)
 
     def changed(
         self, of: QualityOf, shift: Shift, *, time: float, reference: str, release: str
     ) -> None:
         """Emit the event of a metric that moved; WARN where it became worse, else INFO."""
-        attributes: Attributes = {
-            name: identifier(value) for name, value in of.attributes.items() if value
-        }
-        attributes |= {
+        attributes = known(of.attributes | {names.SERVICE_VERSION: release}) | {
             names.HIGHER_IS_BETTER: of.higher_is_better,
             names.QUALITY_DIRECTION: shift.direction,
             names.QUALITY_DIFFERENCE: shift.difference.value,
@@ -82,22 +70,11 @@ class QualityEmitter:
             names.QUALITY_SCORES: shift.now.n,
             names.QUALITY_REFERENCE: identifier(reference),
         }
-        if release:
-            attributes[names.SERVICE_VERSION] = identifier(release)
-        is_worse = (shift.direction == "fell") == of.higher_is_better
-        try:
-            provider = self._options.logger_provider or _logs.get_logger_provider()
-            provider.get_logger(names.SCOPE, __version__, names.SCHEMA_URL).emit(
-                _logs.LogRecord(
-                    timestamp=int(time * 1e9),
-                    context=Context(),
-                    severity_number=_logs.SeverityNumber.WARN
-                    if is_worse
-                    else _logs.SeverityNumber.INFO,
-                    severity_text="WARN" if is_worse else "INFO",
-                    attributes=attributes,
-                    event_name=names.EVENT_QUALITY_CHANGED,
-                )
+        with self._emitter.contained("emitting an event"):
+            self._emitter.event(
+                names.EVENT_QUALITY_CHANGED,
+                attributes,
+                is_warning=(shift.direction == "fell") == of.higher_is_better,
+                context=Context(),
+                time_ns=int(time * 1e9),
             )
-        except Exception as error:  # noqa: BLE001 - another library's provider may do anything
-            logger.debug("an event could not be emitted: %s", type(error).__name__)

@@ -21,8 +21,10 @@ from ragaliq.errors import (
     RagaliqError,
     StoreError,
 )
-from ragaliq.scoring.scorer import Limits, Scorer
+from ragaliq.scoring.limits.protection import Limits
+from ragaliq.scoring.scorer import Scorer
 from ragaliq.scoring.settings import chosen_judge, read_settings
+from ragaliq.telemetry import names
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.providers import flush_providers
 from ragaliq.worker.brokers import Broker
@@ -223,7 +225,10 @@ class Worker:
         await self._scorer.aclose()
 
     def _count(self, outcome: str, reason: str = "", waited: float | None = None) -> None:
-        self._scorer.emitter.metrics.job(outcome, reason=reason, waited=waited)
+        metrics, ended = self._scorer.emitter.metrics, {names.JOB_OUTCOME: outcome}
+        metrics.record(names.METRIC_JOBS, 1, ended | {names.JOB_REASON: reason})
+        if waited is not None:
+            metrics.record(names.METRIC_JOB_WAIT, waited, {})
 
 
 async def run_worker(

@@ -122,7 +122,7 @@ def test_figures_are_sent_where_the_environment_says_so(ragaliq, store, press, m
     sent = {}
     monkeypatch.setattr("ragaliq.cli.console.configure_from_environment", lambda name: True)
     monkeypatch.setattr(
-        "ragaliq.telemetry.metrics.MetricsRecorder.quality",
+        "ragaliq.telemetry.metrics.MetricsRecorder.record",
         lambda self, name, value, of: sent.update({name: value}),
     )
     source = store()

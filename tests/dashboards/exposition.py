@@ -1,4 +1,4 @@
-"""Every metric of the catalogue, with every value its attributes can have, for Prometheus.
+"""Every metric of the telemetry page, with every value its attributes can have, for Prometheus.
 
 What is named how is OpenTelemetry's own Prometheus exporter's business, so it is asked.
 """
@@ -16,11 +16,13 @@ from prometheus_client import REGISTRY, Gauge
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+import telemetry_page
 from ragaliq import Status, list_evaluators
 from ragaliq.core.results import Verdict
 from ragaliq.telemetry import metrics as instruments
 from ragaliq.telemetry import names
-from ragaliq.telemetry.catalogue import METRICS
+
+METRICS = telemetry_page.metrics()
 
 # Attributes whose values are a closed list.
 VALUES = {
@@ -55,7 +57,7 @@ class Exposition:
         made = instruments.instruments(self._provider)
         verbs = {"histogram": "record", "counter": "add", "gauge": "set"}
         self._writers = {
-            metric: getattr(made[metric.name], verbs[metric.instrument])
+            metric.name: getattr(made[metric.name], verbs[metric.instrument])
             for metric in METRICS
             if metric.instrument in verbs
         }
@@ -71,8 +73,9 @@ class Exposition:
         self._total += 1
         for key in BROKER_KEYS:
             self._broker.labels("db0", key).set(self._total)
-        for metric, write in self._writers.items():
-            for attributes in attribute_sets(metric):
+        for metric in METRICS:
+            write = self._writers.get(metric.name)
+            for attributes in attribute_sets(metric) if write else ():
                 write(1, attributes)
 
     @cached_property
@@ -91,7 +94,7 @@ class Exposition:
         return {s.name: family.type for family in self._parsed() for s in family.samples}
 
     def samples_of(self, metric):
-        """The names of a catalogue metric's samples."""
+        """The names of a metric's samples."""
         stem = metric.name.replace(".", "_")
         return {name for name in self.labels if name == stem or name.startswith(f"{stem}_")}
 

@@ -10,9 +10,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+import telemetry_page
 from ragaliq import Monitor, RAGTestCase, TelemetryOptions
 from ragaliq.telemetry import names
-from ragaliq.telemetry.catalogue import ROOT_SPAN
 from ragaliq.testing import ScriptedJudge
 
 CASE = RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one.")
@@ -70,7 +70,7 @@ def test_the_first_policy_keeps_evaluations_and_nothing_else(policies, spans):
 def test_the_sessions_that_are_kept_are_chosen_by_an_attribute_that_evaluations_have(policies):
     (condition,) = policies["whole-sessions"]["ottl_condition"]["span"]
     assert set(re.findall(r'attributes\["([^"]+)"\]', condition)) == {names.SESSION_ID}
-    assert names.SESSION_ID in {attribute.name for attribute in ROOT_SPAN}
+    assert names.SESSION_ID in {each.name for each in telemetry_page.attributes("root")}
 
 
 def test_everything_listens_on_this_machine_alone_until_told_otherwise(collector):

@@ -8,7 +8,7 @@ import pytest
 from files import dashboard, panels, targets, variables
 from promql import GRAFANA, problems, read
 
-from ragaliq.telemetry.catalogue import METRICS
+import telemetry_page
 
 
 @pytest.mark.parametrize(("title", "expression", "legend"), targets())
@@ -22,7 +22,7 @@ def test_a_legend_names_labels_that_the_result_has(title, expression, legend):
     assert named <= read(expression).result_labels
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", telemetry_page.metrics(), ids=lambda metric: metric.name)
 def test_every_metric_is_on_the_dashboard(exposition, metric):
     asked = set().union(*(read(expression).names for _, expression, _ in targets()))
     assert exposition.samples_of(metric)

@@ -13,7 +13,8 @@ import pytest
 
 from ragaliq import JudgeAPIError, RAGTestCase
 from ragaliq.scoring.limits.breaker import CircuitBreaker
-from ragaliq.scoring.scorer import Limits, Scorer
+from ragaliq.scoring.limits.protection import Limits
+from ragaliq.scoring.scorer import Scorer
 from ragaliq.testing import ScriptedJudge
 
 PROGRAM = """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from ragaliq.core.checks import require_kind
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
 from ragaliq.core.spending import PACE, spending
 from ragaliq.errors import (
@@ -19,6 +20,8 @@ from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine, SharedBudget
 from ragaliq.scoring.limits.rate_limits import RateLimits, RunPace, Turns
 from ragaliq.scoring.limits.shared import IN_MEMORY, StorageState
+from ragaliq.telemetry import names
+from ragaliq.telemetry.metrics import MetricsRecorder
 
 NOT_ASKED = "the judge was not asked: it failed too often in a row"
 
@@ -35,50 +38,57 @@ _SAYS_NOTHING = (
 )
 
 
-class _Run(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What stands between cases and the judge.
+
+    Attributes:
+        budget: What judging may cost in an hour and a day; None for no limit.
+        judge_limits: How often the judge may be asked in a minute; None for no limit.
+        breaker: When to leave a failing judge alone; None never to.
+
+    Raises:
+        ConfigurationError: One is of another kind.
+    """
+
+    budget: Budget | None = None
+    judge_limits: RateLimits | None = None
+    breaker: CircuitBreaker | None = None
+
+    def __post_init__(self) -> None:
+        require_kind(Budget, budget=self.budget)
+        require_kind(RateLimits, judge_limits=self.judge_limits)
+        require_kind(CircuitBreaker, breaker=self.breaker)
+
+
+class _Sized(Protocol):
     @property
     def size(self) -> int: ...
 
 
-@dataclass
-class Judging:
-    """One run at the judge's.
-
-    Attributes:
-        results: What came out; set by the caller that has the run judged.
-    """
-
-    results: Mapping[str, EvaluationResult] | None = None
-
-
 class Protection:
-    """Breaker, budget and rate limits of one process; used on the worker's loop.
+    """The limits of one process at work; used on the worker's loop.
 
     Args:
-        budget: What judging may cost; None for no limit.
-        judge_limits: How often the judge may be asked; None for no limit.
-        breaker: When to leave a failing judge alone; None never to.
-        on_storage_error: Called with the class of each failure of a storage that processes share.
-        on_budget: Called with the share of each limit that is left, after each run.
+        limits: The limits.
+        metrics: Records what is left of the budget, and failures of a storage that is shared.
     """
 
-    def __init__(
-        self,
-        *,
-        budget: Budget | None = None,
-        judge_limits: RateLimits | None = None,
-        breaker: CircuitBreaker | None = None,
-        on_storage_error: Callable[[str], None] = lambda _: None,
-        on_budget: Callable[[Mapping[str, float]], None] = lambda _: None,
-    ) -> None:
-        self._on_budget = on_budget
-        self._circuit = Circuit(breaker) if breaker else None
-        self._ledger: BudgetLedger | SharedBudget | None = None
-        if budget is not None and budget.storage == IN_MEMORY:
-            self._ledger = BudgetLedger(budget)
-        elif budget is not None:
-            self._ledger = SharedBudget(budget, on_error=on_storage_error)
-        self._turns = Turns(judge_limits, on_error=on_storage_error) if judge_limits else None
+    def __init__(self, limits: Limits, metrics: MetricsRecorder) -> None:
+        def storage_failed(error_type: str) -> None:
+            metrics.record(names.METRIC_LIMITS_ERRORS, 1, {names.ERROR_TYPE: error_type})
+
+        self._metrics = metrics
+        self._circuit = Circuit(limits.breaker) if limits.breaker else None
+        self._ledger: BudgetLedger | None = None
+        if (budget := limits.budget) is not None:
+            in_memory = budget.storage == IN_MEMORY
+            self._ledger = (
+                BudgetLedger(budget) if in_memory else SharedBudget(budget, on_error=storage_failed)
+            )
+        self._turns = (
+            Turns(limits.judge_limits, on_error=storage_failed) if limits.judge_limits else None
+        )
 
     @property
     def breaker(self) -> BreakerState:
@@ -102,14 +112,14 @@ class Protection:
                 await limit.aclose()
 
     @asynccontextmanager
-    async def judging(self, run: _Run) -> AsyncIterator[Judging]:
-        """Have a run judged inside the block.
+    async def judging(self, case: _Sized) -> AsyncIterator[dict[str, EvaluationResult]]:
+        """Have a case judged inside the block, which fills in the results.
 
-        However the block ends, what the run cost is charged and what it says about the judge is
+        However the block ends, what the case cost is charged and what it says about the judge is
         noted.
 
         Args:
-            run: Its size, in bytes, says how many tokens it may take.
+            case: Its size, in bytes, says how many tokens it may take.
 
         Raises:
             BudgetExceeded: The budget leaves no room for it.
@@ -123,25 +133,24 @@ class Protection:
         if self._ledger and reserved is None:
             self._report_budget()
             raise BudgetExceeded("the case was not evaluated: the budget is used up")
-        judging, usage, is_probe = Judging(), JudgeUsage(), False
-        pace = PACE.set(RunPace(self._turns, run.size) if self._turns else None)
+        results: dict[str, EvaluationResult] = {}
+        usage, is_probe = JudgeUsage(), False
+        pace = PACE.set(RunPace(self._turns, case.size) if self._turns else None)
         try:
             if self._circuit and self._circuit.refuses:  # by now: others continued meanwhile
                 raise CircuitOpenError(NOT_ASKED)
             is_probe = self._circuit.enter() if self._circuit else False
             with spending() as spent:
                 try:
-                    yield judging
+                    yield results
                 finally:
                     # What an evaluator of the user's own, or another process, spent is known from
                     # the results only; what was spent on a run that came to no end, from its calls.
                     usage = spent.usage
-                    if judging.results is not None:
-                        costs = (result.usage for result in judging.results.values())
-                        usage = sum(costs, JudgeUsage())
+                    if results:
+                        usage = sum((each.usage for each in results.values()), JudgeUsage())
                     if self._circuit:
-                        failed = _judge_failed(judging.results or {})
-                        self._circuit.leave(failed=failed, is_probe=is_probe)
+                        self._circuit.leave(failed=_judge_failed(results), is_probe=is_probe)
         finally:
             PACE.reset(pace)
             if self._ledger and reserved is not None:
@@ -149,10 +158,9 @@ class Protection:
                 self._report_budget()
 
     def _report_budget(self) -> None:
-        lines = self.budget().items()
-        self._on_budget(
-            {name: line.left / line.limit if line.limit else 0.0 for name, line in lines}
-        )
+        for limit, line in self.budget().items():
+            share = line.left / line.limit if line.limit else 0.0
+            self._metrics.record(names.METRIC_BUDGET_LEFT, share, {names.BUDGET_LIMIT: limit})
 
 
 def _judge_failed(results: Mapping[str, EvaluationResult]) -> bool | None:
