@@ -167,25 +167,6 @@ def test_a_results_file_is_a_source_and_two_releases_are_compared_over_its_cases
     assert line.split()[3:6] == ["0.750", "1.000", "+0.250"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["-o", "out.csv"], "cases go to a .jsonl file"),
-        (["-o", "out.jsonl", "--random", 1, "--stratified", 2], "exclude each other"),
-        (["-o", "out.jsonl", "--stratified", 1], "there are 2 strata"),
-        (["-o", "kept.jsonl"], "exists; delete it, or name another file"),
-        (["-o", "out.jsonl", "--metric", "nonsense"], "no answers with the metric nonsense"),
-    ],
-)
-def test_what_cannot_be_done_is_refused_in_a_line(ragaliq, store, tmp_path, arguments, problem):
-    source = store(GOOD, BAD)
-    (tmp_path / "kept.jsonl").write_text("precious")
-    done = ragaliq("cases", source, *arguments)
-    assert done.returncode in (2, 3)
-    assert problem in done.stderr
-    assert (tmp_path / "kept.jsonl").read_text() == "precious"
-
-
 def test_where_nothing_failed_it_says_so(ragaliq, store):
     done = ragaliq("cases", store(GOOD), "-o", "out.jsonl", "--failed")
     assert (done.returncode, Path("out.jsonl").exists()) == (3, False)
@@ -200,14 +181,3 @@ def test_cases_that_could_not_all_be_written_leave_no_file(ragaliq, store, tmp_p
     assert done.returncode == 3, done.stderr
     assert "out.jsonl: disk full" in done.stderr
     assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_without_texts_the_way_out_is_named(ragaliq, store, tmp_path):
-    source = store(GOOD, captures=False)
-    done = ragaliq("cases", source, "-o", "out.jsonl")
-    assert done.returncode == 3
-    assert "it holds no texts of its 1 answer; evaluate with capture_content=True" in done.stderr
-    (tmp_path / "empty.db").write_bytes(b"")
-    done = ragaliq("cases", "empty.db", "-o", "out.jsonl")
-    assert done.returncode == 3
-    assert "empty.db" in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import stat
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -109,18 +108,6 @@ def test_what_passes_without_a_score_is_not_counted_among_the_scored(ragaliq, wr
     assert "(pass)" not in live.stdout
 
 
-def test_results_are_not_written_over(ragaliq, write_cases, records):
-    cases = write_cases(GOOD)
-    ragaliq("evaluate", cases, "--out", "results.jsonl")
-
-    done = ragaliq("evaluate", cases, "--out", "results.jsonl")
-
-    assert done.returncode == 2
-    assert "results.jsonl already holds the results of an earlier run" in done.stderr
-    assert "--resume" in done.stderr
-    assert len(records()) == 1
-
-
 def test_a_resumed_run_judges_what_is_missing_and_nothing_else(
     ragaliq, write_cases, records, tmp_path
 ):
@@ -139,26 +126,6 @@ def test_a_resumed_run_judges_what_is_missing_and_nothing_else(
     assert "3 judged (1 in earlier runs)" in done.stdout
     again = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume")
     assert "3 judged (all in earlier runs)" in again.stdout
-
-
-def test_resuming_under_other_settings_is_refused_with_the_difference(ragaliq, write_cases):
-    cases = write_cases(GOOD)
-    ragaliq("evaluate", cases, "--out", "results.jsonl")
-
-    done = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume", "--policy", "ragas")
-
-    assert done.returncode == 3
-    assert "policy was live and is now ragas" in done.stderr
-
-
-def test_what_is_no_results_file_is_not_touched(ragaliq, write_cases, tmp_path):
-    (tmp_path / "notes.jsonl").write_text("my notes\n")
-
-    done = ragaliq("evaluate", write_cases(GOOD), "--out", "notes.jsonl", "--resume")
-
-    assert done.returncode == 3
-    assert "is not a results file of ragaliq" in done.stderr
-    assert (tmp_path / "notes.jsonl").read_text() == "my notes\n"
 
 
 def test_only_their_owner_may_read_the_files_that_hold_texts(ragaliq, write_cases, tmp_path):
@@ -211,58 +178,20 @@ def test_no_text_is_kept_when_none_is_wanted(ragaliq, write_cases, tmp_path):
     assert "faithfulness" in (tmp_path / "results.jsonl").read_text()
 
 
-def test_bad_rows_stop_the_run_before_anything_is_judged(ragaliq, write_cases, tmp_path):
-    done = ragaliq("evaluate", write_cases(GOOD, {"query": "secret"}), "--out", "results.jsonl")
-
-    assert done.returncode == 3
-    assert "row 2: no response was found" in done.stderr
-    assert "secret" not in done.stderr
-    assert not (tmp_path / "results.jsonl").exists()
-
-
 def test_bad_rows_can_be_skipped_and_are_named(ragaliq, write_cases, records):
     done = ragaliq(
-        "evaluate", write_cases(GOOD, {"query": "q"}), "--skip-bad-rows", "--out", "results.jsonl"
+        "evaluate",
+        write_cases(GOOD, {"query": "q"}),
+        "--skip-bad-rows",
+        "--max-skipped",
+        "1",
+        "--out",
+        "results.jsonl",
     )
 
     assert done.returncode == 0
     assert "skipped: row 2: no response" in done.stderr
     assert len(records()) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("--metrics faithfullness", "no metric 'faithfullness' (did you mean 'faithfulness'?)"),
-        ("--metrics answer_relevancy", "no metric 'answer_relevancy' (did you mean 'relevance'?)"),
-        ("--metrics Relevance", "no metric 'Relevance' (did you mean 'relevance'?)"),
-        ("--metrics ,", "--metrics: name at least one"),
-        ("--judge gpt", "no judge 'gpt'"),
-        ("--judge claude", "ANTHROPIC_API_KEY"),
-        ("--judge openai", "needs --model and --base-url"),
-        ("--threshold recall=0.5", "measure it by --metrics faithfulness,recall"),
-        ("--threshold faithfulness", "write it as METRIC=SCORE"),
-        ("--threshold faithfulness=2", "threshold must be within [0, 1]"),
-        ("--fail-under relevance=2", "with a mean within [0, 1]"),
-        ("--fail-under hallucination=0.5", "measure it by --metrics faithfulness,hallucination"),
-        ("--out results.pdf", "end the name in one of .jsonl, .csv"),
-        ("--summary figures.pdf", "end the name in .json or .md"),
-        ("--resume", "--resume needs --out"),
-        ("--field query", "write it as FIELD=NAME"),
-        ("--field foo=bar", "--field: a case has no field 'foo'; it has id, name, query"),
-        ("--field answer=bar", "no field 'answer' (did you mean 'response'?)"),
-        ("--field context=a --field context=b", "--field context: given twice; columns that"),
-        ("--concurrency 0", "Invalid value for '--concurrency'"),
-        ("--policy mild", "mild"),
-        ("--sink arize://localhost", "is one of phoenix, langfuse, mlflow, langsmith"),
-    ],
-)
-def test_wrong_options_are_refused_without_a_traceback(ragaliq, write_cases, arguments, said):
-    done = ragaliq("evaluate", write_cases(GOOD), *arguments.split())
-
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_the_summary_is_plain_when_nobody_looks(ragaliq, write_cases):
@@ -271,42 +200,26 @@ def test_the_summary_is_plain_when_nobody_looks(ragaliq, write_cases):
     assert "\x1b" not in done.stdout + done.stderr
 
 
-def test_the_settings_stand_in_the_first_line(ragaliq, write_cases, tmp_path):
-    ragaliq("evaluate", write_cases(GOOD), "--out", "results.jsonl", *FAITHFULNESS)
-
-    header = json.loads((tmp_path / "results.jsonl").read_text().splitlines()[0])
-    assert header["settings"]["judge"] == "local"
-    assert header["settings"]["metrics"] == {"faithfulness": 0.7}
+KONTEXT = {"query": "When?", "kontext": "The shop opens at 9.", "response": "It opens at 9."}
+NO_CONTEXT = "no case has any context for faithfulness: "
 
 
-def test_no_context_in_any_row_is_said_with_the_columns_there_are(ragaliq, write_cases):
-    row = {"query": "When?", "kontext": "The shop opens at 9.", "response": "It opens at 9."}
-
-    done = ragaliq("evaluate", write_cases(row, row), *FAITHFULNESS)
-
-    assert done.returncode == 0
-    assert (
-        "no case has any context for faithfulness: the rows have 'id', 'query', "
-        "'kontext', 'response' ('kontext' looks like it); say where it is with --field context=NAME"
-    ) in done.stderr
-
-
-def test_a_context_column_that_is_blank_throughout_is_named(ragaliq, write_cases):
-    done = ragaliq("evaluate", write_cases(GOOD | {"context": ""}), *FAITHFULNESS)
-
-    assert "no case has any context for faithfulness: 'context' is blank" in done.stderr
-    assert "--field" not in done.stderr
-
-
-def test_no_context_is_no_matter_where_nothing_goes_by_it(ragaliq, write_cases):
-    row = {"query": "When?", "response": "It opens at 9."}
-
-    done = ragaliq("evaluate", write_cases(row), "--metrics", "relevance")
-
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [KONTEXT] * 2,
+            f"{NO_CONTEXT}the rows have 'id', 'query', 'kontext', 'response' ('kontext' looks like",
+        ),
+        ([GOOD | {"context": ""}], f"{NO_CONTEXT}'context' is blank"),
+        ([GOOD | {"context": []}, GOOD], ""),
+    ],
+    ids=["under another name", "blank throughout", "one is enough"],
+)
+def test_no_context_in_any_row_is_said_with_the_columns_there_are(ragaliq, write_cases, rows, said):
+    done = ragaliq("evaluate", write_cases(*rows), *FAITHFULNESS)
+    assert said in done.stderr
+    assert (NO_CONTEXT in done.stderr, "--field" in done.stderr) == (bool(said), "kon" in said)
+    # Without a metric that goes by it, it is no matter.
+    done = ragaliq("evaluate", write_cases(*rows), "--metrics", "relevance")
     assert "context" not in done.stderr
-
-
-def test_one_case_with_context_is_enough(ragaliq, write_cases):
-    done = ragaliq("evaluate", write_cases(GOOD | {"context": []}, GOOD), *FAITHFULNESS)
-
-    assert "no case has any context" not in done.stderr

@@ -65,19 +65,12 @@ def kill_and_resume(tmp_path, cases, kills):
     return Counter(json.loads(line)["run"]["run_id"] for line in lines)
 
 
-@pytest.mark.timeout(120)
-def test_a_run_killed_again_and_again_ends_with_each_case_judged_once(tmp_path):
-    judged = kill_and_resume(tmp_path, cases=300, kills=3)
-
-    assert judged == {str(number): 1 for number in range(300)}
-
-
-@pytest.mark.soak
 @pytest.mark.timeout(1200)
-def test_ten_thousand_cases_survive_ten_kills(tmp_path):
-    judged = kill_and_resume(tmp_path, cases=10_000, kills=10)
-
-    assert judged == {str(number): 1 for number in range(10_000)}
+@pytest.mark.parametrize(
+    ("cases", "kills"), [(300, 3), pytest.param(10_000, 10, marks=pytest.mark.soak)]
+)
+def test_a_run_killed_again_and_again_ends_with_each_case_judged_once(tmp_path, cases, kills):
+    assert kill_and_resume(tmp_path, cases, kills) == {str(number): 1 for number in range(cases)}
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -83,22 +83,6 @@ def test_labels_go_on_after_an_editor_or_a_sudden_end(ragaliq, results, press, t
     assert kept == ["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
 
 
-def test_a_bad_line_before_a_cut_one_is_refused_and_nothing_is_dropped(ragaliq, results, tmp_path):
-    held = b'{"claim": "a", "context": "b", "label": 1}\n{"claim": "a"}\n{"cla'
-    (tmp_path / "labels.jsonl").write_bytes(held)
-    done = ragaliq("label", results, "-o", "labels.jsonl")
-    assert done.returncode == 3
-    assert "row 2" in done.stderr
-    assert (tmp_path / "labels.jsonl").read_bytes() == held
-
-
-def test_labels_that_cannot_be_written_are_refused_before_anybody_labels(ragaliq, results):
-    done = ragaliq("label", results, "-o", "nowhere/labels.jsonl")
-    assert done.returncode == 2
-    assert "nowhere/labels.jsonl: there is no folder nowhere" in done.stderr
-    assert "1 of 3" not in done.stdout
-
-
 def test_without_a_terminal_it_says_so_and_makes_no_file(ragaliq, results, monkeypatch, tmp_path):
     def getchar():
         raise OSError
@@ -129,30 +113,6 @@ def test_two_people_are_compared_by_kappa(ragaliq, results, press, tmp_path):
     assert "kappa 0.500 [" in done.stdout
     second = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[1])
     assert f"apart: {second['id']}" in done.stdout
-
-
-def test_results_without_texts_cannot_be_labelled(ragaliq, write_cases):
-    ragaliq("evaluate", write_cases(CASE), "--no-text", "--out", "results.jsonl")
-    done = ragaliq("label", "results.jsonl", "-o", "labels.jsonl")
-    assert done.returncode == 3
-    assert "it holds no texts; evaluate without --no-text" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        ((), 2, "name a store, or a results file"),
-        (("results.jsonl",), 2, "--out is missing: name the file for the labels"),
-        (("results.jsonl", "-o", "labels.csv"), 2, "labels go to a .jsonl file"),
-        (("results.jsonl", "--compare", "a", "b"), 2, "two files of labels and nothing else"),
-        (("results.jsonl", "-o", "results.jsonl"), 2, "would replace the results"),
-        (("--compare", "missing.jsonl", "b.jsonl"), 3, "no such file"),
-    ],
-)
-def test_wrong_arguments_are_named(ragaliq, results, arguments, code, said):
-    done = ragaliq("label", *arguments)
-    assert done.returncode == code
-    assert said in done.stderr
 
 
 def test_keys_come_from_a_real_terminal_without_enter(results, tmp_path):

@@ -9,15 +9,7 @@ import sys
 
 import pytest
 
-from ragaliq import ConfigurationError, __version__
-from ragaliq.cli.console import code_of
-from ragaliq.errors import (
-    BrokerUnavailableError,
-    BudgetExceeded,
-    DatasetError,
-    JudgeError,
-    StoreError,
-)
+from ragaliq import __version__
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
@@ -34,14 +26,6 @@ def test_estimate_names_requests_tokens_and_dollars_and_calls_nobody(ragaliq, wr
     assert "$0." in done.stdout
 
 
-def test_what_claude_would_cost_is_known_before_there_is_a_key(ragaliq, write_cases):
-    done = ragaliq("estimate", write_cases(GOOD), ANTHROPIC_API_KEY="", ANTHROPIC_AUTH_TOKEN="")
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "1 case, " in done.stdout
-    assert "$0." in done.stdout
-
-
 def test_several_files_and_standard_input_are_estimated_together(ragaliq, write_cases, monkeypatch):
     one, more = write_cases(GOOD), write_cases({"id": "z"} | GOOD, name="more.jsonl")
     piped = io.TextIOWrapper(io.BytesIO(b"question,context,answer\nWhen?,At 9.,At 9.\n"))
@@ -51,16 +35,6 @@ def test_several_files_and_standard_input_are_estimated_together(ragaliq, write_
 
     assert done.returncode == 0, done.stderr
     assert "3 cases" in done.stdout
-
-
-@pytest.mark.parametrize("command", ["evaluate", "estimate"])
-def test_reading_a_large_file_shows_how_far_it_is(ragaliq, write_cases, monkeypatch, command):
-    monkeypatch.setattr("ragaliq.cli.console._LINE_EVERY", 0.0)
-
-    done = ragaliq(command, write_cases(GOOD, BAD))
-
-    assert done.returncode == 0, done.stderr
-    assert "reading: 2 cases" in done.stderr
 
 
 def test_metrics_are_listed_with_their_thresholds(ragaliq):
@@ -121,21 +95,6 @@ def test_the_package_is_the_command():
     )
 
     assert (done.returncode, done.stdout.strip()) == (0, __version__)
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (ConfigurationError("x"), 2),
-        (DatasetError("x"), 3),
-        (StoreError("x"), 3),
-        (JudgeError("x"), 4),
-        (BrokerUnavailableError("x"), 4),
-        (BudgetExceeded("x"), 5),
-    ],
-)
-def test_each_kind_of_error_has_the_code_that_the_page_says(error, code):
-    assert code_of(error) == code
 
 
 def test_without_its_libraries_the_command_says_what_to_install():

@@ -57,21 +57,6 @@ def test_runs_in_a_file_are_judged_once_by_any_judge_and_keep_their_links(ragali
     assert "no run was pending" in again.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["cases.jsonl", "--pending"], "sqlite:///runs.db"),
-        (["sqlite:///missing.db", "--pending"], "there is no such file"),
-        (["cases.jsonl", "--judge", "claude-batch"], "goes with --pending"),
-    ],
-)
-def test_what_cannot_be_judged_later_is_one_error(ragaliq, write_cases, arguments, words):
-    write_cases({"query": "q", "context": ["c"], "response": "r"})
-    done = ragaliq("evaluate", *arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-
-
 def test_batches_cost_half_and_are_emptied(ragaliq, tmp_path):
     path = tmp_path / "runs.db"
     store(path, 4)

@@ -1,7 +1,6 @@
 """`ragaliq label` over a store, and `ragaliq quality`: from answers to the Monday number."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -135,32 +134,3 @@ def test_figures_are_sent_where_the_environment_says_so(ragaliq, store, press, m
         "ragaliq.quality.labels": 40.0,
         "ragaliq.quality.changed": 0.0,
     }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("label", "missing.db"), 3, "missing.db: No such file"),
-        (("label", "live.db", "-o", "labels.csv"), 2, "labels go to a .jsonl file"),
-        (("label", "x" * 300), 3, "File name too long"),
-        (("quality", "x" * 300), 3, "File name too long"),
-        (("quality", "missing.db"), 3, "there is no store here"),
-        (("quality", "notes.jsonl"), 3, "notes.jsonl is not a store; write one with"),
-        (("quality", "live.db", "--labels", "none.jsonl"), 3, "none.jsonl: there is no such file"),
-        (("quality", "live.db", "--judge", "local"), 2, "need --rejudge"),
-        (("quality", "live.db", "--out", "q.txt"), 2, "name a .json file"),
-        (("quality", "live.db", "--plot", "q.png"), 2, "name a .svg file"),
-        (("quality", "live.db", "--metric", "nonesuch"), 3, "holds no scores within the time"),
-    ],
-)
-def test_what_is_wrong_is_named(ragaliq, store, arguments, code, said):
-    store()
-    Path("notes.jsonl").write_text("{}")
-    done = ragaliq(*arguments)
-    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
-
-
-def test_a_store_without_texts_cannot_be_labelled(ragaliq, store):
-    done = ragaliq("label", store(captures=False))
-    assert done.returncode == 3
-    assert "it holds no texts of its 40 answers; store them by capture_content=True" in done.stderr

@@ -7,12 +7,7 @@ import json
 import pytest
 
 from loopback import MessagesServer, Reply
-from ragaliq.core.results import Evaluation, EvaluationResult
-from ragaliq.core.run import RunInfo
-from ragaliq.core.test_case import RAGTestCase
-from ragaliq.records import evaluation_record
-from ragaliq.records.results_file import ResultsFile, read_results_file, read_settings
-from ragaliq.telemetry import ContentPolicy
+from ragaliq.records.results_file import ResultsFile, read_settings
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 FAITHFULNESS = ("--metrics", "faithfulness")
@@ -148,51 +143,3 @@ def test_adding_a_metric_can_be_interrupted_at_any_case(claude, write_cases, rec
         assert len(server.requests) == requests + 5
     assert set(map(len, results_of(records).values())) == {2}
     assert len(records()) == 6
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--metrics", "faithfulness"), "metrics was faithfulness 0.7, relevance 0.7 and is now"),
-        (("--metrics", "relevance,hallucination,context_recall"), "faithfulness 0.7"),
-        (("--metrics", "hallucination"), "to add a metric name these too: faithfulness, relevance"),
-        (
-            ("--metrics", "faithfulness,relevance,hallucination", "--threshold", "relevance=0.9"),
-            "relevance 0.9",
-        ),
-    ],
-    ids=["one fewer", "others", "one other", "another threshold"],
-)
-def test_other_metrics_than_more_of_them_need_another_file(ragaliq, write_cases, options, says):
-    cases, before = write_cases(GOOD), ("--metrics", "faithfulness,relevance")
-    ragaliq("evaluate", cases, "--out", "results.jsonl", *before)
-
-    done = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume", *options)
-
-    assert done.returncode == 3
-    assert says in done.stderr
-
-
-def test_readers_see_each_run_once_while_metrics_are_added(tmp_path):
-    path, both = tmp_path / "results.jsonl", {"metrics": {"faithfulness": 0.7, "relevance": 0.7}}
-    with ResultsFile(path, settings={"metrics": {"faithfulness": 0.7}}) as file:
-        file.append(stored("one", "faithfulness"))
-        file.append(stored("two", "faithfulness"))
-    file = ResultsFile(path, settings=both)
-    file.append(stored("one", "faithfulness", "relevance"))
-
-    # As after a kill: nothing is closed.
-    seen = [(each.case_id, list(each.results)) for each in read_results_file(path)]
-    assert seen == [("two", ["faithfulness"]), ("one", ["faithfulness", "relevance"])]
-    file.close()
-    assert path.read_text().count("\n") == 3
-
-
-def stored(case_id, *metrics):
-    case = RAGTestCase(id=case_id, query="q", context=["c"], response="c")
-    results = {
-        name: EvaluationResult(evaluator_name=name, score=1.0, passed=True) for name in metrics
-    }
-    run = RunInfo(run_id=case_id)
-    evaluation = Evaluation(case=case, results=results, run=run)
-    return evaluation_record(evaluation, content=ContentPolicy())

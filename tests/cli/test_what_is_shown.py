@@ -159,9 +159,6 @@ def test_several_files_are_one_run(ragaliq, write_cases, records):
         "b": 2,
         "bare.jsonl row 1": 3,
     }
-    named_twice = ragaliq("evaluate", one, one)
-    assert (named_twice.returncode, "one.jsonl is named twice" in named_twice.stderr) == (3, True)
-    assert "-: standard input is named twice" in ragaliq("evaluate", "-", "-").stderr
     twice = ragaliq("evaluate", one, write_cases(GOOD, name="two.jsonl"))
     assert twice.returncode == 3
     assert "two.jsonl, row 1: its id is also that of row 1" in twice.stderr
@@ -176,32 +173,6 @@ def test_another_encoding_is_read(ragaliq, tmp_path):
     assert refused.returncode == 3
     assert "is not UTF-8; save the file as UTF-8, or name its encoding" in refused.stderr
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(("most", "code"), [("1", 3), ("2", 0)])
-def test_more_skipped_rows_than_may_be_end_with_code_3(ragaliq, write_cases, most, code):
-    cases = write_cases(GOOD, {"query": "q"}, {"query": "q"})
-
-    done = ragaliq("evaluate", cases, "--skip-bad-rows", "--max-skipped", most, *FAITHFULNESS)
-
-    assert done.returncode == code
-    assert ("2 rows are skipped, more than --max-skipped 1" in done.stderr) is (code == 3)
-
-
-def test_a_file_of_which_nothing_is_left_ends_with_code_3(ragaliq, write_cases):
-    done = ragaliq("evaluate", write_cases({"query": "q"}), "--skip-bad-rows")
-
-    assert done.returncode == 3
-    assert "no row is left to evaluate" in done.stderr
-
-
-def test_standard_input_is_called_so_where_it_holds_nothing(ragaliq, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", _Input(b""))
-
-    done = ragaliq("evaluate", "-")
-
-    assert done.returncode == 3
-    assert "ragaliq: standard input: there are no rows" in done.stderr
 
 
 def test_a_low_relevance_is_shown_with_its_reason(ragaliq, write_cases):

@@ -17,12 +17,15 @@ from ragaliq.telemetry.content import ContentPolicy
 SETTINGS = {"judge": "local", "metrics": {"faithfulness": 0.7}}
 
 
-def record(name):
+def record(name, *metrics):
     case = RAGTestCase(id=name, query="Q", context=["C"], response="A")
-    result = EvaluationResult(evaluator_name="faithfulness", score=1.0, passed=True)
+    results = {
+        each: EvaluationResult(evaluator_name=each, score=1.0, passed=True)
+        for each in metrics or ("faithfulness",)
+    }
     run = RunInfo(run_id=name)
     content = ContentPolicy(on_spans=True, on_events=True)
-    evaluation = Evaluation(case=case, results={"faithfulness": result}, run=run)
+    evaluation = Evaluation(case=case, results=results, run=run)
     return evaluation_record(evaluation, content=content)
 
 
@@ -125,3 +128,18 @@ def test_a_file_that_is_replaced_before_it_is_held_is_not_written(tmp_path, monk
     with pytest.raises(DatasetError, match="try again"):
         ResultsFile(path, settings=SETTINGS)
     assert path.read_bytes() == held
+
+
+def test_readers_see_each_run_once_while_metrics_are_added(tmp_path):
+    path = tmp_path / "results.jsonl"
+    with ResultsFile(path, settings=SETTINGS) as file:
+        file.append(record("one"))
+        file.append(record("two"))
+    both = SETTINGS | {"metrics": {"faithfulness": 0.7, "relevance": 0.7}}
+    file = ResultsFile(path, settings=both)
+    file.append(record("one", "faithfulness", "relevance"))
+    # As after a kill: nothing is closed.
+    seen = [(each.case_id, list(each.results)) for each in read_results_file(path)]
+    assert seen == [("two", ["faithfulness"]), ("one", ["faithfulness", "relevance"])]
+    file.close()
+    assert path.read_text().count("\n") == 3
