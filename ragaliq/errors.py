@@ -11,7 +11,7 @@
     ├── StorageUnavailableError    shared limits: the storage did not answer
     ├── BrokerUnavailableError     the broker cannot be reached
     ├── JobRefusedError        a run can never be enqueued
-    ├── MessageRefusedError    a message is no job that this version can read
+    ├── MessageRefusedError    a message holds no job that this worker can do
     ├── NotEvaluated           a run that somebody waits for will have no result
     │   └── EvaluationTimeout  its result is not there in time
     ├── GuardRejected          a guard stopped an answer
@@ -127,15 +127,15 @@ class JobRefusedError(RagaliqError):
 
 
 class MessageRefusedError(RagaliqError):
-    """A message is no job that this version can read.
+    """A message holds no job that this worker can do.
 
     Args:
-        reason: `version` or `malformed`.
-        detail: What is wrong with it; never text from it.
+        reason: Such as `version` or `malformed`.
+        detail: More about it; never text from it.
     """
 
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason, self.detail = reason, detail
 
 

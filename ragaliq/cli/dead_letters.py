@@ -30,23 +30,23 @@ JobId = Annotated[
 @dead_letters.command("list")
 def show(*, broker: Broker = None, queue: Queue = "ragaliq") -> int:
     """List them: id, reason, deliveries, time. No text of any question or answer."""
-    from ragaliq.worker.dead_letters import DeadLetters
+    from ragaliq.worker.dead_letters import letters
 
-    letters = asyncio.run(DeadLetters(broker, queue=queue).all())
-    for letter in letters:
+    found = asyncio.run(letters(broker, queue))
+    for letter in found:
         when = datetime.fromtimestamp(letter.at, UTC).isoformat(timespec="seconds")
         line = f"{letter.job_id or '-':32}  {letter.reason:18}  {letter.deliveries}  {when}"
         output.print(plain(f"{line}  {letter.detail}", limit=200))
-    errors.print(f"{len(letters)} dead letters")
+    errors.print(f"{len(found)} dead letters")
     return ExitCode.OK
 
 
 @dead_letters.command()
 def retry(*, broker: Broker = None, queue: Queue = "ragaliq", job: JobId = None) -> int:
     """Return them to the queue, once the cause is removed."""
-    from ragaliq.worker.dead_letters import DeadLetters
+    from ragaliq.worker import dead_letters
 
-    done, unreadable = asyncio.run(DeadLetters(broker, queue=queue).retry(job_id=job))
+    done, unreadable = asyncio.run(dead_letters.retry(broker, queue, job))
     errors.print(f"{done} jobs are on the queue again; {unreadable} messages hold no job and stay")
     return ExitCode.OK
 
@@ -61,10 +61,10 @@ def drop(
 ) -> int:
     """Delete them for good: one with --job, or all with --all."""
     from ragaliq.errors import ConfigurationError
-    from ragaliq.worker.dead_letters import DeadLetters
+    from ragaliq.worker import dead_letters
 
     if (job is None) != everything:
         raise ConfigurationError("dead-letters drop: name one job with --job, or add --all")
-    dropped = asyncio.run(DeadLetters(broker, queue=queue).drop(job_id=job))
+    dropped = asyncio.run(dead_letters.drop(broker, queue, job))
     errors.print(f"{dropped} dead letters are deleted")
     return ExitCode.OK

@@ -101,7 +101,7 @@ def run(
     """Evaluate jobs until SIGTERM; then finish current ones, or return them to the queue."""
     if context.invoked_subcommand is not None:
         return ExitCode.OK
-    from ragaliq.worker.brokers import BrokerOptions, broker_at, broker_url
+    from ragaliq.worker.brokers import broker_at, broker_url
     from ragaliq.worker.settings import WorkerSettings
     from ragaliq.worker.worker import run_worker
 
@@ -115,8 +115,8 @@ def run(
             sinks=sink or (),
         )
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
-    options = BrokerOptions(queue=queue, concurrency=concurrency, hold=settings.hold, grace=grace)
-    asyncio.run(run_worker(settings, broker_at(url, options), grace=grace, heartbeat=heartbeat))
+    at = broker_at(url, queue=queue, concurrency=concurrency, hold=settings.hold, grace=grace)
+    asyncio.run(run_worker(settings, at, grace=grace, heartbeat=heartbeat))
     return ExitCode.OK
 
 

@@ -15,7 +15,6 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from logging import LogRecord, getLogger
@@ -25,7 +24,7 @@ from uuid import uuid4
 
 from ragaliq.errors import BrokerUnavailableError, ConfigurationError
 
-__all__ = ["Broker", "BrokerOptions", "DeadMessage", "broker_at", "broker_url", "unavailable"]
+__all__ = ["Broker", "DeadMessage", "broker_at", "broker_url", "unavailable"]
 
 ENV_BROKER_URL = "RAGALIQ_BROKER_URL"
 ENV_HEARTBEAT = "RAGALIQ_WORKER_HEARTBEAT"
@@ -43,38 +42,8 @@ def _in_one_line(record: LogRecord) -> bool:
 _LOGGER.addFilter(_in_one_line)
 
 Handler = Callable[[Any], Awaitable[None]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BrokerOptions:
-    """How a broker is used.
-
-    Attributes:
-        queue: The queue's name; other queues are named after it.
-        timeout: Seconds to wait for the broker, for each request.
-        concurrency: Jobs that a worker holds at the same time.
-        hold: Seconds after which a job that a worker held goes to another one.
-        grace: Seconds for jobs at hand when a worker ends.
-    """
-
-    queue: str = "ragaliq"
-    timeout: float = 5.0
-    concurrency: int = 1
-    hold: float = 330.0
-    grace: float = 25.0
-
-
-@dataclass(frozen=True)
-class DeadMessage:
-    """A message among the dead letters.
-
-    Attributes:
-        body: What it holds.
-        discard: Removes it from the broker.
-    """
-
-    body: bytes
-    discard: Callable[[], Awaitable[None]]
+DeadMessage = tuple[bytes, Callable[[], Awaitable[Any]]]
+"""What a message among the dead letters holds, and what removes it from the broker."""
 
 
 class Broker(ABC):
@@ -82,13 +51,15 @@ class Broker(ABC):
 
     Args:
         url: The broker's address.
-        options: How it is used.
+        queue: The queue's name; other queues are named after it.
+        timeout: Seconds to wait for the broker, for each request.
+        concurrency: Jobs that a worker holds at the same time.
+        hold: Seconds after which a job that a worker held goes to another one.
+        grace: Seconds for jobs at hand when a worker ends.
 
     Attributes:
         native: faststream's broker.
-        queue: Where jobs are.
-        retry: Where jobs are that came back.
-        dead: Where jobs are that no worker could do.
+        queue, retry, dead: Where jobs are that are new, that came back, that no worker could do.
     """
 
     extra: ClassVar[str]
@@ -96,15 +67,24 @@ class Broker(ABC):
     returns_to_queue: ClassVar[bool] = True
     """Whether a message that a worker held comes again as a new one does."""
 
-    def __init__(self, url: str, options: BrokerOptions) -> None:
-        self.options = options
-        self.queue, self.retry, self.dead = (f"{options.queue}{s}" for s in ("", ".retry", ".dead"))
+    def __init__(
+        self,
+        url: str,
+        *,
+        queue: str = "ragaliq",
+        timeout: float = 5.0,
+        concurrency: int = 1,
+        hold: float = 330.0,
+        grace: float = 0.0,
+    ) -> None:
+        self.queue, self.retry, self.dead = queue, f"{queue}.retry", f"{queue}.dead"
+        self.timeout, self.concurrency, self.hold = timeout, concurrency, hold
         self.native: Any = self._native(
             url,
             # The whole message goes to the handler, which reads it by itself.
             decoder=_whole_message,
             apply_types=False,
-            graceful_timeout=options.grace + 5.0,
+            graceful_timeout=grace + 5.0,
             logger=_LOGGER,
         )
 
@@ -123,15 +103,15 @@ class Broker(ABC):
         """
         try:
             # Several requests; and NATS's client tries for ever.
-            async with asyncio.timeout(4 * self.options.timeout):
+            async with asyncio.timeout(4 * self.timeout):
                 await self.connect()
         except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
-            await self.stop()
+            await self.native.stop()
             raise unavailable(error) from None
 
+    @abstractmethod
     async def connect(self) -> None:
         """Connect, and make the queues where they are missing."""
-        await self.native.connect()
 
     @abstractmethod
     async def publish(self, body: bytes, to: str) -> None:
@@ -141,9 +121,9 @@ class Broker(ABC):
         """What a message holds."""
         return bytes(message.body)
 
-    @abstractmethod
-    async def deliveries(self, message: Any) -> int:
+    async def deliveries(self, message: Any) -> int:  # noqa: ARG002 - Kafka counts nothing
         """How often a message that came again was given to a worker, this time included."""
+        return 0
 
     async def done(self, message: Any) -> None:
         """Acknowledge a message, which removes it."""
@@ -152,12 +132,8 @@ class Broker(ABC):
     @asynccontextmanager
     @abstractmethod
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
-        """Open, and give the dead letters; those that are not discarded inside stay."""
+        """Open, and give the dead letters; those that are not removed inside stay."""
         yield []
-
-    async def stop(self) -> None:
-        """Finish the jobs at hand and close the connection."""
-        await self.native.stop()
 
 
 async def _whole_message(message: Any) -> Any:
@@ -173,10 +149,8 @@ class _Redis(Broker):
     def _native(self, url: str, **options: Any) -> Any:
         from faststream.redis import RedisBroker
 
-        timeout = self.options.timeout
-        return RedisBroker(
-            url, socket_timeout=timeout, socket_connect_timeout=timeout, parser=_field, **options
-        )
+        options |= {"socket_timeout": self.timeout, "socket_connect_timeout": self.timeout}
+        return RedisBroker(url, parser=_field, **options)
 
     def subscribe(self, fresh: Handler, again: Handler) -> None:
         from faststream import AckPolicy
@@ -189,14 +163,14 @@ class _Redis(Broker):
         }
         self.native.subscriber(
             stream=StreamSub(self.queue, polling_interval=1000, **me),
-            max_workers=self.options.concurrency,
+            max_workers=self.concurrency,
             ack_policy=AckPolicy.MANUAL,
         )(fresh)
         self.native.subscriber(
             stream=StreamSub(
                 self.queue,
-                polling_interval=min(1000, int(self.options.hold * 100)),
-                min_idle_time=int(self.options.hold * 1000),
+                polling_interval=min(1000, int(self.hold * 100)),
+                min_idle_time=int(self.hold * 1000),
                 **me,
             ),
             ack_policy=AckPolicy.MANUAL,
@@ -234,7 +208,7 @@ class _Redis(Broker):
         await self.open()
         client = await self.native.connect()
         yield [
-            DeadMessage(fields.get(b"job", b""), partial(client.xdel, self.dead, entry))
+            (fields.get(b"job", b""), partial(client.xdel, self.dead, entry))
             for entry, fields in await client.xrange(self.dead)
         ]
 
@@ -252,14 +226,9 @@ class _Rabbit(Broker):
     def _native(self, url: str, **options: Any) -> Any:
         from faststream.rabbit import Channel, RabbitBroker
 
-        channel = Channel(prefetch_count=self.options.concurrency, on_return_raises=True)
-        return RabbitBroker(
-            url,
-            default_channel=channel,
-            timeout=self.options.timeout,
-            reconnect_interval=1.0,
-            **options,
-        )
+        channel = Channel(prefetch_count=self.concurrency, on_return_raises=True)
+        options |= {"timeout": self.timeout, "reconnect_interval": 1.0}
+        return RabbitBroker(url, default_channel=channel, **options)
 
     def _queue(self, name: str) -> Any:
         from faststream.rabbit import QueueType, RabbitQueue
@@ -287,13 +256,8 @@ class _Rabbit(Broker):
             await self.native.declare_queue(self._queue(name))
 
     async def publish(self, body: bytes, to: str) -> None:
-        await self.native.publish(
-            body,
-            queue=to,
-            persist=True,
-            content_type="application/json",
-            timeout=self.options.timeout,
-        )
+        kept = {"persist": True, "content_type": "application/json"}
+        await self.native.publish(body, queue=to, timeout=self.timeout, **kept)
 
     async def deliveries(self, message: Any) -> int:
         raw = message.raw_message
@@ -302,32 +266,29 @@ class _Rabbit(Broker):
 
     @asynccontextmanager
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
+        from aiormq.exceptions import ChannelLockedResource
+        from faststream.rabbit import RabbitQueue
+
         await self.open()
-        await self._take_turn()
+        # Another reader would not see the messages that this one has taken, and waits. This queue
+        # is gone when its reader's connection is.
+        turn = RabbitQueue(f"{self.dead}.reader", exclusive=True)
+        async with asyncio.timeout(self.timeout):
+            while True:
+                with suppress(ChannelLockedResource):
+                    await self.native.declare_queue(turn)
+                    break
+                await asyncio.sleep(0.05)
         queue = await self.native.declare_queue(self._queue(self.dead))
         taken = []
         while (message := await queue.get(fail=False)) is not None:
             taken.append(message)
         try:
-            yield [DeadMessage(each.body, each.ack) for each in taken]
+            yield [(each.body, each.ack) for each in taken]
         finally:
             for each in taken:
                 if not each.processed:
                     await each.nack()
-
-    async def _take_turn(self) -> None:
-        from aiormq.exceptions import ChannelLockedResource
-        from faststream.rabbit import RabbitQueue
-
-        # Another reader would not see the messages that this one has taken. The queue is gone when
-        # its reader's connection is.
-        reader = RabbitQueue(f"{self.dead}.reader", exclusive=True)
-        async with asyncio.timeout(self.options.timeout):
-            while True:
-                with suppress(ChannelLockedResource):
-                    await self.native.declare_queue(reader)
-                    return
-                await asyncio.sleep(0.05)
 
 
 class _Nats(Broker):
@@ -339,42 +300,32 @@ class _Nats(Broker):
         from faststream.nats import JStream, NatsBroker
         from nats.js.api import RetentionPolicy, StorageType
 
-        self._subjects = [self.queue, self.retry, self.dead]
         self._stream = JStream(
             "".join(c if c.isalnum() or c in "-_" else "_" for c in self.queue),
-            subjects=self._subjects,
+            subjects=[self.queue, self.retry, self.dead],
             retention=RetentionPolicy.WORK_QUEUE,
             storage=StorageType.FILE,
         )
-        native = NatsBroker(
-            url,
-            connect_timeout=max(1, int(self.options.timeout)),
-            reconnect_time_wait=1,
-            max_reconnect_attempts=-1,
-            **options,
-        )
+        options |= {"reconnect_time_wait": 1, "max_reconnect_attempts": -1}
+        native = NatsBroker(url, connect_timeout=max(1, int(self.timeout)), **options)
         native.publisher(self.queue, stream=self._stream)  # has the stream made
         return native
 
-    def _subscriber(self, subject: str, *, at_once: int = 1) -> Any:
+    def subscribe(self, fresh: Handler, again: Handler) -> None:
         from faststream import AckPolicy
         from faststream.nats import PullSub
         from nats.js.api import ConsumerConfig
 
-        config = ConsumerConfig(ack_wait=self.options.hold, max_ack_pending=10_000)
-        return self.native.subscriber(
-            subject,
-            stream=self._stream,
-            durable="".join(c if c.isalnum() else "_" for c in subject),
-            config=config,
-            pull_sub=PullSub(batch_size=1, timeout=1.0),
-            ack_policy=AckPolicy.MANUAL,
-            **({"max_workers": at_once} if at_once > 1 else {}),
-        )
-
-    def subscribe(self, fresh: Handler, again: Handler) -> None:
-        self._subscriber(self.queue, at_once=self.options.concurrency)(fresh)
-        self._subscriber(self.retry)(again)
+        for subject, at_once, take in (self.queue, self.concurrency, fresh), (self.retry, 1, again):
+            self.native.subscriber(
+                subject,
+                stream=self._stream,
+                durable="".join(c if c.isalnum() else "_" for c in subject),
+                config=ConsumerConfig(ack_wait=self.hold, max_ack_pending=10_000),
+                pull_sub=PullSub(batch_size=1, timeout=1.0),
+                ack_policy=AckPolicy.MANUAL,
+                max_workers=at_once,
+            )(take)
 
     async def connect(self) -> None:
         await self.native.connect()
@@ -382,7 +333,7 @@ class _Nats(Broker):
             await self.native.start()
 
     async def publish(self, body: bytes, to: str) -> None:
-        await self.native.publish(body, to, stream=self._stream.name, timeout=self.options.timeout)
+        await self.native.publish(body, to, stream=self._stream.name, timeout=self.timeout)
 
     async def deliveries(self, message: Any) -> int:
         return int(message.raw_message.metadata.num_delivered)
@@ -394,23 +345,22 @@ class _Nats(Broker):
         await self.open()
         # Read from the stream and not through a consumer: that gives a message to one reader at a
         # time, and a reader cannot tell a slow broker from the last message.
-        stream, taken, number = (await self.native.connect()).jsm(), [], 0
+        stream, name = (await self.native.connect()).jsm(), self._stream.name
 
         async def discard(number: int) -> None:
             try:
-                await stream.delete_msg(self._stream.name, number)
+                await stream.delete_msg(name, number)
             except ServerError:
                 with suppress(NotFoundError):  # another reader was faster
-                    await stream.get_msg(self._stream.name, seq=number)
+                    await stream.get_msg(name, seq=number)
                     raise
 
+        taken, number = [], 0
         with suppress(NotFoundError):
             while True:
-                message = await stream.get_msg(
-                    self._stream.name, seq=number + 1, subject=self.dead, next=True
-                )
-                number = message.seq
-                taken.append(DeadMessage(message.data or b"", partial(discard, number)))
+                found = await stream.get_msg(name, seq=number + 1, subject=self.dead, next=True)
+                number = found.seq
+                taken.append((found.data or b"", partial(discard, number)))
         yield taken
 
 
@@ -429,12 +379,8 @@ class _Kafka(Broker):
                 "the broker: write it as kafka://host:9092,host:9092; users and passwords in the "
                 "address are not supported"
             )
-        return KafkaBroker(
-            parts.netloc.split(","),
-            acks="all",
-            request_timeout_ms=int(self.options.timeout * 1000),
-            **options,
-        )
+        options |= {"acks": "all", "request_timeout_ms": int(self.timeout * 1000)}
+        return KafkaBroker(parts.netloc.split(","), **options)
 
     def subscribe(self, fresh: Handler, again: Handler) -> None:  # noqa: ARG002 - nothing counts
         from faststream import AckPolicy
@@ -443,8 +389,8 @@ class _Kafka(Broker):
             self.queue,
             group_id=self.queue,
             auto_offset_reset="earliest",
-            max_workers=self.options.concurrency,
-            max_poll_interval_ms=int(self.options.hold * 1000),
+            max_workers=self.concurrency,
+            max_poll_interval_ms=int(self.hold * 1000),
             ack_policy=AckPolicy.MANUAL,
         )(fresh)
 
@@ -453,9 +399,6 @@ class _Kafka(Broker):
 
     async def publish(self, body: bytes, to: str) -> None:
         await self.native.publish(body, topic=to)
-
-    async def deliveries(self, message: Any) -> int:  # noqa: ARG002 - nothing counts
-        return 0
 
     @asynccontextmanager
     async def dead_messages(self) -> AsyncIterator[list[DeadMessage]]:
@@ -501,13 +444,18 @@ def broker_url(given: str | None) -> str:
     return url
 
 
-def broker_at(url: str, options: BrokerOptions) -> Broker:
-    """The broker at an address; nothing is connected yet.
+def broker_at(given: str | None, **options: Any) -> Broker:
+    """The broker at an address, as `broker_url` has it; nothing is connected yet.
+
+    Args:
+        given: The address.
+        **options: See `Broker`.
 
     Raises:
         ConfigurationError: A library is not installed, or the address cannot be used. The message
             does not show it.
     """
+    url = broker_url(given)
     kind = _KINDS[_scheme(url)]
     if find_spec("faststream") is None or find_spec(kind.module) is None:
         raise ConfigurationError(
@@ -515,7 +463,7 @@ def broker_at(url: str, options: BrokerOptions) -> Broker:
             f"pip install 'ragaliq[{kind.extra}]'"
         )
     try:
-        return kind(url, options)
+        return kind(url, **options)
     except ConfigurationError:
         raise
     except Exception as error:  # noqa: BLE001 - each part of an address is refused in another way

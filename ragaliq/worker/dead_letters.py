@@ -2,155 +2,117 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
 from ragaliq.errors import MessageRefusedError, RagaliqError
-from ragaliq.worker.brokers import (
-    Broker,
-    BrokerOptions,
-    DeadMessage,
-    broker_at,
-    broker_url,
-    unavailable,
-)
+from ragaliq.worker.brokers import Broker, broker_at, unavailable
 from ragaliq.worker.message import read_message
 
-__all__ = ["DeadLetter", "DeadLetters", "dead_letter_of"]
+__all__ = ["DeadLetter", "drop", "letters", "retry"]
 
 
-@dataclass(frozen=True)
-class DeadLetter:
+class DeadLetter(BaseModel):
     """A message that no worker takes any more.
 
     Attributes:
-        job_id: The job's id; empty where it holds none.
         reason: Such as `crashed` or `malformed`.
         detail: More about it; never text of a question or answer.
         at: Unix time in seconds.
         deliveries: How often it was given to a worker; 0 where nobody counted.
-        body: The message as it was.
+        body: The message as it was; bytes that are no UTF-8 are escaped as surrogates.
     """
 
-    job_id: str
     reason: str
     detail: str
     at: float
     deliveries: int
-    body: bytes
+    body: str
+
+    def encoded(self) -> bytes:
+        """What is put among the dead letters."""
+        return json.dumps(self.model_dump()).encode()
+
+    @property
+    def message(self) -> bytes:
+        """The message as it was."""
+        return self.body.encode(errors="surrogateescape")
+
+    @property
+    def job_id(self) -> str:
+        """The job's id; empty where it holds none."""
+        try:
+            return read_message(self.message).job_id
+        except (MessageRefusedError, UnicodeEncodeError):
+            return ""
 
 
-def dead_letter_of(body: bytes, *, reason: str, detail: str, deliveries: int) -> bytes:
-    """What is put among the dead letters for a message."""
-    kept: dict[str, Any] = {
-        "reason": reason,
-        "detail": detail,
-        "at": time.time(),
-        "deliveries": deliveries,
-    }
-    try:
-        kept["body"] = body.decode()
-    except UnicodeDecodeError:
-        kept["body_base64"] = base64.b64encode(body).decode()
-    return json.dumps(kept).encode()
-
-
-class DeadLetters:
-    """The dead letters of a queue.
+async def letters(url: str | None, queue: str) -> list[DeadLetter]:
+    """The dead letters of a queue, the oldest first.
 
     Args:
-        url: The broker's address; by default from `RAGALIQ_BROKER_URL`.
+        url: The broker's address; None for `RAGALIQ_BROKER_URL`.
         queue: The queue they came from.
 
     Raises:
         ConfigurationError: The address is wrong.
+        BrokerUnavailableError: The broker cannot be reached.
     """
+    async with _opened(url, queue, None) as (_, found):
+        return [letter for letter, _ in found]
 
-    def __init__(self, url: str | None, *, queue: str = "ragaliq") -> None:
-        self._url, self._options = broker_url(url), BrokerOptions(queue=queue, grace=0.0)
-        broker_at(self._url, self._options)
 
-    async def all(self) -> list[DeadLetter]:
-        """All of them, the oldest first.
+async def retry(url: str | None, queue: str, job_id: str | None = None) -> tuple[int, int]:
+    """Put the job with an id, or all jobs, back on the queue; raises as `letters` does.
 
-        Raises:
-            BrokerUnavailableError: The broker cannot be reached.
-        """
-        async with self._messages() as (_, messages):
-            return [letter for letter, _ in messages]
+    Returns:
+        How many were put back, and how many messages hold no job and stay.
+    """
+    async with _opened(url, queue, job_id) as (broker, found):
+        jobs = [each for each in found if each[0].job_id]
+        for letter, discard in jobs:
+            await broker.publish(letter.message, queue)
+            await discard()
+        return len(jobs), len(found) - len(jobs)
 
-    async def retry(self, *, job_id: str | None = None) -> tuple[int, int]:
-        """Put jobs back on the queue.
 
-        Args:
-            job_id: Only this one; by default all.
+async def drop(url: str | None, queue: str, job_id: str | None = None) -> int:
+    """Delete the job with an id, or all, for good; returns how many. Raises as `letters` does."""
+    async with _opened(url, queue, job_id) as (_, found):
+        for _, discard in found:
+            await discard()
+        return len(found)
 
-        Returns:
-            How many were put back, and how many messages hold no job and stay.
 
-        Raises:
-            BrokerUnavailableError: The broker cannot be reached.
-        """
-        done = unreadable = 0
-        async with self._messages() as (broker, messages):
-            for letter, message in messages:
-                if job_id not in (None, letter.job_id):
-                    continue
-                if not letter.job_id:
-                    unreadable += 1
-                    continue
-                await broker.publish(letter.body, broker.queue)
-                await message.discard()
-                done += 1
-        return done, unreadable
+_Found = list[tuple[DeadLetter, Callable[[], Awaitable[Any]]]]
 
-    async def drop(self, *, job_id: str | None = None) -> int:
-        """Delete jobs for good; returns how many.
 
-        Args:
-            job_id: Only this one; by default all.
-
-        Raises:
-            BrokerUnavailableError: The broker cannot be reached.
-        """
-        dropped = 0
-        async with self._messages() as (_, messages):
-            for letter, message in messages:
-                if job_id in (None, letter.job_id):
-                    await message.discard()
-                    dropped += 1
-        return dropped
-
-    @asynccontextmanager
-    async def _messages(self) -> AsyncIterator[tuple[Broker, list[tuple[DeadLetter, DeadMessage]]]]:
-        broker = broker_at(self._url, self._options)
-        try:
-            async with broker.dead_messages() as messages:
-                yield broker, [(_letter(message.body), message) for message in messages]
-        except RagaliqError:
-            raise
-        except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
-            raise unavailable(error) from None
-        finally:
-            await broker.stop()
+@asynccontextmanager
+async def _opened(
+    url: str | None, queue: str, job_id: str | None
+) -> AsyncIterator[tuple[Broker, _Found]]:
+    broker = broker_at(url, queue=queue)
+    try:
+        async with broker.dead_messages() as messages:
+            found = [(_letter(envelope), discard) for envelope, discard in messages]
+            yield broker, [each for each in found if job_id in (None, each[0].job_id)]
+    except RagaliqError:
+        raise
+    except Exception as error:  # noqa: BLE001 - client libraries have errors of every class
+        raise unavailable(error) from None
+    finally:
+        await broker.native.stop()
 
 
 def _letter(envelope: bytes) -> DeadLetter:
     try:
-        kept = json.loads(envelope)
-        text, encoded = kept.get("body"), kept.get("body_base64")
-        body = base64.b64decode(encoded) if text is None else str(text).encode()
-        at, deliveries = float(kept["at"]), int(kept["deliveries"])
-        reason, detail = str(kept["reason"]), str(kept["detail"])
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return DeadLetter("", "malformed", "no dead letter", 0.0, 0, envelope)
-    try:
-        job_id = read_message(body).job_id
-    except MessageRefusedError:
-        job_id = ""
-    return DeadLetter(job_id, reason, detail, at, deliveries, body)
+        return DeadLetter.model_validate(json.loads(envelope))
+    except (ValidationError, ValueError, RecursionError):
+        body = envelope.decode(errors="surrogateescape")
+        return DeadLetter(
+            reason="malformed", detail="no dead letter", at=0, deliveries=0, body=body
+        )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from functools import partial
 
 from ragaliq.core.checks import require_positive
 from ragaliq.errors import ConfigurationError
-from ragaliq.worker.brokers import Broker, BrokerOptions, broker_at, broker_url
+from ragaliq.worker.brokers import Broker, broker_at, broker_url
 
 __all__ = ["BrokerExecutor", "JobExecutor"]
 
@@ -75,19 +75,18 @@ class BrokerExecutor(JobExecutor):
             raise ConfigurationError(
                 f"BrokerExecutor: the broker's address must be a text, not {type(url).__name__}"
             )
-        self._url, self.max_job_bytes, self._timeout = broker_url(url), max_job_bytes, timeout
-        self._options = BrokerOptions(queue=queue, timeout=timeout, grace=0.0)
-        self.name = self._url.partition(":")[0]
-        broker_at(self._url, self._options)  # what is wrong is said here, and its modules loaded
+        self.max_job_bytes, self._timeout = max_job_bytes, timeout
+        self._broker_at = partial(broker_at, broker_url(url), queue=queue, timeout=timeout)
+        self.name = broker_url(url).partition(":")[0]
+        self._broker_at()  # what is wrong is said here, and its modules loaded
         self._broker: Broker | None = None
-        self._pid = os.getpid()
 
     async def publish(self, job_id: str, message: bytes) -> None:  # noqa: ARG002 - it is in the message
         """See `JobExecutor`."""
         try:
             async with asyncio.timeout(self._timeout):
                 if self._broker is None:
-                    self._broker = broker_at(self._url, self._options)
+                    self._broker = self._broker_at()
                     await self._broker.connect()
                 await self._broker.publish(message, self._broker.queue)
         except BaseException:
@@ -100,7 +99,7 @@ class BrokerExecutor(JobExecutor):
         if broker is not None:
             with suppress(Exception):  # it may be broken already
                 async with asyncio.timeout(1.0):
-                    await broker.stop()
+                    await broker.native.stop()
 
     def after_fork(self) -> None:
         """In a forked child: keep the parent's connection open and unused."""

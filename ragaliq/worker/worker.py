@@ -14,21 +14,15 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ragaliq.core.complaints import Complaints
-from ragaliq.errors import (
-    BudgetExceeded,
-    CircuitOpenError,
-    MessageRefusedError,
-    RagaliqError,
-    StoreError,
-)
+from ragaliq.errors import BudgetExceeded, CircuitOpenError, MessageRefusedError, StoreError
 from ragaliq.scoring.limits.protection import Limits
 from ragaliq.scoring.scorer import Scorer
 from ragaliq.scoring.settings import chosen_judge, read_settings
-from ragaliq.telemetry import names
+from ragaliq.telemetry import configure_from_environment, names
 from ragaliq.telemetry.content import ContentPolicy
 from ragaliq.telemetry.providers import flush_providers
 from ragaliq.worker.brokers import Broker
-from ragaliq.worker.dead_letters import dead_letter_of
+from ragaliq.worker.dead_letters import DeadLetter
 from ragaliq.worker.message import JobMessage, read_message
 from ragaliq.worker.settings import WorkerSettings
 
@@ -37,14 +31,6 @@ __all__ = ["Worker", "run_worker"]
 logger = logging.getLogger(__name__)
 
 _HEARTBEAT_EVERY = 5.0
-
-
-class _NotDoneError(RagaliqError):
-    """A job was not done, and trying it again at once would not help."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the job was not done: {reason}")
-        self.reason = reason
 
 
 class Worker:
@@ -87,11 +73,9 @@ class Worker:
         self._metrics = {each.name for each in self._scorer.evaluators}
         # A lock is gone when nobody holds it or waits for it.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._working: set[asyncio.Task[str]] = set()
+        self._at_hand: set[asyncio.Timeout] = set()
         self._is_leaving = False
         self._complaints = Complaints(logger)
-
-    # --- one message --------------------------------------------------------------------------
 
     async def fresh(self, message: Any) -> None:
         """A message that comes for the first time, or comes back on a broker with a retry queue."""
@@ -121,28 +105,28 @@ class Worker:
             self._complaints.once(kind, f"the broker did not take what became of a job: {kind}")
 
     async def _take(self, message: Any, *, deliveries: int) -> None:
-        body, publish = self._broker.body(message), self._broker.publish
-        reason = detail = ""
+        body = self._broker.body(message)
         try:
             job = await self._read(body, deliveries)
             waited = max(0.0, time.time() - job.published_at)
-            outcome = await self._worked(job)
+            outcome = await self._outcome_of(job)
             if outcome == "requeued":
-                await publish(body, self._broker.queue)
+                await self._broker.publish(body, self._broker.queue)
             self._count(outcome, waited=None if outcome == "requeued" else waited)
         except MessageRefusedError as error:
-            reason, detail = error.reason, error.detail
-        except _NotDoneError as error:
-            reason = error.reason
-        if reason:
-            dead = dead_letter_of(body, reason=reason, detail=detail, deliveries=deliveries)
-            await publish(dead, self._broker.dead)
-            self._count("dead_letter", reason)
+            letter = DeadLetter(
+                reason=error.reason,
+                detail=error.detail,
+                at=time.time(),
+                deliveries=deliveries,
+                body=body.decode(errors="surrogateescape"),
+            )
+            await self._broker.publish(letter.encoded(), self._broker.dead)
+            self._count("dead_letter", error.reason)
             self._complaints.once(
-                reason,
-                f"a message became a dead letter: {reason}{f' ({detail})' if detail else ''}; "
-                "further ones of this reason are counted, not logged; see "
-                "`ragaliq worker dead-letters list`",
+                error.reason,
+                f"a message became a dead letter: {error}; further ones of this reason are "
+                "counted, not logged; see `ragaliq worker dead-letters list`",
             )
         await self._broker.done(message)
 
@@ -159,15 +143,18 @@ class Worker:
             )
         return job
 
-    async def _worked(self, job: JobMessage) -> str:
-        """What became of a job; raises `_NotDoneError`, or what cancels the worker."""
+    async def _outcome_of(self, job: JobMessage) -> str:
+        """What became of a job.
+
+        Raises:
+            MessageRefusedError: It was not done, and trying it again at once would not help.
+        """
         if self._is_leaving:
             return "requeued"
-        task = asyncio.ensure_future(self._judged(job))
-        self._working.add(task)
         try:
             async with asyncio.timeout(self._settings.time_limit) as limit:
-                return await task
+                self._at_hand.add(limit)
+                return await self._judged(job)
         except BudgetExceeded:
             self._complaints.once(
                 "over_budget", "jobs are not judged: the budget is used up; counted only"
@@ -176,34 +163,35 @@ class Worker:
         except CircuitOpenError:
             return "requeued"
         except StoreError:
-            raise _NotDoneError("unrecorded") from None
-        except asyncio.CancelledError:
-            if not (self._is_leaving and task.cancelled()):
-                raise
-            return "requeued"
+            raise MessageRefusedError("unrecorded") from None
         except Exception as error:  # noqa: BLE001 - no message may end the worker, or come for ever
-            if isinstance(error, TimeoutError) and limit.expired():
-                raise _NotDoneError("too_slow") from None
+            if limit.expired():
+                if self._is_leaving:
+                    return "requeued"
+                raise MessageRefusedError("too_slow") from None
             self._complaints.once(
                 "internal_error", f"a job could not be evaluated: {type(error).__name__}"
             )
-            raise _NotDoneError("internal_error") from None
+            raise MessageRefusedError("internal_error") from None
         finally:
-            task.cancel()
-            self._working.discard(task)
+            self._at_hand.discard(limit)
 
-    async def _judged(self, message: JobMessage) -> str:
-        run, metrics = message.evaluated_run(), set(message.metrics)
+    async def _judged(self, job: JobMessage) -> str:
+        run, metrics = job.evaluated_run(), set(job.metrics)
         # Of two deliveries of one job at the same time, the second one waits for the record.
         record_id = self._scorer.record_id(run, metrics)
         async with self._turns.setdefault(record_id, asyncio.Lock()):
             if await self._scorer.is_recorded(run, metrics):
                 return "already_recorded"
             lag = max(0.0, time.time() - run.ended_at)
-            await self._scorer.score(message.case, run, metrics=metrics, lag=lag)
+            await self._scorer.score(job.case, run, metrics=metrics, lag=lag)
             return "evaluated"
 
-    # --- the end ------------------------------------------------------------------------------
+    def _count(self, outcome: str, reason: str = "", waited: float | None = None) -> None:
+        metrics, ended = self._scorer.emitter.metrics, {names.JOB_OUTCOME: outcome}
+        metrics.record(names.METRIC_JOBS, 1, ended | {names.JOB_REASON: reason})
+        if waited is not None:
+            metrics.record(names.METRIC_JOB_WAIT, waited, {})
 
     async def ready(self) -> None:
         """Jobs come from now on."""
@@ -211,24 +199,17 @@ class Worker:
 
     async def leave(self, grace: float) -> None:
         """Begin no further job; those at hand have `grace` seconds, then go back to the queue."""
-        logger.info("ending: %g s for %d jobs at hand", grace, len(self._working))
+        logger.info("ending: %g s for %d jobs at hand", grace, len(self._at_hand))
         self._is_leaving = True
-        asyncio.get_running_loop().call_later(grace, self._give_back)
-
-    def _give_back(self) -> None:
-        for task in list(self._working):
-            task.cancel()
+        end = asyncio.get_running_loop().time() + grace
+        for limit in self._at_hand:
+            if not limit.expired():
+                limit.reschedule(min(end, limit.when() or end))
 
     async def aclose(self) -> None:
         """Store what is pending and release judge, sinks and limits."""
         await asyncio.to_thread(self._scorer.sinks.close, 5.0)
         await self._scorer.aclose()
-
-    def _count(self, outcome: str, reason: str = "", waited: float | None = None) -> None:
-        metrics, ended = self._scorer.emitter.metrics, {names.JOB_OUTCOME: outcome}
-        metrics.record(names.METRIC_JOBS, 1, ended | {names.JOB_REASON: reason})
-        if waited is not None:
-            metrics.record(names.METRIC_JOB_WAIT, waited, {})
 
 
 async def run_worker(
@@ -249,8 +230,9 @@ async def run_worker(
     """
     from faststream import FastStream
 
-    _set_up_telemetry()
-    if not settings.sinks and not _exports():
+    configure_from_environment("ragaliq-worker")
+    endpoints = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    if not settings.sinks and not any(map(os.environ.get, endpoints)):
         logger.warning(
             "the worker has no sink, and no OTEL_EXPORTER_OTLP_ENDPOINT to export to: results go "
             "nowhere unless the module with its settings sets up OpenTelemetry; add --sink "
@@ -285,20 +267,3 @@ async def _beat(broker: Broker, file: Path) -> None:
         except Exception as error:  # noqa: BLE001 - the file grows old, which says it
             logger.debug("no heartbeat: %s", type(error).__name__)
         await asyncio.sleep(_HEARTBEAT_EVERY)
-
-
-def _set_up_telemetry() -> None:
-    """Export by OTLP where the environment says where to, and nothing is set up yet."""
-    from opentelemetry import trace
-
-    from ragaliq.telemetry import configure
-
-    if _exports() and type(trace.get_tracer_provider()).__name__ == "ProxyTracerProvider":
-        configure(service_name=os.environ.get("OTEL_SERVICE_NAME") or "ragaliq-worker")
-
-
-def _exports() -> bool:
-    return any(
-        os.environ.get(f"OTEL_EXPORTER_OTLP{part}ENDPOINT")
-        for part in ("_", "_TRACES_", "_METRICS_", "_LOGS_")
-    )

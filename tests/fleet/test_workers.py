@@ -15,7 +15,7 @@ from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSett
 from worker_fleet import eventually, offer
 
 from ragaliq import RAGTestCase, RunInfo, SpanTarget, read_records
-from ragaliq.worker.dead_letters import DeadLetters
+from ragaliq.worker import dead_letters
 from ragaliq.worker.message import JobMessage
 
 TARGET = SpanTarget(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
@@ -124,13 +124,13 @@ def test_unreadable_messages_become_dead_letters_at_once_which_can_be_retried_or
 
 
 async def test_of_the_dead_letters_two_readers_see_all_and_delete_them(fleet, broker):
-    letters = DeadLetters(broker.url())
+    queue = broker.url(), "ragaliq"
     await asyncio.to_thread(fleet.publish, *[b"{}"] * 50, to="ragaliq.dead")
-    listed = await asyncio.gather(letters.all(), letters.all())
+    listed = await asyncio.gather(dead_letters.letters(*queue), dead_letters.letters(*queue))
     assert [len(each) for each in listed] == [50, 50]
-    dropped = await asyncio.gather(letters.drop(), letters.drop())
+    dropped = await asyncio.gather(dead_letters.drop(*queue), dead_letters.drop(*queue))
     assert max(dropped) == 50
-    assert await letters.all() == []
+    assert await dead_letters.letters(*queue) == []
 
 
 def test_after_sigterm_a_worker_finishes_its_jobs_and_puts_back_those_that_take_too_long(fleet):

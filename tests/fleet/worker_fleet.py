@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from ragaliq import RAGTestCase
-from ragaliq.worker.brokers import BrokerOptions, broker_at
-from ragaliq.worker.dead_letters import DeadLetters
+from ragaliq.worker import dead_letters
+from ragaliq.worker.brokers import broker_at
 
 HERE = Path(__file__).parent
 
@@ -88,16 +88,16 @@ class WorkerFleet:
         """Put hand-made messages on a queue."""
 
         async def put():
-            broker = broker_at(self.server.url(), BrokerOptions(grace=0.0))
+            broker = broker_at(self.server.url())
             await broker.connect()
             for body in bodies:
                 await broker.publish(body, to)
-            await broker.stop()
+            await broker.native.stop()
 
         asyncio.run(put())
 
     def dead_letters(self):
-        return asyncio.run(DeadLetters(self.server.url()).all())
+        return asyncio.run(dead_letters.letters(self.server.url(), "ragaliq"))
 
     def is_deserted(self):
         """Whether every worker has died."""

@@ -30,7 +30,7 @@ from ragaliq import (
 )
 from ragaliq.cli.app import run as command_line
 from ragaliq.pytest_plugin import assert_rag
-from ragaliq.worker.brokers import Broker, BrokerOptions
+from ragaliq.worker.brokers import Broker
 from ragaliq.worker.message import JobMessage
 from ragaliq.worker.worker import Worker
 
@@ -75,6 +75,9 @@ class InMemory(Broker):
     async def publish(self, body, to):
         raise AssertionError(body)
 
+    async def connect(self):
+        pass
+
     async def deliveries(self, message):
         return 1
 
@@ -92,7 +95,7 @@ def worker() -> None:
 
     async def work() -> None:
         settings = WorkerSettings(judge="local", evaluators=METRICS, sinks=[SQLiteStore("kept.db")])
-        working = Worker(settings, InMemory("memory://", BrokerOptions()))
+        working = Worker(settings, InMemory("memory://"))
         await working.fresh(message)
         await working.aclose()
 

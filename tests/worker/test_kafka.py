@@ -8,7 +8,7 @@ from faststream.kafka import TestKafkaBroker
 
 from ragaliq import RAGTestCase, RunInfo, WorkerSettings
 from ragaliq.testing import ScriptedJudge
-from ragaliq.worker.brokers import BrokerOptions, broker_at
+from ragaliq.worker.brokers import broker_at
 from ragaliq.worker.message import JobMessage
 from ragaliq.worker.worker import Worker
 
@@ -16,7 +16,7 @@ from ragaliq.worker.worker import Worker
 async def test_a_job_on_a_topic_is_judged_and_what_cannot_be_read_goes_to_the_dead_letters(
     tmp_path,
 ):
-    broker = broker_at("kafka://127.0.0.1:1", BrokerOptions())
+    broker = broker_at("kafka://127.0.0.1:1")
     store, dead = f"sqlite:///{tmp_path}/store.db", []
     worker = Worker(
         WorkerSettings(judge=ScriptedJudge(), evaluators=["faithfulness"], sinks=[store]), broker

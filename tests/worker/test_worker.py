@@ -20,7 +20,7 @@ from ragaliq import (
     WorkerSettings,
 )
 from ragaliq.testing import ScriptedJudge
-from ragaliq.worker.brokers import Broker, BrokerOptions
+from ragaliq.worker.brokers import Broker
 from ragaliq.worker.message import JobMessage
 from ragaliq.worker.worker import Worker
 
@@ -36,6 +36,9 @@ class InMemory(Broker):
 
     async def publish(self, body, to):
         self.queues.setdefault(to.removeprefix("ragaliq"), []).append(body)
+
+    async def connect(self):
+        pass
 
     async def deliveries(self, message):
         return message.deliveries
@@ -89,7 +92,7 @@ async def working():
         chosen = WorkerSettings(
             judge=judge or ScriptedJudge(), sinks=[kept], evaluators=["faithfulness"], **settings
         )
-        made.append(Worker(chosen, InMemory("memory://", BrokerOptions())))
+        made.append(Worker(chosen, InMemory("memory://")))
         return made[-1], made[-1]._broker, kept
 
     yield build
