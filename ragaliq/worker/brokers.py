@@ -355,7 +355,8 @@ class _Nats(Broker):
                     await stream.get_msg(name, seq=number)
                     raise
 
-        taken, number = [], 0
+        taken: list[DeadMessage] = []
+        number = 0
         with suppress(NotFoundError):
             while True:
                 found = await stream.get_msg(name, seq=number + 1, subject=self.dead, next=True)
