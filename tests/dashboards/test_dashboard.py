@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from files import dashboard, panels, targets, variables
+from files import panels, targets, variables
 from promql import GRAFANA, problems, read
 
 import telemetry_page
@@ -51,19 +51,3 @@ def test_a_panel_shows_each_epoch_of_an_evaluator_as_a_line_of_its_own():
     ]
     assert "ragaliq_evaluator_fingerprint" in read(expression).result_labels
     assert "{{ragaliq_evaluator_fingerprint}}" in legend
-
-
-def test_panels_have_their_own_ids_and_places():
-    taken = set()
-    for panel in dashboard()["panels"]:
-        place = panel["gridPos"]
-        assert place["x"] + place["w"] <= 24
-        cells = {
-            (x, y)
-            for x in range(place["x"], place["x"] + place["w"])
-            for y in range(place["y"], place["y"] + place["h"])
-        }
-        assert not cells & taken, panel["title"]
-        taken |= cells
-    ids = [panel["id"] for panel in dashboard()["panels"]]
-    assert len(ids) == len(set(ids))

@@ -51,51 +51,63 @@ def test_the_names_of_each_tool_are_recognised(cases_of, row):
     assert case.context_texts == ["C"]
 
 
-def test_a_users_own_names_win(cases_of):
-    [case] = cases_of(
+QA = {"query": "Q", "response": "A"}
+JSON = '{"city": "Paris", "title": "Capital"}'
+# By behaviour: a row, the fields that are named, and what its case has.
+READ = {
+    "a user's own names win": (
         {"frage": "Q", "question": "not this", "antwort": {"x": 1}, "answer": "A"},
-        fields={"query": "frage"},
-    )
+        {"query": "frage"},
+        QA | {"metadata": {"question": "not this", "antwort": {"x": 1}}},
+    ),
+    "a named column may be nested and empty": (
+        QA | {"inputs": {"ctx": None}},
+        {"context": "inputs.ctx"},
+        {"context": []},
+    ),
+    "an answer that is JSON is the answer": (
+        {"input": '{"n": 1}', "output": JSON, "contexts": ["C"]},
+        {},
+        {"query": '{"n": 1}', "response": JSON},
+    ),
+    "two columns that say the same are one": (
+        {"input": "Q", "question": "Q", "answer": "A"},
+        {},
+        QA,
+    ),
+    "what is no field travels as metadata": (
+        QA | {"model": "m", "metadata": {"lang": "en"}, "empty": None},
+        {},
+        {"metadata": {"model": "m", "lang": "en"}},
+    ),
+    "several reference answers are facts": (
+        QA | {"ground_truths": ["one", "two"]},
+        {},
+        {"expected_answer": None, "expected_facts": ["one", "two"]},
+    ),
+    **{
+        f"a run of LangSmith that failed has a blank answer, {outputs!r}": (
+            {"inputs": {"question": "Q"}, "outputs": outputs, "error": "Timeout"},
+            {},
+            {"query": "Q", "response": ""},
+        )
+        for outputs in (None, {}, "", "{}")
+    },
+    **{
+        f"a blank cell is an empty text, {blank!r}": (
+            {"query": blank, "response": blank, "expected_answer": blank},
+            {},
+            {"query": "", "response": "", "expected_answer": None},
+        )
+        for blank in (None, "", float("nan"), "nan", "NaN", "<NA>")
+    },
+}
 
-    assert (case.query, case.response) == ("Q", "A")
-    assert case.metadata == {"question": "not this", "antwort": {"x": 1}}
 
-
-def test_an_answer_that_is_json_is_the_answer(cases_of):
-    answer = '{"city": "Paris", "title": "Capital"}'
-    [case] = cases_of({"input": '{"n": 1}', "output": answer, "contexts": ["C"]})
-
-    assert (case.query, case.response) == ('{"n": 1}', answer)
-
-
-def test_two_columns_for_one_field_are_refused_by_name(cases_of):
-    with pytest.raises(DatasetError, match=r"row 1: 'question' and 'input' both look like"):
-        cases_of({"question": "Q", "input": "secret", "answer": "A"})
-
-
-def test_two_columns_that_say_the_same_are_one(cases_of):
-    assert cases_of({"question": "Q", "input": "Q", "answer": "A"})[0].query == "Q"
-
-
-def test_a_missing_field_is_named_with_what_the_row_has(cases_of):
-    with pytest.raises(DatasetError) as refused:
-        cases_of({"question": "secret", "reply": "x"})
-
-    assert "no response was found; the row has 'question', 'reply'" in str(refused.value)
-    assert "secret" not in str(refused.value)
-
-
-def test_an_unknown_field_in_the_mapping_is_refused(cases_of):
-    with pytest.raises(ConfigurationError, match="no field 'querry'"):
-        cases_of({}, fields={"querry": "x"})
-
-
-def test_what_is_no_field_travels_as_metadata(cases_of):
-    [case] = cases_of(
-        {"query": "Q", "response": "A", "model": "m", "metadata": {"lang": "en"}, "empty": None}
-    )
-
-    assert case.metadata == {"model": "m", "lang": "en"}
+@pytest.mark.parametrize(("row", "fields", "found"), READ.values(), ids=READ)
+def test_a_row_is_read_as_it_is_meant(cases_of, row, fields, found):
+    [case] = cases_of(row, fields=fields)
+    assert {name: getattr(case, name) for name in found} == found
 
 
 def test_chunks_keep_id_score_and_metadata(cases_of):
@@ -112,32 +124,10 @@ def test_chunks_keep_id_score_and_metadata(cases_of):
     assert (chunk.score, chunk.metadata) == (0.5, {"p": 2})
 
 
-def test_several_reference_answers_are_facts(cases_of):
-    [case] = cases_of({"query": "Q", "response": "A", "ground_truths": ["one", "two"]})
-
-    assert (case.expected_answer, case.expected_facts) == (None, ["one", "two"])
-
-
 def test_rows_without_an_id_are_named_after_their_number(cases_of):
     row = {"query": "Q", "response": "A"}
 
     assert [case.id for case in cases_of(row, row | {"id": 7}, row)] == ["row 1", "7", "row 3"]
-
-
-@pytest.mark.parametrize("outputs", [None, {}, "", "{}"])
-def test_a_run_without_outputs_as_langsmith_writes_one_that_failed_is_a_blank_answer(
-    cases_of, outputs
-):
-    [case] = cases_of({"inputs": {"question": "Q"}, "outputs": outputs, "error": "Timeout"})
-
-    assert (case.query, case.response) == ("Q", "")
-
-
-@pytest.mark.parametrize("blank", [None, "", float("nan"), "nan", "NaN", "<NA>"])
-def test_a_blank_question_or_answer_is_an_empty_text(cases_of, blank):
-    [case] = cases_of({"query": blank, "response": blank, "expected_answer": blank})
-
-    assert (case.query, case.response, case.expected_answer) == ("", "", None)
 
 
 def test_a_row_keeps_its_number_whatever_lines_it_takes(tmp_path):
@@ -176,34 +166,67 @@ def test_a_wrong_encoding_is_refused(tmp_path):
         list(read_cases(path, encoding="klingon"))
 
 
-@pytest.mark.parametrize(
-    ("row", "options", "says"),
-    [
-        ({"question": "Q", "anwser": "A"}, {}, "'anwser' ('anwser' looks like it); name it one of"),
-        ({"qestion": "Q", "answer": "A"}, {}, "('qestion' looks like it)"),
-        (
-            {"Frage": "Q", "answer": "A"},
-            {"fields": {"query": "frage"}},
-            "no query was found; it has no 'frage' (did you mean 'Frage'?), which was named as",
-        ),
-        ({"qestion": "Q", "anwser": "A"}, {}, "a known name ('qestion' looks like it); name it"),
-        (
-            {"question": "Q", "answer": "A", "Kontext": "C"},
-            {"fields": {"context": "kontxt"}},
-            "no row has 'kontxt' (did you mean 'Kontext'?), which was named as the context",
-        ),
-    ],
-)
-def test_a_misspelt_column_is_named(cases_of, row, options, says):
-    with pytest.raises(DatasetError) as refused:
-        cases_of(row, **options)
+CTX = {"query": "secret", "response": "secret"}
+NO_TEXT = "row 2: field 'context' must be a text or a list of them, not of type "
+# What is wrong: the rows, the fields that are named, and what is said.
+REFUSED = [
+    (
+        [{"question": "Q", "input": "secret", "answer": "A"}],
+        {},
+        "'question' and 'input' both look",
+    ),
+    (
+        [{"question": "Q", "reply": "x"}],
+        {},
+        "no response was found; the row has 'q",
+    ),
+    ([{"question": "Q", "anwser": "A"}], {}, "'anwser' ('anwser' looks like it); name it one of"),
+    ([{"qestion": "Q", "answer": "A"}], {}, "('qestion' looks like it)"),
+    ([{"qestion": "Q", "anwser": "A"}], {}, "a known name ('qestion' looks like it); name it"),
+    (
+        [{"Frage": "Q", "answer": "A"}],
+        {"query": "frage"},
+        "no query was found; it has no 'frage' (did you mean 'Frage'?), which was named as",
+    ),
+    (
+        [CTX | {"context": ["C"]}, CTX | {"context": ["C"], "note": 1}],
+        {"context": "ctx"},
+        "no row has 'ctx' (did you mean 'context'?), which was named as the context; the rows have",
+    ),
+    *(
+        ([CTX | {"contexts": ["fine"]}, CTX | {"contexts": value}], {}, f"{NO_TEXT}{kind}")
+        for value, kind in ((42, "int"), (True, "bool"), (0.5, "float"))
+    ),
+    ([{}], {"querry": "x"}, "no field 'querry'"),
+    *(
+        ([{"q": "Q", "answer": "A"}], {field: "q"}, "did you mean 'query'")
+        for field in ("qurey", "question", "prompt")
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "fields", "says"), REFUSED)
+def test_a_column_that_is_wrong_or_missing_is_named_and_not_quoted(cases_of, rows, fields, says):
+    with pytest.raises((DatasetError, ConfigurationError)) as refused:
+        cases_of(*rows, fields=fields)
     assert says in str(refused.value)
+    assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("field", ["qurey", "question", "prompt"])
-def test_a_misspelt_field_and_another_word_for_it_are_named(cases_of, field):
-    with pytest.raises(ConfigurationError, match="did you mean 'query'"):
-        cases_of({"q": "Q", "answer": "A"}, fields={field: "q"})
+def test_a_named_column_that_one_row_has_is_enough_and_none_is_an_error_of_no_row(cases_of):
+    cases = cases_of(QA, QA | {"ctx": ["C"]}, fields={"context": "ctx"})
+    assert [case.context_texts for case in cases] == [[], ["C"]]
+    with pytest.raises(DatasetError, match="no row has 'ctx'"):
+        cases_of(QA, fields={"context": "ctx"}, on_error="skip")
+
+
+def test_a_table_without_a_header_is_not_quoted(tmp_path):
+    path = tmp_path / "bare.csv"
+    path.write_text("secret,text\nother,row\n")
+    with pytest.raises(DatasetError) as refused:
+        list(read_cases(path, fields={"context": "ctx"}, on_error="skip"))
+    assert "the rows have 2 columns, none under a known name" in str(refused.value)
+    assert "secret" not in str(refused.value)
 
 
 def test_files_of_one_name_in_two_folders_are_told_apart_by_their_paths(tmp_path, monkeypatch):

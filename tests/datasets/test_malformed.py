@@ -185,15 +185,6 @@ def test_bad_rows_can_be_skipped_and_are_counted_with_their_place(tmp_path):
     assert [row.where for row in reader.skipped_rows] == ["row 2", "row 3", "row 4"]
 
 
-def test_a_formula_in_a_cell_is_read_as_the_text_it_is(tmp_path):
-    path = tmp_path / "formulas.csv"
-    path.write_bytes(HEADER + b'1,"=HYPERLINK(""x"")",@cmd\n')
-
-    [case] = read_cases(path)
-
-    assert (case.query, case.response) == ('=HYPERLINK("x")', "@cmd")
-
-
 def peak_of(path, expected):
     """Bytes of Python's memory that refusing the file took."""
     tracemalloc.start()
@@ -251,33 +242,33 @@ def test_a_bad_row_among_good_ones_is_named_with_the_option_that_skips_it(tmp_pa
     assert ("--skip-bad-rows" in str(refused.value)) is is_said
 
 
-def test_what_pandas_writes_for_nothing_is_nothing(tmp_path):
-    path = tmp_path / "ragas.jsonl"
-    path.write_text(
-        '{"user_input": "q", "response": "r", "reference": NaN, "retrieved_contexts": ["a"],'
-        ' "reference_contexts": ["b"], "rubrics": null, "faithfulness": NaN}'
-    )
+# By name of a file: its text, and what its one case has.
+ODD = {
+    "formulas.csv": (
+        'query,response\n"=HYPERLINK(""x"")",@cmd\n',
+        {"query": '=HYPERLINK("x")', "response": "@cmd"},
+    ),
+    "nothing as pandas writes it.jsonl": (
+        (
+            '{"user_input": "q", "response": "r", "retrieved_contexts": ["a"], "rubrics": null, '
+            '"reference_contexts": ["b"], "reference": NaN, "faithfulness": NaN}'
+        ),
+        {"expected_answer": None, "context": ["a"], "metadata": {"reference_contexts": ["b"]}},
+    ),
+    "columns of one name as pandas tells them apart.csv": (
+        "query,response,context,context.1,context.2\nq,r,a,b,c\n",
+        {"context": ["a", "b", "c"]},
+    ),
+    "an array as numpy prints it.csv": (
+        "user_input,retrieved_contexts,response\nq,\"['a b'\n 'c d']\",r\n",
+        {"context": ["a b", "c d"]},
+    ),
+}
 
-    [case] = read_cases(path)
 
-    assert case.expected_answer is None
-    assert case.context == ["a"]
-    assert case.metadata == {"reference_contexts": ["b"]}
-
-
-def test_columns_of_one_name_as_pandas_tells_them_apart_are_all_context(tmp_path):
-    path = tmp_path / "columns.csv"
-    path.write_text("query,response,context,context.1,context.2\nq,r,a,b,c\n")
-
-    [case] = read_cases(path)
-
-    assert case.context == ["a", "b", "c"]
-
-
-def test_an_array_as_numpy_prints_it_is_the_texts_it_holds(tmp_path):
-    path = tmp_path / "ragas.csv"
-    path.write_text("user_input,retrieved_contexts,response\nq,\"['a b'\n 'c d']\",r\n")
-
-    [case] = read_cases(path)
-
-    assert case.context == ["a b", "c d"]
+@pytest.mark.parametrize("name", ODD)
+def test_what_only_looks_malformed_is_read(tmp_path, name):
+    text, found = ODD[name]
+    (tmp_path / name).write_text(text)
+    [case] = read_cases(tmp_path / name)
+    assert {field: getattr(case, field) for field in found} == found

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 from collections import Counter
 
@@ -31,16 +30,6 @@ def lane_of():
 
 def adds_up(stats):
     return stats.records == stats.written + stats.failed + stats.dropped + stats.pending
-
-
-def test_a_lane_that_is_dropped_without_a_close_logs_nothing(list_sink, record_of, caplog):
-    lane = SinkLane(list_sink(), name="list", limits=SinkLimits(**FAST))
-    for number in range(2):
-        lane.put(record_of(number))
-        assert lane.flush(5.0)
-    del lane
-    gc.collect()
-    assert not caplog.records
 
 
 def test_records_that_wait_are_written_together_and_never_too_many(

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from ragaliq import ConfigurationError, Monitor
@@ -66,14 +64,6 @@ def test_each_sink_has_its_own_counts_and_a_failing_one_is_not_felt(
         "good-2": 3,
     }
     assert stats.sinks["bad"].errors == {"unauthorized": 3}
-
-
-def test_flush_waits_for_sinks_within_its_time(monitor_of, case, list_sink, until):
-    sink = list_sink(threading.Event())
-    monitor = monitor_of(sink)
-    monitor.submit(case)
-    until(lambda: sink.calls and not monitor.stats().pending)
-    assert not monitor.flush(0.01)
 
 
 def test_an_unreadable_case_is_counted_by_every_sink(monitor_of, case, list_sink, monkeypatch):

@@ -130,11 +130,3 @@ def test_a_record_survives_json(record_of, content):
     text = record.model_dump_json()
     assert EvaluationRecord.model_validate_json(text) == record
     assert json.loads(text)["schema_version"] == 1
-
-
-def test_lone_surrogates_do_not_keep_a_record_from_being_written(result_of, captured):
-    case = RAGTestCase(id="\ud800", query="\ud800", context=["\udfff"], response="\ud800")
-    run = RunInfo(run_id="\ud800", pipeline="\ud800", session_id="\ud800")
-    evaluation = Evaluation(case=case, results={"faithfulness": result_of()}, run=run)
-    record = evaluation_record(evaluation, content=captured)
-    assert EvaluationRecord.model_validate_json(record.model_dump_json()) == record

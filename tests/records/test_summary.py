@@ -187,10 +187,6 @@ def test_a_trend_never_has_more_points_than_can_be_read(length):
     assert 1 < length / width <= 40
 
 
-def test_a_few_minutes_are_no_trend():
-    assert bucket_width(0.0, 120.0) is None
-
-
 def test_each_score_falls_into_one_bin_and_one_belongs_to_the_last(summary_of):
     series = summary_of(*scored([0.0, 0.049, 0.05, 0.15, 0.999, 1.0])).series[FAITHFULNESS]
     bins = series.histogram()

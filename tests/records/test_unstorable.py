@@ -54,16 +54,19 @@ def test_names_are_cut(record_of, result_of):
     assert len(record.results["faithfulness"].judge) < 1000
 
 
-def test_a_number_too_large_for_a_column_is_counted_and_the_others_are_stored(stored):
-    stats, runs = stored(usage=JudgeUsage(input_tokens=10**30))
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"usage": JudgeUsage(input_tokens=10**30)}, "unstorable"),
+        ({"threshold": float("nan")}, "unrecordable"),
+    ],
+)
+def test_a_number_that_no_column_or_reader_takes_is_counted_and_the_others_are_stored(
+    stored, fields, error
+):
+    stats, runs = stored(**fields)
     assert (stats.written, stats.failed, stats.pending) == (2, 1, 0)
-    assert stats.errors == {"unstorable": 1}
-    assert runs == ["run-0", "run-2"]
-
-
-def test_a_threshold_that_no_reader_could_read_is_not_stored(stored):
-    stats, runs = stored(threshold=float("nan"))
-    assert (stats.written, stats.failed) == (2, 1)
+    assert stats.errors == {error: 1}
     assert runs == ["run-0", "run-2"]
 
 

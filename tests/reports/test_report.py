@@ -176,20 +176,24 @@ def test_numbers_that_json_cannot_hold_are_left_out(record_of, metric_of, page):
     assert "NaN" not in json.dumps(data_of(page))
 
 
-def test_a_source_without_results_is_an_error(results_file, page):
-    with pytest.raises(DatasetError, match=r"holds no results$"):
-        write_report(results_file([]), page)
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"source": "missing.jsonl"}, (DatasetError, r"missing\.jsonl")),
+        ({"source": []}, (DatasetError, r"holds no results$")),
+        ({"since": datetime(2026, 1, 1)}, (ConfigurationError, "time zone")),  # noqa: DTZ001
+        ({"worst": -1}, (ConfigurationError, "worst")),
+        *(({"out": out}, (ConfigurationError, "name the file")) for out in ("", ".", "/")),
+    ],
+)
+def test_what_cannot_be_reported_is_refused_and_leaves_no_page(
+    museum, results_file, page, options, refused
+):
+    settings = {"source": list(museum(1)), "out": page, **options}
+    source = settings.pop("source")
+    with pytest.raises(refused[0], match=refused[1]):
+        write_report(results_file([]) if source == [] else source, settings.pop("out"), **settings)
     assert not page.exists()
-
-
-def test_a_missing_file_is_named(tmp_path, page):
-    with pytest.raises(DatasetError, match=r"missing\.jsonl"):
-        write_report(tmp_path / "missing.jsonl", page)
-
-
-def test_a_time_without_a_zone_is_refused(museum, page):
-    with pytest.raises(ConfigurationError, match="time zone"):
-        write_report(museum(1), page, since=datetime(2026, 1, 1))  # noqa: DTZ001
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing_behind(museum, tmp_path):
@@ -197,17 +201,6 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(museum, tmp_path):
     with pytest.raises(DatasetError, match="taken"):
         write_report(museum(1), tmp_path / "taken")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
-
-
-def test_a_negative_number_of_answers_is_refused(museum, page):
-    with pytest.raises(ConfigurationError, match="worst"):
-        write_report(museum(1), page, worst=-1)
-
-
-@pytest.mark.parametrize("folder", ["", ".", "/"])
-def test_a_page_needs_a_name(museum, folder):
-    with pytest.raises(ConfigurationError, match="name the file"):
-        write_report(museum, folder)
 
 
 def test_a_batch_price_is_shown_as_one(museum, page):

@@ -22,8 +22,3 @@ def test_each_character_carries_the_ranges_that_cover_it(text, ranges):
         for place in range(len(text))
     ]
     assert numbers == expected
-
-
-def test_ranges_outside_of_the_text_are_passed_over():
-    assert cut("ab", [(1, 9, 0), (-1, 1, 1), (2, 2, 2), (2, 1, 3)]) == [("ab", [])]
-    assert cut("", [(0, 1, 0)]) == []
