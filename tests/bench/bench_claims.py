@@ -1,7 +1,5 @@
 """Judges and claims to measure."""
 
-from __future__ import annotations
-
 from random import Random
 
 from ragaliq import BatchingJudge, ClaimVerdict, JudgeError, JudgeUsage, LocalJudge

@@ -1,7 +1,5 @@
 """Requests that are written instead of sent, and replies that came back from anywhere."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

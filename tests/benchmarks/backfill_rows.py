@@ -4,8 +4,6 @@ Run as a script it scores some of them in a process of its own and prints what t
 with --jsonl it prints the rows themselves, for `ragaliq estimate`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """Scoring tables with the embedded judge: processor time and memory, in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from rag_chain import ConstantRetriever, rag_chain
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import LocalJudge, Monitor, TelemetryOptions
+from ragaliq import Monitor, TelemetryOptions
 
 PER_SECOND, BLOCK, ROUNDS = 25, 4.0, 6
 RETRIEVAL, GENERATION = 0.01, 0.05  # seconds
@@ -138,25 +138,3 @@ def test_in_a_process_judging_leaves_the_application_its_latency(report):
     assert process.monitor.stats().restarts == 0
     assert median(process.worker) < median(thread.worker) / 2
     assert median(process.p99) < median(thread.p99)
-
-
-@pytest.mark.benchmark
-def test_the_process_is_ready_in_a_few_imports_time(report):
-    from ragaliq.core.sync import WorkThread
-    from ragaliq.scoring.execution import Child, write_plan
-
-    evaluators = Monitor(judge="local", executor="thread").evaluators
-
-    async def start():
-        began = time.perf_counter()
-        plan = write_plan(evaluators, LocalJudge()) | {"niceness": 0}
-        child = await Child.start(plan, WorkThread("start"))
-        seconds, held = time.perf_counter() - began, memory(child.pid)
-        await child.aclose()
-        return seconds, held
-
-    found = [asyncio.run(start()) for _ in range(9)]
-    seconds, held = (median(each) for each in zip(*found, strict=True))
-    most = max(each for each, _ in found)
-    report([f"ready after {seconds:.2f} s (at most {most:.2f}), with {held:.0f} MiB"])
-    assert seconds < 10

@@ -21,7 +21,6 @@ NONE, AGAIN = "no handler", "no handler, again"
 EMPTY, ALL, NOTHING = "empty inline handler", "ragaliq at 100 %", "ragaliq at 0 %"
 # At 0 % nothing has to be asked about a run; at any rate above, its trace and its id are.
 RARELY = "ragaliq, left to chance"
-DEAF, REMEMBERING = "handler never called", "only noting runs"
 
 # In multiples of what the empty inline handler adds.
 AT_MOST = {ALL: 5.0, NOTHING: 3.0, RARELY: 3.0}
@@ -36,35 +35,6 @@ class EmptyHandler(BaseCallbackHandler):
 
     def on_chat_model_start(self, *args, **kwargs):
         """Without it LangChain would try `on_llm_start` instead."""
-
-
-class DeafHandler(EmptyHandler):
-    ignore_chain = ignore_llm = ignore_chat_model = ignore_retriever = True
-
-
-class RememberingHandler(EmptyHandler):
-    """The least that tells a step from a run of its own: notes runs, then forgets them."""
-
-    ignore_chain = ignore_llm = ignore_chat_model = ignore_retriever = False
-
-    def __init__(self):
-        self.runs = {}
-
-    def on_chain_start(self, serialized, inputs, *, run_id, parent_run_id=None, **kwargs):
-        run = run_id.int
-        tree = self.runs.get(parent_run_id.int) if parent_run_id is not None else []
-        tree.append(run)
-        self.runs[run] = tree
-
-    on_retriever_start = on_chat_model_start = on_chain_start
-
-    def on_chain_end(self, outputs, *, run_id, parent_run_id=None, **kwargs):
-        tree = self.runs.get(run_id.int)
-        if tree[0] == run_id.int:
-            for run in tree:
-                del self.runs[run]
-
-    on_retriever_end = on_llm_end = on_chain_end
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -85,9 +55,7 @@ def test_the_handler_costs_a_request_little_more_than_an_empty_one(call, request
     callbacks = {
         NONE: [],
         AGAIN: [],
-        DEAF: [DeafHandler()],
         EMPTY: [EmptyHandler()],
-        REMEMBERING: [RememberingHandler()],
         ALL: [observed],
         NOTHING: [ignored],
         RARELY: [drawn],

@@ -1,7 +1,5 @@
 """The time that reading one trace takes grows with its spans, whatever they are to each other."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Memory stays flat over many cases."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 

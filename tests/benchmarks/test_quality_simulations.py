@@ -6,8 +6,6 @@ so many of 200 months without a change something is raised. Detection: how many 
 takes to see a drop of 0.1.
 """
 
-from __future__ import annotations
-
 import math
 from random import Random
 

@@ -111,6 +111,10 @@ MEASURED: dict[str, tuple[Callable[[], float], float]] = {
     "LlamaIndex handler, every run sampled": (lambda: llama_index(1.0), 0.06),
     "LlamaIndex handler, no run sampled": (lambda: llama_index(0.0), 0.05),
     "import ragaliq / pydantic": (lambda: imported("import ragaliq", "import pydantic"), 0.05),
+    "import of the pytest plugin / pytest": (
+        lambda: imported("import pytest, ragaliq.pytest_plugin", "import pytest"),
+        0.05,
+    ),
     "import of a monitor / a chain's parts": (
         lambda: imported("from ragaliq import Monitor", PARTS),
         0.2,

@@ -1,7 +1,5 @@
 """What publishing to a real broker costs the application."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`--resume` goes by what a case holds, not by its id alone."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

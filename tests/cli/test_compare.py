@@ -1,7 +1,5 @@
 """`ragaliq compare`: which case of one file is which of the other, and what changed."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The judge from the environment's variables, and what `doctor` says about them."""
 
-from __future__ import annotations
-
 import pytest
 
 from loopback import MessagesServer

@@ -1,7 +1,5 @@
 """`ragaliq evaluate`."""
 
-from __future__ import annotations
-
 import csv
 import stat
 import xml.etree.ElementTree as ET

@@ -1,7 +1,5 @@
 """Ctrl-C: what is kept, what is not done, and how to continue."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Work that is killed in the middle, again and again."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """`ragaliq evaluate` and `judge bench` with requests that are written and replies that are read."""
 
-from __future__ import annotations
-
 import json
 
 CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "It opens at 9."}

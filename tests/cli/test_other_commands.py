@@ -1,7 +1,5 @@
 """`estimate`, `metrics`, `doctor`, and what all commands have in common."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

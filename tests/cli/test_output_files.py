@@ -1,7 +1,5 @@
 """What a command reads is never what it writes."""
 
-from __future__ import annotations
-
 import pytest
 
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}

@@ -1,7 +1,5 @@
 """`ragaliq evaluate sqlite:///runs.db --pending`: runs that a monitor stored, judged later."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

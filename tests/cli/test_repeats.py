@@ -1,7 +1,5 @@
 """`--repeats`: a case judged several times stays one observation, in every figure made of it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`ragaliq report`, and `.html` as an output of `evaluate`."""
 
-from __future__ import annotations
-
 GOOD = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
 BAD = GOOD | {"response": "The shop opens at 9. Parrots juggle seventeen lanterns."}
 

@@ -1,7 +1,5 @@
 """Results that are shared, cut short, paid for or failed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

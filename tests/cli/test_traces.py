@@ -1,7 +1,5 @@
 """`ragaliq evaluate` and `estimate` on a file of traces."""
 
-from __future__ import annotations
-
 import json
 import sys
 

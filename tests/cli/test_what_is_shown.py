@@ -1,7 +1,5 @@
 """What a run shows, keeps and asks for: worst answers, shares, figures, input columns, rows."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -3,8 +3,6 @@
 What is named how is OpenTelemetry's own Prometheus exporter's business, so it is asked.
 """
 
-from __future__ import annotations
-
 import itertools
 from functools import cached_property
 from typing import get_args

@@ -1,7 +1,5 @@
 """The files for operators, read as their programs read them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a PromQL expression asks for, read with a real parser."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

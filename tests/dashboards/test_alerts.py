@@ -1,7 +1,5 @@
 """The alert rules ask for what is there, and say what they found."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

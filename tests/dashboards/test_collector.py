@@ -1,7 +1,5 @@
 """The collector's settings hang together and keep what ragaliq really emits."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The Grafana dashboard asks for what is there, and shows all of it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A real Prometheus: it reads the files, scrapes the exporter, and every panel gets an answer."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

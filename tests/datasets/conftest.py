@@ -1,7 +1,5 @@
 """Cases read from a file."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -4,8 +4,6 @@ Endpoints and forms are those of Phoenix 20.26.1 and MLflow 3.17.2, as they answ
 client langfuse 5.0.4.
 """
 
-from __future__ import annotations
-
 import base64
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit

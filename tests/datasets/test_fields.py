@@ -1,7 +1,5 @@
 """Field names of other tools."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq.datasets import read_cases

@@ -1,7 +1,5 @@
 """The same cases from every format."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

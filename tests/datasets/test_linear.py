@@ -1,7 +1,5 @@
 """Reading a file takes time in proportion to its size, whatever is in it."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Files that are wrong in every way files are wrong."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

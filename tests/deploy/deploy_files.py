@@ -1,7 +1,5 @@
 """The files under examples/deploy/, read as their programs read them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The compose file's services as processes of this machine, by their own command lines."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

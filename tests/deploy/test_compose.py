@@ -1,7 +1,5 @@
 """What the compose file names is there, and what it opens is open to this machine alone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What the Kubernetes manifests name is there, and they agree with each other."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import pytest

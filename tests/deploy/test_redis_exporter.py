@@ -1,7 +1,5 @@
 """A real redis_exporter, set up as in the compose file, tells what the dashboard asks for."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The compose file's application, broker and worker, started by its own command lines."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """The API pages show every public name, and every argument there has a description."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from importlib import import_module

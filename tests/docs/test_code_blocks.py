@@ -1,7 +1,5 @@
 """Every Python block of the README and the documentation runs as it stands."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

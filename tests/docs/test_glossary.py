@@ -1,7 +1,5 @@
 """The words that pages and sources share: one word for one thing."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

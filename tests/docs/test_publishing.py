@@ -1,7 +1,5 @@
 """What an index shows: the repository's address in every project, and links that lead there."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The settings page lists every variable, and none that does not exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the quickstart and the tutorial tell a newcomer to type prints what they say it prints."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

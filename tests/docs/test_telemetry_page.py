@@ -1,7 +1,5 @@
 """The telemetry page names everything that is emitted, and nothing else."""
 
-from __future__ import annotations
-
 import re
 
 import telemetry_page

@@ -3,8 +3,6 @@
 A window with "gold" in it supports any claim, one with "never" in it contradicts it.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

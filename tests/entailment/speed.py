@@ -4,8 +4,6 @@ The models have the published sizes and random weights: speed and memory do not 
 model has learnt, its verdicts here mean nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import resource

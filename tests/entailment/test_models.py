@@ -1,7 +1,5 @@
 """Real models, made here, behind an entailment judge."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import ConfigurationError, EntailmentJudge

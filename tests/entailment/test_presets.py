@@ -1,7 +1,5 @@
 """Every preset on a tiny model of its architecture: fed and read as its authors' code does."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

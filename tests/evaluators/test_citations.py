@@ -1,7 +1,5 @@
 """Citation precision and recall, counted by hand, in every style that answers cite in."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The one metric of ragaliq's own of which a low score is good, wherever its scores go."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import ContradictionRateEvaluator, RAGTestCase, ScoringPolicy

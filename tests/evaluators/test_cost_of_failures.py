@@ -1,7 +1,5 @@
 """What was paid before something failed is reported with the failure, each call once."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """A deadline strikes also while nothing is awaited but computed."""
 
-from __future__ import annotations
-
 import random
 
 from ragaliq import ClaimVerdict, FaithfulnessEvaluator, RAGTestCase, RelevanceEvaluator

@@ -1,7 +1,5 @@
 """What is measured by default: the judge's default metrics."""
 
-from __future__ import annotations
-
 from unittest.mock import MagicMock
 
 import pyarrow as pa

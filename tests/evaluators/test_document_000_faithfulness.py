@@ -1,7 +1,5 @@
 """Document 000: the FaithfulnessEvaluator decision record, row by row."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import (

@@ -1,7 +1,5 @@
 """Document 001: the HallucinationEvaluator decision record."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import ConfigurationError, FaithfulnessEvaluator, HallucinationEvaluator, RAGTestCase

@@ -1,7 +1,5 @@
 """Document 002: rag_evals' faithfulness, graded in one pass."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

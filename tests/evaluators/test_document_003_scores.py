@@ -1,7 +1,5 @@
 """Document 003: promptfoo's plan, its scores and the words of its reasons."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import (

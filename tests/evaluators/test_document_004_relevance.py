@@ -1,7 +1,5 @@
 """Document 004: the RelevanceEvaluator decision record."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import ConfigurationError, RAGTestCase, RelevanceEvaluator

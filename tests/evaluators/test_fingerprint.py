@@ -1,7 +1,5 @@
 """What made a score has a fingerprint, which changes with it and with nothing else."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

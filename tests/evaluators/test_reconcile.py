@@ -1,7 +1,5 @@
 """Verdicts are matched by claim; only missing ones are asked again."""
 
-from __future__ import annotations
-
 import asyncio
 from unittest.mock import AsyncMock, MagicMock
 

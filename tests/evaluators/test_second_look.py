@@ -1,7 +1,5 @@
 """A SUPPORTED verdict whose quote stands nowhere in the context is not taken at its word."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import FaithfulnessEvaluator, JudgeAPIError, RAGTestCase

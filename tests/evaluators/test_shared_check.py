@@ -1,7 +1,5 @@
 """Faithfulness and hallucination over one case cost what one of them costs."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The small examples, run as users run them: as scripts, and showing what they promise."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """The example for backends, against servers that take everything; real ones: `tests/backends`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

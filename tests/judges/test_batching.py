@@ -1,7 +1,5 @@
 """A judge that decides all claims in one call, and cannot find them in the same one."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import BatchingJudge, ClaimsResult, ClaimVerdict, JudgeResult, JudgeUsage

@@ -1,7 +1,5 @@
 """What is read in any language: an answer that declines, the ends of sentences."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Whatever reads a text or a reply takes time in proportion to its length, and stops somewhere."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

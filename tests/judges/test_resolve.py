@@ -1,7 +1,5 @@
 """From what a user writes to the judge."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import (

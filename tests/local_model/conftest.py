@@ -1,7 +1,5 @@
 """A llama-cpp-python server with a small model, from an environment of its own."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

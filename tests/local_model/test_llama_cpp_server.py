@@ -3,8 +3,6 @@
 The model has 135 million parameters. What it decides is worth nothing; that nothing breaks is.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

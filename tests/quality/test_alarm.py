@@ -1,7 +1,5 @@
 """Alarms: scores that move raise one, with event and gauge; a new judge raises none."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 

@@ -1,7 +1,5 @@
 """Quality as people would judge it, from drawn labels: the month of the example, and by hand."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Several processes and one file, forks, and ends of processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """What the sinks for products send, and what becomes of it when the product is in trouble."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import socket

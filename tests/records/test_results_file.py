@@ -1,7 +1,5 @@
 """Results files: appended, never rewritten, continued under the same settings only."""
 
-from __future__ import annotations
-
 import resource
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Results added up: means, intervals, repeats, pipelines, time."""
 
-from __future__ import annotations
-
 import math
 import random
 

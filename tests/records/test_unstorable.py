@@ -1,7 +1,5 @@
 """A result with a value that nothing can store: it is counted, and keeps no other one out."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

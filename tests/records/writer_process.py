@@ -4,8 +4,6 @@ Arguments: the store, the writer's number, the number of records. Prints a line 
 is stored for certain.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

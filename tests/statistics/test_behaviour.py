@@ -1,7 +1,5 @@
 """The choices: which method where, and what few or equal values give."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

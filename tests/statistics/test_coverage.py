@@ -5,8 +5,6 @@ three standard errors beyond: with 200 repetitions a true 95 % may show as 90.4 
 the 1,000 of the long version (marker `soak`) as 92.9 % or 97.1 %.
 """
 
-from __future__ import annotations
-
 import math
 from random import Random
 

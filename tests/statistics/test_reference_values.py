@@ -3,8 +3,6 @@
 numpy 2.4.6, scipy 1.17.1, scikit-learn 1.9.1, statsmodels 0.15.0, ppi-python (Y, f, U as below).
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq.statistics import (

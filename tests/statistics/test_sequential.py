@@ -1,7 +1,5 @@
 """Tests that are asked after every score, and estimates from a sample of a sample."""
 
-from __future__ import annotations
-
 import math
 from random import Random
 

@@ -1,7 +1,5 @@
 """A screen whose support is written in the claim, and a calibration that was made for it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -8,8 +8,6 @@ for every claim, or with more errors where the screen is less sure. Figures are 
 its errors, so the same claims give the same figures.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

@@ -1,7 +1,5 @@
 """How often the judges agree, and the warning when that drops."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Accuracy against cost, from files to figures: `make cascade-curves`."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

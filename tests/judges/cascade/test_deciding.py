@@ -1,7 +1,5 @@
 """Who decides which claim."""
 
-from __future__ import annotations
-
 from unittest.mock import AsyncMock, MagicMock
 
 import pytest

@@ -1,7 +1,5 @@
 """What becomes of a claim when a judge of the cascade fails: never a silent acceptance."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import (

@@ -1,7 +1,5 @@
 """An entailment judge around a function; models are tried in tests/entailment."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

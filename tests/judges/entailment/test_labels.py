@@ -1,7 +1,5 @@
 """What a model's outputs mean is read from its configuration or told, and never guessed."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import ConfigurationError

@@ -1,7 +1,5 @@
 """Served groundedness models on a loopback server: what they are asked, and how yes is read."""
 
-from __future__ import annotations
-
 import json
 import math
 import threading

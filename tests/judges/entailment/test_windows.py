@@ -1,7 +1,5 @@
 """A context that is too long is read in windows, and all of it is read."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,8 +3,6 @@
 `RAGALIQ_PYTHONS` may name more interpreters, set apart by colons, that have ragaliq's dependencies.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

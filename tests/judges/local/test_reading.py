@@ -1,7 +1,5 @@
 """Words, numbers and sentences: the same in any notation."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq.judges.language.sentences import detect_language, split_sentences

@@ -1,7 +1,5 @@
 """Relevance, by words and by the user's own embeddings."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq.errors import JudgeAPIError, JudgeResponseError

@@ -1,7 +1,5 @@
 """No input makes the judge fail."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import subprocess

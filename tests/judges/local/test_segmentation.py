@@ -1,7 +1,5 @@
 """Which parts of an answer count as claims."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

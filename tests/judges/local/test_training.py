@@ -1,7 +1,5 @@
 """The recipe behind the shipped parameters, and the model card that says what they do."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Verdicts of the shipped parameters on pairs that people can judge at a glance."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Document 003: every row of "Test Cases to Add", under the heading it has there."""
 
-from __future__ import annotations
-
 import json
 import math
 

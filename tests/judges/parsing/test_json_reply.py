@@ -1,7 +1,5 @@
 """Replies of our own wire models, from servers that ignore the schema."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq.errors import JudgeError, JudgeRefusalError, JudgeResponseError

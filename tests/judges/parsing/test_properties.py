@@ -1,7 +1,5 @@
 """Whatever a judge says: our errors only, every verdict in its place, and none invented."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Verdicts in all the forms that models give them: nothing is guessed or takes another's place."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Claude and a chat-completions server, each behind its own protocol and real SDK."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tokens and money, cached tokens apart."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

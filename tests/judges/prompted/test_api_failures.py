@@ -1,7 +1,5 @@
 """Every way an API can fail becomes one of our errors, once, without anything private in it."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import traceback

@@ -1,7 +1,5 @@
 """One judge, several event loops and many calls at once."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading

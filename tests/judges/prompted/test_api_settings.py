@@ -1,7 +1,5 @@
 """What a judge needs to be built, how it says what is missing, and what it sends to whom."""
 
-from __future__ import annotations
-
 import sys
 
 import anthropic

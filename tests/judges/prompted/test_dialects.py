@@ -1,7 +1,5 @@
 """The judge finds out what a server takes, once, and never asks more than it has to."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever the requests of one case end in, the other cases of the run keep their results."""
 
-from __future__ import annotations
-
 import pytest
 
 from loopback import MessagesServer, Reply, faults

@@ -1,7 +1,5 @@
 """Application text cannot leave its place in a prompt, nor control tokens reach a model as such."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Prompts: files, checked when they are loaded, filled in once."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

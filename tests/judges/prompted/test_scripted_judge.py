@@ -1,7 +1,5 @@
 """The scripted judges decide as the test says and count."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq.errors import JudgeTimeoutError

@@ -1,7 +1,5 @@
 """What each method asks a model, and what it makes of the reply."""
 
-from __future__ import annotations
-
 import json
 from typing import get_args
 
