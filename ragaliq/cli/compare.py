@@ -317,7 +317,7 @@ def _cells(metric: _Metric) -> tuple[str, ...]:
         changes = [
             after - before for before, after in zip(metric.before, metric.after, strict=True)
         ]
-        weighted = hajek_mean(changes, metric.chances, bounds=(-1.0, 1.0), target="process")
+        weighted = hajek_mean(changes, metric.chances, bounds=(-1.0, 1.0))
         pairs = replace(pairs, difference=weighted)
     change = pairs.difference
     clear = "" if pairs.is_clear else ", not clear"

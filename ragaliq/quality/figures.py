@@ -127,7 +127,6 @@ class _Change(NamedTuple):
             [second - first for first, second, _ in self.pairs],
             [least / weight for _, _, weight in self.pairs],
             bounds=(-1.0, 1.0),
-            target="process",
         )
 
 
@@ -251,7 +250,7 @@ def _mean(scores: Iterable[StoredScore]) -> Estimate:
     sums = WeightedSums()
     for score in scores:
         sums.add(score.score, 1.0 / score.weight)
-    return sums.estimate(target="process")
+    return sums.estimate()
 
 
 # One judge after the other.

@@ -213,7 +213,7 @@ class Series:
             return None
         scores, weights = zip(*rows, strict=True)
         if min(weights) < max(weights):
-            return hajek_mean(scores, [1.0 / weight for weight in weights], target="process")
+            return hajek_mean(scores, [1.0 / weight for weight in weights])
         if pipeline is None:
             # Results come in the order they are finished: sorted, the same ones resample alike.
             return mean_estimate(sorted(scores))
@@ -221,7 +221,7 @@ class Series:
         sums = WeightedSums()
         for score, weight in rows:
             sums.add(score, 1.0 / weight)
-        return sums.estimate(target="process")
+        return sums.estimate()
 
     def trend(self, width: float, pipeline: int | None = None) -> list[tuple[float, Estimate]]:
         """Start and mean of each bucket of `width` seconds with scores, in the order of time."""
@@ -229,10 +229,7 @@ class Series:
         for time, score, weight in self._rows(pipeline):
             if weight > 0:
                 buckets.setdefault(time // width, WeightedSums()).add(score, 1.0 / weight)
-        return [
-            (number * width, sums.estimate(target="process"))
-            for number, sums in sorted(buckets.items())
-        ]
+        return [(number * width, sums.estimate()) for number, sums in sorted(buckets.items())]
 
     def histogram(self, pipeline: int | None = None, *, bins: int = 20) -> list[int]:
         """Scores in `bins` equal parts of [0, 1]; the last one holds 1.0 as well."""

@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from random import Random
-from typing import Literal
 
 from ragaliq.errors import DatasetError
 from ragaliq.statistics.checks import (
     labels_of,
     numbers_of,
-    require_choice,
     require_count,
     require_same_length,
-    require_share,
 )
-from ragaliq.statistics.intervals import Estimate, binomial_cdf, normal_quantile, quantile, wilson
+from ragaliq.statistics.intervals import Estimate, binomial_cdf, middle_of, normal_quantile, wilson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +81,7 @@ def confusion(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> Confu
     return Confusion(categories=tuple(categories), counts=dict(counts), n=len(truth))
 
 
-def cohen_kappa(
-    first: Sequence[Hashable], second: Sequence[Hashable], *, confidence: float = 0.95
-) -> Estimate | None:
+def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> Estimate | None:
     """Cohen's kappa: agreement beyond what the two margins give by chance (Cohen 1960).
 
     The interval is normal with the large-sample variance of Fleiss, Cohen & Everitt 1969,
@@ -97,7 +92,6 @@ def cohen_kappa(
     Returns:
         None where both always name the same single category: chance alone explains everything.
     """
-    require_share(confidence)
     table = confusion(first, second)
     rows, columns = (
         {category: count / table.n for category, count in table.margin(side).items()}
@@ -109,11 +103,11 @@ def cohen_kappa(
         return None
     kappa = (observed - chance) / (1.0 - chance)
     if observed == 1.0:
-        low = (wilson(1.0, n=table.n, confidence=confidence)[0] - chance) / (1.0 - chance)
+        low = (wilson(1.0, n=table.n)[0] - chance) / (1.0 - chance)
         high, method = 1.0, "wilson_agreement"
     else:
         variance = _kappa_variance(table, rows, columns, kappa, chance)
-        reach = normal_quantile(0.5 + confidence / 2.0) * math.sqrt(variance)
+        reach = normal_quantile(0.975) * math.sqrt(variance)
         low, high, method = kappa - reach, kappa + reach, "fleiss_cohen_everitt"
     return Estimate(
         value=kappa,
@@ -122,7 +116,6 @@ def cohen_kappa(
         method=method,
         n=table.n,
         effective_n=table.n,
-        confidence=confidence,
     )
 
 
@@ -209,44 +202,38 @@ def auroc_estimate(
     scores: Sequence[float],
     labels: Sequence[float],
     *,
-    method: Literal["auto", "percentile_bootstrap", "delong"] = "auto",
-    confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """The AUROC with its interval.
+    """The AUROC with its 95 % interval.
 
-    The bootstrap draws within each class, so that none is ever empty. `auto` takes it up to 2,000
-    items and the normal interval with the variance of DeLong, DeLong & Clarke-Pearson 1988,
-    Biometrics 44(3), beyond, where both agree and resampling takes minutes. Where the classes are
+    Up to 2,000 items it is the percentile bootstrap, which draws within each class, so that none is
+    ever empty; beyond, where both agree and resampling takes minutes, the normal interval with the
+    variance of DeLong, DeLong & Clarke-Pearson 1988, Biometrics 44(3). Where the classes are
     apart altogether neither sees any spread, and Wilson's interval with the smaller class as
     number of cases is taken: the variance is at most A (1 - A) / min(m, n) (Birnbaum & Klose 1957,
     Annals of Mathematical Statistics 28(4)).
     """
-    require_share(confidence)
     require_count(resamples, name="resamples", least=100)
-    require_choice(method, name="method", choices=("auto", "percentile_bootstrap", "delong"))
     positive, negative = _classes(scores, labels)
     area = math.fsum(_placements(positive, sorted(negative))) / len(positive)
-    if method == "auto":
-        method = "delong" if len(scores) > _MOST_TO_RESAMPLE else "percentile_bootstrap"
-    named: str = method
     if area in (0.0, 1.0):
-        named = "wilson_smaller_class"
-        fewer = min(len(positive), len(negative))
-        low, high = wilson(area, n=fewer, confidence=confidence)
-    elif method == "delong":
-        low, high = _delong(positive, negative, area, confidence)
+        method = "wilson_smaller_class"
+        low, high = wilson(area, n=min(len(positive), len(negative)))
+    elif len(scores) > _MOST_TO_RESAMPLE:
+        method = "delong"
+        reach = normal_quantile(0.975) * math.sqrt(_delong_variance(positive, negative, area))
+        low, high = area - reach, area + reach
     else:
-        low, high = _resampled(positive, negative, confidence, resamples, seed)
+        method = "percentile_bootstrap"
+        low, high = middle_of(_resampled(positive, negative, resamples, seed))
     return Estimate(
         value=area,
         low=max(0.0, low),
         high=min(1.0, high),
-        method=named,
+        method=method,
         n=len(scores),
         effective_n=len(scores),
-        confidence=confidence,
     )
 
 
@@ -273,9 +260,7 @@ def _placements(values: Sequence[float], ordered: Sequence[float]) -> list[float
     return [below[value] for value in values]
 
 
-def _delong(
-    positive: Sequence[float], negative: Sequence[float], area: float, confidence: float
-) -> tuple[float, float]:
+def _delong_variance(positive: Sequence[float], negative: Sequence[float], area: float) -> float:
     variance = 0.0
     for values, others in ((positive, negative), (negative, positive)):
         shares = _placements(values, sorted(others))
@@ -284,26 +269,17 @@ def _delong(
         # A class of one shows no spread of its own; the widest possible takes its place.
         n = len(values)
         variance += squares / (n - 1) / n if n > 1 else area * (1.0 - area)
-    reach = normal_quantile(0.5 + confidence / 2.0) * math.sqrt(variance)
-    return area - reach, area + reach
+    return variance
 
 
 def _resampled(
-    positive: Sequence[float],
-    negative: Sequence[float],
-    confidence: float,
-    resamples: int,
-    seed: int,
-) -> tuple[float, float]:
+    positive: Sequence[float], negative: Sequence[float], resamples: int, seed: int
+) -> Iterator[float]:
     random = Random(seed)  # noqa: S311 - resampling, not secrets
-    areas = []
     for _ in range(resamples):
         ordered = sorted(random.choices(negative, k=len(negative)))
         drawn = random.choices(positive, k=len(positive))
-        areas.append(math.fsum(_placements(drawn, ordered)) / len(drawn))
-    areas.sort()
-    tail = (1.0 - confidence) / 2.0
-    return quantile(areas, tail), quantile(areas, 1.0 - tail)
+        yield math.fsum(_placements(drawn, ordered)) / len(drawn)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

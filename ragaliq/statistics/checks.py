@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Sized
 from numbers import Real
 
 from ragaliq.errors import ConfigurationError, DatasetError
@@ -19,41 +19,38 @@ def numbers_of(
 ) -> list[float]:
     """The values as finite floats within the bounds; at least one."""
     given = list(values)
-    if given and set(map(type, given)) <= _PLAIN:
-        # Resampling asks for each number of each resample: the usual case goes without a loop.
-        usual = list(map(float, given))
-        if all(map(math.isfinite, usual)) and bounds[0] <= min(usual) <= max(usual) <= bounds[1]:
-            return usual
-    numbers: list[float] = []
-    for position, value in enumerate(given):
-        if not isinstance(value, Real):
-            kind = type(value).__name__
-            raise DatasetError(f"{name}[{position}] is a {kind}, not a number")
-        number = float(value)
+    if not given:
+        raise DatasetError(f"{name}: no values; at least one is needed")
+    # Resampling asks for each number of each resample: the usual case goes without a loop.
+    if not set(map(type, given)) <= _PLAIN:
+        for position, value in enumerate(given):
+            if not isinstance(value, Real):
+                kind = type(value).__name__
+                raise DatasetError(f"{name}[{position}] is a {kind}, not a number")
+    numbers = list(map(float, given))
+    low, high = bounds
+    if all(map(math.isfinite, numbers)) and low <= min(numbers) <= max(numbers) <= high:
+        return numbers
+    for position, number in enumerate(numbers):
         if not math.isfinite(number):
             raise DatasetError(
                 f"{name}[{position}] is {number}; exclude what was not scored before counting"
             )
-        if not bounds[0] <= number <= bounds[1]:
+        if not low <= number <= high:
             raise DatasetError(
-                f"{name}[{position}] is {number:g}; values must be within "
-                f"[{bounds[0]:g}, {bounds[1]:g}]"
+                f"{name}[{position}] is {number:g}; values must be within [{low:g}, {high:g}]"
             )
-        numbers.append(number)
-    if not numbers:
-        raise DatasetError(f"{name}: no values; at least one is needed")
     return numbers
 
 
-def probabilities_of(values: Iterable[float], *, name: str = "probabilities") -> list[float]:
+def probabilities_of(values: Iterable[float]) -> list[float]:
     """Inclusion probabilities: the values, each above 0 and at most 1."""
-    probabilities = numbers_of(values, name=name)
-    for position, probability in enumerate(probabilities):
-        if not 0.0 < probability <= 1.0:
-            raise DatasetError(
-                f"{name}[{position}] is {probability:g}; the chance of being included must be "
-                "within (0, 1]"
-            )
+    probabilities = numbers_of(values, name="probabilities", bounds=(0.0, 1.0))
+    if 0.0 in probabilities:
+        raise DatasetError(
+            f"probabilities[{probabilities.index(0.0)}] is 0; what had no chance of being included "
+            "cannot be in a sample"
+        )
     return probabilities
 
 
@@ -84,9 +81,3 @@ def require_count(value: int, *, name: str, least: int = 1) -> None:
     """Raise ConfigurationError unless the value is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ConfigurationError(f"{name} must be a whole number of at least {least}, got {value}")
-
-
-def require_choice(value: str, *, name: str, choices: Sequence[str]) -> None:
-    """Raise ConfigurationError unless the value is one of the choices."""
-    if value not in choices:
-        raise ConfigurationError(f"{name} must be one of {', '.join(choices)}; got {value!r}")

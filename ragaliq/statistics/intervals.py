@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 from statistics import NormalDist
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ragaliq.errors import DatasetError
 from ragaliq.statistics.checks import (
@@ -160,57 +160,69 @@ def wilson(share: float, *, n: float, confidence: float = 0.95) -> tuple[float, 
     return min(max(0.0, centre - reach), share), max(min(1.0, centre + reach), share)
 
 
-def wilson_of_variance(
-    mean: float,
-    variance: float,
-    *,
-    df: float,
-    bounds: Bounds,
-    confidence: float = 0.95,
-    least_cases: float = 0.0,
-) -> tuple[float, float]:
-    """Wilson's interval of a share whose estimate has this variance, whatever made it.
+class MeanVariance(NamedTuple):
+    """A mean and what is known of its spread, from which come intervals within the bounds.
 
-    The number of equally likely cases in which a share would have this variance takes the place
-    of the number of cases, with an allowance for few degrees of freedom (Korn & Graubard 1998,
-    Survey Methodology 24(2)). `least_cases` is taken where that number is smaller.
+    Attributes:
+        mean: The estimate.
+        variance: Of the estimate.
+        df: Degrees of freedom of that variance.
+        bounds: The lowest and the highest value possible.
+        confidence: Share of the intervals that hold the true mean.
     """
-    low, high = bounds
-    share = (mean - low) / (high - low)
-    if not 0.0 < share < 1.0:
-        return student_t_of_variance(mean, variance, df=df, bounds=bounds, confidence=confidence)
-    tail = 0.5 + confidence / 2.0
-    cases = max(least_cases, share * (1.0 - share) * (high - low) ** 2 / variance)
-    cases *= (normal_quantile(tail) / student_t_quantile(tail, df=df)) ** 2
-    lower, upper = wilson(share, n=cases, confidence=confidence)
-    return low + lower * (high - low), low + upper * (high - low)
 
+    mean: float
+    variance: float
+    df: float
+    bounds: Bounds
+    confidence: float = 0.95
 
-def student_t_of_variance(
-    mean: float, variance: float, *, df: float, bounds: Bounds, confidence: float = 0.95
-) -> tuple[float, float]:
-    """The interval by Student's t distribution, within the bounds."""
-    reach = student_t_quantile(0.5 + confidence / 2.0, df=df) * math.sqrt(variance)
-    return max(bounds[0], mean - reach), min(bounds[1], mean + reach)
+    @property
+    def share(self) -> float:
+        """Where the mean lies between the bounds, 0 to 1."""
+        low, high = self.bounds
+        return (self.mean - low) / (high - low)
 
+    @property
+    def reach(self) -> float:
+        """Student's quantile of the interval."""
+        return student_t_quantile(0.5 + self.confidence / 2.0, df=self.df)
 
-def logit_t_of_variance(
-    mean: float, variance: float, *, df: float, bounds: Bounds, confidence: float = 0.95
-) -> tuple[float, float]:
-    """The interval by Student's t distribution on the scale of log odds, carried back.
+    def student_t(self) -> tuple[float, float]:
+        """The interval by Student's t distribution."""
+        reach = self.reach * math.sqrt(self.variance)
+        return max(self.bounds[0], self.mean - reach), min(self.bounds[1], self.mean + reach)
 
-    Near a bound, estimates of a mean are skewed towards the middle, and so is this interval
-    (Newcombe 2001, American Statistician 55(3), for shares). At a bound it is Student's own.
-    """
-    low, high = bounds
-    share = (mean - low) / (high - low)
-    if not 0.0 < share < 1.0:
-        return student_t_of_variance(mean, variance, df=df, bounds=bounds, confidence=confidence)
-    error = math.sqrt(variance) / (high - low) / (share * (1.0 - share))
-    reach = student_t_quantile(0.5 + confidence / 2.0, df=df) * error
-    odds = math.log(share / (1.0 - share))
-    ends = [0.5 + 0.5 * math.tanh(0.5 * (odds + way * reach)) for way in (-1.0, 1.0)]
-    return low + ends[0] * (high - low), low + ends[1] * (high - low)
+    def wilson(self, *, least_cases: float = 0.0) -> tuple[float, float]:
+        """Wilson's interval of a share whose estimate has this variance, whatever made it.
+
+        The number of equally likely cases in which a share would have this variance takes the place
+        of the number of cases, with an allowance for few degrees of freedom (Korn & Graubard 1998,
+        Survey Methodology 24(2)). `least_cases` is taken where that number is smaller.
+        """
+        (low, high), share = self.bounds, self.share
+        if not 0.0 < share < 1.0:
+            return self.student_t()
+        cases = max(least_cases, share * (1.0 - share) * (high - low) ** 2 / self.variance)
+        cases *= (normal_quantile(0.5 + self.confidence / 2.0) / self.reach) ** 2
+        lower, upper = wilson(share, n=cases, confidence=self.confidence)
+        return low + lower * (high - low), low + upper * (high - low)
+
+    def logit_t(self) -> tuple[float, float]:
+        """The interval by Student's t distribution on the scale of log odds, carried back.
+
+        Near a bound, estimates of a mean are skewed towards the middle, and so is this interval
+        (Newcombe 2001, American Statistician 55(3), for shares). At a bound it is Student's own.
+        """
+        (low, high), share = self.bounds, self.share
+        if not 0.0 < share < 1.0:
+            return self.student_t()
+        error = math.sqrt(self.variance) / (high - low) / (share * (1.0 - share))
+        odds = math.log(share / (1.0 - share))
+        lower, upper = (
+            0.5 + 0.5 * math.tanh(0.5 * (odds + way * self.reach * error)) for way in (-1.0, 1.0)
+        )
+        return low + lower * (high - low), low + upper * (high - low)
 
 
 def has_no_spread(least: float, most: float, bounds: Bounds) -> bool:
@@ -234,13 +246,14 @@ def no_spread_interval(
     return (1.0 - unseen) * value + unseen * low, (1.0 - unseen) * value + unseen * high
 
 
-# The bootstrap: intervals for figures without a formula.
+# The bootstrap: 95 % intervals for figures without a formula.
 #
 # Efron & Tibshirani 1993, "An Introduction to the Bootstrap": the percentile interval is chapter
 # 13, BCa (bias-corrected and accelerated) chapter 14. Random numbers come from a seeded generator
 # of their own and sums are exact: the same data and seed give the same interval everywhere.
 
 Row = TypeVar("Row")
+_TAIL = (1.0 - 0.95) / 2.0
 
 
 def percentile_interval(
@@ -248,11 +261,10 @@ def percentile_interval(
     statistic: Callable[[Sequence[Row]], float | None],
     *,
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """The percentile interval of any figure of the rows.
+    """The 95 % percentile interval of any figure of the rows.
 
     Args:
         rows: What was observed.
@@ -260,11 +272,9 @@ def percentile_interval(
             one with a single class: it is drawn again.
         clusters: What belongs together, one a row, such as the answer a claim is from; whole
             clusters are drawn, since claims of one answer are not independent.
-        confidence: Share of such intervals that hold the true figure.
         resamples: Number of resamples.
         seed: Of the random numbers.
     """
-    require_share(confidence)
     require_count(resamples, name="resamples", least=100)
     if not rows:
         raise DatasetError("rows: there are none to resample")
@@ -287,13 +297,17 @@ def percentile_interval(
         raise DatasetError(
             "the figure is not defined on nine of ten resamples: there are too few rows of a kind"
         )
-    figures.sort()
-    tail = (1.0 - confidence) / 2.0
-    return quantile(figures, tail), quantile(figures, 1.0 - tail)
+    return middle_of(figures)
+
+
+def middle_of(figures: Iterable[float]) -> tuple[float, float]:
+    """Between which figures 95 % of them lie."""
+    ordered = sorted(figures)
+    return _quantile(ordered, _TAIL), _quantile(ordered, 1.0 - _TAIL)
 
 
 def _bca_interval(
-    numbers: Sequence[float], mean: float, *, confidence: float, resamples: int, seed: int
+    numbers: Sequence[float], mean: float, *, resamples: int, seed: int
 ) -> tuple[float, float]:
     """The BCa interval of a mean of values that are not all equal.
 
@@ -308,16 +322,15 @@ def _bca_interval(
     means = sorted(math.fsum(random.choices(numbers, k=n)) / n for _ in range(resamples))
     below = (bisect_left(means, mean) + bisect_right(means, mean)) / 2.0
     bias = normal_quantile(min(max(below, 0.5), resamples - 0.5) / resamples)
-    tail = (1.0 - confidence) / 2.0
 
     def end(share: float) -> float:
         shifted = bias + normal_quantile(share)
-        return quantile(means, _NORMAL.cdf(bias + shifted / (1.0 - acceleration * shifted)))
+        return _quantile(means, _NORMAL.cdf(bias + shifted / (1.0 - acceleration * shifted)))
 
-    return end(tail), end(1.0 - tail)
+    return end(_TAIL), end(1.0 - _TAIL)
 
 
-def quantile(ordered: Sequence[float], share: float) -> float:
+def _quantile(ordered: Sequence[float], share: float) -> float:
     """The quantile of sorted values, interpolated (definition 7 of Hyndman & Fan 1996)."""
     place = share * (len(ordered) - 1)
     below = min(int(place), len(ordered) - 1)
@@ -335,11 +348,10 @@ def mean_estimate(
     values: Iterable[float],
     *,
     bounds: Bounds = (0.0, 1.0),
-    confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
 ) -> Estimate:
-    """The mean of scores, with the interval that fits them.
+    """The mean of scores, with the 95 % interval that fits them.
 
     That is Wilson's where every score stands at one of the bounds, a share; `unseen_share` where
     all scores are equal (`no_spread_interval`); Student's t (Student 1908, Biometrika 6(1)) below
@@ -349,30 +361,26 @@ def mean_estimate(
     Args:
         values: The scores; without what was not scored.
         bounds: The lowest and the highest score possible.
-        confidence: Share of such intervals that hold the true mean.
         resamples: Of the bootstrap.
         seed: Of the bootstrap.
     """
-    require_share(confidence)
     require_count(resamples, name="resamples", least=100)
     numbers = numbers_of(values, name="values", bounds=bounds)
     n, reach = len(numbers), bounds[1] - bounds[0]
     mean = math.fsum(numbers) / n
     if all(number in bounds for number in numbers):
         method = "wilson"
-        ends = wilson((mean - bounds[0]) / reach, n=n, confidence=confidence)
+        ends = wilson((mean - bounds[0]) / reach, n=n)
         low, high = (bounds[0] + end * reach for end in ends)
     elif has_no_spread(min(numbers), max(numbers), bounds):
         method = "unseen_share"
-        low, high = no_spread_interval(mean, n=n, bounds=bounds, confidence=confidence)
+        low, high = no_spread_interval(mean, n=n, bounds=bounds)
     elif _FEWEST_TO_RESAMPLE <= n < _MOST_TO_RESAMPLE:
         method = "bca_bootstrap"
-        low, high = _bca_interval(
-            numbers, mean, confidence=confidence, resamples=resamples, seed=seed
-        )
+        low, high = _bca_interval(numbers, mean, resamples=resamples, seed=seed)
     else:
         method = "student_t"
-        half = student_t_quantile(0.5 + confidence / 2.0, df=n - 1)
+        half = student_t_quantile(0.975, df=n - 1)
         half *= statistics.stdev(numbers, xbar=mean) / math.sqrt(n)
         low, high = mean - half, mean + half
     return Estimate(
@@ -382,7 +390,6 @@ def mean_estimate(
         method=method,
         n=n,
         effective_n=n,
-        confidence=confidence,
     )
 
 
@@ -412,33 +419,20 @@ class PairedDifference:
 
 
 def paired_difference(
-    first: Sequence[float],
-    second: Sequence[float],
-    *,
-    bounds: Bounds = (0.0, 1.0),
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
+    first: Sequence[float], second: Sequence[float], *, seed: int = 0
 ) -> PairedDifference:
-    """The mean difference of scores of the same cases, in the same order.
+    """The mean difference of scores, 0 to 1, of the same cases in the same order.
 
     Cases are resampled as pairs (Efron & Tibshirani 1993, section 14.3, BCa), so what makes a case
     hard in both runs cancels out. Where there are too few or too many cases to resample, or all
     differences are equal, the interval is another (`mean_estimate`).
     """
-    before = numbers_of(first, name="first", bounds=bounds)
-    after = numbers_of(second, name="second", bounds=bounds)
+    before = numbers_of(first, name="first", bounds=(0.0, 1.0))
+    after = numbers_of(second, name="second", bounds=(0.0, 1.0))
     require_same_length(first=before, second=after)
     changes = [b - a for a, b in zip(before, after, strict=True)]
-    reach = bounds[1] - bounds[0]
     return PairedDifference(
-        difference=mean_estimate(
-            changes,
-            bounds=(-reach, reach),
-            confidence=confidence,
-            resamples=resamples,
-            seed=seed,
-        ),
+        difference=mean_estimate(changes, bounds=(-1.0, 1.0), seed=seed),
         higher=sum(change > 0.0 for change in changes),
         lower=sum(change < 0.0 for change in changes),
         equal=sum(change == 0.0 for change in changes),

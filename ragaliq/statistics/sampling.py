@@ -11,37 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
-from ragaliq.errors import ConfigurationError, DatasetError
-from ragaliq.statistics.checks import (
-    Bounds,
-    numbers_of,
-    probabilities_of,
-    require_choice,
-    require_same_length,
-    require_share,
-)
+from ragaliq.errors import DatasetError
+from ragaliq.statistics.checks import Bounds, numbers_of, probabilities_of, require_same_length
 from ragaliq.statistics.intervals import (
     Estimate,
+    MeanVariance,
     has_no_spread,
-    logit_t_of_variance,
     no_spread_interval,
     normal_quantile,
-    student_t_of_variance,
     student_t_quantile,
-    wilson_of_variance,
 )
 
-# The Hajek mean, kept as a few sums.
-
-Target = Literal["traffic", "process"]
-"""What an interval is about.
-
-`traffic` is the mean of exactly the population that was sampled from: where everything was
-included nothing is left to estimate, and the interval has no width. `process` is the mean that
-the application would show in the long run, of which that population is itself a sample.
-"""
+# The Hajek mean, kept as a few sums. Its interval is about the mean that the application would show
+# in the long run, of which the population that was sampled from is itself a sample.
 
 _LEAST_VARIANCE = 1e-15
 _ROUNDING = 1e-9
@@ -97,30 +80,21 @@ class WeightedSums:
         """The variance of the values themselves in the population."""
         return max(0.0, self._yy / self.weight - self.mean**2)
 
-    def variance(self, *, target: Target = "traffic") -> float:
+    def variance(self) -> float:
         """The variance of the Hajek mean by linearisation (Sarndal et al. 1992, 5.7.10)."""
         mean = self.mean
         squares = self._yy_twice - 2.0 * mean * self._y_twice + mean * mean * self.weight_squared
-        if target == "traffic":
-            # (1 - p) / p^2 = w^2 - w: what was sure to be included adds no uncertainty.
-            squares -= self._yy - 2.0 * mean * self._y + mean * mean * self.weight
         if squares <= _LEAST_VARIANCE * self.weight_squared or self.effective_n <= 1.0 + _ROUNDING:
             return 0.0
         # Kish's size, not the number of values, in n / (n - 1): next to one heavy value the others
         # say little, and its own distance from a mean it makes itself says nothing.
         return squares / (self.weight**2 - self.weight_squared)
 
-    def estimate(
-        self,
-        *,
-        bounds: Bounds = (0.0, 1.0),
-        target: Target = "traffic",
-        confidence: float = 0.95,
-    ) -> Estimate:
+    def estimate(self, *, bounds: Bounds = (0.0, 1.0), confidence: float = 0.95) -> Estimate:
         """The mean with its interval, as `hajek_mean` describes it."""
         if not self.n:
             raise DatasetError("values: there are none; at least one is needed")
-        low, high, method = self._interval(bounds, target, confidence)
+        low, high, method = self._interval(bounds, confidence)
         return Estimate(
             value=self.mean,
             low=low,
@@ -131,28 +105,18 @@ class WeightedSums:
             confidence=confidence,
         )
 
-    def _interval(
-        self, bounds: Bounds, target: Target, confidence: float
-    ) -> tuple[float, float, str]:
-        mean, variance = self.mean, self.variance(target=target)
-        left_out = self.weight_squared - (self.weight if target == "traffic" else 0.0)
-        if left_out <= _LEAST_VARIANCE * self.weight_squared:
-            return mean, mean, "census"
+    def _interval(self, bounds: Bounds, confidence: float) -> tuple[float, float, str]:
+        mean, variance, n = self.mean, self.variance(), self.effective_n
         if has_no_spread(self._least, self._most, bounds) or not variance:
-            n = self.weight**2 / left_out
-            low, high = no_spread_interval(mean, n=n, bounds=bounds, confidence=confidence)
-            return low, high, "unseen_share"
+            ends = no_spread_interval(mean, n=n, bounds=bounds, confidence=confidence)
+            return *ends, "unseen_share"
+        found = MeanVariance(mean, variance, max(1.0, n - 1.0), bounds, confidence)
         # Only values at the bounds have (y - low) * (y - high) = 0; inside it is below.
         low, high = bounds
         product = self._yy - (low + high) * self._y + low * high * self.weight
-        is_two_valued = abs(product) <= 1e-12 * self.weight * (high - low) ** 2
-        interval, method = (
-            (wilson_of_variance, "hajek_wilson")
-            if is_two_valued
-            else (student_t_of_variance, "hajek_t")
-        )
-        df = max(1.0, self.effective_n - 1.0)
-        return *interval(mean, variance, df=df, bounds=bounds, confidence=confidence), method
+        if abs(product) <= 1e-12 * self.weight * (high - low) ** 2:
+            return *found.wilson(), "hajek_wilson"
+        return *found.student_t(), "hajek_t"
 
 
 # The same of values at hand.
@@ -163,32 +127,26 @@ def hajek_mean(
     probabilities: Iterable[float],
     *,
     bounds: Bounds = (0.0, 1.0),
-    target: Target = "traffic",
-    confidence: float = 0.95,
 ) -> Estimate:
     """The mean of a population from a Poisson sample, its size unknown.
 
     The weighted mean with weights `1 / probability`. The interval is by Student's t distribution
     with Kish's effective size less one as degrees of freedom (`hajek_t`); for values that all
     stand at the bounds, Wilson's with the number of cases the variance is worth (`hajek_wilson`);
-    where all values are equal, `unseen_share`; where everything was included, `census`.
+    where all values are equal, `unseen_share`.
 
     Args:
         values: The sampled values.
         probabilities: The chance each had of being sampled, in (0, 1].
         bounds: The lowest and highest value possible.
-        target: Whether the interval is about this population or what makes such populations.
-        confidence: Share of such intervals that hold the true mean.
     """
-    require_share(confidence)
-    require_choice(target, name="target", choices=("traffic", "process"))
     sums = WeightedSums()
     numbers = numbers_of(values, name="values", bounds=bounds)
     chances = probabilities_of(probabilities)
     require_same_length(values=numbers, probabilities=chances)
     for value, probability in zip(numbers, chances, strict=True):
         sums.add(value, probability)
-    return sums.estimate(bounds=bounds, target=target, confidence=confidence)
+    return sums.estimate(bounds=bounds)
 
 
 # A cheap judge for all, an expensive one for a sample.
@@ -205,6 +163,7 @@ def hajek_mean(
 # everything. Both give the same estimate: their weight is ours times N / (n + N).
 
 _NO_SPREAD = 1e-12
+_UNIT = (0.0, 1.0)  # the scores of both judges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,10 +212,6 @@ def prediction_powered_mean(
     probabilities: Iterable[float] | None = None,
     weights: Iterable[float] | None = None,
     unlabelled_weights: Iterable[float] | None = None,
-    weight: float | None = None,
-    bounds: Bounds = (0.0, 1.0),
-    target: Target = "process",
-    confidence: float = 0.95,
 ) -> PredictionPowered:
     """The mean of the expensive judge's scores over everything the cheap judge scored.
 
@@ -275,20 +230,11 @@ def prediction_powered_mean(
         weights: How many runs of all traffic each member of `expensive` stands for, 1 or more; by
             default 1.
         unlabelled_weights: The same of each member of `unlabelled`.
-        weight: Of the cheap scores, 0 to 1; by default the one that makes the variance least,
-            which is PPI++. 1 is plain prediction-powered inference, 0 the classical estimate.
-        bounds: The lowest and highest score of both judges.
-        target: Whether the interval is about this population or what makes such populations.
-        confidence: Share of such intervals that hold the true mean.
     """
-    require_share(confidence)
-    require_choice(target, name="target", choices=("traffic", "process"))
-    if weight is not None and not 0.0 <= weight <= 1.0:
-        raise ConfigurationError(f"weight must be within [0, 1], got {weight}")
-    dear = numbers_of(expensive, name="expensive", bounds=bounds)
-    known = numbers_of(cheap, name="cheap", bounds=bounds)
+    dear = numbers_of(expensive, name="expensive", bounds=_UNIT)
+    known = numbers_of(cheap, name="cheap", bounds=_UNIT)
     others = list(unlabelled)
-    others = numbers_of(others, name="unlabelled", bounds=bounds) if others else []
+    others = numbers_of(others, name="unlabelled", bounds=_UNIT) if others else []
     if probabilities is None:
         chances = [len(dear) / (len(dear) + len(others))] * len(dear)
     else:
@@ -302,7 +248,7 @@ def prediction_powered_mean(
     for score, other, chance, runs in zip(dear, known, chances, own, strict=True):
         sums.add(score, chance / runs)
         sums_of_known.add(other, chance / runs)
-    classical = sums.estimate(bounds=bounds, target=target, confidence=confidence)
+    classical = sums.estimate()
     everything, runs_of_all = (*known, *others), (*own, *of_others)
     cheap_sum = math.fsum(x * runs for x, runs in zip(everything, runs_of_all, strict=True))
     cheap_mean = cheap_sum / math.fsum(runs_of_all)
@@ -316,25 +262,21 @@ def prediction_powered_mean(
     total = math.fsum(w for _, _, w in pairs)
     xx = math.fsum(w * x * x for x, _, w in pairs)
     xy = math.fsum(w * x * y for x, y, w in pairs)
-    # What is uncertain because only some runs, or only so many, were scored by the cheap judge.
+    # What is uncertain because only so many runs were scored by the cheap judge.
     of_traffic = [
-        (runs**2 - (runs if target == "traffic" else 0.0)) * (y - sums.mean) ** 2 / p
-        for y, p, runs in zip(dear, chances, own, strict=True)
+        runs**2 * (y - sums.mean) ** 2 / p for y, p, runs in zip(dear, chances, own, strict=True)
     ]
-    used = weight
-    if used is None:
-        # Cut to [0, 1], because a slope from few pairs may be anything, and is multiplied with the
-        # difference between the cheap means.
-        used = min(1.0, max(0.0, xy / xx)) if xx > _NO_SPREAD * total else 0.0
     # A fitted weight costs a degree of freedom, as a slope does in a regression.
-    fitted = 1 if weight is not None else 2
-    effective = sums.effective_n
-    if effective <= fitted + 1 or classical.method in ("census", "unseen_share"):
+    effective, fitted = sums.effective_n, 2
+    if effective <= fitted + 1 or classical.method == "unseen_share":
         used = 0.0
         estimate = classical
     else:
+        # Cut to [0, 1], because a slope from few pairs may be anything, and is multiplied with the
+        # difference between the cheap means.
+        used = min(1.0, max(0.0, xy / xx)) if xx > _NO_SPREAD * total else 0.0
         value = sums.mean + used * (cheap_mean - sums_of_known.mean)
-        value = min(max(value, bounds[0]), bounds[1])
+        value = min(max(value, 0.0), 1.0)
         # Each pair's share of the variance.
         parts = [
             w * (y - used * x) ** 2 + rest
@@ -354,26 +296,19 @@ def prediction_powered_mean(
         if squares > _NO_SPREAD * variance**2:
             df = max(1.0, 2.0 / (1.0 / df + 1.0 / min(df, 2.0 * variance**2 / squares)))
         variance *= effective / (effective - fitted) / sums.weight**2
-        low, high = (
-            wilson_of_variance(
-                value,
-                variance,
-                df=df,
-                bounds=bounds,
-                confidence=confidence,
-                least_cases=effective,  # that many the expensive scores are worth by themselves
-            )
-            if classical.method == "hajek_wilson"
-            else logit_t_of_variance(value, variance, df=df, bounds=bounds, confidence=confidence)
-        )
+        found = MeanVariance(value, variance, df, _UNIT)
+        if classical.method == "hajek_wilson":
+            # At least the cases that the expensive scores are worth by themselves.
+            low, high = found.wilson(least_cases=effective)
+        else:
+            low, high = found.logit_t()
         estimate = Estimate(
             value=value,
             low=low,
             high=high,
-            method="ppi++" if weight is None else "ppi",
+            method="ppi++",
             n=len(dear),
             effective_n=effective,
-            confidence=confidence,
         )
     return PredictionPowered(
         estimate=estimate,

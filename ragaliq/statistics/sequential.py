@@ -108,9 +108,7 @@ class ShiftTest:
         require_count(starts, name="starts")
         if not 0.0 <= tolerance < 1.0:
             raise ConfigurationError(f"tolerance must be within [0, 1), got {tolerance}")
-        self.reference = reference.estimate(
-            bounds=bounds, target="process", confidence=1.0 - alpha / 5.0
-        )
+        self.reference = reference.estimate(bounds=bounds, confidence=1.0 - alpha / 5.0)
         self._bounds, self._heaviest, self._starts = bounds, heaviest, starts
         self._tolerance = tolerance
         self._alpha = alpha * 4.0 / 5.0
@@ -195,13 +193,9 @@ class ShiftTest:
 
 
 def confidence_sequence(
-    sums: WeightedSums,
-    *,
-    bounds: Bounds = (0.0, 1.0),
-    confidence: float = 0.95,
-    tightest_at: float = 500.0,
+    sums: WeightedSums, *, bounds: Bounds = (0.0, 1.0), tightest_at: float = 500.0
 ) -> Estimate:
-    """The mean with an interval that holds at every moment at once, also one that was waited for.
+    """The mean with a 95 % interval that holds at every moment, also one that was waited for.
 
     The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024,
     Annals of Statistics 52(6), arXiv 2103.06476, theorem 2.2, with Kish's effective number of
@@ -210,11 +204,9 @@ def confidence_sequence(
     Args:
         sums: The scores.
         bounds: The lowest and highest score possible.
-        confidence: Share of such sequences that always hold the mean.
         tightest_at: The number of scores at which it is narrowest against other choices.
     """
-    require_share(confidence)
-    alpha, n = 1.0 - confidence, sums.effective_n
+    alpha, n = 1.0 - 0.95, sums.effective_n
     twice = -2.0 * math.log(alpha)
     rho = (twice + math.log(twice) + 1.0) / tightest_at
     deviation = math.sqrt(max(sums.spread, _LEAST_SPREAD))
@@ -228,5 +220,4 @@ def confidence_sequence(
         method="confidence_sequence",
         n=sums.n,
         effective_n=n,
-        confidence=confidence,
     )

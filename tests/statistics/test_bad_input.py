@@ -67,10 +67,8 @@ def test_one_class_only_is_refused(call):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: rs.mean_estimate([0.5], confidence=1.0),
         lambda: rs.mean_estimate([0.1, 0.5], resamples=10),
-        lambda: rs.hajek_mean([0.5], [0.5], target="week"),
-        lambda: rs.prediction_powered_mean([0.5, 0.6], [0.5, 0.6], [0.5], weight=2.0),
+        lambda: rs.wilson(0.5, n=4, confidence=1.0),
         lambda: rs.expected_calibration_error([0.5], [1], bins=0),
         lambda: rs.cross_validated([0.1, 0.9], [0, 1], rs.fit_platt, folds=1),
         lambda: rs.cross_validated([0.1, 0.9], [0, 1], rs.fit_platt, folds=3),

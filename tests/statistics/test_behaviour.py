@@ -30,7 +30,7 @@ def test_equal_scores_get_narrower_intervals_the_more_there_are():
 
 
 def test_few_or_equal_samples_leave_a_wide_interval():
-    assert rs.hajek_mean([1.0], [0.01]).interval == pytest.approx((0.2082, 1.0), abs=1e-3)
+    assert rs.hajek_mean([1.0], [0.01]).interval == pytest.approx((0.2065, 1.0), abs=1e-3)
     assert rs.hajek_mean([1.0] * 4, [0.01] * 4).low < 0.6
     assert rs.hajek_mean([0.9, 0.8], [0.1, 0.1]).width > 0.4
 
@@ -41,10 +41,8 @@ def test_one_heavy_sample_counts_as_little_more_than_one():
     assert estimate.low < 0.8
 
 
-def test_a_census_is_certain_of_its_traffic_but_not_of_the_process():
-    scores = [0.2, 0.9, 0.6]
-    assert rs.hajek_mean(scores, [1.0] * 3).method == "census"
-    assert rs.hajek_mean(scores, [1.0] * 3, target="process").width > 0.5
+def test_even_a_census_is_not_certain_of_the_long_run():
+    assert rs.hajek_mean([0.2, 0.9, 0.6], [1.0] * 3).width > 0.5
 
 
 def test_judges_that_agree_on_the_few_pairs_seen_are_not_taken_for_the_same():

@@ -87,31 +87,31 @@ def test_a_confidence_sequence_is_that_of_its_theorem():
 
 # Two phases: judged runs are a sample of the traffic, labelled ones a sample of the judged.
 
-TRUTH, JUDGED, RUNS = [1.0, 0.5, 1.0, 0.0], [1.0, 1.0, 0.5, 0.5], [1.0, 2.0, 4.0, 2.0]
+TRUTH, JUDGED, RUNS = [1.0, 0.5, 1.0, 0.0], [1.0, 0.5, 0.5, 0.0], [1.0, 2.0, 4.0, 2.0]
 CHANCES, OTHERS, RUNS_OF_OTHERS = [0.5, 0.2, 0.5, 0.8], [1.0, 0.5, 0.0], [2.0, 1.0, 4.0]
 
 
 def test_a_two_phase_estimate_is_the_one_worked_out_by_hand():
     found = prediction_powered_mean(
-        TRUTH,
-        JUDGED,
-        OTHERS,
-        probabilities=CHANCES,
-        weights=RUNS,
-        unlabelled_weights=RUNS_OF_OTHERS,
-        weight=1.0,
+        TRUTH * 2,
+        JUDGED * 2,
+        OTHERS * 2,
+        probabilities=CHANCES * 2,
+        weights=RUNS * 2,
+        unlabelled_weights=RUNS_OF_OTHERS * 2,
     )
-    # The judge's mean over all runs: (1 + 2 + 2 + 1 + 2 + 0.5 + 0) / 16.
-    assert found.cheap_mean == pytest.approx(8.5 / 16)
+    # The judge's mean over all runs: (1 + 1 + 2 + 0 + 2 + 0.5 + 0) / 16.
+    assert found.cheap_mean == pytest.approx(6.5 / 16)
     # Labelled answers stand for runs / chance: 2, 10, 8 and 2.5 runs.
-    assert found.classical.value == pytest.approx((2 + 5 + 8) / 22.5)
-    correction = (2 * 0 + 10 * -0.5 + 8 * 0.5 + 2.5 * -0.5) / 22.5
-    assert found.estimate.value == pytest.approx(8.5 / 16 + correction)
-    mean = 15 / 22.5
+    mean, judged = (2 + 5 + 8) / 22.5, (2 + 5 + 4) / 22.5
+    assert found.classical.value == pytest.approx(mean)
+    assert 0.0 < found.weight < 1.0
+    corrected = mean + found.weight * (6.5 / 16 - judged)
+    assert found.estimate.value == pytest.approx(corrected)
     by_traffic = sum(
         runs**2 * (y - mean) ** 2 / p for y, runs, p in zip(TRUTH, RUNS, CHANCES, strict=True)
     )
-    assert found.fixed_variance == pytest.approx(by_traffic / 22.5**2)
+    assert found.fixed_variance == pytest.approx(by_traffic / 22.5**2 / 2)
 
 
 def test_runs_that_stand_for_one_each_change_nothing():
@@ -130,7 +130,7 @@ def test_runs_that_stand_for_one_each_change_nothing():
 def test_the_scores_of_labels_alone_weigh_as_one_sample_of_both_chances():
     found = prediction_powered_mean(TRUTH, JUDGED, [], probabilities=CHANCES, weights=RUNS)
     both = [chance / runs for chance, runs in zip(CHANCES, RUNS, strict=True)]
-    assert found.classical == hajek_mean(TRUTH, both, target="process")
+    assert found.classical == hajek_mean(TRUTH, both)
 
 
 def test_a_plan_says_how_many_labels_make_an_interval_so_narrow():
