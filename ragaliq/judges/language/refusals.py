@@ -14,9 +14,6 @@ import re
 
 from ragaliq.judges.language.sentences import split_sentences
 
-__all__ = ["CONTEXT", "declines", "is_question", "is_refusal", "is_small_talk", "plain", "refuses"]
-
-
 CONTEXT = (
     r"(?:provided |given |retrieved |available |supplied |above |current )*(?:context|documents?|"
     r"passages?|texts?|sources?|excerpts?|snippets?|search results|articles?|information|"

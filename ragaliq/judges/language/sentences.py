@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import sentencex
 
-__all__ = ["Span", "detect_language", "split_sentences"]
-
 
 class Span(NamedTuple):
     """A range of characters, `[start, end)`."""

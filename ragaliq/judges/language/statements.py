@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 from ragaliq.judges.language.sentences import split_sentences
 
-__all__ = ["statements"]
-
 _QUESTION = re.compile(
     r"^\W*¿|[?？؟]\W*$"
     # "Refunds take 30 days, right"

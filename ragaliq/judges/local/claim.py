@@ -19,16 +19,6 @@ from ragaliq.judges.local.words import (
     stems_of,
 )
 
-__all__ = [
-    "ClaimWords",
-    "WordFrequencies",
-    "clauses",
-    "denies",
-    "names_in",
-    "read_claim",
-]
-
-
 # How much a word tells.
 
 _FULL_LENGTH = 6  # letters from which an unseen word counts as fully rare

@@ -15,9 +15,6 @@ from typing import NamedTuple
 from ragaliq.judges.language.refusals import declines, is_question, is_small_talk
 from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
 
-__all__ = ["find_claims"]
-
-
 # The prose of an answer that may be Markdown.
 
 

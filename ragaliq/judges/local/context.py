@@ -12,9 +12,6 @@ from ragaliq.judges.local.claim import ClaimWords
 from ragaliq.judges.local.numbers import Fit, Number, comparable, fit
 from ragaliq.judges.local.words import END, FUNCTION_WORDS, read_all, read_words
 
-__all__ = ["ContextIndex", "Match", "match_claim"]
-
-
 # One chunk.
 
 _LONGEST = 600  # characters of a sentence; longer ones are lists or tables, and no evidence

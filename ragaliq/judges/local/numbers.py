@@ -12,19 +12,6 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = [
-    "END",
-    "NUMBER_WORDS",
-    "SPELLINGS",
-    "UNITS",
-    "Fit",
-    "Number",
-    "comparable",
-    "fit",
-    "number_at",
-]
-
-
 END = "\0"
 """Stands as a token between two texts that are read in one go."""
 

@@ -31,15 +31,6 @@ from ragaliq.judges.local.context import ContextIndex, match_claim
 from ragaliq.judges.local.numbers import UNITS
 from ragaliq.judges.local.words import FUNCTION_WORDS, read_words, stem, stems_of
 
-__all__ = [
-    "Embed",
-    "answer_relevance",
-    "chunk_relevance",
-    "embedded_relevance",
-    "result",
-]
-
-
 _ECHO = 0.3
 _AS_ASKED = 0.75
 _NOT_AS_ASKED = 0.6

@@ -21,21 +21,6 @@ from ragaliq.judges.local.context import ContextIndex, Match, match_claim
 from ragaliq.judges.local.signs import Sign, find_sign
 from ragaliq.judges.local.words import FUNCTION_WORDS, is_pair, read_words, stems_of
 
-__all__ = [
-    "FOLDER",
-    "MODEL_FILE",
-    "WORDS_FILE",
-    "Features",
-    "Parameters",
-    "SupportModel",
-    "decide",
-    "examine",
-    "load_parameters",
-    "parameters_off_loop",
-    "read_context",
-]
-
-
 # The support score: features, and the weights that training left behind.
 
 

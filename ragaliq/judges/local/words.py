@@ -18,20 +18,6 @@ import Stemmer
 
 from ragaliq.judges.local.numbers import END, NUMBER_WORDS, SPELLINGS, Number, number_at
 
-__all__ = [
-    "END",
-    "FUNCTION_WORDS",
-    "NEGATIONS",
-    "Words",
-    "is_pair",
-    "read_all",
-    "read_words",
-    "stem",
-    "stems_of",
-    "tokens_of",
-]
-
-
 # Tokens: words, numbers and runs of characters without spaces, in lower case.
 
 _APART = f"\n{END}\n"  # nothing that is looked for reaches over it

@@ -29,8 +29,6 @@ from ragaliq.judges.local.training.figures import (
 from ragaliq.judges.local.training.fitting import train
 from ragaliq.judges.local.verdict import FOLDER, MODEL_FILE, WORDS_FILE, Parameters, SupportModel
 
-__all__ = ["FIGURES_FILE", "main", "write_parameters"]
-
 FIGURES_FILE = "figures.json"
 _SHIPPED = Path(__file__).parents[1] / FOLDER
 

@@ -15,8 +15,6 @@ from ragaliq.judges.local.claim import WordFrequencies
 from ragaliq.judges.local.context import ContextIndex
 from ragaliq.judges.local.words import FUNCTION_WORDS, read_words
 
-__all__ = ["FAMILIES", "SETS", "Data", "Labelled", "Vocabulary", "count_words", "read_data"]
-
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "fever": ("fever_dev", "fever_symmetric"),
     "dialogue": ("begin_wow_test", "begin_dev", "faithdial_audit", "q2_wow"),

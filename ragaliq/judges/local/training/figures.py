@@ -1,7 +1,7 @@
 """How well the embedded judge does on claims of families it was not trained on; the model card.
 
 The card's tables stand between two comment lines, so that the recipe can write them and a test can
-tell when they are not what was measured. AUROC is the Mann-Whitney statistic.
+tell when they are not what was measured.
 """
 
 from __future__ import annotations
@@ -12,27 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ragaliq.errors import ConfigurationError
-from ragaliq.judges.local.claim import WordFrequencies
 from ragaliq.judges.local.claims import find_claims
 from ragaliq.judges.local.training.data import FAMILIES, Data, Labelled, count_words
 from ragaliq.judges.local.training.fitting import train
-from ragaliq.judges.local.verdict import MODEL_FILE, WORDS_FILE, Parameters, SupportModel, examine
-from ragaliq.statistics.intervals import percentile_interval
-
-__all__ = [
-    "SIX",
-    "Figures",
-    "Score",
-    "auroc",
-    "balanced_accuracy",
-    "fingerprint",
-    "means",
-    "measure_families",
-    "record",
-    "reproduce",
-    "tables",
-    "write_tables",
-]
+from ragaliq.judges.local.verdict import MODEL_FILE, WORDS_FILE, Parameters, examine
+from ragaliq.statistics import auroc, confusion, percentile_interval
 
 SIX = tuple(name for family, names in FAMILIES.items() if family != "fever" for name in names)
 """The sets whose mean is reported."""
@@ -91,18 +75,15 @@ def measure_families(data: Data) -> dict[str, Figures]:
         frequencies = count_words(data, others).frequencies()
         model, threshold = train(data, others, frequencies)
         for name in names:
-            figures[name] = measure(data[name], frequencies, model, threshold=threshold)
+            parameters = Parameters(frequencies, model, digest="")
+            figures[name] = measure(data[name], parameters, recall_threshold=threshold)
     return figures
 
 
 def measure(
-    rows: Sequence[Labelled],
-    frequencies: WordFrequencies,
-    model: SupportModel,
-    *,
-    threshold: float,
+    rows: Sequence[Labelled], parameters: Parameters, *, recall_threshold: float
 ) -> Figures:
-    """Judge the claims of one set; `threshold` is that of plain recall."""
+    """Judge the claims of one set."""
     recalls: list[Judged] = []
     scores: list[Judged] = []
     signed: list[int] = []
@@ -111,14 +92,15 @@ def measure(
     for row in rows:
         parts = [row.claim[start:end] for start, end in find_claims(row.claim)]
         if len(parts) > 1:
-            found = [examine(part, row.context, frequencies) for part in parts]
-            supports = [model.support(features) for *_, features in found]
-            passes = min(supports) >= 0.5 and all(sign is None for _, sign, _ in found)
-            answers.append((min(supports), passes, row.label))
+            found = [examine(part, row.context, parameters.frequencies) for part in parts]
+            support = min(parameters.model.support(features) for *_, features in found)
+            passes = support >= 0.5 and all(sign is None for _, sign, _ in found)
+            answers.append((support, passes, row.label))
             answered.append(id(row.context))
-        match, sign, features = examine(row.claim, row.context, frequencies)
-        recalls.append((match.window_cover, match.window_cover > threshold, row.label))
-        score = model.support(features)
+        match, sign, features = examine(row.claim, row.context, parameters.frequencies)
+        recall = match.window_cover
+        recalls.append((recall, recall > recall_threshold, row.label))
+        score = parameters.model.support(features)
         scores.append((score, score >= 0.5 and sign is None, row.label))
         if sign:
             signed.append(row.label)
@@ -140,11 +122,10 @@ def reproduce(rows: Sequence[Labelled], parameters: Parameters) -> tuple[float, 
 
     Not the accuracy to expect; it tells whether the figures belong to the parameters.
     """
-    frequencies, model, _ = parameters
     judged: list[Judged] = []
     for row in rows:
-        _, sign, features = examine(row.claim, row.context, frequencies)
-        score = model.support(features)
+        _, sign, features = examine(row.claim, row.context, parameters.frequencies)
+        score = parameters.model.support(features)
         judged.append((score, score >= 0.5 and sign is None, row.label))
     return round(_area(judged), 4), round(_accuracy(judged), 4)
 
@@ -164,7 +145,8 @@ def _area(rows: Sequence[Judged]) -> float:
 
 
 def _accuracy(rows: Sequence[Judged]) -> float:
-    return balanced_accuracy([row[1] for row in rows], [row[2] for row in rows])
+    accepted, labels = [row[1] for row in rows], [bool(row[2]) for row in rows]
+    return confusion(labels, accepted).balanced_accuracy
 
 
 def means(figures: Mapping[str, Figures]) -> tuple[float, float, float, float]:
@@ -179,30 +161,6 @@ def means(figures: Mapping[str, Figures]) -> tuple[float, float, float, float]:
         mean(figures[name].model.auroc for name in SIX),
         mean(figures[name].model.accuracy for name in SIX),
     )
-
-
-def auroc(scores: Sequence[float], labels: Sequence[int]) -> float:
-    """The chance that a supported claim scores above an unsupported one; ties count half."""
-    order = sorted(range(len(scores)), key=scores.__getitem__)
-    rank_sum, start = 0.0, 0
-    while start < len(order):
-        end = start
-        while end < len(order) and scores[order[end]] == scores[order[start]]:
-            end += 1
-        rank_sum += (start + end + 1) / 2 * sum(labels[at] for at in order[start:end])
-        start = end
-    positive = sum(labels)
-    negative = len(labels) - positive
-    return (rank_sum - positive * (positive + 1) / 2) / (positive * negative)
-
-
-def balanced_accuracy(accepted: Sequence[bool], labels: Sequence[int]) -> float:
-    """The mean of the shares of supported claims accepted and of unsupported ones rejected."""
-    right = [0, 0]
-    for answer, label in zip(accepted, labels, strict=True):
-        right[label] += answer == bool(label)
-    positive = sum(labels)
-    return (right[1] / positive + right[0] / (len(labels) - positive)) / 2
 
 
 # The card.
@@ -222,12 +180,9 @@ def fingerprint(folder: Path) -> str:
 def record(
     figures: Mapping[str, Figures], shipped: Mapping[str, tuple[float, float]], folder: Path
 ) -> dict[str, object]:
-    """The figures as they are stored with the parameters.
+    """The figures as they are stored with the parameters in `folder`.
 
-    Args:
-        figures: By set, each with its family excluded.
-        shipped: AUROC and balanced accuracy by set, of the parameters in `folder`.
-        folder: Where the parameters are.
+    `figures` are by set, each with its family excluded; `shipped` those of the parameters.
     """
     return {
         "parameters": fingerprint(folder),

@@ -17,8 +17,6 @@ from ragaliq.judges.local.claim import WordFrequencies
 from ragaliq.judges.local.training.data import FAMILIES, Data
 from ragaliq.judges.local.verdict import Features, SupportModel, examine
 
-__all__ = ["Sample", "Trained", "best_threshold", "fit_logistic", "train"]
-
 Trained = tuple[SupportModel, float]
 """The model, and the threshold of plain recall."""
 
