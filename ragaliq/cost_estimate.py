@@ -19,7 +19,7 @@ from ragaliq.judges.entailment import EntailmentJudge
 from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.resolve import JudgeSpec, resolve_judge
-from ragaliq.judges.unsent import CostCounter
+from ragaliq.judges.unsent import counts_costs
 from ragaliq.runner import evaluate_async
 from ragaliq.telemetry.emit import TelemetryOptions
 
@@ -94,7 +94,7 @@ def _counting(judge: LLMJudge) -> LLMJudge:
         free.name = judge.name
         return free
     if isinstance(judge, PromptedJudge):
-        return CostCounter(judge, LocalJudge())
+        return counts_costs(judge, LocalJudge())
     raise ConfigurationError(
         f"what {type(judge).__name__} costs cannot be estimated; it can for 'local', 'claude', "
         "judges derived from PromptedJudge, and cascades of these"

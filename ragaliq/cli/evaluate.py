@@ -62,7 +62,7 @@ from ragaliq.evaluators.metrics import (
     RelevanceEvaluator,
 )
 from ragaliq.judges.base import LLMJudge
-from ragaliq.judges.unsent import RequestWriter, reads_replies, writes_requests
+from ragaliq.judges.unsent import RequestWriter, reads_replies
 from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.records.sinks import SinkLimits, SinkSpec
 from ragaliq.records.summary import TOLERANCE, Summary
@@ -266,7 +266,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
                 return ExitCode.OK
             sinks.append(reader.sink)
         if render is not None:
-            return asyncio.run(_render(writes_requests(decider, render), render, chosen, reader))
+            return asyncio.run(_render(RequestWriter(decider, render), render, chosen, reader))
         wanted = Wanted(repeats, compares=resume)
         _read_through(reader, wanted, chosen, max_skipped=max_skipped)
         total = len(wanted.evaluations)
@@ -453,7 +453,7 @@ def _require_known_requests(metric: Evaluator, strategy: StrategyName | None) ->
 async def _render(
     writer: RequestWriter, path: Path, metrics: Sequence[Evaluator], cases: CaseReader
 ) -> int:
-    scorer = Scorer(writer, metrics)
+    scorer = Scorer(writer.judge, metrics)
     async with scorer, aclosing(scorer.stream(cases, concurrency=1)) as stream:
         async for _ in stream:
             pass

@@ -40,7 +40,7 @@ from ragaliq.datasets import LabelledClaim, read_labelled_claims
 from ragaliq.errors import ConfigurationError, DatasetError, JudgeError
 from ragaliq.judges.base import BatchingJudge, LLMJudge
 from ragaliq.judges.calibration import Calibration, Side, fit_calibration
-from ragaliq.judges.unsent import reads_replies, writes_requests
+from ragaliq.judges.unsent import RequestWriter, reads_replies
 from ragaliq.scoring.scorer import CostCap
 from ragaliq.statistics import Estimate, RiskPoint
 
@@ -144,8 +144,8 @@ def compare_files(
 
 def _render(data: Path, judge: LLMJudge, path: Path) -> int:
     """Write the requests that the bench would send."""
-    writer = writes_requests(judge, path)
-    judge_file(data, writer, concurrency=1)
+    writer = RequestWriter(judge, path)
+    judge_file(data, writer.judge, concurrency=1)
     errors.print(f"{path}: {writer.count} requests; nothing was sent")
     return ExitCode.OK
 

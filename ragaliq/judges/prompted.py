@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -23,6 +24,8 @@ from ragaliq.judges.base import (
 from ragaliq.judges.parsing import read_reply
 from ragaliq.judges.pricing import cost_usd
 from ragaliq.judges.prompting import (
+    PLACEHOLDERS,
+    Asked,
     PromptSet,
     PromptSource,
     RenderedPrompt,
@@ -44,6 +47,10 @@ from ragaliq.judges.wire import (
 R = TypeVar("R", bound=BaseModel)
 
 _NOTHING_SPENT = JudgeUsage()
+
+
+Send = Callable[[RenderedPrompt, type[BaseModel]], Awaitable[tuple[str, JudgeUsage]]]
+"""Gets the reply to a request, and what it cost, as `PromptedJudge.complete` does."""
 
 
 class PromptedJudge(BatchingJudge):
@@ -133,7 +140,7 @@ class PromptedJudge(BatchingJudge):
             JudgeError: It is not a reply of this form.
         """
         if not self.keeps_form:
-            return read_reply(restore(text), reply, prompt.expected)
+            return read_reply(restore(text), reply, len(prompt.asked.claims) or None)
         try:
             return reply.model_validate_json(text)
         except ValidationError as error:
@@ -144,15 +151,27 @@ class PromptedJudge(BatchingJudge):
             f"{len(text)} characters)"
         )
 
+    def answered_by(self, send: Send) -> Self:
+        """This judge with another way to get its replies: `send` in the place of `complete`."""
+        other = copy.copy(self)
+        other.complete = send  # type: ignore[method-assign]  # each request goes through it
+        return other
+
+    def _prompt(self, name: str, asked: Asked) -> RenderedPrompt:
+        ids = map(claim_id, range(len(asked.claims)))
+        blocks = {
+            "context": delimit_list("context", "chunk", range(len(asked.context)), asked.context),
+            "claims": delimit_list("claims", "claim", ids, asked.claims),
+        }
+        for tag in PLACEHOLDERS[name] - blocks.keys():
+            blocks[tag] = delimit(tag, getattr(asked, tag))
+        return replace(self.prompts.render(name, **blocks), asked=asked)
+
     async def extract_statements(self, query: str, response: str) -> ClaimsResult:
         """List the answer's claims, with pronouns resolved from question and answer."""
         if not response.strip():
             return ClaimsResult(claims=[], usage=_NOTHING_SPENT)
-        prompt = self.prompts.render(
-            "extract_statements",
-            question=delimit("question", query),
-            answer=delimit("answer", response),
-        )
+        prompt = self._prompt("extract_statements", Asked(question=query, answer=response))
         reply, usage = await self.ask(prompt, ClaimsReply)
         claims = [claim.strip() for claim in reply.claims if claim.strip()]
         return ClaimsResult(claims=claims, tokens_used=usage.total_tokens, usage=usage)
@@ -170,12 +189,8 @@ class PromptedJudge(BatchingJudge):
             return VerdictsResult(verdicts=verdicts, usage=_NOTHING_SPENT)
         if not claims:
             return VerdictsResult(verdicts=[], usage=_NOTHING_SPENT)
-        prompt = self.prompts.render(
-            "verify_claims",
-            context=delimit_list("context", "chunk", range(len(context)), context),
-            claims=delimit_list("claims", "claim", map(claim_id, range(len(claims))), claims),
-        )
-        reply, usage = await self.ask(replace(prompt, expected=len(claims)), VerdictsReply)
+        prompt = self._prompt("verify_claims", Asked(context=context, claims=claims))
+        reply, usage = await self.ask(prompt, VerdictsReply)
         return VerdictsResult(
             verdicts=[
                 verdict_of(item, claims=len(claims), chunks=len(context)) for item in reply.verdicts
@@ -190,12 +205,8 @@ class PromptedJudge(BatchingJudge):
         """Find and decide the answer's statements in one call."""
         if not response.strip():
             return VerdictsResult(verdicts=[], usage=_NOTHING_SPENT)
-        prompt = self.prompts.render(
-            "grade_statements",
-            question=delimit("question", query),
-            answer=delimit("answer", response),
-            context=delimit_list("context", "chunk", range(len(context)), context),
-        )
+        asked = Asked(question=query, answer=response, context=context)
+        prompt = self._prompt("grade_statements", asked)
         # Nothing is sent twice here, and writing to a prompt cache costs more than not using it.
         prompt = replace(prompt, shared="", request=prompt.text)
         reply, usage = await self.ask(prompt, GradedReply)
@@ -211,20 +222,14 @@ class PromptedJudge(BatchingJudge):
 
     async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
         """Score how well the answer addresses the question."""
-        prompt = self.prompts.render(
-            "relevance", question=delimit("question", query), answer=delimit("answer", response)
-        )
-        return await self._score(prompt)
+        return await self._score("relevance", Asked(question=query, answer=response))
 
     async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
         """Score how useful one chunk is for answering the question."""
-        prompt = self.prompts.render(
-            "context_relevance", question=delimit("question", query), chunk=delimit("chunk", chunk)
-        )
-        return await self._score(prompt)
+        return await self._score("context_relevance", Asked(question=query, chunk=chunk))
 
-    async def _score(self, prompt: RenderedPrompt) -> JudgeResult:
-        reply, usage = await self.ask(prompt, ScoreReply)
+    async def _score(self, name: str, asked: Asked) -> JudgeResult:
+        reply, usage = await self.ask(self._prompt(name, asked), ScoreReply)
         return JudgeResult(
             score=reply.score,
             reasoning=reply.reasoning,

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ragaliq.core.printable import encodable
 from ragaliq.errors import ConfigurationError
@@ -41,6 +41,19 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n.*?\n?---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
+class Asked(NamedTuple):
+    """What a prompt asks about; empty where it does not ask about it."""
+
+    question: str = ""
+    answer: str = ""
+    chunk: str = ""
+    context: Sequence[str] = ()
+    claims: Sequence[str] = ()
+
+
+_NOTHING = Asked()
+
+
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
     """A prompt with everything filled in.
@@ -51,14 +64,14 @@ class RenderedPrompt:
         shared: The beginning of the request, up to the end of the context: the same text for every
             call over one context. Empty where something else comes before the context.
         request: The rest of the request.
-        expected: How many verdicts are asked for, where that is known.
+        asked: What was filled in.
     """
 
     name: str
     system: str
     shared: str
     request: str
-    expected: int | None = None
+    asked: Asked = _NOTHING
 
     @property
     def text(self) -> str:

@@ -1,14 +1,13 @@
-"""Stand-ins for a prompted judge that write its requests and send none.
+"""Judges that are asked in words, and send nothing.
 
-`CostCounter` adds up what the requests would cost, `RequestWriter` writes them to a file, and
-`ReplyReader` judges with the replies to them that came back from anywhere.
+`RequestWriter` writes the requests to a file, `reads_replies` judges with the replies to them that
+came back from anywhere, and `counts_costs` says what both would cost.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from contextvars import ContextVar
+import math
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,7 @@ from ragaliq.errors import (
     JudgeRefusalError,
     JudgeResponseError,
 )
-from ragaliq.judges.base import (
-    BatchingJudge,
-    ClaimsResult,
-    ClaimVerdict,
-    JudgeResult,
-    LLMJudge,
-    VerdictsResult,
-    long_digest_of,
-)
+from ragaliq.judges.base import BatchingJudge, LLMJudge, long_digest_of
 from ragaliq.judges.calibration import CalibratedJudge
 from ragaliq.judges.prompted import PromptedJudge
 from ragaliq.judges.prompting import RenderedPrompt
@@ -46,69 +37,48 @@ from ragaliq.judges.wire import (
     schema_of,
 )
 
-_CHARACTERS_PER_TOKEN = 4
-_SCHEMA_TOKENS = 150
-"""About what the schema of a reply adds to a request."""
-
-_LEAST_CACHED = 512
-"""Tokens below which a prefix is not cached (current Sonnet)."""
-
-
-class _Unsent(PromptedJudge):
-    """The same prompts, limits, name and prices as a judge's, without its requests."""
-
-    def __init__(self, judge: PromptedJudge) -> None:
-        super().__init__(prompts=judge.prompts)
-        self.name, self.model, self.provider = judge.name, judge.model, judge.provider
-        self.max_context_chars = judge.max_context_chars
-        self.max_answer_chars = judge.max_answer_chars
-        self.max_claims = judge.max_claims
-        self.sure_from = judge.sure_from
-        self._judge = judge
-
-    def fingerprint(self) -> str:
-        """That of the judge: it decides as the judge does."""
-        return self._judge.fingerprint()
-
-    def price(self, usage: JudgeUsage) -> float | None:
-        """As the judge's requests cost."""
-        return self._judge.price(usage)
-
-
 # --- Requests and replies in files ------------------------------------------------------------
 
 
-class RequestWriter(_Unsent):
+class RequestWriter:
     """Writes each request as a line of JSON: `id`, `model`, `system`, `messages` and `schema`.
 
     What the judge would have said is not known. So every claim counts as not covered, and nothing
     that depends on a reply is asked.
 
+    Args:
+        judge: Whose requests are written.
+        path: The file; what it held is replaced.
+
     Attributes:
+        judge: Writes its requests and sends none.
         count: Requests that were written; equal ones are written once.
 
     Raises:
-        DatasetError: The file cannot be written; what it held is replaced.
+        ConfigurationError: The judge makes no requests of its own.
+        DatasetError: The file cannot be written.
     """
 
-    def __init__(self, judge: PromptedJudge, path: Path) -> None:
-        super().__init__(judge)
+    def __init__(self, judge: LLMJudge, path: Path) -> None:
+        self._asked = _prompted(judge)
+        self.judge = self._asked.answered_by(self._send)
         self._path, self._written = path, set[str]()
-        self.count = 0
         self._write("", "w")
 
-    async def complete(
-        self, prompt: RenderedPrompt, reply: type[BaseModel]
-    ) -> tuple[str, JudgeUsage]:
+    @property
+    def count(self) -> int:
+        """How many were written."""
+        return len(self._written)
+
+    async def _send(self, prompt: RenderedPrompt, reply: type[BaseModel]) -> tuple[str, JudgeUsage]:
         """Write the request; the reply is one that leads to no further request."""
-        text = self._judge.worded(prompt, reply)
+        text = self._asked.worded(prompt, reply)
         name = _request_id(prompt.system, text)
         if name not in self._written:
             self._written.add(name)
-            self.count += 1
             line = {
                 "id": name,
-                "model": self.model,
+                "model": self._asked.model,
                 "system": prompt.system,
                 "messages": [{"role": "user", "content": text}],
                 "schema": schema_of(reply),
@@ -121,7 +91,7 @@ class RequestWriter(_Unsent):
             "verdict": "NOT_ENOUGH_INFO",
             "confidence": 0.0,
         }
-        ids = map(claim_id, range(prompt.expected or 0))
+        ids = map(claim_id, range(len(prompt.asked.claims)))
         fields: dict[str, Any] = {
             "claims": [],
             "statements": [],
@@ -151,40 +121,6 @@ class _ReplyLine(BaseModel):
     cut_off: bool = False
 
 
-class _ReplyReader(_Unsent):
-    def __init__(self, judge: PromptedJudge, path: Path) -> None:
-        super().__init__(judge)
-        self.keeps_form = judge.keeps_form
-        self._path, self._replies = path, _read_replies(path)
-
-    async def complete(
-        self, prompt: RenderedPrompt, reply: type[BaseModel]
-    ) -> tuple[str, JudgeUsage]:
-        text = self._judge.worded(prompt, reply)
-        line = self._replies.get(_request_id(prompt.system, text))
-        if line is None:
-            raise JudgeResponseError(
-                f"{self._path} holds no reply to this request; render the requests again if the "
-                "prompts, the model's limits or the data have changed"
-            )
-        usage = self.priced(line.usage)
-        if line.refused:
-            raise JudgeRefusalError(f"{self.model} declined to answer", usage=usage)
-        if line.cut_off:
-            raise JudgeResponseError("the reply was cut off", usage=usage)
-        return line.text, usage
-
-
-def writes_requests(judge: LLMJudge, path: Path) -> RequestWriter:
-    """A judge that writes the requests of this one and sends none.
-
-    Raises:
-        ConfigurationError: The judge makes no requests of its own.
-        DatasetError: The file cannot be written.
-    """
-    return RequestWriter(_prompted(judge), path)
-
-
 def reads_replies(judge: LLMJudge, path: Path) -> LLMJudge:
     """This judge, with the replies of a file in the place of its model's.
 
@@ -198,10 +134,24 @@ def reads_replies(judge: LLMJudge, path: Path) -> LLMJudge:
         ConfigurationError: The judge makes no requests of its own.
         DatasetError: The file cannot be read, or a line is not a reply.
     """
-    stand_in = _ReplyReader(_prompted(judge), path)
-    return (
-        CalibratedJudge(stand_in, judge.curve) if isinstance(judge, CalibratedJudge) else stand_in
-    )
+    asked, replies = _prompted(judge), _read_replies(path)
+
+    async def find(prompt: RenderedPrompt, reply: type[BaseModel]) -> tuple[str, JudgeUsage]:
+        line = replies.get(_request_id(prompt.system, asked.worded(prompt, reply)))
+        if line is None:
+            raise JudgeResponseError(
+                f"{path} holds no reply to this request; render the requests again if the "
+                "prompts, the model's limits or the data have changed"
+            )
+        usage = asked.priced(line.usage)
+        if line.refused:
+            raise JudgeRefusalError(f"{asked.model} declined to answer", usage=usage)
+        if line.cut_off:
+            raise JudgeResponseError("the reply was cut off", usage=usage)
+        return line.text, usage
+
+    reader = asked.answered_by(find)
+    return CalibratedJudge(reader, judge.curve) if isinstance(judge, CalibratedJudge) else reader
 
 
 def _prompted(judge: LLMJudge) -> PromptedJudge:
@@ -218,11 +168,8 @@ def _request_id(system: str, text: str) -> str:
 
 
 def _read_replies(path: Path) -> dict[str, _ReplyLine]:
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise DatasetError(f"{path}: {reason}") from None
+    with file_errors(path):
+        lines = path.read_bytes().splitlines()
     replies: dict[str, _ReplyLine] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -240,34 +187,34 @@ def _read_replies(path: Path) -> dict[str, _ReplyLine]:
 
 # --- What the requests would cost ---------------------------------------------------------------
 
+_CHARACTERS_PER_TOKEN = 4
+_SCHEMA_TOKENS = 150
+"""About what the schema of a reply adds to a request."""
 
-class CostCounter(_Unsent):
-    """Adds up what a judge's requests, and replies to them, would cost.
+_LEAST_CACHED = 512
+"""Tokens below which a prefix is not cached (current Sonnet)."""
+
+
+def counts_costs(judge: PromptedJudge, stand_in: BatchingJudge) -> PromptedJudge:
+    """This judge without its requests; its usage is what they and the replies would cost.
 
     A stand-in decides what the replies say, so that their number and length are about what a real
     judge's would be.
     """
+    cached: set[str] = set()
 
-    def __init__(self, judge: PromptedJudge, stand_in: BatchingJudge) -> None:
-        super().__init__(judge)
-        self._stand_in = stand_in
-        self._cached: set[str] = set()
-        self._reply: ContextVar[BaseModel] = ContextVar("ragaliq_stand_in_reply")
-
-    async def complete(
-        self,
+    async def count(
         prompt: RenderedPrompt,
-        reply: type[BaseModel],  # noqa: ARG002
+        reply: type[BaseModel],  # noqa: ARG001
     ) -> tuple[str, JudgeUsage]:
-        """Count what the request and the stand-in's reply would cost."""
-        said = self._reply.get().model_dump_json()
+        said = (await _reply_of(stand_in, prompt)).model_dump_json()
         total = _SCHEMA_TOKENS + _tokens(prompt.system) + _tokens(prompt.text)
         read = written = 0
         prefix = prompt.system + prompt.shared
         size = _tokens(prefix)
-        if self._judge.caches_context and prompt.shared and size >= _LEAST_CACHED:
-            read, written = (size, 0) if prefix in self._cached else (0, size)
-            self._cached.add(prefix)
+        if judge.caches_context and prompt.shared and size >= _LEAST_CACHED:
+            read, written = (size, 0) if prefix in cached else (0, size)
+            cached.add(prefix)
         usage = JudgeUsage(
             input_tokens=total - read - written,
             output_tokens=_tokens(said),
@@ -275,52 +222,42 @@ class CostCounter(_Unsent):
             cache_write_tokens=written,
             requests=1,
         )
-        return said, self.priced(usage)
+        return said, judge.priced(usage)
 
-    def is_unsure(self, verdict: ClaimVerdict) -> bool:  # noqa: ARG002
-        """Always: what the model would be sure of is not known, so a cascade escalates all."""
-        return True
+    counting = judge.answered_by(count)
+    # What the model would be sure of is not known: a cascade escalates everything.
+    counting.sure_from = math.inf
+    return counting
 
-    async def extract_statements(self, query: str, response: str) -> ClaimsResult:
-        """Count an extraction."""
-        found = await self._stand_in.extract_statements(query, response)
-        self._reply.set(ClaimsReply(claims=found.claims))
-        return await super().extract_statements(query, response)
 
-    async def verify_claims(self, claims: Sequence[str], context: Sequence[str]) -> VerdictsResult:
-        """Count a verification."""
-        decided = await self._stand_in.verify_claims(claims, context)
-        replies = [
-            ClaimReply(claim_id=claim_id(verdict.index), **reply_fields(verdict))
-            for verdict in decided.verdicts
-            if verdict.index is not None
-        ]
-        self._reply.set(VerdictsReply(verdicts=replies))
-        return await super().verify_claims(claims, context)
-
-    async def grade_statements(
-        self, query: str, response: str, context: Sequence[str]
-    ) -> VerdictsResult:
-        """Count grading in one pass."""
-        graded = await self._stand_in.grade_statements(query, response, context)
-        replies = [
-            StatementReply(statement=item.statement, **reply_fields(item))
-            for item in graded.verdicts
-        ]
-        self._reply.set(GradedReply(statements=replies))
-        return await super().grade_statements(query, response, context)
-
-    async def evaluate_relevance(self, query: str, response: str) -> JudgeResult:
-        """Count a relevance score."""
-        said = await self._stand_in.evaluate_relevance(query, response)
-        self._reply.set(ScoreReply(reasoning=said.reasoning, score=said.score))
-        return await super().evaluate_relevance(query, response)
-
-    async def evaluate_context_relevance(self, query: str, chunk: str) -> JudgeResult:
-        """Count a chunk's relevance score."""
-        said = await self._stand_in.evaluate_context_relevance(query, chunk)
-        self._reply.set(ScoreReply(reasoning=said.reasoning, score=said.score))
-        return await super().evaluate_context_relevance(query, chunk)
+async def _reply_of(stand_in: BatchingJudge, prompt: RenderedPrompt) -> BaseModel:
+    """The reply to a prompt that says what the stand-in says."""
+    asked = prompt.asked
+    if prompt.name == "extract_statements":
+        found = await stand_in.extract_statements(asked.question, asked.answer)
+        return ClaimsReply(claims=found.claims)
+    if prompt.name == "verify_claims":
+        decided = await stand_in.verify_claims(asked.claims, asked.context)
+        verdicts = decided.by_claim(len(asked.claims)).items()
+        return VerdictsReply(
+            verdicts=[
+                ClaimReply(claim_id=claim_id(at), **reply_fields(verdict))
+                for at, verdict in verdicts
+            ]
+        )
+    if prompt.name == "grade_statements":
+        graded = await stand_in.grade_statements(asked.question, asked.answer, asked.context)
+        return GradedReply(
+            statements=[
+                StatementReply(statement=each.statement, **reply_fields(each))
+                for each in graded.verdicts
+            ]
+        )
+    if prompt.name == "relevance":
+        scored = await stand_in.evaluate_relevance(asked.question, asked.answer)
+    else:
+        scored = await stand_in.evaluate_context_relevance(asked.question, asked.chunk)
+    return ScoreReply(reasoning=scored.reasoning, score=scored.score)
 
 
 def _tokens(text: str) -> int:

@@ -9,7 +9,7 @@ from ragaliq import ClaimVerdict, ConfigurationError, DatasetError, LocalJudge
 from ragaliq.bench import bench_of, judge_claims
 from ragaliq.datasets import read_labelled_claims
 from ragaliq.judges import ClaudeJudge, OpenAICompatibleJudge
-from ragaliq.judges.unsent import reads_replies, writes_requests
+from ragaliq.judges.unsent import RequestWriter, reads_replies
 from ragaliq.testing import ScriptedJudge
 
 SERVERS = {
@@ -85,8 +85,8 @@ async def test_rendered_requests_answered_through_a_file_give_the_bench_of_the_l
 
     unreachable = judge("http://127.0.0.1:9")
     requests, replies = tmp_path / "requests.jsonl", tmp_path / "replies.jsonl"
-    writer = writes_requests(unreachable, requests)
-    await bench(labels, writer, tmp_path / "rendered.json")
+    writer = RequestWriter(unreachable, requests)
+    await bench(labels, writer.judge, tmp_path / "rendered.json")
     written = [json.loads(line) for line in requests.read_text().splitlines()]
     assert writer.count == len(written) == asked
     assert [each["messages"][0]["content"] for each in written] == [
@@ -135,4 +135,4 @@ def test_a_file_that_holds_no_replies_is_refused_with_the_line(lines, tmp_path):
 
 def test_a_judge_that_sends_nothing_has_nothing_to_render(tmp_path):
     with pytest.raises(ConfigurationError, match="no requests"):
-        writes_requests(LocalJudge(), tmp_path / "requests.jsonl")
+        RequestWriter(LocalJudge(), tmp_path / "requests.jsonl")
