@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -49,7 +49,7 @@ R = TypeVar("R", bound=BaseModel)
 _NOTHING_SPENT = JudgeUsage()
 
 
-Send = Callable[[RenderedPrompt, type[BaseModel]], Awaitable[tuple[str, JudgeUsage]]]
+Send = Callable[[RenderedPrompt, type[BaseModel]], Coroutine[Any, Any, tuple[str, JudgeUsage]]]
 """Gets the reply to a request, and what it cost, as `PromptedJudge.complete` does."""
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ragaliq.judges.language.sentences import Span, detect_language, split_sentences
 from ragaliq.judges.local.claim import ClaimWords
-from ragaliq.judges.local.numbers import Fit, Number, comparable, fit
-from ragaliq.judges.local.words import END, FUNCTION_WORDS, read_all, read_words
+from ragaliq.judges.local.numbers import END, Fit, Number, comparable, fit
+from ragaliq.judges.local.words import FUNCTION_WORDS, read_all, read_words
 
 # One chunk.
 
