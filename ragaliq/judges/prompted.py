@@ -154,7 +154,7 @@ class PromptedJudge(BatchingJudge):
     def answered_by(self, send: Send) -> Self:
         """This judge with another way to get its replies: `send` in the place of `complete`."""
         other = copy.copy(self)
-        other.complete = send  # type: ignore[method-assign]  # each request goes through it
+        other.complete = send  # type: ignore[assignment, method-assign]
         return other
 
     def _prompt(self, name: str, asked: Asked) -> RenderedPrompt:
