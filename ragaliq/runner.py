@@ -210,7 +210,7 @@ async def evaluate_async(
         sink_limits=SinkLimits(max_queue=room, max_characters=sys.maxsize),
         keeps_judge=isinstance(judge, LLMJudge),
     )
-    summary = Summary({each.name: each for each in scorer.evaluators})
+    summary = Summary(scorer.evaluators)
     done: list[Evaluation] = []
     is_cut = False
     on_progress = on_progress or notebook_progress()

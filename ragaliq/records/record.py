@@ -150,25 +150,14 @@ def evaluation_record(evaluation: Evaluation, *, content: ContentPolicy) -> Eval
         ValueError: A number is one that JSON cannot hold.
     """
     case, run, results = evaluation.case, evaluation.run, evaluation.results.values()
-    texts: dict[ChunkId | None, tuple[str, str]] | None = None
     stored = _stored_case(case, content) if content.on_sinks else None
-    if stored is not None:
-        said, kept = case.conversation_texts, stored.conversation_texts
-        texts = dict(zip(said, zip(said.values(), kept.values(), strict=False), strict=False))
-        chunks = zip(case.context_texts, stored.context_texts, strict=False)
-        texts.update(zip(case.chunk_ids, chunks, strict=False))
-        texts[None] = case.response, stored.response
-    names = {"run_id", "pipeline", "sampling_reason", "session_id", "response_id"}
+    texts = None if stored is None else _texts_of(case, stored)
+    named = ("run_id", "pipeline", "sampling_reason", "session_id", "response_id")
+    names = {name: identifier(value) for name in named if (value := getattr(run, name))}
+    rules = {"sampling_rules": tuple(map(identifier, run.sampling_rules))}
     return EvaluationRecord(
         evaluation_id=evaluation_id(run, [(r.evaluator_name, r.judge, r.model) for r in results]),
-        run=run.model_copy(
-            update={
-                name: identifier(value)
-                for name, value in run.model_dump(include=names).items()
-                if value
-            }
-            | {"sampling_rules": tuple(map(identifier, run.sampling_rules))}
-        ),
+        run=run.model_copy(update=names | rules),
         case_id=sendable(case.id[:MAX_ID]),
         created_at=time.time(),
         # Offline nothing waits.
@@ -220,43 +209,51 @@ def deterministic_id(parts: Iterable[str | None]) -> str:
 _Texts = Mapping[ChunkId | None, tuple[str, str]]
 
 
-# Field by field: a field that is added to a result or a claim is not stored before somebody has
-# asked whether it holds text.
+def _texts_of(case: RAGTestCase, stored: RAGTestCase) -> _Texts:
+    said, kept = case.conversation_texts, stored.conversation_texts
+    texts: dict[ChunkId | None, tuple[str, str]] = {None: (case.response, stored.response)}
+    texts.update(zip(said, zip(said.values(), kept.values(), strict=False), strict=False))
+    chunks = zip(case.context_texts, stored.context_texts, strict=False)
+    texts.update(zip(case.chunk_ids, chunks, strict=False))
+    return texts
+
+
+# What may be stored of each field of a result and of a claim that holds text. A test asks that
+# every field is known here or holds none: a new one is not stored before somebody has asked.
+_RESULT_NAMES = ("evaluator_name", "judge", "model", "calibration", "judge_kind", "fingerprint")
+_CLAIM_NAMES = ("decided_by", "calibration")
+_CLAIM_TEXTS: dict[str, ContentKind] = {
+    "claim": "claim",
+    "evidence": "evidence",
+    "reason": "explanation",
+}
+
+
 def _stored_result(
     result: EvaluationResult, texts: _Texts | None, content: ContentPolicy
 ) -> EvaluationResult:
     if not math.isfinite(result.threshold):
         raise ValueError("a threshold that is not a number cannot be stored")
     value = score(result)
-    reasoning = template_explanation(result)
-    if texts is not None:
+    if texts is None:
+        reasoning = template_explanation(result)
+    else:
         reasoning = content.text(result.reasoning, "explanation", MAX_REASONING)
     is_failed = bool(result.error_type) and result.status.is_failure
-    return EvaluationResult(
-        evaluator_name=identifier(result.evaluator_name),
-        score=value,
-        passed=None if value is None else result.passed,
-        reasoning=reasoning or "",
-        tokens_used=result.tokens_used,
-        status=result.status,
-        error_type=identifier(result.error_type or "") if is_failed else None,
-        usage=result.usage,
-        claims=tuple(_stored_claim(claim, texts, content) for claim in result.claims[:MAX_CLAIMS]),
-        higher_is_better=result.higher_is_better,
-        threshold=result.threshold,
-        judge=identifier(result.judge),
-        model=identifier(result.model) if result.model else None,
-        calibration=identifier(result.calibration),
-        duration=result.duration,
-        judge_kind=identifier(result.judge_kind),
-        fingerprint=identifier(result.fingerprint),
-    )
+    changed = {
+        "score": value,
+        "passed": None if value is None else result.passed,
+        "reasoning": reasoning or "",
+        "raw_response": {},
+        "error": None,
+        "error_type": identifier(result.error_type or "") if is_failed else None,
+        "claims": tuple(_stored_claim(c, texts, content) for c in result.claims[:MAX_CLAIMS]),
+    }
+    names = {name: identifier(held) for name in _RESULT_NAMES if (held := getattr(result, name))}
+    return result.model_copy(update=names | changed)
 
 
 def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPolicy) -> ClaimDetail:
-
-    def kept(text: str, kind: ContentKind) -> str:
-        return "" if texts is None else content.text(text, kind, MAX_CLAIM_TEXT) or ""
 
     def still_there(where: ChunkId | None, start: int, end: int) -> bool:
         # Redaction and shortening move text. Without stored texts every range is kept, as it says
@@ -267,25 +264,20 @@ def _stored_claim(claim: ClaimDetail, texts: _Texts | None, content: ContentPoli
         return start < end <= len(stored) and stored[:end] == sendable(original[:end])
 
     span = claim.answer_span
-    return ClaimDetail(
-        claim=kept(claim.claim, "claim"),
-        evidence=kept(claim.evidence, "evidence"),
-        reason=kept(claim.reason, "explanation"),
-        verdict=claim.verdict,
-        support_source=claim.support_source,
-        confidence=claim.confidence,
-        is_unsure=claim.is_unsure,
-        supporting_chunk_ids=tuple(map(_chunk_id, claim.supporting_chunk_ids[:MAX_CHUNKS])),
-        answer_span=span if span is not None and still_there(None, *span) else None,
-        evidence_spans=tuple(
+    changed: dict[str, object] = {
+        "supporting_chunk_ids": tuple(map(_chunk_id, claim.supporting_chunk_ids[:MAX_CHUNKS])),
+        "answer_span": span if span is not None and still_there(None, *span) else None,
+        "evidence_spans": tuple(
             EvidenceSpan(_chunk_id(chunk_id), start, end)
             for chunk_id, start, end in claim.evidence_spans
             if still_there(chunk_id, start, end)
         ),
-        evidence_verified=claim.evidence_verified,
-        decided_by=identifier(claim.decided_by),
-        calibration=identifier(claim.calibration),
-    )
+    }
+    for name, kind in _CLAIM_TEXTS.items():
+        text = None if texts is None else content.text(getattr(claim, name), kind, MAX_CLAIM_TEXT)
+        changed[name] = text or ""
+    names = {name: identifier(getattr(claim, name)) for name in _CLAIM_NAMES}
+    return claim.model_copy(update=names | changed)
 
 
 def _stored_case(case: RAGTestCase, content: ContentPolicy) -> RAGTestCase:

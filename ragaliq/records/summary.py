@@ -12,8 +12,9 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
+from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage, Status
 from ragaliq.records.record import EvaluationRecord, observation_of
 from ragaliq.statistics import Estimate, hajek_mean, mean_estimate
@@ -69,18 +70,6 @@ class MetricSummary:
         return sum(self.statuses.values())
 
 
-class HasThreshold(Protocol):
-    """An evaluator, or a metric's figures."""
-
-    @property
-    def threshold(self) -> float:
-        """The score from which on a case passes."""
-
-    @property
-    def higher_is_better(self) -> bool:
-        """False for metrics where a low score is good."""
-
-
 class SeriesKey(NamedTuple):
     """What is averaged: a metric, or a metric as one judge decides it."""
 
@@ -95,15 +84,6 @@ class SeriesKey(NamedTuple):
         return cls(metric, result.judge, result.model, result.fingerprint)
 
 
-class _Place(NamedTuple):
-    """What a result is an observation of, when and with which weight; numbers as in `Series`."""
-
-    case: int
-    time: float
-    weight: float
-    pipeline: int
-
-
 class Series:
     """The results of one metric, kept as numbers in arrays: a result takes about 35 bytes.
 
@@ -113,19 +93,21 @@ class Series:
         key: Which.
         threshold: The score from which on the latest case passes, in [0, 1].
         higher_is_better: False for metrics where a low score is good.
+        statuses: Results by status.
         measured: Number of measured scores.
+        passed: Those of them that reach the threshold.
         errors: Failed evaluations by the class of the error.
         passing: The statuses without a measured score that pass.
         spread: How far a case's score spreads over its repeats; None where each case has one.
         unscored_repeats: Evaluations without a score, by status, of cases that have one.
     """
 
-    def __init__(self, key: SeriesKey, of: HasThreshold | None = None) -> None:
-        self.key = key
-        self.threshold, self.higher_is_better = 0.0, True
-        if of is not None:
-            self.threshold, self.higher_is_better = of.threshold, of.higher_is_better
-        self.measured = 0
+    def __init__(
+        self, key: SeriesKey, threshold: float = 0.0, *, higher_is_better: bool = True
+    ) -> None:
+        self.key, self.threshold, self.higher_is_better = key, threshold, higher_is_better
+        self.measured = self.passed = 0
+        self.statuses: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self.passing: set[str] = set()
         self.spread: float | None = None
@@ -133,17 +115,9 @@ class Series:
         # A row for each result; the score is NaN where none was measured.
         self._cases, self._kinds, self._pipelines = array("q"), array("B"), array("H")
         self._times, self._scores, self._weights = array("d"), array("d"), array("d")
-        self._statuses: Counter[tuple[int, str]] = Counter()
-        self._passed: Counter[int] = Counter()
 
     def add(
-        self,
-        result: EvaluationResult,
-        *,
-        case: int,
-        time: float = 0.0,
-        weight: float = 1.0,
-        pipeline: int = 0,
+        self, result: EvaluationResult, case: int, time: float, weight: float, pipeline: int
     ) -> None:
         """Take in one result.
 
@@ -164,36 +138,27 @@ class Series:
             score = result.score
         elif passed:
             self.passing.add(status)
-        self._add_row(status, score, _Place(case, time, weight, pipeline), passed=passed)
+        self._add_row(status, score, (case, time, weight, pipeline), passed=passed)
 
-    def _add_row(self, status: str, score: float, at: _Place, *, passed: bool) -> None:
-        self._cases.append(at.case)
+    def _add_row(
+        self, status: str, score: float, of: tuple[int, float, float, int], *, passed: bool
+    ) -> None:
+        case, time, weight, pipeline = of
+        self._cases.append(case)
         self._kinds.append(_KINDS.index(status))
-        self._pipelines.append(at.pipeline)
-        self._times.append(at.time)
+        self._pipelines.append(pipeline)
+        self._times.append(time)
         self._scores.append(score)
-        self._weights.append(at.weight)
-        self._statuses[at.pipeline, status] += 1
+        self._weights.append(weight)
+        self.statuses[status] += 1
         if not math.isnan(score):
             self.measured += 1
-            self._passed[at.pipeline] += passed
+            self.passed += passed
 
     @property
     def times(self) -> Sequence[float]:
         """When each of its results was evaluated, in Unix time."""
         return self._times
-
-    def statuses(self, pipeline: int | None = None) -> dict[str, int]:
-        """Results by status, of one pipeline or of all."""
-        counts: Counter[str] = Counter()
-        for (owner, status), count in self._statuses.items():
-            if pipeline in (None, owner):
-                counts[status] += count
-        return dict(counts)
-
-    def passed(self, pipeline: int | None = None) -> int:
-        """Measured scores that reach the threshold, of one pipeline or of all."""
-        return self._passed.total() if pipeline is None else self._passed[pipeline]
 
     def _rows(self, pipeline: int | None) -> Iterator[tuple[float, float, float]]:
         """Time, score and weight of each measured score."""
@@ -247,8 +212,8 @@ class Series:
             interval=found.interval if found else None,
             interval_method=found.method if found else None,
             measured=self.measured,
-            statuses=self.statuses(),
-            passed=self.passed(),
+            statuses=dict(self.statuses),
+            passed=self.passed,
             passing=frozenset(self.passing),
             threshold=self.threshold,
             higher_is_better=self.higher_is_better,
@@ -263,7 +228,7 @@ class Series:
         Several evaluations of a case say how steady the judge is and are one observation: counted
         apart they would make every interval narrower than the cases allow.
         """
-        made = Series(self.key, self)
+        made = Series(self.key, self.threshold, higher_is_better=self.higher_is_better)
         made.errors, made.passing = Counter(self.errors), set(self.passing)
         cases: dict[int, list[int]] = {}
         for row, case in enumerate(self._cases):
@@ -279,10 +244,10 @@ class Series:
             if len(scores) > 1:
                 spreads.append(statistics.stdev(scores))
             first, score = (measured or rows)[0], joint_score(scores) if scores else math.nan
-            at = _Place(case, self._times[first], self._weights[first], self._pipelines[first])
-            status = joint_status(_KINDS[self._kinds[row]] for row in measured or rows)
+            of = case, self._times[first], self._weights[first], self._pipelines[first]
+            status = joint_status([_KINDS[self._kinds[row]] for row in measured or rows])
             margin = score - self.threshold if self.higher_is_better else self.threshold - score
-            made._add_row(status, score, at, passed=margin >= -TOLERANCE)
+            made._add_row(status, score, of, passed=margin >= -TOLERANCE)
         made.spread = statistics.fmean(spreads) if spreads else None
         return made
 
@@ -311,6 +276,18 @@ class PipelineCosts:
     saved: float = 0.0
     unknown_costs: int = 0
 
+    def add(self, usage: JudgeUsage) -> None:
+        """Take in what an evaluation cost."""
+        self.answers += 1
+        self.evaluations += 1
+        self.tokens += usage.total_tokens
+        self.requests += usage.requests
+        self.saved += usage.saved_usd if math.isfinite(usage.saved_usd) else 0.0
+        if usage.cost_usd is not None and math.isfinite(usage.cost_usd):
+            self.cost += usage.cost_usd
+        else:
+            self.unknown_costs += 1
+
 
 class Summary:
     """Adds results up, record by record, in little memory.
@@ -318,7 +295,7 @@ class Summary:
     A case that is evaluated several times (`run_id_of`) counts once, with the mean of its scores.
 
     Args:
-        metrics: Those that have figures also where nothing is taken in, by name.
+        metrics: Those that have figures also where nothing is taken in.
         by_judge: Average what one judge and model decided, where several may have made the
             results: they do not agree.
         max_series: Series beyond this number are not added up; None for no limit.
@@ -334,7 +311,7 @@ class Summary:
 
     def __init__(
         self,
-        metrics: Mapping[str, HasThreshold] | None = None,
+        metrics: Iterable[Evaluator] = (),
         *,
         by_judge: bool = False,
         max_series: int | None = None,
@@ -343,9 +320,12 @@ class Summary:
         self.records = self.skipped = self.without_weight = 0
         self.usage = JudgeUsage()
         self.first, self.last = math.inf, -math.inf
-        self._series: dict[SeriesKey, Series] = {}
-        for name, metric in (metrics or {}).items():
-            self._series[SeriesKey(name)] = Series(SeriesKey(name), metric)
+        self._series = {
+            (key := SeriesKey(each.name)): Series(
+                key, each.threshold, higher_is_better=each.higher_is_better
+            )
+            for each in metrics
+        }
         self._joined: dict[SeriesKey, Series] | None = None
         self._metrics: dict[str, MetricSummary] | None = None
         self._pipelines: list[PipelineCosts] = []
@@ -381,15 +361,7 @@ class Summary:
         pipeline = self._numbers.setdefault(name, len(self._pipelines))
         if pipeline == len(self._pipelines):
             self._pipelines.append(PipelineCosts(name))
-        costs = self._pipelines[pipeline]
-        costs.answers += 1
-        costs.evaluations += 1
-        costs.tokens += usage.total_tokens
-        costs.requests += usage.requests
-        is_known = usage.cost_usd is not None and math.isfinite(usage.cost_usd)
-        costs.cost += (usage.cost_usd or 0.0) if is_known else 0.0
-        costs.saved += usage.saved_usd if math.isfinite(usage.saved_usd) else 0.0
-        costs.unknown_costs += not is_known
+        self._pipelines[pipeline].add(usage)
         self._cases.append(case)
         self._owners.append(pipeline)
         results = evaluated.results.values()
@@ -404,7 +376,7 @@ class Summary:
                     self.skipped += 1
                     continue
                 series = self._series[key] = Series(key)
-            series.add(result, case=case, time=time, weight=run.weight(metric), pipeline=pipeline)
+            series.add(result, case, time, run.weight(metric), pipeline)
         return pipeline
 
     @property
@@ -467,16 +439,15 @@ def joint_score(scores: Sequence[float]) -> float:
     return scores[0] if min(scores) == max(scores) else statistics.fmean(scores)
 
 
-def joint_status(statuses: Mapping[str, int] | Iterable[str]) -> str:
+def joint_status(statuses: Sequence[str]) -> str:
     """The status of a case whose evaluations ended so: that of a measured one, if there is one.
 
     A failure says nothing about the answer, so it only counts where there is nothing else.
     """
-    counts = Counter(statuses)
 
     def rank(name: str) -> tuple[bool, bool, bool, int]:
         status = Status(name)
         is_scored = status is Status.SCORED
-        return status.is_failure, not status.is_measured, not is_scored, -counts[name]
+        return status.is_failure, not status.is_measured, not is_scored, -statuses.count(name)
 
-    return min(counts, key=rank)
+    return min(statuses, key=rank)

@@ -184,9 +184,9 @@ def _figures(gathered: Gathering, charted: list[dict[str, Any]]) -> dict[str, An
                 "higher_is_better": series.higher_is_better,
                 "mean": chart["charts"]["all"]["mean"],
                 "spread": series.spread,
-                "passed": series.passed(),
+                "passed": series.passed,
                 "measured": series.measured,
-                "statuses": series.statuses(),
+                "statuses": series.statuses,
                 "pipelines": [
                     chart["charts"].get(str(number), chart["charts"]["all"])["mean"]
                     for number in range(len(pipelines))

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ragaliq import Evaluation, EvaluationResult, RAGTestCase, RunInfo
+from ragaliq import ClaimDetail, Evaluation, EvaluationResult, RAGTestCase, RunInfo
 from ragaliq.core.results import Status
 from ragaliq.records import EvaluationRecord, evaluation_record
 from ragaliq.telemetry.content import ContentPolicy
@@ -16,6 +16,34 @@ def test_without_content_capture_no_text_is_in_a_record(record_of, result_of):
     )
     text = record_of(results=[result_of(), failed]).model_dump_json().lower()
     assert [secret for secret in SECRETS if secret in text] == []
+
+
+NAMES = {
+    *("evaluator_name", "judge", "model", "judge_kind", "fingerprint", "calibration"),
+    *("decided_by",),
+}
+"""The fields of results and claims whose strings are names."""
+
+
+def test_of_the_strings_of_a_result_only_names_are_kept_without_content_capture(record_of):
+    def filled(kind, **others):
+        strings = {
+            name: "zebra"
+            for name, field in kind.model_fields.items()
+            if field.annotation in (str, str | None)
+        }
+        return kind(**{**strings, **others})
+
+    claim = filled(ClaimDetail, verdict="SUPPORTED")
+    result = filled(EvaluationResult, score=1.0, passed=True, claims=(claim,))
+    (stored,) = record_of(results=[result]).results.values()
+    for each in (stored, *stored.claims):
+        held = {
+            name
+            for name, value in each.model_dump(exclude={"claims"}).items()
+            if "zebra" in str(value)
+        }
+        assert held <= NAMES
 
 
 def test_without_content_capture_verdicts_numbers_and_places_are_kept(record_of):
