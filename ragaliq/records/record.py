@@ -240,7 +240,7 @@ def _stored_result(
     else:
         reasoning = content.text(result.reasoning, "explanation", MAX_REASONING)
     is_failed = bool(result.error_type) and result.status.is_failure
-    changed = {
+    changed: dict[str, object] = {
         "score": value,
         "passed": None if value is None else result.passed,
         "reasoning": reasoning or "",
