@@ -25,6 +25,7 @@ from ragaliq.errors import (
     JudgeRefusalError,
     JudgeTimeoutError,
 )
+from ragaliq.evaluators.alignment import Ground
 from ragaliq.evaluators.claims import Verifier
 from ragaliq.judges.base import ClaimVerdict, LLMJudge
 from ragaliq.judges.calibration import raw_support
@@ -136,7 +137,7 @@ async def _judge(claim: LabelledClaim, judge: LLMJudge, deadline: float) -> Judg
     failure: tuple[Status, str] | None = None
     # One claim a call and no second look: what is measured is the judge, as its calibration is
     # applied, and not what an evaluator makes of a quote that cannot be found.
-    verifier = Verifier(judge, claim.context, policy=ScoringPolicy.RAGALIQ, batched=False)
+    verifier = Verifier(judge, Ground(claim.context), policy=ScoringPolicy.RAGALIQ, batched=False)
     with spending() as spent:
         try:
             async with asyncio.timeout(deadline):

@@ -19,6 +19,8 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from ragaliq.core.concurrency import pause_if_due
+from ragaliq.core.results import EvidenceSpan, SupportSource
+from ragaliq.core.test_case import ChunkId
 
 CLAIM_CUTOFF = 75.0
 """Least similarity, 0 to 100, at which a reworded claim counts as found in the answer."""
@@ -40,34 +42,41 @@ _SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|\n")
 _SHORTEST_FUZZY, _LONGEST_FUZZY, _LONGEST_CLAIM = 12, 20_000, 2_000
 
 
-class Place(NamedTuple):
-    """A range of characters, `[start, end)`, in the chunk at this position."""
-
-    chunk: int
-    start: int
-    end: int
-
-
-class EvidenceFinder:
-    """Finds quotes in the context of one case; a quote that was found before costs nothing.
+class Ground:
+    """Texts that claims may rest on; finds quotes in them, and looks for each quote once.
 
     A search lets others run now and then, and ends when it is cancelled.
 
     Args:
-        context: The chunks.
+        texts: As a judge sees them.
+        source: What they are.
+        ids: Under which id each is named in results; by default its position.
+        starts: Where each begins in what has that id: a judge may see a part of it.
+        answers: Of what a user said, what the assistant had stated before: the user may repeat it.
     """
 
-    def __init__(self, context: Sequence[str]) -> None:
-        self._texts = [SearchedText(text) for text in context]
-        self._found: dict[tuple[str, tuple[int, ...]], list[Place]] = {}
+    def __init__(
+        self,
+        texts: Sequence[str],
+        *,
+        source: SupportSource = "turn",
+        ids: Sequence[ChunkId] | None = None,
+        starts: Sequence[int] | None = None,
+        answers: Sequence[str] = (),
+    ) -> None:
+        self.texts, self.source, self.answers = texts, source, answers
+        self.ids = range(len(texts)) if ids is None else ids
+        self._starts = [0] * len(texts) if starts is None else starts
+        self._searched = [SearchedText(text) for text in texts]
+        self._found: dict[tuple[str, tuple[int, ...]], tuple[EvidenceSpan, ...]] = {}
         self._paused = 0.0
 
-    async def find(self, evidence: str, preferred: Sequence[int] = ()) -> list[Place]:
-        """Where the parts of a quote stand in the context.
+    async def find(self, evidence: str, preferred: Sequence[int] = ()) -> tuple[EvidenceSpan, ...]:
+        """Where the parts of a quote stand in the texts.
 
         Args:
             evidence: A quote; an ellipsis separates parts that may stand apart.
-            preferred: Positions of chunks to look in first.
+            preferred: Positions of texts to look in first.
 
         Returns:
             One place for each part when every part was found; otherwise none, because a quote of
@@ -75,41 +84,41 @@ class EvidenceFinder:
         """
         key = evidence, tuple(preferred)
         if key not in self._found:
-            self._found[key] = await self._places(evidence, preferred)
+            self._found[key] = await self._search(evidence, preferred)
         return self._found[key]
 
-    async def _places(self, evidence: str, preferred: Sequence[int]) -> list[Place]:
+    async def _search(self, evidence: str, preferred: Sequence[int]) -> tuple[EvidenceSpan, ...]:
         if len(evidence) > _LONGEST_QUOTE:
-            return []
+            return ()
         parts = [part.strip().strip(_QUOTATION_MARKS) for part in _ELLIPSIS.split(evidence)]
         parts = [part for part in parts if part]
         if len(parts) > _MOST_PARTS:
-            return []
-        everywhere = range(len(self._texts))
+            return ()
+        everywhere = range(len(self._searched))
         order = [*(position for position in preferred if position in everywhere), *everywhere]
-        places: list[Place] = []
+        spans: list[EvidenceSpan] = []
+        before: tuple[int, int] | None = None  # the text in which the last part was found, its end
         for part in parts:
             # With single words from here and there anything can be said.
             if len(parts) > 1 and len(_words(part)) < 2:
-                return []
-            before = places[-1] if places else None
-            chunks = dict.fromkeys([before.chunk, *order] if before else order)
-            # Most quotes are letter for letter: then no chunk needs to be read word by word.
-            for find, chunk in product(
-                (SearchedText.find_exactly, SearchedText.find_words), chunks
-            ):
+                return ()
+            places = dict.fromkeys([before[0], *order] if before else order)
+            # Most quotes are letter for letter: then no text needs to be read word by word.
+            for find, at in product((SearchedText.find_exactly, SearchedText.find_words), places):
                 self._paused = await pause_if_due(self._paused)
-                # After the part before it, where that is in the same chunk.
-                start = before.end if before and before.chunk == chunk else 0
-                span = find(self._texts[chunk], part, start)
+                # After the part before it, where that is in the same text.
+                start = before[1] if before and before[0] == at else 0
+                span = find(self._searched[at], part, start)
                 if span is not None:
                     break
             else:
-                return []
-            if start and _denies(self._texts[chunk].text[start : span[0]]):
-                return []
-            places.append(Place(chunk, *span))
-        return places
+                return ()
+            if start and _denies(self.texts[at][start : span[0]]):
+                return ()
+            before = at, span[1]
+            begin = self._starts[at]
+            spans.append(EvidenceSpan(self.ids[at], max(0, begin + span[0]), begin + span[1]))
+        return tuple(spans)
 
 
 def _denies(skipped: str) -> bool:

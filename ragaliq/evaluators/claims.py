@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -18,10 +18,10 @@ from ragaliq.core.evaluator import identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import UNCALIBRATED, ClaimDetail, JudgeUsage, Status
 from ragaliq.core.spending import paid, spending
-from ragaliq.core.test_case import ChunkId, RAGTestCase
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import DatasetError, JudgeError, JudgeResponseError
-from ragaliq.evaluators.alignment import EvidenceFinder, SearchedText
-from ragaliq.evaluators.history import Ground, earlier_grounds, question_of, turns_of
+from ragaliq.evaluators.alignment import Ground, SearchedText
+from ragaliq.evaluators.history import earlier_grounds, question_of, turns_of
 from ragaliq.judges.base import BatchingJudge, ClaimVerdict, LLMJudge
 from ragaliq.judges.language.refusals import is_refusal
 
@@ -36,9 +36,6 @@ NAMED_SOURCE = (
 Verdicts: TypeAlias = dict[int, ClaimVerdict]
 """Verdicts by the position of their claim; claims that stayed undecided are not there."""
 
-Earlier: TypeAlias = dict[int, tuple[Ground, EvidenceFinder]]
-"""By the position of a claim that was decided from the conversation: what it rests on."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimCheck:
@@ -48,8 +45,6 @@ class ClaimCheck:
         case: Whose answer it is.
         status: `scored`, `partial`, or why there is nothing to score.
         claims: In the answer's order; a claim without a verdict stayed undecided.
-        decided: Those that have a verdict; the denominator of every claim-based score.
-        chunk_ids: The ids of the case's chunks, in rank order.
         usage: What the check cost.
         context_parts: In how many parts the context was judged, because it was too long for one.
         coverage: Share of the answer's letters and digits that its claims cover, 0 to 1.
@@ -58,11 +53,14 @@ class ClaimCheck:
     case: RAGTestCase
     status: Status
     claims: tuple[ClaimDetail, ...] = ()
-    decided: tuple[ClaimDetail, ...] = ()
-    chunk_ids: tuple[ChunkId, ...] = ()
     usage: JudgeUsage = JudgeUsage()
     context_parts: int = 1
     coverage: float = 1.0
+
+    @property
+    def decided(self) -> list[ClaimDetail]:
+        """The claims that have a verdict; the denominator of every claim-based score."""
+        return [claim for claim in self.claims if claim.verdict is not None]
 
 
 def has_context(case: RAGTestCase, policy: ScoringPolicy) -> bool:
@@ -103,7 +101,7 @@ async def check_claims(
         JudgeError: The judge failed.
         DatasetError: The case has no context and the policy calls that an error.
     """
-    with_context, ids, nothing = has_context(case, policy), tuple(case.chunk_ids), None
+    with_context, nothing = has_context(case, policy), None
     if not case.response.strip():
         nothing = Status.EMPTY_ANSWER
     elif not with_context and policy.empty_context == "skip":
@@ -111,10 +109,11 @@ async def check_claims(
     elif policy.answer_refusal and is_refusal(case.response):
         nothing = Status.ANSWER_REFUSED
     if nothing:
-        return ClaimCheck(case=case, status=nothing, chunk_ids=ids)
+        return ClaimCheck(case=case, status=nothing)
 
     batching = judge if isinstance(judge, BatchingJudge) and strategy != "per_claim" else None
-    verifier = Verifier(judge, case.context_texts, policy=policy, batched=batching is not None)
+    ground = Ground(case.context_texts, ids=case.chunk_ids)
+    verifier = Verifier(judge, ground, policy=policy, batched=batching is not None)
     answer = split_text(case.response, _limit(judge.max_answer_chars))
     fits = len(verifier.parts) == len(answer) == 1
     question = question_of(case, judge, policy) if case.history else case.query
@@ -150,16 +149,13 @@ async def check_claims(
             await _decide_from_history(case, claims, verdicts, verifier) if case.history else {}
         )
     if not claims:
-        return ClaimCheck(case=case, status=Status.NO_CLAIMS, chunk_ids=ids, usage=spent.usage)
-    details = await claim_details(
-        case, claims, verdicts, judge, evidence=verifier.evidence, earlier=earlier
-    )
+        return ClaimCheck(case=case, status=Status.NO_CLAIMS, usage=spent.usage)
+    grounds = dict.fromkeys(range(len(claims)), ground) | earlier
+    details = await claim_details(case.response, claims, verdicts, grounds, judge)
     return ClaimCheck(
         case=case,
         status=Status.SCORED if len(verdicts) == len(claims) else Status.PARTIAL,
         claims=details,
-        decided=tuple(claim for claim in details if claim.verdict is not None),
-        chunk_ids=ids,
         usage=spent.usage,
         context_parts=len(verifier.parts),
         coverage=_coverage(case.response, details),
@@ -168,7 +164,7 @@ async def check_claims(
 
 async def _decide_from_history(
     case: RAGTestCase, claims: Sequence[str], verdicts: Verdicts, verifier: Verifier
-) -> Earlier:
+) -> dict[int, Ground]:
     """Decide from the conversation what this turn's context says nothing of.
 
     Args:
@@ -178,18 +174,18 @@ async def _decide_from_history(
         verifier: Decided that.
 
     Returns:
-        What the claims that were decided so rest on.
+        What the claims that were decided so rest on, by their position.
     """
-    found: Earlier = {}
+    found: dict[int, Ground] = {}
     unsettled = [i for i, each in verdicts.items() if each.verdict == "NOT_ENOUGH_INFO"]
     for ground in earlier_grounds(case, verifier.policy):
         if not unsettled:
             break
-        decided, evidence = await verifier.decide_from(ground.texts, claims, unsettled)
+        decided = await verifier.decide_from(ground, claims, unsettled)
         echoes: Verdicts = {}
         if ground.answers:
             supported = [i for i, each in decided.items() if each.verdict == "SUPPORTED"]
-            echoes, _ = await verifier.decide_from(ground.answers, claims, supported)
+            echoes = await verifier.decide_from(Ground(ground.answers), claims, supported)
         unsettled = []
         for position, verdict in decided.items():
             is_echo = position in echoes and echoes[position].verdict == "SUPPORTED"
@@ -198,7 +194,7 @@ async def _decide_from_history(
             # Against what a user says an answer may well be right: that only counts in its favour.
             elif verdict.verdict == "SUPPORTED" or ground.source != "user":
                 verdicts[position] = verdict
-                found[position] = ground, evidence
+                found[position] = ground
     return found
 
 
@@ -214,38 +210,36 @@ _STRENGTH = {"SUPPORTED": 0, "CONTRADICTED": 1, "NOT_ENOUGH_INFO": 2}
 
 
 class Verifier:
-    """Decides claims from one context.
+    """Decides claims from one ground.
 
     Args:
         judge: Who decides.
-        context: The chunks.
+        ground: The context.
         policy: What to do about missing verdicts.
         batched: Ask about many claims in one call, where the judge is a `BatchingJudge`.
 
     Attributes:
         policy: See above.
-        evidence: Finds quotes in the context.
         parts: The parts in which the context is judged.
     """
 
     def __init__(
-        self, judge: LLMJudge, context: Sequence[str], *, policy: ScoringPolicy, batched: bool
+        self, judge: LLMJudge, ground: Ground, *, policy: ScoringPolicy, batched: bool
     ) -> None:
-        self._judge, self.policy = judge, policy
+        self._judge, self._ground, self.policy = judge, ground, policy
         self._batching = judge if batched and isinstance(judge, BatchingJudge) else None
         self._slots = asyncio.Semaphore(_CONCURRENT_CLAIMS)
-        self.evidence = EvidenceFinder(context)
-        self.parts = split_context(context, _limit(judge.max_context_chars))
+        self.parts = split_context(ground.texts, _limit(judge.max_context_chars))
 
     async def decide_from(
-        self, context: Sequence[str], claims: Sequence[str], positions: Sequence[int]
-    ) -> tuple[Verdicts, EvidenceFinder]:
-        """Decide the claims at these positions from another context."""
+        self, ground: Ground, claims: Sequence[str], positions: Sequence[int]
+    ) -> Verdicts:
+        """Decide the claims at these positions from another ground."""
         batched = self._batching is not None
-        other = Verifier(self._judge, context, policy=self.policy, batched=batched)
+        other = Verifier(self._judge, ground, policy=self.policy, batched=batched)
         asked = [claims[position] for position in positions]
         verdicts = await other.decide(asked) if asked else {}
-        return {positions[i]: verdict for i, verdict in verdicts.items()}, other.evidence
+        return {positions[i]: verdict for i, verdict in verdicts.items()}
 
     async def decide(self, claims: Sequence[str], *, holds_to_quotes: bool = True) -> Verdicts:
         """Decide all claims.
@@ -306,7 +300,7 @@ class Verifier:
     async def _is_founded(self, verdict: ClaimVerdict) -> bool:
         if verdict.verdict == "NOT_ENOUGH_INFO":
             return True
-        return bool(await self.evidence.find(verdict.evidence, verdict.supporting_chunk_ids))
+        return bool(await self._ground.find(verdict.evidence, verdict.supporting_chunk_ids))
 
     async def _from_part(self, part: ContextPart, claims: Sequence[str]) -> Verdicts:
         """Ask about all claims, then once more about those without a verdict if the policy says so.
@@ -373,26 +367,22 @@ def _limit(limit: object) -> int | None:
 
 
 async def claim_details(
-    case: RAGTestCase,
+    response: str,
     claims: Sequence[str],
     verdicts: Verdicts,
+    grounds: Mapping[int, Ground],
     judge: LLMJudge,
-    *,
-    evidence: EvidenceFinder,
-    earlier: Earlier | None = None,
 ) -> tuple[ClaimDetail, ...]:
     """Describe each claim: its verdict, and where it and its evidence stand.
 
     Args:
-        case: The case.
+        response: The answer.
         claims: Its claims.
         verdicts: On the claims.
+        grounds: What each was decided from, by the claim's position.
         judge: Who decided.
-        evidence: Finds quotes in the case's context.
-        earlier: What claims rest on that were decided from the conversation.
     """
-    name, answer = identity_of(judge).name, SearchedText(case.response)
-    this_turn = Ground("turn", case.context_texts, case.chunk_ids, [0] * len(case.context))
+    name, answer = identity_of(judge).name, SearchedText(response)
     details, cursor, paused = [], 0, 0.0
     for position, claim in enumerate(claims):
         paused = await pause_if_due(paused)
@@ -406,12 +396,10 @@ async def claim_details(
                 )
             )
             continue
-        ground, finder = (earlier or {}).get(position, (this_turn, evidence))
-        ids = ground.ids
-        known = (i for i in verdict.supporting_chunk_ids if 0 <= i < len(ids))
+        ground = grounds[position]
+        known = (i for i in verdict.supporting_chunk_ids if 0 <= i < len(ground.ids))
         chunks = list(dict.fromkeys(known))
-        places = await finder.find(verdict.evidence, chunks)
-        evidence_spans = tuple(map(ground.named, places))
+        evidence_spans = await ground.find(verdict.evidence, chunks)
         # A MagicMock(spec=LLMJudge) answers any call with another mock.
         unsure: object = judge.is_unsure(verdict)
         details.append(
@@ -423,7 +411,7 @@ async def claim_details(
                 is_unsure=unsure is True,
                 reason=verdict.reason,
                 support_source=None if verdict.verdict == "NOT_ENOUGH_INFO" else ground.source,
-                supporting_chunk_ids=tuple(ids[i] for i in chunks),
+                supporting_chunk_ids=tuple(ground.ids[i] for i in chunks),
                 answer_span=span,
                 evidence_spans=evidence_spans,
                 evidence_verified=bool(evidence_spans),

@@ -9,13 +9,11 @@ user asks or only supposes ("I thought refunds take 30 days").
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from ragaliq.core.evaluator import identity_of
 from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import EvidenceSpan, SupportSource
 from ragaliq.core.test_case import ChunkId, RAGTestCase, Turn
-from ragaliq.evaluators.alignment import Place
+from ragaliq.evaluators.alignment import Ground
 from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.language.statements import statements
 
@@ -25,36 +23,6 @@ _SAYS = "The user says: "
 # What a judge is shown of a conversation, to understand the question.
 _SHOWN_TURNS, _SHOWN_CHARACTERS = 6, 600
 _SELF_CONTAINED = 4
-
-
-@dataclass
-class Ground:
-    """Texts that claims may rest on.
-
-    Attributes:
-        source: What they are.
-        texts: As a judge sees them.
-        ids: Under which id each is named in results.
-        starts: Where each begins in what has that id: a judge may see a part of it.
-        answers: Of what a user said, what the assistant had stated before: the user may repeat it.
-    """
-
-    source: SupportSource
-    texts: list[str] = field(default_factory=list)
-    ids: list[ChunkId] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
-    answers: list[str] = field(default_factory=list)
-
-    def add(self, text: str, chunk_id: ChunkId, start: int = 0) -> None:
-        """Add a text."""
-        self.texts.append(text)
-        self.ids.append(chunk_id)
-        self.starts.append(start)
-
-    def named(self, place: Place) -> EvidenceSpan:
-        """A place in one of its texts, by the text's id instead of its position."""
-        start = self.starts[place.chunk]
-        return EvidenceSpan(self.ids[place.chunk], max(0, place.start + start), place.end + start)
 
 
 def turns_of(case: RAGTestCase, policy: ScoringPolicy) -> Sequence[tuple[int, Turn]]:
@@ -71,32 +39,31 @@ def earlier_grounds(case: RAGTestCase, policy: ScoringPolicy) -> Iterator[Ground
     case has no history.
     """
     turns = turns_of(case, policy)
-    chunks = Ground("earlier_turn")
-    known = set(case.context_texts)
+    own, chunks = set(case.context_texts), dict[str, ChunkId]()
     for position, turn in reversed(turns):
         for chunk_id, text in zip(turn.chunk_ids(position), turn.context_texts, strict=True):
-            if text.strip() and text not in known:
-                known.add(text)
-                chunks.add(text, chunk_id)
-    if chunks.texts:
-        yield chunks
+            if text.strip() and text not in own:
+                chunks.setdefault(text, chunk_id)
+    if chunks:
+        yield Ground([*chunks], source="earlier_turn", ids=[*chunks.values()])
     messages = [(f"history.{position}", turn) for position, turn in turns]
     messages.append(("query", Turn(role="user", text=case.query)))
     for at in reversed(range(len(messages)) if turns else ()):
         name, turn = messages[at]
-        if turn.role == "assistant":
-            continue
-        said = Ground("user")
-        for start, end in statements(turn.text):
-            said.add(_SAYS + turn.text[start:end], name, start - len(_SAYS))
-        if said.texts:
-            said.answers = [
-                each.text[start:end]
-                for _, each in messages[:at]
-                if each.role == "assistant"
-                for start, end in statements(each.text)
-            ]
-            yield said
+        said = [*statements(turn.text)] if turn.role == "user" else []
+        if said:
+            yield Ground(
+                [_SAYS + turn.text[start:end] for start, end in said],
+                source="user",
+                ids=[name] * len(said),
+                starts=[start - len(_SAYS) for start, _ in said],
+                answers=[
+                    each.text[start:end]
+                    for _, each in messages[:at]
+                    if each.role == "assistant"
+                    for start, end in statements(each.text)
+                ],
+            )
 
 
 def question_of(case: RAGTestCase, judge: LLMJudge, policy: ScoringPolicy) -> str:

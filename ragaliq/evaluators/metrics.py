@@ -16,6 +16,7 @@ from ragaliq.core.results import ClaimDetail, EvaluationResult, JudgeUsage, Stat
 from ragaliq.core.spending import paid, spending
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError, MissingReferenceError
+from ragaliq.evaluators.alignment import Ground
 from ragaliq.evaluators.claims import (
     ClaimCheck,
     Strategy,
@@ -294,7 +295,7 @@ class ChunkUtilityEvaluator(ClaimEvaluator):
 
     def score(self, check: ClaimCheck) -> Measured:
         """Used over retrieved chunks."""
-        resting: dict[Any, list[int]] = {chunk_id: [] for chunk_id in check.chunk_ids}
+        resting: dict[Any, list[int]] = {chunk_id: [] for chunk_id in check.case.chunk_ids}
         for position, claim in enumerate(check.claims):
             if claim.verdict == "SUPPORTED" and claim.support_source == "turn":
                 spans = claim.evidence_spans
@@ -441,7 +442,8 @@ class ContextRecallEvaluator(ContextEvaluator):
         Raises:
             MissingReferenceError: The expected answer makes no claims.
         """
-        verifier = Verifier(judge, test_case.context_texts, policy=self.policy, batched=True)
+        ground = Ground(test_case.context_texts, ids=test_case.chunk_ids)
+        verifier = Verifier(judge, ground, policy=self.policy, batched=True)
         facts = [fact for fact in test_case.expected_facts if fact.strip()]
         with spending() as spent:
             if not facts:
@@ -450,7 +452,8 @@ class ContextRecallEvaluator(ContextEvaluator):
             if not facts:
                 raise _nothing_expected(test_case)
             verdicts = await verifier.decide(facts)
-        details = await claim_details(test_case, facts, verdicts, judge, evidence=verifier.evidence)
+        grounds = dict.fromkeys(verdicts, ground)
+        details = await claim_details(test_case.response, facts, verdicts, grounds, judge)
         raw = self.raw_response(_rows(detail for detail in details if detail.verdict is not None))
         covered, total = raw["covered_facts"], raw["total_facts"]
         return self.result(

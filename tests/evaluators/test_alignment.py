@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragaliq.evaluators.alignment import EvidenceFinder, SearchedText
+from ragaliq.evaluators.alignment import Ground, SearchedText
 
 TEXT = "The Aurora lasts  twelve hours.\nIt weighs 310 grams and folds flat."
 
@@ -14,7 +14,7 @@ def locate(quote, text, **options):
 
 
 def locate_evidence(evidence, chunks, preferred=()):
-    return asyncio.run(EvidenceFinder(chunks).find(evidence, preferred))
+    return [*asyncio.run(Ground(chunks).find(evidence, preferred))]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_claim_is_found_where_the_text_says_it(quote, found):
 def test_evidence_in_two_pieces_must_be_there_in_both():
     chunks = ["Open from nine.", "Closed on Sundays."]
     spans = locate_evidence("Open from nine ... Closed on Sundays.", chunks)
-    assert [place.chunk for place in spans] == [0, 1]
+    assert [place.chunk_id for place in spans] == [0, 1]
     assert not locate_evidence("Open from nine ... Free parking.", chunks)
 
 
@@ -90,7 +90,8 @@ def test_a_quote_that_says_something_else_is_not_there(quote):
 )
 def test_a_quote_is_taken_where_it_stands_letter_for_letter(quote, chunks, found):
     assert locate_evidence(quote, chunks) == [found]
-    assert locate_evidence("Same words.", ["Same words."] * 2, [1])[0].chunk == 1  # the named one
+    named = locate_evidence("Same words.", ["Same words."] * 2, [1])
+    assert named[0].chunk_id == 1
 
 
 @given(st.text(min_size=1), st.data())

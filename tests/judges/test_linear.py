@@ -10,7 +10,7 @@ import time
 import pytest
 
 from ragaliq.errors import JudgeError
-from ragaliq.evaluators.alignment import EvidenceFinder, SearchedText
+from ragaliq.evaluators.alignment import Ground, SearchedText
 from ragaliq.evaluators.claims import split_text
 from ragaliq.judges import LocalJudge, parse_json_reply, parse_verdicts
 from ragaliq.judges.language.refusals import declines, is_question, is_refusal, is_small_talk
@@ -41,11 +41,11 @@ UNITS = [
 
 
 def evidence(text: str) -> None:
-    asyncio.run(EvidenceFinder(CHUNKS).find(text, [1]))
+    asyncio.run(Ground(CHUNKS).find(text, [1]))
 
 
 def quoted_from(text: str) -> None:
-    asyncio.run(EvidenceFinder([text, text[::-1]]).find("The lamp weighs 310 grams"))
+    asyncio.run(Ground([text, text[::-1]]).find("The lamp weighs 310 grams"))
 
 
 def claim(text: str) -> None:
