@@ -45,7 +45,7 @@ def evaluate_runs(
         ConfigurationError: The file or the judge cannot be used, or another process judges the
             same file.
     """
-    from ragaliq.scoring.batches import Batches, BatchJudge, BatchRequests, BatchSchedule
+    from ragaliq.scoring.batches import BatchJudge
     from ragaliq.worker.runs_file import RunsFile, evaluate_pending
 
     if not data.startswith("sqlite:"):
@@ -54,26 +54,16 @@ def evaluate_runs(
     if not runs.path.exists():
         raise ConfigurationError(f"{runs.path}: there is no such file")
     options = parse_options(data, "max_requests", "max_bytes", "poll_interval", "resend_after")
-    usual = BatchSchedule()
-    schedule = BatchSchedule(
-        max_requests=int(options.get("max_requests", usual.max_requests)),
-        max_bytes=int(options.get("max_bytes", usual.max_bytes)),
-        poll_interval=options.get("poll_interval", usual.poll_interval),
-        resend_after=options.get("resend_after", usual.resend_after),
-    )
     stores = sinks or [f"sqlite:///{runs.path}"]
     judge, model, base_url = choice
     summary, skipped = Summary(), dict[str, str]()
 
     async def run() -> str:
-        batches: tuple[BatchJudge, Batches] | None = None
-        requests: BatchRequests | None = None
+        batches: BatchJudge | None = None
         if judge == BATCH:
-            requests = BatchRequests(runs.connection)
-            decider = BatchJudge(requests, **({"model": model} if model else {}))
-            batches = decider, Batches(requests, decider, schedule)
-            scorer = Scorer(decider, measured(decider), sinks=stores, waits_for_sinks=True)
-            title = f"judge {decider.name} ({decider.model})"
+            batches = BatchJudge(runs.connection, model, **options)
+            scorer = Scorer(batches, measured(batches), sinks=stores, waits_for_sinks=True)
+            title = f"judge {batches.name} ({batches.model})"
         else:
             asked = choose_judge(judge, model=model, base_url=base_url)
             scorer = Scorer(
@@ -92,8 +82,8 @@ def evaluate_runs(
             async with scorer, aclosing(work):
                 async for evaluation in work:
                     summary.add(evaluation_record(evaluation, content=ContentPolicy()))
-            if requests is not None and not skipped:
-                requests.clear()
+            if batches is not None and not skipped:
+                batches.clear()
         return title
 
     exports_telemetry()

@@ -22,7 +22,7 @@ from ragaliq.worker.message import read_message
 
 if TYPE_CHECKING:
     from ragaliq.core.results import Evaluation
-    from ragaliq.scoring.batches import Batches, BatchJudge
+    from ragaliq.scoring.batches import BatchJudge
     from ragaliq.scoring.scorer import Scorer
 
 __all__ = ["FileExecutor", "RunsFile", "evaluate_pending"]
@@ -137,7 +137,7 @@ async def evaluate_pending(
     scorer: Scorer,
     *,
     concurrency: int,
-    batches: tuple[BatchJudge, Batches] | None = None,
+    batches: BatchJudge | None = None,
     skipped: dict[str, str] | None = None,
 ) -> AsyncGenerator[Evaluation]:
     """Judge the runs in a file and yield each evaluation once it is stored and its run deleted.
@@ -146,7 +146,7 @@ async def evaluate_pending(
         runs: The file, locked.
         scorer: Judges, emits and stores, with `waits_for_sinks`.
         concurrency: Runs judged at the same time.
-        batches: Where replies come in batches: judge and batches.
+        batches: The scorer's judge, where its replies come in batches.
         skipped: Takes the runs that stay in the file, by job id, with the reason.
 
     Raises:
@@ -168,11 +168,8 @@ async def evaluate_pending(
         if await scorer.is_recorded(run, metrics):
             await asyncio.to_thread(runs.done, job_id)
             return None
-        if batches is not None:
-            from ragaliq.scoring.batches import is_answered
-
-            if not await is_answered(message.case, chosen, batches[0]):
-                return None
+        if batches is not None and not await batches.is_answered(message.case, chosen):
+            return None
         lag = max(0.0, time.time() - run.ended_at)
         try:
             evaluation = await scorer.score(message.case, run, metrics=metrics, lag=lag)
@@ -189,4 +186,4 @@ async def evaluate_pending(
                     yield evaluation
         if batches is None or all(job in left for some in runs.messages() for job, _ in some):
             return
-        await batches[1].round()
+        await batches.round()
