@@ -32,8 +32,8 @@ from ragaliq.errors import (
 if TYPE_CHECKING:
     from ragaliq import telemetry
     from ragaliq.core.citations import Citation
-    from ragaliq.core.draft import CaseDraft, Passage, context_chunks
     from ragaliq.core.evaluator import Evaluator
+    from ragaliq.core.passages import Passage, context_chunks
     from ragaliq.core.policy import Fallback, ScoringPolicy
     from ragaliq.core.results import (
         ClaimDetail,
@@ -126,7 +126,6 @@ __all__ = [
     "CalibratedJudge",
     "Calibration",
     "CascadeJudge",
-    "CaseDraft",
     "ChatModelJudge",
     "ChunkUtilityEvaluator",
     "CircuitBreaker",
@@ -235,7 +234,7 @@ __all__ = [
 _NAMES = {
     "ragaliq.tables": "score_batch score_batch_schema",
     "ragaliq.core.citations": "Citation",
-    "ragaliq.core.draft": "CaseDraft Passage context_chunks",
+    "ragaliq.core.passages": "Passage context_chunks",
     "ragaliq.core.evaluator": "Evaluator",
     "ragaliq.core.policy": "Fallback ScoringPolicy",
     "ragaliq.core.results": (

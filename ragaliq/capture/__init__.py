@@ -2,12 +2,13 @@
 
 The public door for those who translate a framework's events. A translator reads the framework's
 objects with a `Reader` of its own, tells a `RunLog` what happens, keeps its runs in a `RunRegistry`
-and hands a `ragaliq.CaseDraft` with the log as its `finder` to a monitor:
+and submits the log where it would submit a case:
 
     log = RunLog(root)
     log.began(step, root); log.retrieved(step, passages)
     log.asked(call, messages); log.replied(call, "Refunds take five days.")
-    CaseDraft(id="run-1", query=question, response=answer, finder=log)
+    log.question, log.answer = reader.question(inputs), reader.answer(outputs)
+    ticket.submit(log)
 
 The context of an answer is what the model that wrote it was shown; see `ragaliq.capture.shown`.
 """
@@ -16,7 +17,7 @@ from ragaliq.capture.conversation import Conversations
 from ragaliq.capture.explained import Explanation, Explanations
 from ragaliq.capture.registry import FollowedRun, RunRegistry
 from ragaliq.capture.run import RunLog
-from ragaliq.capture.shown import Call, Candidate, shown
+from ragaliq.capture.shown import Call, Candidate, FoundContext, shown
 from ragaliq.capture.texts import (
     ANSWER_KEYS,
     CONTEXT_KEYS,
@@ -31,7 +32,6 @@ from ragaliq.capture.texts import (
 )
 from ragaliq.core.checks import takes_only
 from ragaliq.core.complaints import Complaints
-from ragaliq.core.draft import ContextFinder, FoundContext
 from ragaliq.core.test_case import CaseSources
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "Candidate",
     "CaseSources",
     "Complaints",
-    "ContextFinder",
     "Conversations",
     "Explanation",
     "Explanations",

@@ -6,7 +6,7 @@ import logging
 from collections import OrderedDict
 from typing import NamedTuple
 
-from ragaliq.core.draft import CaseDraft
+from ragaliq.capture.run import RunLog
 from ragaliq.core.test_case import CaseSources
 
 _LATEST = 64
@@ -41,9 +41,9 @@ class Explanations:
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
-        self._latest: OrderedDict[str, CaseDraft | str] = OrderedDict()
+        self._latest: OrderedDict[str, RunLog | str] = OrderedDict()
 
-    def note(self, run_id: str, found: CaseDraft | str) -> None:
+    def note(self, run_id: str, found: RunLog | str) -> None:
         """A run has ended with a case, or with the reason why there is none."""
         self._latest[run_id] = found
         if len(self._latest) > _LATEST:
@@ -51,12 +51,13 @@ class Explanations:
         if isinstance(found, str):
             self._logger.debug("run %s is not evaluated: %s", run_id, found)
         else:
-            self._logger.debug("run %s is submitted: %s", run_id, found.sources)
+            where = found.question.where, found.answer.where
+            self._logger.debug("run %s is submitted: question %s, answer %s", run_id, *where)
 
     def of(self, run_id: str) -> Explanation | None:
         """What became of a run; None where it is not known, or not any more."""
         found = self._latest.get(run_id)
         if found is None or isinstance(found, str):
             return None if found is None else Explanation(run_id, found)
-        texts = tuple(passage.text for passage in found.context)  # which completes the sources
+        texts = tuple(passage.text for passage in found.found.passages)
         return Explanation(run_id, "submitted", found.sources, found.query, texts, found.response)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from sys import getsizeof
 from typing import Any
 
 from ragaliq.capture.conversation import messages_before, turns_of_messages
-from ragaliq.capture.shown import Call, Candidate, shown, words
-from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, QUESTION_KEYS, Message, Reader
-from ragaliq.core.draft import FoundContext, Passage
-from ragaliq.core.test_case import Turn
+from ragaliq.capture.shown import Call, Candidate, FoundContext, shown, words
+from ragaliq.capture.texts import ANSWER_KEYS, CONTEXT_KEYS, QUESTION_KEYS, Found, Message, Reader
+from ragaliq.core.citations import citations_in
+from ragaliq.core.passages import Passage, context_chunks, plain
+from ragaliq.core.test_case import CaseSources, RAGTestCase, Turn
 
 Step = Hashable
 Passages = Sequence[Passage]
@@ -25,38 +28,71 @@ ByKey = Mapping[Any, Passages]
 _NO_CONTEXT = frozenset((*QUESTION_KEYS, *ANSWER_KEYS, "chat_history", "history", "messages"))
 _OF_TEXT = frozenset({"said", "replied"})
 _SEARCHES = frozenset({"retrieved", "retrieving", "reranked", "told", "answering", "named"})
+# Checked once for each combination: there are few, and every run has one.
+_sources = lru_cache(maxsize=256)(CaseSources)
+_NOT_FOUND = Found("", "")
 
 
 class RunLog:
-    """The events of one run.
+    """The events of one run, and its case once it has ended.
 
     Steps go by whatever id the framework gives them. Events come in the order in which they
     happened; those of one run may come from several threads.
 
     Args:
         root: The run's own step.
+        id: The run's id; by default the root's.
 
     Attributes:
         parents: Every step so far, in the order they began, with the step it is in.
         keeps_turns: Whether the state may hold documents of earlier turns (a checkpointed thread).
         is_conversation: Whether messages before the question are earlier turns: they may be
             examples otherwise.
+        question: The user's question, and where it was.
+        answer: The application's answer, and where it was.
+        passages: The context in rank order, where the application itself named it.
+        blocks: The content blocks of the message that is the answer, for the citations in them.
+        tags: Free labels of the run.
+        metadata: What the application says about the run: tenant, user, ...
+        conversation: What tells its conversation from others, where the application gives it no
+            name.
+        had_errors: Whether something failed that a retry, a fallback or a model made up for.
+        has_fetched_texts: Whether texts of documents were fetched that the run only named.
     """
 
     __slots__ = (
         "_conversation",
         "_events",
+        "_found",
         "_said",
         "_weighed",
         "_weighed_events",
+        "answer",
+        "blocks",
+        "conversation",
+        "had_errors",
+        "has_fetched_texts",
+        "id",
         "is_conversation",
         "keeps_turns",
+        "metadata",
         "parents",
+        "passages",
+        "question",
+        "tags",
     )
 
-    def __init__(self, root: Step) -> None:
+    def __init__(self, root: Step, id: str = "") -> None:  # noqa: A002 - as a case's
+        self.id = id or str(root)
         self.parents: dict[Step, Step | None] = {root: None}
-        self.keeps_turns = self.is_conversation = False
+        self.keeps_turns = self.is_conversation = self.had_errors = self.has_fetched_texts = False
+        self.question = self.answer = _NOT_FOUND
+        self.passages: Passages | None = None
+        self.blocks: object = None
+        self.tags: Sequence[str] = ()
+        self.metadata: Mapping[str, Any] = {}
+        self.conversation = ""
+        self._found: FoundContext | None = None
         self._conversation: tuple[Reader, Sequence[Any]] | None = None
         self._events: list[tuple[Any, ...]] = []
         self._said: set[int] = set()
@@ -159,7 +195,10 @@ class RunLog:
 
     @property
     def size(self) -> int:
-        """Characters of the texts it holds, those that several events share counted once."""
+        """Bytes of the texts it holds, about; those that several events share count once."""
+        size = getsizeof(self.question.text) + getsizeof(self.answer.text)
+        for passage in self.passages or ():
+            size += getsizeof(passage.text)
         weighed = self._weighed
         events = self._events[self._weighed_events :]
         self._weighed_events += len(events)
@@ -180,7 +219,7 @@ class RunLog:
                     for passage in passages:
                         text = passage.text
                         weighed[id(text)] = len(text)
-        return sum(weighed.values())
+        return size + sum(weighed.values())
 
     @property
     def has_retrieved(self) -> bool:
@@ -195,8 +234,62 @@ class RunLog:
         """Whether a model said exactly this."""
         return any(event[0] == "replied" and event[2] == text for event in self._events)
 
-    def find(self, question: str, answer: str) -> FoundContext:
-        """The context of an answer, each text once, in rank order, and the conversation before."""
+    @property
+    def query(self) -> str:
+        """The user's question."""
+        return self.question.text
+
+    @property
+    def response(self) -> str:
+        """The application's answer."""
+        return self.answer.text
+
+    @property
+    def found(self) -> FoundContext:
+        """The context of the answer; found when first asked for, which takes time."""
+        if self._found is None:
+            found = self._find(self.question.text, self.answer.text)
+            if self.passages is not None:
+                found = FoundContext(self.passages, "application", history=found.history)
+            # The worker and a caller of `explain` may both be here: the first to end is right, and
+            # what it was found among goes last.
+            if self._found is None:
+                self._found = found
+                self._events, self._conversation = [], None
+        return self._found
+
+    @property
+    def sources(self) -> CaseSources:
+        """Where question, context and answer came from."""
+        return _sources(
+            question=self.question.where,
+            context=self.found.source,
+            answer=self.answer.where,
+            no_context=self.found.missing,
+            has_fetched_texts=self.has_fetched_texts,
+        )
+
+    def build(self) -> RAGTestCase:
+        """The case.
+
+        Raises:
+            pydantic.ValidationError: A field is of the wrong type; nothing is quoted.
+        """
+        found = self.found
+        return RAGTestCase(
+            id=self.id,
+            query=self.question.text,
+            context=context_chunks(found.passages),
+            response=self.answer.text,
+            history=list(found.history),
+            citations=citations_in(self.blocks),
+            tags=list(self.tags),
+            metadata=plain(self.metadata),
+            sources=self.sources,
+        )
+
+    def _find(self, question: str, answer: str) -> FoundContext:
+        """Each text once, in rank order, and the conversation before the question."""
         events = list(self._events)
         seen = shown(*_calls_and_candidates(events, self.parents), question, answer)
         found = seen or FoundContext((), missing="nothing_retrieved")

@@ -29,7 +29,8 @@ from typing import NamedTuple
 
 from ragaliq.capture.conversation import messages_before, turns_of_messages
 from ragaliq.capture.texts import Message
-from ragaliq.core.draft import FoundContext, Passage
+from ragaliq.core.passages import Passage
+from ragaliq.core.test_case import Turn
 
 # Letters that a text has at least if finding it elsewhere is to mean anything.
 _TELLING = 20
@@ -43,6 +44,22 @@ _WORDS = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")
 _CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # which applications add, or take away
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
+
+
+class FoundContext(NamedTuple):
+    """The context of an answer, and how it was found.
+
+    Attributes:
+        passages: In rank order.
+        source: Where it came from, such as `prompt`, `retriever` or `tool`.
+        missing: Why there is none.
+        history: The conversation before the question, where one was seen.
+    """
+
+    passages: Sequence[Passage]
+    source: str = ""
+    missing: str = ""
+    history: Sequence[Turn] = ()
 
 
 class Call(NamedTuple):

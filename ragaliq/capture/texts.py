@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from ragaliq.core.draft import Passage
+from ragaliq.core.passages import Passage
 
 QUESTION_KEYS = (
     "question",

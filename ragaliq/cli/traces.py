@@ -80,21 +80,21 @@ def explain(
 
 def _told(run: TracedCase) -> Iterator[str]:
     yield f"trace {run.target.trace_id}, span {run.target.span_id}: {run.pipeline}"
-    draft = run.draft
-    if draft is None:
+    log = run.log
+    if log is None:
         yield f"  no case: {run.reason}, {REASONS.get(run.reason, run.reason)}"
         if run.reason in _LACKS:
             yield f"  {_LACKS[run.reason]}"
     else:
-        sources = draft.sources
-        yield f"  question, from {sources.question}: {_short(draft.query)}"
-        passages = draft.passages or ()
+        sources = log.sources
+        yield f"  question, from {sources.question}: {_short(log.query)}"
+        passages = log.found.passages
         where = sources.context or sources.no_context or "nowhere"
         yield f"  context, from {where}: {len(passages)} chunks"
         for passage in passages:
             known = "" if passage.id is None else f" ({passage.id})"
             yield f"    {_short(passage.text)}{known}"
-        yield f"  answer, from {sources.answer}: {_short(draft.response)}"
+        yield f"  answer, from {sources.answer}: {_short(log.response)}"
     yield "  spans"
     open_steps: list[int] = []
     for step in run.steps[:_MOST_STEPS]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Unpack, get_args
 
+from ragaliq.capture import RunLog
 from ragaliq.core.checks import require_choice, require_positive, takes_only
-from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import Evaluation, EvaluationResult
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
@@ -133,7 +133,7 @@ class Guard:
         """Whether answers go out unjudged: the monitor is disabled, or inside `suppress()`."""
         return is_suppressed() or not self.monitor.is_enabled
 
-    def check(self, case: RAGTestCase | CaseDraft, **run: Unpack[RunDetails]) -> GuardResult:
+    def check(self, case: RAGTestCase | RunLog, **run: Unpack[RunDetails]) -> GuardResult:
         """Have an answer judged; blocks at most `timeout` seconds and raises no judge's error.
 
         Args:
@@ -147,7 +147,7 @@ class Guard:
         except (NotEvaluated, BudgetExceeded) as error:
             return _without_result(error)
 
-    async def acheck(self, case: RAGTestCase | CaseDraft, **run: Unpack[RunDetails]) -> GuardResult:
+    async def acheck(self, case: RAGTestCase | RunLog, **run: Unpack[RunDetails]) -> GuardResult:
         """`check` without blocking the event loop."""
         if self.is_off:
             return _OFF

@@ -23,11 +23,10 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ragaliq.capture.conversation import Conversations
+from ragaliq.capture import Conversations, RunLog
 from ragaliq.core.checks import require_positive
 from ragaliq.core.complaints import Complaints
 from ragaliq.core.concurrency import is_being_cancelled
-from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import Evaluation
 from ragaliq.core.suppression import suppress
 from ragaliq.core.sync import LoopThread, WorkThread, wait_for
@@ -513,9 +512,9 @@ class Engine:
             self._reporter.prepare()
         try:
             info = run.info()
-            case = self._in_conversation(run)
+            case = self._case_of(run)
             if isinstance(self._scorer, Enqueueing):
-                await self._scorer.publish(_built(case), info, run.tally)
+                await self._scorer.publish(case, info, run.tally)
                 run.end("enqueued")
                 return None
             lag = max(0.0, time.time() - run.ended_at)
@@ -525,7 +524,7 @@ class Engine:
                 # There may be thousands of these a second: they make no spans or events.
                 results = self._scorer.unjudged(info.metric_probabilities)
                 is_awaited = self._reporter is not None or run.receipt is not None
-                shown = self._scorer.shown(_built(case)) if is_awaited else None
+                shown = self._scorer.shown(case) if is_awaited else None
                 run.tally.evaluated(run, results, unjudged=True)
                 self.emitter.unjudged(info.pipeline, results)
                 if shown is None:
@@ -555,15 +554,16 @@ class Engine:
             return evaluation
         return None
 
-    def _in_conversation(self, run: OpenRun) -> RAGTestCase | CaseDraft:
+    def _case_of(self, run: OpenRun) -> RAGTestCase:
         """The run's case, with what is known of the conversation that it is a part of."""
-        own = run.case.conversation if isinstance(run.case, CaseDraft) else ""
-        name = run.session_id or own
+        case, name = run.case, run.session_id
+        if isinstance(case, RunLog):
+            name, case = name or case.conversation, case.build()
         if not name or not self._keeps_turns:
-            return run.case
+            return case
         # Before limits: what is not judged is a turn of the conversation all the same.
         return self._conversations.joined(
-            _built(run.case), f"{run.pipeline}\n{name}", fills=run.session_id is not None
+            case, f"{run.pipeline}\n{name}", fills=run.session_id is not None
         )
 
     def _sweep(self) -> None:
@@ -583,10 +583,6 @@ def living_engine(made_with: Mapping[str, object]) -> Engine | None:
 
 def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
-
-
-def _built(case: RAGTestCase | CaseDraft) -> RAGTestCase:
-    return case.build() if isinstance(case, CaseDraft) else case
 
 
 class RunQueue:

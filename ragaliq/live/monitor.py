@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypedDict, Unpack, overload
 from uuid import UUID, uuid4
 
+from ragaliq.capture import RunLog
 from ragaliq.core.checks import require_choice, require_positive, takes_only
 from ragaliq.core.complaints import Complaints
-from ragaliq.core.draft import CaseDraft
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation
 from ragaliq.core.run import SpanTarget
@@ -252,7 +252,7 @@ class Monitor:
 
     def submit(
         self,
-        case: RAGTestCase | CaseDraft,
+        case: RAGTestCase | RunLog,
         *,
         target: SpanTarget | None = None,
         pipeline: str = "",
@@ -353,7 +353,7 @@ class Monitor:
 
     def evaluate(
         self,
-        case: RAGTestCase | CaseDraft,
+        case: RAGTestCase | RunLog,
         *,
         timeout: float = _DEFAULT_TIMEOUT,
         **run: Unpack[RunDetails],
@@ -385,7 +385,7 @@ class Monitor:
 
     async def aevaluate(
         self,
-        case: RAGTestCase | CaseDraft,
+        case: RAGTestCase | RunLog,
         *,
         timeout: float = _DEFAULT_TIMEOUT,  # noqa: ASYNC109 - as in evaluate
         **run: Unpack[RunDetails],
@@ -479,7 +479,7 @@ class Monitor:
         """`flush` without blocking the event loop."""
         return await asyncio.to_thread(self.flush, timeout)
 
-    def _requested(self, case: RAGTestCase | CaseDraft, details: RunDetails) -> Receipt:
+    def _requested(self, case: RAGTestCase | RunLog, details: RunDetails) -> Receipt:
         """Have a run judged that somebody waits for."""
         if not self._is_enabled:
             raise NotEvaluated("disabled")
@@ -488,10 +488,8 @@ class Monitor:
                 "this monitor's runs are judged by workers elsewhere: results do not come back to "
                 "be waited for; use a monitor with executor='thread' or 'process'"
             )
-        if not isinstance(case, RAGTestCase | CaseDraft):
-            raise TypeError(
-                f"evaluate takes a RAGTestCase or a CaseDraft, not {type(case).__name__}"
-            )
+        if not isinstance(case, RAGTestCase | RunLog):
+            raise TypeError(f"evaluate takes a RAGTestCase or a RunLog, not {type(case).__name__}")
         receipt = Receipt()
         run = OpenRun(
             self._engine,

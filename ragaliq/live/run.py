@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal
 
 from ragaliq._private import is_loop_running
+from ragaliq.capture import RunLog
 from ragaliq.core.complaints import Complaints
-from ragaliq.core.draft import CaseDraft
 from ragaliq.core.results import Evaluation
 from ragaliq.core.run import RunInfo, SpanTarget
 from ragaliq.core.test_case import RAGTestCase
@@ -35,7 +35,7 @@ _COMPLAINTS = Complaints(logger)
 
 Framework = Literal["", "langchain", "llama_index"]
 # The plain class first: asking a pydantic one takes longer than all the rest of `submit`.
-_CASES = (CaseDraft, RAGTestCase)
+_CASES = (RunLog, RAGTestCase)
 # Results that inline mode remembers.
 _KEPT = 1000
 _KEPT_BYTES = 64 * 2**20
@@ -82,7 +82,7 @@ class OpenRun:
         "target",
     )
 
-    case: RAGTestCase | CaseDraft
+    case: RAGTestCase | RunLog
     target: SpanTarget | None
     session_id: str | None
     response_id: str | None
@@ -120,7 +120,7 @@ class OpenRun:
 
     def submit(
         self,
-        case: RAGTestCase | CaseDraft,
+        case: RAGTestCase | RunLog,
         *,
         target: SpanTarget | None = None,
         session_id: str | None = None,
@@ -129,11 +129,11 @@ class OpenRun:
     ) -> bool:
         """Offer the finished run for evaluation; never raises.
 
-        Never blocks either, unless the monitor is `inline`. What is wrong with a draft comes out
+        Never blocks either, unless the monitor is `inline`. What is wrong with a log comes out
         on the worker, counted as `internal_error`.
 
         Args:
-            case: Question, context and answer.
+            case: Question, context and answer, or the log of a run that holds them.
             target: The span to link to.
             session_id: The conversation, when the application names it.
             response_id: The model's id of the response, when known.
@@ -149,7 +149,7 @@ class OpenRun:
             kind = type(case).__name__
             _COMPLAINTS.once(
                 kind,
-                f"a run is not evaluated: submit takes a RAGTestCase or a CaseDraft, not {kind}; "
+                f"a run is not evaluated: submit takes a RAGTestCase or a RunLog, not {kind}; "
                 "further ones are counted internal_error, not logged",
             )
             self.end("incomplete_run", "internal_error")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, Protocol, Self
 
+from ragaliq.capture import RunLog
 from ragaliq.core.checks import require_positive
-from ragaliq.core.draft import CaseDraft
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
 
@@ -25,7 +25,7 @@ class FinishedRun:
         session_id: The conversation, when the application names it.
     """
 
-    case: RAGTestCase | CaseDraft
+    case: RAGTestCase | RunLog
     run_id: str
     pipeline: str
     session_id: str | None
@@ -48,20 +48,23 @@ class FinishedRun:
     @property
     def contexts(self) -> list[str]:
         """The retrieved texts, in rank order."""
-        if isinstance(self.case, CaseDraft):
-            return [passage.text for passage in self.case.context]
+        if isinstance(self.case, RunLog):
+            return [passage.text for passage in self.case.found.passages]
         return self.case.context_texts
 
     @property
     def scores(self) -> list[float]:
         """The retriever's scores, of the passages that have one."""
-        passages = [each for each in self.case.context if not isinstance(each, str)]
-        return [each.score for each in passages if each.score is not None]
+        if isinstance(self.case, RunLog):
+            scores = [passage.score for passage in self.case.found.passages]
+        else:
+            scores = [each.score for each in self.case.context if not isinstance(each, str)]
+        return [score for score in scores if score is not None]
 
     @property
     def had_errors(self) -> bool:
         """Whether something in the run failed that a retry, a fallback or a model made up for."""
-        return isinstance(self.case, CaseDraft) and self.case.had_errors
+        return isinstance(self.case, RunLog) and self.case.had_errors
 
 
 class SamplingRule(Protocol):

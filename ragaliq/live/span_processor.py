@@ -442,7 +442,7 @@ class RagaliqSpanProcessor(SpanProcessor):
                 resolve=self._resolve,
             )
             for case, its_ticket in self._tickets(found, ticket, unit):
-                if case.draft is None:
+                if case.log is None:
                     its_ticket.discard(case.reason)
                 elif unit.open and not _was_said(case):
                     # The run is over and a step of it is not: the answer is only its beginning.
@@ -450,7 +450,7 @@ class RagaliqSpanProcessor(SpanProcessor):
                 else:
                     flags = {} if unit.is_sampled else {"trace_flags": 0}
                     its_ticket.submit(
-                        case.draft,
+                        case.log,
                         target=case.target.model_copy(update=flags),
                         session_id=case.session_id,
                         response_id=case.response_id,
@@ -518,7 +518,7 @@ def _is_local(parent: SpanContext | None) -> bool:
 
 def _was_said(case: TracedCase) -> bool:
     """Whether a model that came to its end gave the answer, while another was given up."""
-    answer = case.draft.response if case.draft is not None else ""
+    answer = case.log.response if case.log is not None else ""
     return any(step.kind is Kind.LLM and step.reply == answer for step in case.steps)
 
 

@@ -11,9 +11,10 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
+from ragaliq.capture import Found, RunLog
 from ragaliq.core.complaints import Complaints
-from ragaliq.core.draft import CaseDraft, Passage
-from ragaliq.core.test_case import CaseSources, ContextChunk
+from ragaliq.core.passages import Passage
+from ragaliq.core.test_case import ContextChunk
 from ragaliq.errors import ConfigurationError
 from ragaliq.telemetry.emit import current_span_target
 
@@ -140,13 +141,7 @@ def _submit(
     elif not isinstance(text, str):
         run.discard("no_answer")
     else:
-        sources = CaseSources(
-            question="argument",
-            context="application" if found else "",
-            answer="returned",
-            no_context="" if found else "nothing_retrieved",
-        )
-        case = CaseDraft(
-            id=run.run_id, query=asked, passages=tuple(found), response=text, sources=sources
-        )
-        run.submit(case, target=current_span_target())
+        log = RunLog(run.run_id)
+        log.question, log.answer = Found(asked, "argument"), Found(text, "returned")
+        log.passages = found or None
+        run.submit(log, target=current_span_target())

@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 
 from ragaliq.core.checks import require_positive
 from ragaliq.core.concurrency import pause_before_retry
-from ragaliq.core.draft import CaseDraft
 from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import ScoringPolicy
 from ragaliq.core.results import Evaluation, EvaluationResult, JudgeUsage
@@ -232,7 +231,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     async def score(
         self,
-        case: RAGTestCase | CaseDraft,
+        case: RAGTestCase,
         run: RunInfo | None = None,
         *,
         metrics: Collection[str] = (),
@@ -241,7 +240,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         """Judge a case, emit and store the results.
 
         Args:
-            case: Question, context and answer; a draft is built once the limits let it pass.
+            case: Question, context and answer.
             run: Where the answer came from; by default what the case says.
             metrics: What is measured; by default what the run's sampling chose, else everything.
             lag: Seconds since the end of a live run; 0 for all others.
@@ -253,11 +252,9 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
             BudgetExceeded: The budget leaves no room for it; the judge was not asked.
             CircuitOpenError: The breaker is open; the judge was not asked.
             StoreError: With `waits_for_sinks`: no sink stored the record.
-            pydantic.ValidationError: Something in a draft is of the wrong type; nothing is quoted.
         """
         if run is None:
-            built = case.build() if isinstance(case, CaseDraft) else case
-            case, run = built, run_of(built, run_id=built.id, pipeline="")
+            run = run_of(case, run_id=case.id, pipeline="")
         evaluators = self.chosen(metrics or run.metric_probabilities)
         attempt = waits = 1
         freezes = 0
@@ -297,7 +294,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
 
     async def _attempt(
         self,
-        case: RAGTestCase | CaseDraft,
+        case: RAGTestCase,
         run: RunInfo,
         evaluators: Sequence[Evaluator],
         lag: float,
@@ -309,21 +306,20 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
         if self.protection is not None:
             judging = self.protection.judging(case)
         async with judging as judged:
-            built = case.build() if isinstance(case, CaseDraft) else case
-            fetched = built.sources.has_fetched_texts
+            fetched = case.sources.has_fetched_texts
             with self.emitter.evaluation(run, lag=lag, has_fetched_texts=fetched) as emission:
                 if self._redact is not None:
-                    built, error = _redacted(built, self._redact)
+                    case, error = _redacted(case, self._redact)
                     if error is not None:
                         failed = {e.name: e.failure_result(error, self.judge) for e in evaluators}
-                        emission.record(failed, built)
-                        return Evaluation(case=built, results=failed, run=run, lag=lag)
+                        emission.record(failed, case)
+                        return Evaluation(case=case, results=failed, run=run, lag=lag)
                 freezes = self._watch.freezes
                 with self._watch.watching():
                     results: dict[str, EvaluationResult] | None = None
                     if self._processes:
                         process = next(self._turn)
-                        results = await process.evaluate(built, evaluators, deadline=self._deadline)
+                        results = await process.evaluate(case, evaluators, deadline=self._deadline)
                     if results is None:
                         if not self._is_read:
                             # Refused when the interpreter ends: then nobody minds a loop that is
@@ -332,7 +328,7 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                                 await asyncio.to_thread(self.judge.fingerprint)
                             self._is_read = True
                         results = await evaluate_case(
-                            built, evaluators, self.judge, deadline=self._deadline
+                            case, evaluators, self.judge, deadline=self._deadline
                         )
                 unanswered = [result.status.is_unanswered for result in results.values()]
                 if forgives and any(unanswered) and self._watch.freezes > freezes:
@@ -340,10 +336,10 @@ class Scorer(AbstractAsyncContextManager["Scorer"]):
                 judged.update(results)
                 if not is_last and unanswered and all(unanswered):
                     raise _FailedForNowError
-                emission.record(results, built)
+                emission.record(results, case)
         if self._agreement is not None:
             self._record_agreement(self._agreement)
-        return Evaluation(case=built, results=results, run=run, lag=lag)
+        return Evaluation(case=case, results=results, run=run, lag=lag)
 
     def _record_agreement(self, agreement: Callable[[], Sequence[Any]]) -> None:
         """Record how often the judges of a cascade agree, where that has changed; never raises."""

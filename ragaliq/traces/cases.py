@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import CONTEXT_KEYS, Found
 from ragaliq.core.complaints import Complaints
-from ragaliq.core.draft import CaseDraft, FoundContext, Passage
+from ragaliq.core.passages import Passage
 from ragaliq.core.run import RunInfo, SpanTarget
-from ragaliq.core.test_case import CaseSources, RAGTestCase
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import ConfigurationError
 from ragaliq.traces import llama_index
 from ragaliq.traces.conventions import (
@@ -81,7 +81,7 @@ class TracedCase:
     Attributes:
         id: The same whenever the same trace is read: trace id, hyphen, span id.
         target: The run's own span, which results speak about.
-        draft: Question, context and answer; None where there is a `reason`.
+        log: What the run held, its question and its answer; None where there is a `reason`.
         reason: Why there is no case: a key of `REASONS`. Empty where there is one.
         pipeline: The run's name.
         framework: The framework that ran it, where it is one that ragaliq attaches to.
@@ -93,7 +93,7 @@ class TracedCase:
 
     id: str
     target: SpanTarget
-    draft: CaseDraft | None = None
+    log: RunLog | None = None
     reason: str = ""
     pipeline: str = ""
     framework: Literal["", "langchain", "llama_index"] = ""
@@ -256,30 +256,11 @@ class _Run:
             return _traced(self._steps, reason=reason)
         answer = self._own("answer") or self._answer()
         question = self._own("question") or self._question()
-        context = self._context(question, answer)
-        reason = self._missing(question, context, answer)
-        draft = None
-        if not reason and question and answer and context:
-            draft = CaseDraft(
-                id=_id(self._root.span),
-                query=question.text,
-                passages=context.passages,
-                history=context.history,
-                response=answer.text,
-                # Something failed that a retry, a fallback or a model made up for.
-                had_errors=any(
-                    step.span.is_error and not _raised(step.span, _STOPPED + _CONTROL_FLOW)
-                    for step in self._steps[1:]
-                ),
-                sources=CaseSources(
-                    question=question.where,
-                    answer=answer.where,
-                    context=context.source,
-                    no_context=context.missing,
-                    has_fetched_texts=self._fetching == "done",
-                ),
-            )
-        return _traced(self._steps, draft=draft, reason=reason, model=self._last_model())
+        log = self._log(question, answer)
+        reason = self._missing(question, log, answer)
+        return _traced(
+            self._steps, log=None if reason else log, reason=reason, model=self._last_model()
+        )
 
     def _failure(self) -> str:
         """Why a run has no answer, as the handlers would say; empty where it may have one."""
@@ -388,13 +369,20 @@ class _Run:
 
     # Context
 
-    def _context(self, question: Found | None, answer: Found | None) -> FoundContext | None:
-        """What the answer was made from; None where nothing was looked for at all."""
-        asked, said = question.text if question else "", answer.text if answer else ""
+    def _log(self, question: Found | None, answer: Found | None) -> RunLog | None:
+        """What the run held; None where nothing was looked for at all."""
+        question, answer = question or Found("", ""), answer or Found("", "")
         if self._is_llama_index:
             log = llama_index.log_of(self._steps)
         else:
-            log = _log_of(self._steps, {*self._queries, asked}, said)
+            log = _log_of(self._steps, {*self._queries, question.text}, answer.text)
+        log.id, log.question, log.answer = _id(self._root.span), question, answer
+        # Something failed that a retry, a fallback or a model made up for.
+        log.had_errors = any(
+            step.span.is_error and not _raised(step.span, _STOPPED + _CONTROL_FLOW)
+            for step in self._steps[1:]
+        )
+        log.has_fetched_texts = self._fetching == "done"
         log.is_conversation = (
             log.keeps_turns
             or (self._is_llama_index and llama_index.is_chat(self._root))
@@ -405,25 +393,19 @@ class _Run:
         own = self._attribute("contexts")
         if isinstance(own, str):
             own = [own] if own.strip() else []
-        listed = READER.listed(own)
-        if listed is not None:
-            history = log.find(asked, said).history
-            return FoundContext(listed, "application", history=history)
-        found = log.find(asked, said)
+        log.passages = READER.listed(own)
         is_llama_rag = self._is_llama_index and llama_index.is_rag(self._steps)
-        if found.passages or log.has_retrieved or is_llama_rag:
-            return found
         # A chain of LangChain's counts as RAG with no context, as its handler says.
-        return found if self._is_langchain and self._root.children and not self._is_loose else None
+        is_chain = self._is_langchain and self._root.children and not self._is_loose
+        is_rag = log.has_retrieved or is_llama_rag or is_chain or log.passages is not None
+        return log if is_rag or log.found.passages else None
 
     # Reasons
 
-    def _missing(
-        self, question: Found | None, context: FoundContext | None, answer: Found | None
-    ) -> str:
+    def _missing(self, question: Found | None, log: RunLog | None, answer: Found | None) -> str:
         """The first reason why there is no case; empty if there is one."""
         root, steps = self._root, self._steps
-        passages = context.passages if context else ()
+        passages = log.found.passages if log else ()
         asked, said = question.text if question else "", answer.text if answer else ""
         texts = (asked, said, *(passage.text for passage in passages))
         limits = frozenset().union(*(step.cut_at for step in steps))
@@ -431,9 +413,9 @@ class _Run:
         hides_sources = any(not passage.text for passage in passages) or (
             not passages and any(step.is_hidden for step in self._sources)
         )
-        is_rag = context is not None and not (self._is_loose and not self._models)
+        is_rag = log is not None and not (self._is_loose and not self._models)
         # A model that called a tool was shown what that found, and neither is to be seen.
-        hides_calls = context is None and any(
+        hides_calls = log is None and any(
             step.is_hidden and "tool" in str(step.span.attributes.get(FINISH_REASONS)).lower()
             for step in self._models
         )
@@ -614,7 +596,7 @@ _CONVENTIONS = ("openinference", "traceloop", "genai")
 def _traced(
     steps: Sequence[Step],
     *,
-    draft: CaseDraft | None = None,
+    log: RunLog | None = None,
     reason: str = "",
     model: Step | None = None,
 ) -> TracedCase:
@@ -630,7 +612,7 @@ def _traced(
     return TracedCase(
         id=_id(span),
         target=SpanTarget(trace_id=span.trace_id, span_id=span.span_id, source=source),
-        draft=draft,
+        log=log,
         reason=reason,
         pipeline=pipeline_of(span.name),
         framework=framework,
@@ -681,10 +663,10 @@ def case_of(traced: TracedCase) -> RAGTestCase | None:
     Raises:
         pydantic.ValidationError: A field is of the wrong type.
     """
-    if traced.draft is None:
+    if traced.log is None:
         return None
     kept = _Origin.model_validate(traced).model_dump(mode="json", exclude_defaults=True)
-    return traced.draft.build().model_copy(update={"metadata": {_KEY: kept}})
+    return traced.log.build().model_copy(update={"metadata": {_KEY: kept}})
 
 
 def run_of(case: RAGTestCase, *, run_id: str, pipeline: str, ended_at: float = 0.0) -> RunInfo:

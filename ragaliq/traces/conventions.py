@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from ragaliq.capture.texts import Message
-from ragaliq.core.draft import Passage
+from ragaliq.core.passages import Passage
 from ragaliq.traces.mapping import SpanRule, rule_for
 from ragaliq.traces.messages import READER, arguments_of, decoded, hit, results_of
 from ragaliq.traces.span import TraceSpan

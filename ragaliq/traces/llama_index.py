@@ -15,7 +15,7 @@ from typing import Any
 from ragaliq.capture import models_words
 from ragaliq.capture.run import RunLog
 from ragaliq.capture.texts import Found
-from ragaliq.core.draft import Passage
+from ragaliq.core.passages import Passage
 from ragaliq.traces.conventions import PROMPT_VARIABLES, Kind, Step
 from ragaliq.traces.messages import READER, decoded, number
 from ragaliq.traces.tree import ENGINES, WORKFLOW, method_of, walk

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragaliq.capture.texts import QUESTION_KEYS, Found, Message, Reader, score_in
-from ragaliq.core.draft import Passage
+from ragaliq.core.passages import Passage
 
 _ROLES = {
     name: role

@@ -63,7 +63,7 @@ def test_what_is_no_case_is_logged_once_with_what_it_must_be(watch, caplog):
         assert not watch.monitor.submit("How long do refunds take?")
     assert dict(watch.monitor.stats().incomplete) == {"internal_error": 2}
     (said,) = caplog.messages
-    assert "submit takes a RAGTestCase or a CaseDraft, not str" in said
+    assert "submit takes a RAGTestCase or a RunLog, not str" in said
     assert "refunds" not in said
 
 

@@ -9,8 +9,9 @@ from langchain_parts import ANSWER, model
 from rag_parts import QUESTION
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import CaseDraft, Monitor
+from ragaliq import Monitor
 from ragaliq.testing import ScriptedJudge
+from run_logs import ended_run
 
 
 def test_runs_that_all_end_without_a_score_are_named_once(caplog):
@@ -26,7 +27,7 @@ def test_runs_that_all_end_without_a_score_are_named_once(caplog):
 def test_so_are_runs_that_all_fail_inside(caplog):
     monitor = Monitor(judge=ScriptedJudge(), evaluators=["faithfulness"])
     for number in range(30):
-        assert monitor.submit(CaseDraft(id=str(number), query=3, response=ANSWER, passages=[]))
+        assert monitor.submit(ended_run(QUESTION, [], ANSWER, tags=[3]), run_id=str(number))
     assert monitor.close(30)
     _, said = [record.getMessage() for record in caplog.records]
     assert said.startswith("of the first runs none was scored (20 internal_error)")

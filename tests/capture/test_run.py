@@ -4,9 +4,11 @@ import sys
 import threading
 
 import pytest
+from pydantic import ValidationError
 
 from ragaliq import Passage
 from ragaliq.capture import RunLog
+from run_logs import ended_run
 
 THREADS, STEPS = 8, 150
 
@@ -29,14 +31,14 @@ def test_steps_that_end_at_the_same_time_lose_nothing(hasty):
             log.began(step, 0)
             log.retrieving(step)
             log.retrieved(step, [Passage(f"Found by {step}.")])
-        assert log.find("?", "!").passages
+        assert log.size
 
     threads = [threading.Thread(target=run_steps, args=[n]) for n in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    found = {passage.text for passage in log.find("?", "!").passages}
+    found = {passage.text for passage in log.found.passages}
     assert found == {f"Found by {1 + n}." for n in range(THREADS * STEPS)}
 
 
@@ -45,4 +47,21 @@ def test_texts_that_many_steps_share_are_weighed_once():
     passage = Passage("x" * 1_000)
     for step in range(1, 50):
         log.given(step, {"documents": [passage]})
-    assert log.size == 1_000
+    assert 1_000 <= log.size < 1_200
+
+
+@pytest.mark.parametrize(
+    "longer",
+    [("12" * 500, ["345", "6"], "78"), ("12", ["345" * 500, "6"], "78"),
+     ("12", ["345", "6"], "78" * 500)],
+)  # fmt: skip
+def test_the_size_of_an_ended_run_is_what_all_its_texts_take(longer):
+    short = ended_run("12", ["345", "6"], "78")
+    longer = ended_run(*longer)
+    assert longer.size - short.size == longer.build().size - short.build().size
+
+
+def test_a_run_of_wrong_types_is_refused_without_quoting_it():
+    with pytest.raises(ValidationError) as refused:
+        ended_run("q", [], "a", tags=[("secret",)]).build()
+    assert "secret" not in str(refused.value)

@@ -22,7 +22,7 @@ from rag_parts import (
 )
 
 from langchain_ragaliq import RagaliqCallbackHandler
-from ragaliq import CaseDraft, ConfigurationError, Passage
+from ragaliq import ConfigurationError
 
 GUESSED = (QUESTION, REFUNDS, ANSWER)
 
@@ -63,8 +63,6 @@ def test_a_function_says_all_three(new_watch, invoke):
         ({"answer": {"days": 5}}, (QUESTION, REFUNDS, '{"days": 5}')),
         ({"question": None, "answer": None}, GUESSED),
         (None, GUESSED),
-        (CaseDraft(id="", query="", passages=[Passage("One.", "1")], response=""),
-         (QUESTION, ["One."], ANSWER)),
     ],
 )  # fmt: skip
 def test_what_a_function_does_not_say_is_guessed(new_watch, said, expected):

@@ -20,7 +20,6 @@ from hypothesis.stateful import (
 
 from ragaliq import (
     Budget,
-    CaseDraft,
     CircuitBreaker,
     JudgeAPIError,
     JudgeRefusalError,
@@ -36,6 +35,7 @@ from ragaliq import (
     Sampling,
 )
 from ragaliq.testing import ScriptedJudge
+from run_logs import ended_run
 
 CASES = [
     RAGTestCase(query="q", context=["Alpha is one."], response="Alpha is one."),
@@ -99,11 +99,10 @@ RULES = [
     OnCondition(picky, probability=0.3),
     OnFeedback(max_runs=5, max_bytes=3_000),
 ]
-DRAFTS = st.builds(
-    CaseDraft,
-    id=st.just("a"),
+LOGS = st.builds(
+    ended_run,
     query=st.just("q"),
-    passages=st.sampled_from([(), (Passage("Alpha.", None, 0.1),), (Passage("b" * 500),), "x"]),
+    passages=st.sampled_from([(), (Passage("Alpha.", None, 0.1),), ("b" * 500,), ([3],)]),
     response=st.sampled_from(["Alpha is one.", "Beta."]),
     tags=st.sampled_from([(), ("x",)]),
     had_errors=st.booleans(),
@@ -159,7 +158,7 @@ class Accounts(RuleBasedStateMachine):
         self.open += ticket is not None
         return ticket
 
-    @rule(ticket=consumes(tickets), case=st.sampled_from([*CASES, None, "no case"]) | DRAFTS)
+    @rule(ticket=consumes(tickets), case=st.sampled_from([*CASES, None, "no case"]) | LOGS)
     def end(self, ticket, case):
         if ticket is not None:
             ticket.submit(case)
@@ -180,7 +179,7 @@ class Accounts(RuleBasedStateMachine):
             ticket.discard("truncated")
             self.open -= 1
 
-    @rule(case=st.sampled_from([*CASES, None]) | DRAFTS)
+    @rule(case=st.sampled_from([*CASES, None]) | LOGS)
     def submit(self, case):
         self.started += 1
         self.monitor.submit(case, run_id=self.name())

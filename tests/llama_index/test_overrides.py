@@ -9,7 +9,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 from llama_index.evaluation.ragaliq import attach
-from ragaliq import CaseDraft, ConfigurationError, Passage
+from ragaliq import ConfigurationError
 
 QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
@@ -76,8 +76,6 @@ async def test_a_function_is_given_keyword_arguments_and_the_result_of_a_stop_ev
          (QUESTION, ["One.", "Two."], ANSWER)),
         ({"answer": "No."}, (QUESTION, None, "No.")),
         (None, (QUESTION, None, ANSWER)),
-        (CaseDraft(id="", query="", passages=[Passage("One.")], response=""),
-         (QUESTION, ["One."], ANSWER)),
     ],
 )  # fmt: skip
 def test_what_a_function_does_not_say_is_guessed(engine, monitor, docs, said, expected):

@@ -85,11 +85,11 @@ def only(spans):
 def triple(found):
     """Question, texts and answer of a run that must have a case."""
     assert found.reason == ""
-    draft = found.draft
-    return draft.query, [passage.text for passage in draft.passages], draft.response
+    log = found.log
+    return log.query, [passage.text for passage in log.found.passages], log.response
 
 
 def reason(spans):
     found = only(spans)
-    assert found.draft is None
+    assert found.log is None
     return found.reason

@@ -297,7 +297,7 @@ WAYS = [
 def test_the_same_case(way):
     found = only(way())
     assert triple(found) == (QUESTION, TEXTS, REPLY)
-    assert found.draft.sources.context == "prompt"
+    assert found.log.sources.context == "prompt"
 
 
 def test_spring_ai_s_conversation():

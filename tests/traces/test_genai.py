@@ -44,7 +44,7 @@ def test_an_agent_with_its_retrieval():
     root = agent(conversation__id="c1")
     found = only([root, retrieval(root), chat(root)])
     assert triple(found) == (QUESTION, TEXTS, ANSWER)
-    assert [passage.id for passage in found.draft.passages] == ["d0", "d1"]
+    assert [passage.id for passage in found.log.found.passages] == ["d0", "d1"]
     assert (found.session_id, found.target.source) == ("c1", "genai")
 
 

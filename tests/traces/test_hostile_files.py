@@ -110,12 +110,12 @@ def span_of(draw):
 @given(st.lists(span_of(), max_size=6))
 def test_any_trace_gives_cases_and_known_reasons(spans):
     for found in cases_of_trace(spans):
-        assert (found.draft is None) == bool(found.reason)
+        assert (found.log is None) == bool(found.reason)
         assert found.reason in REASONS | {"": ""}
         assert found.reason != "internal_error"
-        if found.draft is not None:
-            assert found.draft.query.strip()
-            assert found.draft.response.strip()
+        if found.log is not None:
+            assert found.log.query.strip()
+            assert found.log.response.strip()
 
 
 @SAME_FOLDER

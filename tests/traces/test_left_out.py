@@ -46,7 +46,7 @@ def test_a_graph_that_waits_for_a_person():
 def test_a_failed_step_does_not_spoil_a_run():
     root = chain()
     found = only([root, retriever(root), span("LLM", parent=root, error="RateLimitError")])
-    assert found.draft.had_errors
+    assert found.log.had_errors
 
 
 def test_a_run_without_question_or_answer():

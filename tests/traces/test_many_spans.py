@@ -60,7 +60,7 @@ def tools_in_one_prompt(many=MANY):
     [retrievers_that_embed, a_reranker_each, documents_in_one_prompt, tools_in_one_prompt],
 )
 def test_searches(steps):
-    assert len(only(steps()).draft.passages) == MANY
+    assert len(only(steps()).log.found.passages) == MANY
 
 
 def syntheses(many=MANY):
@@ -70,7 +70,7 @@ def syntheses(many=MANY):
 
 
 def test_syntheses():
-    assert list(only(syntheses()).draft.passages) == []
+    assert list(only(syntheses()).log.found.passages) == []
 
 
 def requests_inside_each_other(many=MANY):

@@ -53,8 +53,8 @@ def test_the_application_s_own_names(rules):
     ]
     (found,) = cases_of_trace([root, *spans], mapping=rules())
     assert triple(found) == (QUESTION, TEXTS, ANSWER)
-    assert [passage.id for passage in found.draft.passages] == ["d0", "d1"]
-    assert found.draft.sources.context == "prompt"
+    assert [passage.id for passage in found.log.found.passages] == ["d0", "d1"]
+    assert found.log.sources.context == "prompt"
 
 
 def test_all_of_it_on_one_span(rules):

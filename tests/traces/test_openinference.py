@@ -27,7 +27,7 @@ def test_question_answer_and_documents_with_their_ids():
     root = chain()
     found = only([model(root), retriever(root), root])
     assert triple(found) == (QUESTION, TEXTS, ANSWER)
-    assert [passage.id for passage in found.draft.passages] == ["doc-0", "doc-1"]
+    assert [passage.id for passage in found.log.found.passages] == ["doc-0", "doc-1"]
     assert found.target.span_id == root.span_id
 
 
@@ -39,7 +39,7 @@ def test_langchain_s_javascript_spans():
     root = chain({"input": QUESTION}, {"answer": ANSWER, "context": found})
     result = only([root, retriever(root, TEXTS[:1]), model(root)])
     assert triple(result) == (QUESTION, TEXTS, ANSWER)
-    assert [passage.id for passage in result.draft.passages] == ["js0", "js1"]
+    assert [passage.id for passage in result.log.found.passages] == ["js0", "js1"]
 
 
 def test_documents_in_one_attribute_as_json():
@@ -122,7 +122,7 @@ def test_what_a_tool_returned_is_read(returned, texts):
 def test_hits_keep_ids_and_scores():
     root = chain(answer="Within a week.")
     tool = span("TOOL", parent=root, at=(10, 20), attributes=io(answer={"hits": {"hits": [HIT]}}))
-    (passage,) = only([root, tool]).draft.passages
+    (passage,) = only([root, tool]).log.found.passages
     assert (passage.id, passage.score) == ("d0", 0.5)
 
 

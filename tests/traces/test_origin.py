@@ -51,4 +51,4 @@ def test_sinks_get_the_original_span(sink):
     (record,) = sink.records
     assert record.run.target == found.target
     assert record.run.run_id == found.id
-    assert found.draft.query == QUESTION
+    assert found.log.query == QUESTION

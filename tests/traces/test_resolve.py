@@ -86,17 +86,17 @@ def test_the_texts_of_documents_that_are_only_named(search, expected):
     asked = []
     (found,) = cases_of_trace(spans, resolve=lambda ids: (asked.extend(ids), fetch(ids))[1])
     assert found.reason == ""
-    assert [(p.id, p.text) for p in found.draft.passages] == [(i, STORE[i]) for i in expected]
+    assert [(p.id, p.text) for p in found.log.found.passages] == [(i, STORE[i]) for i in expected]
     assert asked == ["d0", "d1"]
-    assert found.draft.sources.has_fetched_texts
+    assert found.log.sources.has_fetched_texts
 
 
 def test_texts_that_the_trace_shows_are_not_fetched():
     root = chain()
     asked = []
     (found,) = cases_of_trace([root, retriever(root)], resolve=asked.append)
-    assert found.draft is not None
-    assert not found.draft.sources.has_fetched_texts
+    assert found.log is not None
+    assert not found.log.sources.has_fetched_texts
     assert asked == []
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
@@ -20,8 +19,16 @@ from langchain_ragaliq.handler import RagaliqCallbackHandler
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import READER
 from langchain_ragaliq.replacing import annotated, answer_of, replaced, throughout, with_feedback
-from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult, Monitor, Passage
-from ragaliq.capture import CaseSources, Found, takes_only
+from ragaliq import (
+    ConfigurationError,
+    Guard,
+    GuardResult,
+    Monitor,
+    Passage,
+    RAGTestCase,
+    context_chunks,
+)
+from ragaliq.capture import CaseSources, Found, RunLog, takes_only
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import (
@@ -303,7 +310,7 @@ class _GuardedCall:
             runnable.refuse_retries()
         self._value = self.given = value
         self._attempt = 0
-        self._question: str | None = None
+        self._question: Found | None = None
         self._result: GuardResult | None = None
         self._step = self._judged = ""
         is_state = isinstance(value, Mapping) and not READER.messages(value)
@@ -332,7 +339,7 @@ class _GuardedCall:
             "framework": "langchain",
         }
 
-    def case_of(self, output: Any) -> CaseDraft | None:
+    def case_of(self, output: Any) -> RAGTestCase | RunLog | None:
         """What there is to check of an attempt.
 
         Raises:
@@ -340,13 +347,16 @@ class _GuardedCall:
         """
         if self._guard.is_off:
             return None
-        case = _case_in(output) if self._runnable.chain is None else self.observed.draft
-        if case is not None:
+        if self._runnable.chain is None:
+            case = _case_in(output)
+            self._judged = case.response if case is not None else ""
+            return case
+        log = self.observed.log
+        if log is not None:
             # An attempt that was told more has not been asked another question.
-            self._question = self._question or case.query
-            case = dataclasses.replace(case, query=self._question)
-            self._judged = case.response
-        return case
+            self._question = log.question = self._question or log.question
+            self._judged = log.answer.text
+        return log
 
     def judged(self, output: Any, result: GuardResult | None) -> None:
         """Do with an attempt's answer what the guard says.
@@ -404,7 +414,7 @@ class _GuardedCall:
         return values
 
 
-def _case_in(output: Any) -> CaseDraft | None:
+def _case_in(output: Any) -> RAGTestCase | None:
     """The case that a guard at the end of a chain is given."""
     passages = READER.context(output)
     if passages is None:
@@ -420,10 +430,9 @@ def _case_in(output: Any) -> CaseDraft | None:
     answer, question = READER.answer(output), READER.question(output) or Found("", "")
     if answer is None:
         return None
-    return CaseDraft(
-        id=uuid4().hex,
+    return RAGTestCase(
         query=question.text,
-        passages=passages,
+        context=context_chunks(passages),
         response=answer.text,
         sources=CaseSources(question=question.where, context="output", answer=answer.where),
     )
@@ -433,14 +442,14 @@ class _Observation(RagaliqCallbackHandler):
     """What one call of a chain amounts to: a handler that is its own monitor, and its own ticket.
 
     Attributes:
-        draft: The case, once the call has ended well.
+        log: What it held, once the call has ended well.
         target: The span to link its evaluation to.
         session_id: The conversation, when the application names it.
         returned: What the call returned, also where the caller gets it in pieces.
     """
 
     def __init__(self, **handler_options: Any) -> None:
-        self.draft: CaseDraft | None = None
+        self.log: RunLog | None = None
         self.target: SpanTarget | None = None
         self.session_id: str | None = None
         self.run_id = ""
@@ -463,14 +472,14 @@ class _Observation(RagaliqCallbackHandler):
 
     def submit(
         self,
-        case: CaseDraft,
+        log: RunLog,
         *,
         target: SpanTarget | None,
         session_id: str | None,
         response_id: str | None,
     ) -> None:
         """The call ended well."""
-        self.draft, self.target, self.session_id = case, target, session_id
+        self.log, self.target, self.session_id = log, target, session_id
 
     def discard(self, reason: str) -> None:
         """The call ended without an answer to check."""

@@ -158,22 +158,23 @@ class _Tracker:
         if not self.registry.close(root) or ticket is None:
             return
         try:
-            found = root.conclude(outputs, inputs, is_stream=is_stream)
+            reason = root.conclude(outputs, inputs, is_stream=is_stream)
             target = root.target.at_end()
         except BaseException as error:
             # Not only our own: Ctrl-C may come in the middle of the application's `extract`.
             is_ours = isinstance(error, Exception)
             ticket.discard("internal_error" if is_ours else "interrupted")
             raise
-        if isinstance(found, str):
-            ticket.discard(found)
-        elif root.guarded and found.response.strip() in root.guarded:
+        log = root.log
+        if reason:
+            ticket.discard(reason)
+        elif root.guarded and log.answer.text.strip() in root.guarded:
             ticket.withdraw()
-            found = "withdrawn"
-        self.explained.note(root.name, found)
-        if not isinstance(found, str):
+            reason = "withdrawn"
+        self.explained.note(log.id, reason or log)
+        if not reason:
             ticket.submit(
-                found, target=target, session_id=root.session_id, response_id=root.response_id
+                log, target=target, session_id=root.session_id, response_id=root.response_id
             )
 
     def root_failed(self, root: Run, error: BaseException) -> None:
@@ -182,12 +183,12 @@ class _Tracker:
         if not self.registry.close(root) or root.ticket is None:
             return
         if isinstance(error, GuardRejected):
-            self.explained.note(root.name, "withdrawn")
+            self.explained.note(root.log.id, "withdrawn")
             root.ticket.withdraw()
             return
         reason = "interrupted" if is_interrupt(error) else "errored"
         reason = "cancelled" if is_stopped(error) else reason
-        self.explained.note(root.name, reason)
+        self.explained.note(root.log.id, reason)
         root.ticket.discard(reason)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables.config import var_child_runnable_config
@@ -13,7 +12,7 @@ from langchain_ragaliq.guard import note_guarded
 from langchain_ragaliq.judge import with_judge
 from langchain_ragaliq.reading import FEEDBACK, READER
 from langchain_ragaliq.replacing import annotated, answer_of, feedback_message, replaced
-from ragaliq import CaseDraft, ConfigurationError, Guard, GuardResult, Monitor
+from ragaliq import ConfigurationError, Guard, GuardResult, Monitor, RAGTestCase, context_chunks
 from ragaliq.capture import CaseSources, takes_only
 
 try:
@@ -64,7 +63,7 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         case = self._case(state)
         if case is None:
             return None
-        return self._settle(state, case, self.guard.check(case, **self._origin()))
+        return self._settle(state, self.guard.check(case, **self._origin()))
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -72,9 +71,9 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         case = self._case(state)
         if case is None:
             return None
-        return self._settle(state, case, await self.guard.acheck(case, **self._origin()))
+        return self._settle(state, await self.guard.acheck(case, **self._origin()))
 
-    def _case(self, state: Mapping[str, Any]) -> CaseDraft | None:
+    def _case(self, state: Mapping[str, Any]) -> RAGTestCase | None:
         if self.guard.is_off or not _is_final(state):
             return None
         answer = answer_of(_answer_state(state))
@@ -82,10 +81,9 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
         if not answer or question is None:
             return None
         passages = [each for each in READER.turn(state) if each.text.strip() != answer.strip()]
-        return CaseDraft(
-            id=uuid4().hex,
+        return RAGTestCase(
             query=question.text,
-            passages=passages,
+            context=context_chunks(passages),
             response=answer,
             sources=CaseSources(question=question.where, context="messages"),
         )
@@ -99,9 +97,7 @@ class RagaliqGuardMiddleware(AgentMiddleware[Any, Any]):
             "framework": "langchain",
         }
 
-    def _settle(
-        self, state: Mapping[str, Any], case: CaseDraft, result: GuardResult
-    ) -> dict[str, Any] | None:
+    def _settle(self, state: Mapping[str, Any], result: GuardResult) -> dict[str, Any] | None:
         turn = _this_turn(state["messages"])
         attempt = sum(map(_is_feedback, turn))
         step = self.guard.step(result, attempt=attempt)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_ragaliq.reading import READER
-from ragaliq import CaseDraft, ConfigurationError, Passage
+from ragaliq import ConfigurationError, Passage
 from ragaliq.capture import Complaints, Found
 
 logger = logging.getLogger("ragaliq.langchain")
 
-Extract = Callable[[Any, Any], Mapping[str, Any] | CaseDraft | None]
+Extract = Callable[[Any, Any], Mapping[str, Any] | None]
 """Takes a run's inputs and outputs; gives any of `question`, `contexts` and `answer`."""
 
 
@@ -127,11 +127,7 @@ class Overrides:
     def _extracted(self, inputs: Any, outputs: Any) -> Facts:
         facts = Facts()
         found = self.extract(inputs, outputs) if self.extract is not None else None
-        if isinstance(found, CaseDraft):
-            # What a draft leaves empty is not said.
-            facts.question, facts.answer = found.query or None, found.response or None
-            facts.passages = list(found.passages or ()) or None
-        elif isinstance(found, Mapping):
+        if isinstance(found, Mapping):
             for what, value in found.items():
                 facts.name(what, value)
         elif found is not None:

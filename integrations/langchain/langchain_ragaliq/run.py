@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -19,8 +18,8 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_ragaliq.overrides import Facts, Overrides
 from langchain_ragaliq.reading import KINDS, MESSAGES, READER, documents_among, texts_in
 from langchain_ragaliq.target import TargetFinder
-from ragaliq import CaseDraft, OpenRun, Passage
-from ragaliq.capture import CONTEXT_KEYS, CaseSources, Found, RunLog, text_blocks
+from ragaliq import OpenRun, Passage
+from ragaliq.capture import CONTEXT_KEYS, Found, RunLog, text_blocks
 
 _SEQUENCE_STEP = "seq:step:"
 # Metadata that frameworks add to a run's; the rest is the application's.
@@ -29,8 +28,6 @@ _CONTEXT_KEYS = frozenset(CONTEXT_KEYS)
 _MOST_TEXTS = 100  # of a list of them
 _NOTHING = Facts()
 _NOT_FETCHED = None, None, ()
-# Checked once for each combination: there are few, and every run has one.
-_sources = lru_cache(maxsize=256)(CaseSources)
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -56,14 +53,13 @@ class Run:
 
     A run that is not evaluated has no ticket and little else: it is remembered only so that its
     children are not taken for roots. Runs go by the integer of their id, which a dictionary finds
-    several times faster than a `UUID`; `name` is the id as text.
+    several times faster than a `UUID`.
     """
 
     __slots__ = (
         "closed",
         "fetched",
         "guarded",
-        "had_errors",
         "has_child",
         "input_items",
         "inputs",
@@ -71,8 +67,6 @@ class Run:
         "key",
         "keyed_passages",
         "log",
-        "metadata",
-        "name",
         "named",
         "open_models",
         "open_steps",
@@ -86,7 +80,6 @@ class Run:
         "session_id",
         "started",
         "steps",
-        "tags",
         "target",
         "ticket",
     )
@@ -102,13 +95,10 @@ class Run:
         if ticket is None:
             self.steps: dict[Any, Any] = {self.key: None}
             return
-        self.name = ticket.run_id
-        self.log = RunLog(self.key)
+        self.log = RunLog(self.key, ticket.run_id)
         self.steps = self.log.parents
         self.overrides = overrides
         self.target = TargetFinder(run_id)
-        self.tags: Sequence[str] = ()
-        self.metadata: Mapping[str, Any] = {}
         self.session_id: str | None = None
         self.inputs: Any = None
         self.input_items = 0
@@ -124,7 +114,7 @@ class Run:
         self.reply, self.reply_blocks = "", None
         self.response_id: str | None = None
         self.guarded: set[str] | None = None
-        self.is_interrupted = self.had_errors = False
+        self.is_interrupted = False
 
     @property
     def size(self) -> int:
@@ -140,9 +130,9 @@ class Run:
 
     def opened(self, inputs: Any, metadata: Mapping[str, Any], tags: Sequence[str]) -> None:
         """The run began, or, of a stream, what it took is known: keep what can be known at once."""
-        self.tags = tags
+        self.log.tags = tags
         if metadata:
-            self.metadata = metadata
+            self.log.metadata = metadata
             self._known_by(metadata)
         overrides = self.overrides
         if overrides is not None:
@@ -282,7 +272,7 @@ class Run:
         """A tool answered."""
         if getattr(output, "status", None) == "error":
             # The model is told so, not what was fetched until then.
-            self.had_errors = True
+            self.log.had_errors = True
             self.log.failed(run)
         else:
             self.log.told(run, READER.told(output))
@@ -293,12 +283,12 @@ class Run:
         # What LangGraph raises to get out of a node: interrupts, and commands to the graph around.
         is_control_flow = any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
         if not is_stopped(error) and not is_control_flow:
-            self.had_errors = True
+            self.log.had_errors = True
 
     # The end
 
-    def conclude(self, outputs: Any, inputs: Any, *, is_stream: bool) -> CaseDraft | str:
-        """A case of the run that ended well, or the reason why there is none.
+    def conclude(self, outputs: Any, inputs: Any, *, is_stream: bool) -> str:
+        """Note what the run that ended well amounts to, or say why it cannot be evaluated.
 
         Args:
             outputs: What the chain returned.
@@ -308,7 +298,7 @@ class Run:
         if self.is_interrupted:
             return "interrupted"
         if inputs is not None:
-            self.opened(inputs, self.metadata, self.tags)
+            self.opened(inputs, self.log.metadata, self.log.tags)
         if isinstance(outputs, list) and 1 < self.input_items == len(outputs):
             return "several_questions"
         answer = READER.answer(outputs) or self._reply(outputs)
@@ -332,26 +322,17 @@ class Run:
             answer = Found(said.answer, "application")
         if question is None or answer is None:
             return "no_question" if question is None else "no_answer"
-        passages = said.passages if said.passages is not None else self.keyed_passages
-        if passages is None and not isinstance(outputs, str):
+        log = self.log
+        log.question, log.answer = question, answer
+        log.passages = said.passages if said.passages is not None else self.keyed_passages
+        log.blocks = self.reply_blocks if answer.text == self.reply else None
+        log.metadata = {k: v for k, v in log.metadata.items() if not k.startswith(_OWN_METADATA)}
+        if log.passages is None and not isinstance(outputs, str):
             named = READER.context(outputs)
             if named is not None:
-                self.log.named(named)
-            self.log.turn(READER.turn(outputs))
-        metadata = {k: v for k, v in self.metadata.items() if not k.startswith(_OWN_METADATA)}
-        context = "" if passages is None else "application"
-        return CaseDraft(
-            id=self.name,
-            query=question.text,
-            passages=passages,
-            response=answer.text,
-            finder=self.log,
-            blocks=self.reply_blocks if answer.text == self.reply else None,
-            tags=self.tags,
-            metadata=metadata,
-            sources=_sources(question=question.where, answer=answer.where, context=context),
-            had_errors=self.had_errors,
-        )
+                log.named(named)
+            log.turn(READER.turn(outputs))
+        return ""
 
     def _reply(self, outputs: Any) -> Found | None:
         """The last model's reply, unless the chain returned something else than an answer.

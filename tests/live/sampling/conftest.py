@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ragaliq import CaseDraft, Passage, Sampling
+from ragaliq import Passage, Sampling
 from ragaliq.live.run import OpenRun
 from ragaliq.live.sampler import Sampler
 from ragaliq.live.stats import Tally
+from run_logs import ended_run
 
 
 class Clock:
@@ -46,15 +47,14 @@ class Traffic:
         self.sampler = Sampler(sampling, metrics=metrics, clock=self.clock)
         self.engine = RecordingEngine(self.sampler)
 
-    def run(self, run_id, *, pipeline="", target=None, **facts):
+    def run(self, run_id, *, pipeline="", target=None, passages=(), **facts):
         """One run; whether it was queued."""
         decision = self.sampler.begin(run_id, pipeline)
         if decision is None:
             self.engine.tally.sampled_out()
             return False
-        facts.setdefault("passages", ())
         run = OpenRun(self.engine, self.engine.tally, run_id, decision, pipeline=pipeline)
-        return run.submit(CaseDraft(id=run_id, query="q", response="r", **facts), target=target)
+        return run.submit(ended_run("q", passages, "r", **facts), target=target)
 
     def feedback(self, name, *, value):
         """What a user says; whether a run is evaluated for it."""

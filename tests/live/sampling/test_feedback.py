@@ -8,8 +8,9 @@ import uuid
 
 import pytest
 
-from ragaliq import CaseDraft, OnFeedback, OnTag, Passage, RAGTestCase, Sampling, SpanTarget
+from ragaliq import OnFeedback, OnTag, Passage, RAGTestCase, Sampling, SpanTarget
 from ragaliq.live.sampler import position
+from run_logs import ended_run
 
 TARGET = SpanTarget(trace_id="a" * 32, span_id="b" * 16)
 
@@ -155,9 +156,9 @@ def test_a_rule_with_a_probability_holds_only_what_it_could_choose(traffic):
 
 def test_complaints_from_many_threads_choose_a_run_once(monitor_of):
     monitor = monitor_of(sampling=Sampling(rate=0.0, rules=[OnFeedback()]))
-    draft = CaseDraft(id="a", query="q", passages=[Passage("c")], response="c")
+    log = ended_run("q", ["c"], "c")
     for number in range(50):
-        monitor.submit(draft, run_id=f"run-{number}")
+        monitor.submit(log, run_id=f"run-{number}")
     said, barrier = [], threading.Barrier(4)
 
     def complain():
@@ -174,7 +175,7 @@ def test_complaints_from_many_threads_choose_a_run_once(monitor_of):
     assert monitor.stats().outcomes == {"evaluated": 50}
 
 
-def test_a_case_is_held_like_a_draft(monitor_of):
+def test_a_case_is_held_like_a_log(monitor_of):
     monitor = monitor_of(sampling=Sampling(rate=0.0, rules=[OnFeedback(max_bytes=2_000)]))
     monitor.submit(RAGTestCase(id="a", query="q", context=["x" * 1_500], response="r"))
     monitor.submit(RAGTestCase(id="b", query="q", context=["x" * 1_500], response="r"))

@@ -51,8 +51,16 @@ from llama_index.evaluation.ragaliq.reading import (
     value_of,
 )
 from llama_index.evaluation.ragaliq.span_handler import RagaliqSpanHandler, openinference_target
-from ragaliq import CaseDraft, ConfigurationError, Guard, GuardRejected, GuardResult, Monitor
-from ragaliq.capture import ANSWER_KEYS, Found, takes_only
+from ragaliq import (
+    ConfigurationError,
+    Guard,
+    GuardRejected,
+    GuardResult,
+    Monitor,
+    RAGTestCase,
+    context_chunks,
+)
+from ragaliq.capture import ANSWER_KEYS, Found, RunLog, takes_only
 
 __all__ = ["GuardedChatEngine", "GuardedQueryEngine", "GuardedWorkflow"]
 
@@ -388,7 +396,7 @@ class _Attempts:
         self._question = question
         self._pipeline = pipeline
         self._is_async = is_async
-        self._seen: list[CaseDraft] = []
+        self._seen: list[RunLog] = []
         self.has_intervened = False
 
     async def answer(
@@ -439,14 +447,16 @@ class _Attempts:
             _WATCHER.stop_listening()
             _WATCHED.reset(token)
 
-    def _case(self, answer: str, response: Any) -> CaseDraft:
-        case_id, question = uuid4().hex, self._question
+    def _case(self, answer: str, response: Any) -> RAGTestCase | RunLog:
         if self._seen:
-            last = self._seen.pop()
-            return dataclasses.replace(last, id=case_id, query=question, response=answer)
+            log = self._seen.pop()
+            log.id = uuid4().hex
+            log.question = Found(self._question, log.question.where)
+            log.answer = Found(answer, log.answer.where)
+            return log
         # Nothing was retrieved as far as can be seen: what the response itself names counts.
         passages = passages_of(sources_of(payload_of(response)))
-        return CaseDraft(id=case_id, query=question, passages=passages, response=answer)
+        return RAGTestCase(query=self._question, context=context_chunks(passages), response=answer)
 
     def _origin(self) -> dict[str, Any]:
         session_id = (active_instrument_tags.get() or {}).get("session_id")
@@ -523,16 +533,16 @@ def _note_guarded(answer: str) -> None:
 
 # A handler that gives the cases of runs inside a guard to that guard
 
-_WATCHED: ContextVar[list[CaseDraft] | None] = ContextVar("ragaliq_guarded", default=None)
+_WATCHED: ContextVar[list[RunLog] | None] = ContextVar("ragaliq_guarded", default=None)
 
 
 class _Seen(NamedTuple):
-    """A run inside a guard, as a monitor's hold on it: its case goes to the guard."""
+    """A run inside a guard, as a monitor's hold on it: what it held goes to the guard."""
 
-    cases: list[CaseDraft]
+    logs: list[RunLog]
 
-    def submit(self, case: CaseDraft, **run: Any) -> bool:
-        self.cases.append(case)
+    def submit(self, log: RunLog, **run: Any) -> bool:
+        self.logs.append(log)
         return True
 
     def discard(self, reason: str) -> None:

@@ -35,7 +35,7 @@ from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgent
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.workflow import Event, StopEvent
 
-from ragaliq import CaseDraft, ConfigurationError, Passage
+from ragaliq import ConfigurationError, Passage
 from ragaliq.capture import ANSWER_KEYS, Found, Message, Reader, models_words
 
 __all__ = ["READER", "Extract", "Facts", "LlamaIndexReader"]
@@ -406,7 +406,7 @@ _ANSWERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
 
 # What the application itself says about its runs, where guessing fails
 
-Extract = Callable[[Mapping[str, Any], Any], Mapping[str, Any] | CaseDraft | None]
+Extract = Callable[[Mapping[str, Any], Any], Mapping[str, Any] | None]
 """Takes a run's inputs and outputs; gives any of `question`, `contexts` and `answer`."""
 
 _NAMES = ("question", "contexts", "answer")
@@ -433,7 +433,7 @@ def require_function(extract: Extract | None) -> None:
         )
 
 
-def facts_of(said: Mapping[str, Any] | CaseDraft | None) -> Facts:
+def facts_of(said: Mapping[str, Any] | None) -> Facts:
     """Read what the application's function returned.
 
     Raises:
@@ -441,9 +441,6 @@ def facts_of(said: Mapping[str, Any] | CaseDraft | None) -> Facts:
     """
     if said is None:
         return Facts()
-    if isinstance(said, CaseDraft):
-        # What a draft leaves empty is not said.
-        return Facts(said.query or None, list(said.passages or ()) or None, said.response or None)
     if not isinstance(said, Mapping):
         raise TypeError(f"extract must return a mapping, not {type(said).__name__}")
     if unknown := sorted(str(key) for key in said if key not in _NAMES):

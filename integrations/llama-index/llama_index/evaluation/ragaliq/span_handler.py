@@ -63,7 +63,6 @@ from llama_index.evaluation.ragaliq.streams import (
     is_failure,
 )
 from ragaliq import (
-    CaseDraft,
     ConfigurationError,
     GuardRejected,
     Passage,
@@ -73,7 +72,6 @@ from ragaliq import (
     span_target,
 )
 from ragaliq.capture import (
-    CaseSources,
     Explanation,
     Explanations,
     Found,
@@ -163,9 +161,6 @@ class _Run:
     outputs: Any = None
     session_id: str | None = None
     target: SpanTarget | None = None
-    tags: tuple[str, ...] = ()
-    conversation: str = ""
-    had_errors: bool = False
     reply: str = ""  # the last that a model gave
     reply_blocks: object = None
     guarded: set[str] = field(default_factory=set)  # answers that guards have scored
@@ -277,7 +272,7 @@ class _Run:
         is_hand_off = tool.metadata.name == "handoff"  # a name that LlamaIndex keeps to itself
         if output.is_error or is_hand_off:
             self.not_evidence.add(output.content)
-            self.had_errors = self.had_errors or output.is_error
+            self.log.had_errors = self.log.had_errors or output.is_error
             return
         raw = output.raw_output if isinstance(output.raw_output, list) else []
         nodes = [node for node in raw if isinstance(node, NodeWithScore)]
@@ -579,7 +574,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         run.target = openinference_target() or current_span_target()
         session_id = tags.get("session_id")
         run.session_id = None if session_id is None else str(session_id)
-        run.tags = labels_of(tags)
+        run.log.tags = labels_of(tags)
         # An agent's prompts are written from its memory.
         is_agent = isinstance(bound_args.arguments.get("start_event"), AgentWorkflowStartEvent)
         run.log.is_conversation = is_agent or session_id is not None
@@ -608,7 +603,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         elif span_id == run.key:
             if isinstance(instance, BaseChatEngine):
                 run.log.is_conversation = True
-                run.conversation = self._conversations.setdefault(instance, uuid4().hex)
+                run.log.conversation = self._conversations.setdefault(instance, uuid4().hex)
             self._exit_root(run, result)
         elif (part := run.parts.get(span_id)) is not None:
             if part is _Part.TOOL and isinstance(result, ToolOutput):
@@ -657,7 +652,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             self._ignored.pop(span_id, None)
         elif span_id != run.key:
             run.log.failed(span_id)
-            run.had_errors = run.had_errors or is_failure(error)
+            run.log.had_errors = run.log.had_errors or is_failure(error)
         else:
             run.is_open = False
             self._discard(
@@ -743,24 +738,13 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             return
         if not self._runs.close(run):
             return
-        case = CaseDraft(
-            id=str(run.key),
-            query=question,
-            passages=facts.context,
-            finder=run.log,
-            response=answer,
-            blocks=run.reply_blocks if answer == run.reply else None,
-            conversation=run.conversation,
-            tags=run.tags,
-            sources=_sources(
-                "application" if facts.question else run.question.where,
-                "application" if facts.answer else "output",
-                "" if facts.context is None else "application",
-            ),
-            had_errors=run.had_errors,
-        )
-        self._explained.note(str(run.key), case)
-        run.ticket.submit(case, target=run.target, session_id=run.session_id)
+        log = run.log
+        log.question = Found(question, "application" if facts.question else run.question.where)
+        log.answer = Found(answer, "application" if facts.answer else "output")
+        log.passages = facts.context
+        log.blocks = run.reply_blocks if answer == run.reply else None
+        self._explained.note(log.id, log)
+        run.ticket.submit(log, target=run.target, session_id=run.session_id)
 
     def _discard(self, run: _Run, reason: str) -> None:
         if self._runs.close(run):
@@ -863,8 +847,3 @@ def _is_same_model(span_id: str, parent_id: Hashable) -> bool:
     owner, _, method = parent_id[:-_UUID_LENGTH].rpartition(".")
     # Not below one that streams, whose end cannot always be seen.
     return method in _WHOLE_REPLIES and owner == span_id[:-_UUID_LENGTH].rpartition(".")[0]
-
-
-@functools.lru_cache(maxsize=256)
-def _sources(question: str, answer: str, context: str) -> CaseSources:
-    return CaseSources(question=question, answer=answer, context=context)

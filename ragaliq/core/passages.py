@@ -1,0 +1,64 @@
+"""Retrieved texts, and the chunks of a case that they make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ragaliq.core.test_case import ContextChunk
+
+_LONGEST_VALUE = 1_000
+
+
+class Passage(NamedTuple):
+    """A retrieved text, the id it has where it came from, the retriever's score, its metadata."""
+
+    text: str
+    id: str | None = None
+    score: float | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+def context_chunks(passages: Sequence[Passage]) -> list[str | ContextChunk]:
+    """The chunks of a case, in rank order: each text once, no id for two texts."""
+    first: dict[str, Passage] = {}
+    for passage in passages:
+        first.setdefault(passage.text, passage)
+    # Pieces of one document often share its id, which then names none of them.
+    holders = Counter(passage.id for passage in first.values())
+    return [
+        ContextChunk(
+            text=text,
+            id=own_id if holders[own_id] == 1 else None,
+            score=score,
+            metadata=plain(metadata or {}),
+        )
+        for text, own_id, score, metadata in first.values()
+    ]
+
+
+def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata as plain data: short texts, numbers and lists of them; the rest is skipped.
+
+    Frameworks keep whole pages and vectors there, and objects that no queue carries.
+    """
+    kept = {str(key): _plain(value) for key, value in metadata.items()}
+    return {key: value for key, value in kept.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_VALUE else None
+    if isinstance(value, list | tuple):
+        items = [_plain(item) for item in value[:20]] if len(value) <= 20 else [None]
+        return None if None in items else items
+    if isinstance(value, Mapping):
+        return plain(value) or None
+    # Dates, paths, enumerations: what they are as text. An object's address says nothing.
+    text = "" if value is None else str(value)
+    if not text or (text.startswith("<") and " at 0x" in text):
+        return None
+    return text if len(text) <= _LONGEST_VALUE else None
