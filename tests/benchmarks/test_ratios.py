@@ -113,7 +113,7 @@ MEASURED: dict[str, tuple[Callable[[], float], float]] = {
     "import ragaliq / pydantic": (lambda: imported("import ragaliq", "import pydantic"), 0.05),
     "import of the pytest plugin / pytest": (
         lambda: imported("import pytest, ragaliq.pytest_plugin", "import pytest"),
-        0.05,
+        0.2,
     ),
     "import of a monitor / a chain's parts": (
         lambda: imported("from ragaliq import Monitor", PARTS),

@@ -12,14 +12,16 @@ from ragaliq.cli.app import run
 
 
 class Done(NamedTuple):
-    returncode: int
     stdout: str
     stderr: str
 
 
 @pytest.fixture
 def ragaliq(tmp_path, monkeypatch, capsys):
-    """Runs `ragaliq ARGUMENTS` in `tmp_path`, in this process: starting one takes a second."""
+    """Runs `ragaliq ARGUMENTS` in `tmp_path`, in this process: starting one takes a second.
+
+    It must end with the code that is expected, and never with a traceback.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "")
@@ -27,13 +29,16 @@ def ragaliq(tmp_path, monkeypatch, capsys):
         if name.startswith("RAGALIQ_"):
             monkeypatch.delenv(name)
 
-    def command(*arguments, **variables):
+    def command(*arguments, code=0, **variables):
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["ragaliq", *map(str, arguments)])
         capsys.readouterr()
-        code = run()
-        return Done(code, *capsys.readouterr())
+        ended = run()
+        done = Done(*capsys.readouterr())
+        assert ended == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done
 
     return command
 

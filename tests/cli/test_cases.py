@@ -52,12 +52,10 @@ def rows(name="out.jsonl"):
 )
 def test_the_answers_that_are_asked_for_become_cases(ragaliq, store, options, questions):
     source = store(GOOD, BAD, SILENT)
-    done = ragaliq("cases", source, "-o", "out.jsonl", *options)
+    ragaliq("cases", source, "-o", "out.jsonl", *options, code=3 if questions == set() else 0)
     if questions == set():
-        assert done.returncode == 3, done
         assert not Path("out.jsonl").exists()
         return
-    assert done.returncode == 0, done.stderr
     found = list(read_cases("out.jsonl"))
     assert len(found) == (2 if questions is None else len(questions))
     assert questions is None or {case.query for case in found} == questions
@@ -71,8 +69,8 @@ def test_unsure_answers_are_those_with_a_claim_the_judge_is_unsure_of(ragaliq, s
         for record in read_records(source)
         if any(claim.is_unsure for each in record.results.values() for claim in each.claims)
     }
-    done = ragaliq("cases", source, "-o", "out.jsonl", "--unsure")
-    found = {row["query"] + row["response"] for row in rows()} if done.returncode == 0 else set()
+    ragaliq("cases", source, "-o", "out.jsonl", "--unsure")
+    found = {row["query"] + row["response"] for row in rows()}
     assert found == unsure
 
 
@@ -81,7 +79,7 @@ def test_a_case_holds_all_of_the_answer_and_what_it_scored(ragaliq, store):
     source = store(
         GOOD | {"context": [chunk, SHOP[1]], "tags": ["door"], "metadata": {"lang": "en"}}
     )
-    assert ragaliq("cases", source, "-o", "out.jsonl").returncode == 0
+    ragaliq("cases", source, "-o", "out.jsonl")
     (case,) = read_cases("out.jsonl")
     (record,) = read_records(source)
     assert case.context == record.case.context
@@ -94,22 +92,18 @@ def test_a_case_holds_all_of_the_answer_and_what_it_scored(ragaliq, store):
 
 def test_drawn_cases_stand_for_all_answers(ragaliq, store, records):
     source = store(*[GOOD] * 10)
-    assert ragaliq("cases", source, "-o", "out.jsonl", "--random", 5).returncode == 0
+    ragaliq("cases", source, "-o", "out.jsonl", "--random", 5)
     assert [row["sampling_probability"] for row in rows()] == [0.5] * 5
-    done = ragaliq("evaluate", "out.jsonl", "--out", "results.jsonl")
-    assert done.returncode == 0, done.stderr
+    ragaliq("evaluate", "out.jsonl", "--out", "results.jsonl")
     assert {each["run"]["sampling_probability"] for each in records()} == {0.5}
 
 
 def test_strata_are_weighted_back_to_what_they_are_of_all_answers(ragaliq, store, tmp_path):
     source = store(*[GOOD] * 18, *[BAD] * 2)
-    assert ragaliq("cases", source, "-o", "out.jsonl", "--stratified", 4).returncode == 0
+    ragaliq("cases", source, "-o", "out.jsonl", "--stratified", 4)
     chances = sorted(row["sampling_probability"] for row in rows())
     assert chances == pytest.approx([2 / 18, 2 / 18, 1.0, 1.0])
-    done = ragaliq(
-        "evaluate", "out.jsonl", "--metrics", "faithfulness", "--summary", "summary.json"
-    )
-    assert done.returncode == 0, done.stderr
+    ragaliq("evaluate", "out.jsonl", "--metrics", "faithfulness", "--summary", "summary.json")
     figures = json.loads((tmp_path / "summary.json").read_text())["metrics"]["faithfulness"]
     assert figures["mean"] == pytest.approx(0.9)
 
@@ -121,14 +115,14 @@ def test_the_chance_of_a_live_run_goes_into_the_weight(ragaliq, tmp_path):
     ) as monitor:
         for _ in range(30):
             monitor.submit(RAGTestCase(**GOOD), pipeline="shop")
-    assert ragaliq("cases", source, "-o", "out.jsonl").returncode == 0
+    ragaliq("cases", source, "-o", "out.jsonl")
     assert {row["sampling_probability"] for row in rows()} == {0.5}
 
 
 def test_the_same_answers_give_the_same_draw_and_the_latest_evaluation_counts(ragaliq, store):
     source = store(*[GOOD] * 20)
     for name in ("one.jsonl", "two.jsonl"):
-        assert ragaliq("cases", source, "-o", name, "--random", 3).returncode == 0
+        ragaliq("cases", source, "-o", name, "--random", 3)
     assert rows("one.jsonl") == rows("two.jsonl")
     case = RAGTestCase(id="again", **GOOD)
     for answer in ("The shop has seven doors.", "The shop opens at 9."):
@@ -139,7 +133,7 @@ def test_the_same_answers_give_the_same_draw_and_the_latest_evaluation_counts(ra
             sinks=["sqlite:///twice.db"],
             capture_content=True,
         )
-    assert ragaliq("cases", "sqlite:///twice.db", "-o", "three.jsonl").returncode == 0
+    ragaliq("cases", "sqlite:///twice.db", "-o", "three.jsonl")
     assert [row["response"] for row in rows("three.jsonl")] == ["The shop opens at 9."]
 
 
@@ -147,9 +141,8 @@ def test_a_results_file_is_a_source_and_two_releases_are_compared_over_its_cases
     ragaliq, write_cases, tmp_path
 ):
     data = write_cases(*[GOOD] * 6, *[BAD] * 2)
-    once = ragaliq("evaluate", data, "--out", "results.jsonl", "--metrics", "faithfulness")
-    assert once.returncode == 0, once.stderr
-    assert ragaliq("cases", "results.jsonl", "-o", "set.jsonl", "--stratified", 4).returncode == 0
+    ragaliq("evaluate", data, "--out", "results.jsonl", "--metrics", "faithfulness")
+    ragaliq("cases", "results.jsonl", "-o", "set.jsonl", "--stratified", 4)
     # A release that answers the failed question rightly.
     mended = [
         row | ({"response": "It has two doors."} if row["query"] == BAD["query"] else {})
@@ -159,25 +152,22 @@ def test_a_results_file_is_a_source_and_two_releases_are_compared_over_its_cases
     for name in ("set", "new"):
         metrics = ("--metrics", "faithfulness")
         done = ragaliq("evaluate", f"{name}.jsonl", "--out", f"{name}-results.jsonl", *metrics)
-        assert done.returncode == 0, done.stderr
     done = ragaliq("compare", "set-results.jsonl", "new-results.jsonl")
-    assert done.returncode == 0, done.stderr
     line = next(line for line in done.stdout.splitlines() if line.startswith("faithfulness"))
     # Weighted: 2 of 8 answers were wrong, though half of the cases were.
     assert line.split()[3:6] == ["0.750", "1.000", "+0.250"]
 
 
 def test_where_nothing_failed_it_says_so(ragaliq, store):
-    done = ragaliq("cases", store(GOOD), "-o", "out.jsonl", "--failed")
-    assert (done.returncode, Path("out.jsonl").exists()) == (3, False)
+    done = ragaliq("cases", store(GOOD), "-o", "out.jsonl", "--failed", code=3)
+    assert not Path("out.jsonl").exists()
     assert "sqlite:///live.db: 1 answer, of which none fails a threshold" in done.stderr
 
 
 def test_cases_that_could_not_all_be_written_leave_no_file(ragaliq, store, tmp_path, monkeypatch):
     source = store(GOOD, BAD)
     monkeypatch.setattr("ragaliq.cli.cases.json.dumps", Mock(side_effect=OSError(28, "disk full")))
-    done = ragaliq("cases", source, "-o", "out.jsonl")
+    done = ragaliq("cases", source, "-o", "out.jsonl", code=3)
     monkeypatch.undo()
-    assert done.returncode == 3, done.stderr
     assert "out.jsonl: disk full" in done.stderr
     assert not (tmp_path / "out.jsonl").exists()

@@ -47,16 +47,14 @@ def test_the_environments_judge_is_asked_and_named_before_and_after(ragaliq, wri
 
 @pytest.mark.parametrize("command", ["evaluate", "estimate"])
 def test_a_wrong_judge_in_the_environment_is_refused_by_name(ragaliq, write_cases, command):
-    done = ragaliq(command, write_cases(CASE), RAGALIQ_JUDGE="bogus")
+    done = ragaliq(command, write_cases(CASE), RAGALIQ_JUDGE="bogus", code=2)
 
-    assert done.returncode == 2
     assert "RAGALIQ_JUDGE: no judge 'bogus'; use local, claude, openai, entailment" in (done.stderr)
 
 
 def test_options_win_over_the_environment(ragaliq, write_cases):
     done = ragaliq("evaluate", write_cases(CASE), "--judge", "local", RAGALIQ_JUDGE="claude")
 
-    assert done.returncode == 0, done.stderr
     assert "judge local, uncalibrated\n" in done.stdout
 
 
@@ -65,18 +63,16 @@ def test_the_environments_calibration_is_used(ragaliq, write_cases, calibration)
     done = ragaliq("evaluate", cases, RAGALIQ_CALIBRATION="cal.json")
     assert f"judge local, {calibration.id}; from RAGALIQ_CALIBRATION" in done.stdout
 
-    done = ragaliq("evaluate", cases, RAGALIQ_CALIBRATION="nope.json")
-    assert done.returncode == 3
+    done = ragaliq("evaluate", cases, RAGALIQ_CALIBRATION="nope.json", code=3)
     assert "RAGALIQ_CALIBRATION: nope.json: No such file" in done.stderr
 
 
 def test_a_calibration_of_another_judge_names_its_variable(ragaliq, write_cases, calibration):
     done = ragaliq(
         "evaluate", write_cases(CASE), "--judge", "claude",
-        ANTHROPIC_API_KEY="not-a-key", RAGALIQ_CALIBRATION="cal.json",
+        ANTHROPIC_API_KEY="not-a-key", RAGALIQ_CALIBRATION="cal.json", code=2,
     )  # fmt: skip
 
-    assert done.returncode == 2
     assert f"RAGALIQ_CALIBRATION: calibration {calibration.id} cannot be used" in done.stderr
 
 
@@ -90,26 +86,27 @@ def test_claudes_model_is_not_another_judges(monkeypatch):
 def test_an_estimate_is_of_the_environments_judge_and_needs_no_key(ragaliq, write_cases):
     done = ragaliq("estimate", write_cases(CASE), RAGALIQ_JUDGE="local>claude")
 
-    assert done.returncode == 0, done.stderr
     assert "judge local>claude (" in done.stdout
     assert "from RAGALIQ_JUDGE" in done.stdout
 
 
 def test_the_doctor_names_all_of_them_at_once(ragaliq):
-    done = ragaliq("doctor", "--offline", **WRONG)
+    done = ragaliq("doctor", "--offline", **WRONG, code=2)
 
     told = [line for line in done.stderr.splitlines() if line.startswith("wrong: ")]
-    assert done.returncode == 2
     assert sorted(line.split()[1].rstrip(":") for line in told) == sorted(WRONG)
     assert "hunter2" not in done.stdout + done.stderr
 
 
 def test_the_doctor_finds_a_misspelt_variable_and_keeps_its_value_to_itself(ragaliq):
     done = ragaliq(
-        "doctor", "--offline", RAGALIQ_JUGDE="claude", RAGALIQ_BROKER_ULR="redis://:hunter2@h"
+        "doctor",
+        "--offline",
+        RAGALIQ_JUGDE="claude",
+        RAGALIQ_BROKER_ULR="redis://:hunter2@h",
+        code=2,
     )
 
-    assert done.returncode == 2
     unread = "RAGALIQ_JUGDE: nothing reads a variable of this name"
     assert f"{unread} (did you mean 'RAGALIQ_JUDGE'?" in done.stderr
     assert "did you mean 'RAGALIQ_BROKER_URL'?" in done.stderr
@@ -117,8 +114,7 @@ def test_the_doctor_finds_a_misspelt_variable_and_keeps_its_value_to_itself(raga
 
 
 def test_the_doctor_tries_the_judge_that_the_environment_names(ragaliq):
-    done = ragaliq("doctor", RAGALIQ_JUDGE="claude", ANTHROPIC_API_KEY="")
-    assert done.returncode == 2
+    done = ragaliq("doctor", RAGALIQ_JUDGE="claude", ANTHROPIC_API_KEY="", code=2)
     assert (
         "RAGALIQ_JUDGE: no API key for Claude: set ANTHROPIC_API_KEY, or in Python" in done.stderr
     )
@@ -136,7 +132,6 @@ def test_the_doctor_tries_the_judge_that_the_environment_names(ragaliq):
 def test_a_calibration_is_not_written_over(ragaliq, write_cases, calibration, options, variables):
     cases = write_cases({})
 
-    done = ragaliq("judge", "bench", cases, *options, "--out", "cal.json", **variables)
+    done = ragaliq("judge", "bench", cases, *options, "--out", "cal.json", **variables, code=2)
 
-    assert done.returncode == 2
     assert "--out cal.json would replace the calibration" in done.stderr

@@ -15,7 +15,6 @@ FAITHFULNESS = ("--metrics", "faithfulness")
 def test_cases_are_scored_and_summed_up(ragaliq, write_cases, records):
     done = ragaliq("evaluate", write_cases(GOOD, BAD), "--out", "results.jsonl")
 
-    assert done.returncode == 0, done.stderr
     assert "faithfulness  0.750" in done.stdout
     assert "2 judged, 0 tokens, $0.0000" in done.stdout
     scores = {r["run"]["run_id"]: r["results"]["faithfulness"]["score"] for r in records()}
@@ -25,7 +24,6 @@ def test_cases_are_scored_and_summed_up(ragaliq, write_cases, records):
 def test_without_out_only_the_summary_is_given(ragaliq, write_cases, tmp_path):
     done = ragaliq("evaluate", write_cases(GOOD), *FAITHFULNESS)
 
-    assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["cases.jsonl"]
     assert "claim by claim: add --out report.html" in done.stderr
 
@@ -38,9 +36,10 @@ def test_without_out_only_the_summary_is_given(ragaliq, write_cases, tmp_path):
     ],
 )
 def test_a_mean_below_the_goal_ends_with_code_1(ragaliq, write_cases, goal, code, said):
-    done = ragaliq("evaluate", write_cases(GOOD, BAD), *FAITHFULNESS, "--fail-under", goal)
+    done = ragaliq(
+        "evaluate", write_cases(GOOD, BAD), *FAITHFULNESS, "--fail-under", goal, code=code
+    )
 
-    assert done.returncode == code, done.stderr
     assert said in done.stderr
 
 
@@ -54,10 +53,9 @@ def test_where_low_is_good_a_mean_above_the_goal_ends_with_code_1(
     wrong = GOOD | {"context": ["It weighs 310 grams."], "response": "It weighs 410 grams."}
     done = ragaliq(
         "evaluate", write_cases(GOOD, wrong), "--metrics", "contradiction_rate",
-        "--fail-under", f"contradiction_rate={goal}", "--out", "junit.xml",
+        "--fail-under", f"contradiction_rate={goal}", "--out", "junit.xml", code=code,
     )  # fmt: skip
 
-    assert done.returncode == code, done.stderr
     assert said in done.stderr
     assert "contradiction_rate  0.500  " in done.stdout
     assert "at most " in done.stdout
@@ -69,9 +67,8 @@ def test_where_low_is_good_a_mean_above_the_goal_ends_with_code_1(
 )
 def test_a_metric_without_a_score_does_not_reach_its_goal(ragaliq, write_cases, change, status):
     goal = ("--fail-under", "faithfulness=0.1")
-    done = ragaliq("evaluate", write_cases(GOOD | change), *FAITHFULNESS, *goal)
+    done = ragaliq("evaluate", write_cases(GOOD | change), *FAITHFULNESS, *goal, code=1)
 
-    assert done.returncode == 1
     assert "faithfulness has no score at all" in done.stderr
     assert f"1 {status}" in done.stdout
 
@@ -80,10 +77,9 @@ def test_a_judge_that_is_away_is_told_from_bad_answers_and_says_why(ragaliq, wri
     goals = ("--fail-under", "faithfulness=0.5", "--fail-under", "0.9")
     done = ragaliq(
         "evaluate", write_cases(GOOD, BAD), *FAITHFULNESS, "--judge", "openai", "--model", "m",
-        "--base-url", "http://127.0.0.1:9/v1", *goals, OPENAI_API_KEY="key-not-to-be-seen",
+        "--base-url", "http://127.0.0.1:9/v1", *goals, OPENAI_API_KEY="key-not-to-be-seen", code=4,
     )  # fmt: skip
 
-    assert done.returncode == 4
     assert "the judge failed on every case: faithfulness" in done.stderr
     assert "failures of the judge: 2 with JudgeAPIError: the connection to" in done.stderr
     assert "has no score at all" not in done.stderr
@@ -118,7 +114,6 @@ def test_a_resumed_run_judges_what_is_missing_and_nothing_else(
 
     done = ragaliq("evaluate", cases, "--out", "results.jsonl", "--resume")
 
-    assert done.returncode == 0, done.stderr
     assert records()[:1] == first
     assert sorted(r["run"]["run_id"] for r in records()) == ["case-0", "case-1", "case-2"]
     assert "3 judged (1 in earlier runs)" in done.stdout
@@ -130,9 +125,8 @@ def test_only_their_owner_may_read_the_files_that_hold_texts(ragaliq, write_case
     names = ["results.jsonl", "table.csv", "junit.xml", "page.html", "summary.md"]
     outs = [part for name in names[:-1] for part in ("--out", name)]
 
-    done = ragaliq("evaluate", write_cases(GOOD), *outs, "--summary", names[-1], *FAITHFULNESS)
+    ragaliq("evaluate", write_cases(GOOD), *outs, "--summary", names[-1], *FAITHFULNESS)
 
-    assert done.returncode == 0, done.stderr
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names} == {0o600}
 
 
@@ -140,9 +134,8 @@ def test_a_spreadsheet_gets_no_formula(ragaliq, write_cases, tmp_path):
     more = {"x": " \t=1+1", "y": "＝1+1", "z": "\ufeff-2+3", "w": "\n@SUM(1)", "v": "a;=1+1"}
     case = GOOD | {"query": "=HYPERLINK(1)", "id": "@SUM", "+2": "a column"} | more
 
-    done = ragaliq("evaluate", write_cases(case), "--out", "table.csv", *FAITHFULNESS)
+    ragaliq("evaluate", write_cases(case), "--out", "table.csv", *FAITHFULNESS)
 
-    assert done.returncode == 0, done.stderr
     with (tmp_path / "table.csv").open(encoding="utf-8-sig", newline="") as file:
         [row] = csv.DictReader(file)
     assert (row["id"], row["query"], row["'+2"]) == ("'@SUM", "'=HYPERLINK(1)", "a column")
@@ -187,15 +180,8 @@ def test_bad_rows_can_be_skipped_and_are_named(ragaliq, write_cases, records):
         "results.jsonl",
     )
 
-    assert done.returncode == 0
     assert "skipped: row 2: no response" in done.stderr
     assert len(records()) == 1
-
-
-def test_the_summary_is_plain_when_nobody_looks(ragaliq, write_cases):
-    done = ragaliq("evaluate", write_cases(GOOD), NO_COLOR="1")
-
-    assert "\x1b" not in done.stdout + done.stderr
 
 
 KONTEXT = {"query": "When?", "kontext": "The shop opens at 9.", "response": "It opens at 9."}

@@ -42,7 +42,6 @@ def test_a_bench_fits_the_terminal_and_is_written_compared_and_not_replaced(
     claims = write_claims(groups=groups, wrong=(0, 1, 4, 5, 8))
     outputs = ("--out", "a.json", "--plot", "r.svg")
     done = ragaliq("judge", "bench", claims, *outputs, COLUMNS="80")
-    assert done.returncode == 0, done.stderr
     assert "local, uncalibrated: claims.jsonl" in done.stdout
     assert "confidence is uncalibrated" in done.stdout
     head, *rows = done.stdout[: done.stdout.index("macro F1 and")].splitlines()[1:]
@@ -60,14 +59,13 @@ def test_a_bench_fits_the_terminal_and_is_written_compared_and_not_replaced(
 
     (tmp_path / "b.json").write_bytes(held)
     done = ragaliq("judge", "compare", "a.json", "b.json", COLUMNS="200")
-    assert done.returncode == 0, done.stderr
     assert "on 120 claims that both decided" in done.stdout
     assert "p = 1 exact" in done.stdout
     assert "first:  local, uncalibrated (a.json)" in done.stdout
     assert "second: local, uncalibrated (b.json)" in done.stdout
 
-    done = ragaliq("judge", "bench", claims, "--compare", "b.json", "--out", "b.json")
-    assert (done.returncode, (tmp_path / "b.json").read_bytes()) == (2, held)
+    done = ragaliq("judge", "bench", claims, "--compare", "b.json", "--out", "b.json", code=2)
+    assert (tmp_path / "b.json").read_bytes() == held
     assert "would replace --compare" in done.stderr
 
 
@@ -77,7 +75,6 @@ def test_calibrate_continues_a_journal_and_its_file_is_used_by_bench_and_evaluat
     claims, journal = write_claims(), tmp_path / "j.jsonl"
     options = ("--journal", "j.jsonl", "-o", "cal.json")
     done = ragaliq("calibrate", claims, "--judge", "local", *options)
-    assert done.returncode == 0, done.stderr
     calibration = Calibration.load(tmp_path / "cal.json")
     assert calibration.id in done.stdout
     assert "80% precise for faithfulness: called supported from" in done.stdout
@@ -89,7 +86,7 @@ def test_calibrate_continues_a_journal_and_its_file_is_used_by_bench_and_evaluat
     lines = journal.read_text().splitlines(keepends=True)
     assert len(lines) == 121
     journal.write_text("".join(lines[:51]))
-    assert ragaliq("calibrate", claims, *options).returncode == 0
+    ragaliq("calibrate", claims, *options)
     again = journal.read_text().splitlines(keepends=True)
     assert (again[:51], len(again)) == (lines[:51], 121)
 
@@ -97,7 +94,6 @@ def test_calibrate_continues_a_journal_and_its_file_is_used_by_bench_and_evaluat
         "judge", "bench", claims, "--calibration", "cal.json", "--out", "b.json",
         "--compare", "local",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     assert "is uncalibrated" not in done.stdout
     assert "McNemar: only the first is right" in done.stdout
     assert JudgeBench.load(tmp_path / "b.json").calibration == calibration.id
@@ -105,7 +101,6 @@ def test_calibrate_continues_a_journal_and_its_file_is_used_by_bench_and_evaluat
     case = {"id": "1", "query": "q", "context": ["It opens at 9."], "response": "It opens at 9."}
     (tmp_path / "cases.jsonl").write_text(json.dumps(case) + "\n")
     done = ragaliq("evaluate", "cases.jsonl", "--calibration", "cal.json", "--out", "results.jsonl")
-    assert done.returncode == 0, done.stderr
     metrics = json.loads((tmp_path / "results.jsonl").read_text().splitlines()[1])["results"]
     found = {name: result["calibration"] for name, result in metrics.items()}
     assert found == {"faithfulness": calibration.id}
@@ -114,8 +109,6 @@ def test_calibrate_continues_a_journal_and_its_file_is_used_by_bench_and_evaluat
 def test_a_wanted_precision_is_kept_or_refused(ragaliq, write_claims, tmp_path):
     claims = write_claims(200)
     done = ragaliq("calibrate", claims, "-o", "cal.json", "--precision", "0.8")
-    assert done.returncode == 0, done.stderr
     assert Calibration.load(tmp_path / "cal.json").precision == 0.8
-    done = ragaliq("calibrate", claims, "-o", "other.json", "--precision", "0.999")
-    assert done.returncode == 2
+    done = ragaliq("calibrate", claims, "-o", "other.json", "--precision", "0.999", code=2)
     assert "do not show a precision of 0.999" in done.stderr

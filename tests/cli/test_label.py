@@ -22,14 +22,13 @@ CASE = {
 def results(ragaliq, write_cases):
     cases = write_cases(CASE)
     metrics = ("--metrics", "faithfulness,hallucination")
-    assert ragaliq("evaluate", cases, *metrics, "--out", "results.jsonl").returncode == 0
+    ragaliq("evaluate", cases, *metrics, "--out", "results.jsonl")
     return "results.jsonl"
 
 
 def test_each_claim_is_asked_about_once_and_its_label_kept(ragaliq, results, press, tmp_path):
     press("scn")
     done = ragaliq("label", results, "-o", "labels.jsonl")
-    assert done.returncode == 0, done.stderr
     assert "3 of 3 claims are labelled" in done.stdout
     claims = list(read_labelled_claims(tmp_path / "labels.jsonl"))
     assert [claim.verdict for claim in claims] == ["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
@@ -88,8 +87,7 @@ def test_without_a_terminal_it_says_so_and_makes_no_file(ragaliq, results, monke
         raise OSError
 
     monkeypatch.setattr("typer.getchar", getchar)
-    done = ragaliq("label", results, "-o", "labels.jsonl")
-    assert done.returncode == 2
+    done = ragaliq("label", results, "-o", "labels.jsonl", code=2)
     assert "labelling needs a terminal" in done.stderr
     assert not (tmp_path / "labels.jsonl").exists()
 
@@ -108,7 +106,6 @@ def test_two_people_are_compared_by_kappa(ragaliq, results, press, tmp_path):
         press(keys)
         ragaliq("label", results, "-o", name)
     done = ragaliq("label", "--compare", "a.jsonl", "b.jsonl")
-    assert done.returncode == 0, done.stderr
     assert "3 claims in common, the same label on 2 (67%), over 3 classes" in done.stdout
     assert "kappa 0.500 [" in done.stdout
     second = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[1])

@@ -19,7 +19,6 @@ def test_estimate_names_requests_tokens_and_dollars_and_calls_nobody(ragaliq, wr
         ANTHROPIC_API_KEY="not-a-key", ANTHROPIC_BASE_URL="http://127.0.0.1:9",
     )  # fmt: skip
 
-    assert done.returncode == 0, done.stderr
     assert "2 cases" in done.stdout
     assert "$0." in done.stdout
 
@@ -31,7 +30,6 @@ def test_several_files_and_standard_input_are_estimated_together(ragaliq, write_
 
     done = ragaliq("estimate", one, more, "-")
 
-    assert done.returncode == 0, done.stderr
     assert "3 cases" in done.stdout
 
 
@@ -51,7 +49,6 @@ def test_the_doctor_tries_the_judge_and_prints_no_secret(ragaliq):
         RAGALIQ_SAMPLE_RATE="0.5",
     )
 
-    assert done.returncode == 0, done.stderr
     assert "judge local works: it tells a supported claim from another, 0 tokens" in done.stdout
     assert "http://collector:4318" in done.stdout
     assert "redis://broker:6379" in done.stdout
@@ -61,17 +58,7 @@ def test_the_doctor_tries_the_judge_and_prints_no_secret(ragaliq):
 
 
 def test_the_doctor_says_what_is_wrong_with_a_judge(ragaliq):
-    done = ragaliq("doctor", "--judge", "claude")
-
-    assert done.returncode == 4
-    assert "ANTHROPIC_API_KEY" in done.stderr
-
-
-def test_without_a_command_the_commands_are_listed(ragaliq):
-    done = ragaliq()
-
-    assert done.returncode in (0, 2)  # click before 8.2 says 0
-    assert "Score the answers of files." in done.stdout + done.stderr
+    assert "ANTHROPIC_API_KEY" in ragaliq("doctor", "--judge", "claude", code=4).stderr
 
 
 def test_a_reader_that_goes_away_is_no_error():
@@ -116,7 +103,6 @@ main()
 def test_the_demo_judges_built_in_answers_and_owns_up_to_what_it_gets_wrong(ragaliq):
     done = ragaliq("demo", NO_COLOR="1")
 
-    assert done.returncode == 0, done.stderr
     assert "CONTRADICTED    A ticket costs 15 euros." in done.stdout
     assert "evidence: Tickets cost 12 euros" in done.stdout
     assert "NOT_ENOUGH_INFO A shuttle leaves the airport hourly." in done.stdout
@@ -152,6 +138,5 @@ def test_the_demo_needs_no_framework_no_key_and_no_folder_of_its_own(tmp_path):
 def test_help_names_no_type_of_python(ragaliq, command):
     done = ragaliq(*command.split(), "--help")
 
-    assert done.returncode == 0
     assert not re.findall(r"<(?:list\[|str|int|float|path|Path|%)[^>]*>", done.stdout)
     assert not re.findall(r"(\S+=\S+) +\1", done.stdout)

@@ -47,7 +47,6 @@ def test_results_speak_of_the_original_span_and_what_is_left_out_is_said(ragaliq
     path = traces(*run(1), *run(2, "__REDACTED__"), span("9", "LLM"))
     done = ragaliq("evaluate", path, "--metrics", "faithfulness", "--out", "results.jsonl")
 
-    assert done.returncode == 0, done.stderr
     assert "faithfulness  1.000" in done.stdout
     assert "1 content_hidden: question, context or answer was kept out" in done.stderr
     assert "1 not_rag: the spans show no retrieval" in done.stderr
@@ -61,9 +60,8 @@ def test_results_speak_of_the_original_span_and_what_is_left_out_is_said(ragaliq
 def test_the_attributes_that_hold_what_counts_can_be_named(ragaliq, traces, records):
     path = traces(*run(1, "no", app__answer="The shop opens at 9. Parrots juggle lanterns."))
     field = ("--field", "response=app.answer")
-    done = ragaliq("evaluate", path, *field, "--metrics", "faithfulness", "--out", "results.jsonl")
+    ragaliq("evaluate", path, *field, "--metrics", "faithfulness", "--out", "results.jsonl")
 
-    assert done.returncode == 0, done.stderr
     (record,) = records()
     assert record["results"]["faithfulness"]["score"] == 0.5
 
@@ -78,7 +76,6 @@ def test_explain_says_what_each_span_was_taken_for_and_what_was_found_where(raga
     path = traces(*run(1), *run(2, "__REDACTED__"), span("9", "LLM"))
     done = ragaliq("traces", "explain", path)
 
-    assert done.returncode == 0, done.stderr
     assert f"question, from input: {QUESTION}" in done.stdout
     assert "context, from retriever: 1 chunks" in done.stdout
     assert f"answer, from output: {ANSWER}" in done.stdout
@@ -90,9 +87,8 @@ def test_explain_says_what_each_span_was_taken_for_and_what_was_found_where(raga
 
 def test_explain_one_trace(ragaliq, traces):
     path = traces(*run(1))
-    assert ragaliq("traces", "explain", path, "--trace", "AA").returncode == 0
-    done = ragaliq("traces", "explain", path, "--trace", "b")
-    assert done.returncode == 2
+    ragaliq("traces", "explain", path, "--trace", "AA")
+    done = ragaliq("traces", "explain", path, "--trace", "b", code=2)
     assert "no span of a trace whose id begins with b" in done.stderr
 
 
@@ -100,11 +96,8 @@ def test_scores_go_onto_the_spans_of_the_traces(ragaliq, traces, receiver_of):
     phoenix = receiver_of("phoenix")
     address = phoenix.url.replace("http:", "phoenix:")
 
-    done = ragaliq(
-        "evaluate", traces(*run(1), *run(2)), "--metrics", "faithfulness", "--sink", address
-    )
+    ragaliq("evaluate", traces(*run(1), *run(2)), "--metrics", "faithfulness", "--sink", address)
 
-    assert done.returncode == 0, done.stderr
     kept = phoenix.kept.values()
     assert sorted((note["span_id"], note["result"]["score"]) for note in kept) == [
         ("1" * 16, 1.0),
@@ -127,7 +120,6 @@ def test_texts_of_documents_that_are_only_named_are_fetched(ragaliq, traces, tmp
     hidden = ragaliq("traces", "explain", path).stdout
     assert "1 documents, 1 without a text, which --resolve can fetch" in hidden
     done = ragaliq("evaluate", path, "--metrics", "faithfulness", "--resolve", "store:texts")
-    assert done.returncode == 0, done.stderr
     assert "faithfulness  1.000" in done.stdout
     assert "2 cases" in ragaliq("estimate", path, "--resolve", "store:texts").stdout
     assert ANSWER in ragaliq("traces", "explain", path, "--resolve", "store:texts").stdout
@@ -159,5 +151,5 @@ NOT_RAG = "1 not_rag (the spans show no retrieval, or no model that answered)"
 )
 def test_what_cannot_be_evaluated_is_said_with_the_reason(ragaliq, traces, spans, options, refused):
     code, said = refused
-    done = ragaliq("evaluate", traces(*spans), *options.split())
-    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    done = ragaliq("evaluate", traces(*spans), *options.split(), code=code)
+    assert said in done.stderr
