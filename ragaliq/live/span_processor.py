@@ -9,7 +9,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from enum import Enum
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from sys import getsizeof
 
 from opentelemetry import context as otel_context
@@ -22,11 +23,11 @@ from ragaliq._private import suppress_instrumentation_key
 from ragaliq.capture import RunRegistry
 from ragaliq.core.checks import require_positive
 from ragaliq.core.suppression import is_suppressed
-from ragaliq.core.sync import WorkThread
+from ragaliq.core.sync import WorkThread, wait_for
 from ragaliq.errors import ConfigurationError
 from ragaliq.live.lifecycle import watch_process
 from ragaliq.live.monitor import Monitor
-from ragaliq.live.run import Framework, OpenRun
+from ragaliq.live.run import OpenRun
 from ragaliq.telemetry.emit import target_context
 from ragaliq.traces import (
     AttributeNames,
@@ -38,7 +39,7 @@ from ragaliq.traces import (
 )
 from ragaliq.traces.cases import pipeline_of, require_text_fetcher
 from ragaliq.traces.conventions import (
-    LANGCHAIN_SCOPES,
+    FRAMEWORKS,
     LLAMA_INDEX_SCOPE,
     MARKS,
     OWN_SCOPE,
@@ -56,11 +57,8 @@ logger = logging.getLogger(__name__)
 # What says that instrumentations are to leave something out. The API has no public name for it.
 _SUPPRESSED = suppress_instrumentation_key()
 _NO_NAMES = AttributeNames()
-_SOONEST_SECONDS = 0.01
-_FETCHING_SECONDS = 10.0
-"""The longest that a flush waits for texts that are fetched."""
-_AT_ONCE = 20
-"""Units read in one go on the monitor's loop, which judges meanwhile."""
+_READING_SECONDS = 10.0
+"""The longest that a flush waits for runs to be read, which may fetch texts."""
 
 
 class RagaliqSpanProcessor(SpanProcessor):
@@ -72,7 +70,7 @@ class RagaliqSpanProcessor(SpanProcessor):
     without a chain, are one run in each request.
 
     Copying a finished span takes microseconds. What the spans mean is read `grace` seconds after
-    the run's end, on the monitor's thread. Nothing is kept of runs that are sampled out, and of
+    the run's end, on a thread of its own. Nothing is kept of runs that are sampled out, and of
     spans that belong to no run.
 
     Do not attach a handler of ragaliq's to the same application: its runs would be scored twice.
@@ -84,7 +82,7 @@ class RagaliqSpanProcessor(SpanProcessor):
         attribute_names: Where the application itself keeps what the conventions do not say.
         mapping: What the application's own spans are; `ragaliq.traces.read_mapping` reads a file.
         resolve: Called with the ids of documents that spans name without a text; gives the texts
-            of those that it knows, as a dictionary. On a thread of its own, so it may block.
+            of those that it knows, as a dictionary. It may block.
         grace: Seconds to wait for late spans after the end of a run.
         max_traces: Runs followed at the same time; beyond it the oldest is given up (`evicted`).
         max_spans: Spans of one run; one with more is given up (`evicted`).
@@ -152,7 +150,7 @@ class RagaliqSpanProcessor(SpanProcessor):
             max_runs=max_traces,
             max_age=max_age,
             max_bytes=max_bytes,
-            sweep_later=monitor.sweep_later,
+            sweep_later=lambda delay, _: monitor.sweep_later(delay, self),
         )
         self.restart_after_fork()
         self._is_off = not monitor.is_enabled
@@ -167,11 +165,11 @@ class RagaliqSpanProcessor(SpanProcessor):
         self._size = 0  # bytes of all copies, about
         # By trace, the unit whose steps wait for the end of the request around them.
         self._loose: dict[int, _Unit] = {}
+        # Units in the order in which they ended; the reader takes each when its grace is over.
         self._due: deque[_Unit] = deque()
-        self._wakes_at: float | None = None
-        # Held while a unit is in no list, so that waiting for all runs misses none.
-        self._reading = threading.RLock()
         self._reader = WorkThread("ragaliq-traces")
+        self._asked = threading.Condition()
+        self._asked_at = -math.inf  # what ended before is wanted without grace
 
     def __len__(self) -> int:
         """Runs followed now."""
@@ -217,26 +215,34 @@ class RagaliqSpanProcessor(SpanProcessor):
             if unit is None and self._runs.is_ignored(parent.span_id):
                 self._runs.ignore(context.span_id)
                 return
-        part = self._recognition.at_start(span)
-        if part is _Part.EVALUATION:
+        kind = self._recognition.at_start(span)
+        if kind is Kind.EVALUATOR:  # whose models are not the application's
             self._runs.ignore(context.span_id)
-        if part in {_Part.EVALUATION, _Part.NONE}:
+        if kind is not None and kind not in _WORK:
             return
-        loose = self._loose.get(context.trace_id) if part is _Part.STEP else None
+        loose = self._loose.get(context.trace_id) if kind in _STEPS else None
         if loose is not None:
             self._join(loose, span, context)
             return
         ticket = self._begin(span, context, parent_context)
-        unit = _Unit(self, ticket, context, start_ns=span.start_time or 0)
-        if part is _Part.STEP and _is_local(parent):
+        unit = _Unit(
+            self,
+            ticket,
+            context.span_id,
+            context.trace_id,
+            span.start_time or 0,
+            is_sampled=context.trace_flags.sampled,
+        )
+        if kind in _STEPS and _is_local(parent):
             self._loose[unit.trace_id] = unit
         self._runs.open(unit)
 
     def _join(self, unit: _Unit, span: Span, context: SpanContext) -> None:
         unit.steps.add(context.span_id)
-        # Asked only where it matters.
-        if unit.ticket is not None and self._recognition.at_start(span) is not _Part.NONE:
-            unit.open.add(context.span_id)
+        if unit.ticket is not None:
+            kind = self._recognition.at_start(span)
+            if kind is None or kind in _WORK:
+                unit.open.add(context.span_id)
         self._runs.join(unit, context.span_id)
         if len(unit.steps) > self._max_spans:
             self._evict(unit)
@@ -246,17 +252,13 @@ class RagaliqSpanProcessor(SpanProcessor):
     ) -> OpenRun | None:
         if otel_context.get_value(_SUPPRESSED, parent_context):
             return None
-        scope = _scope_of(span)
-        framework: Framework = "langchain" if scope in LANGCHAIN_SCOPES else ""
-        if scope == LLAMA_INDEX_SCOPE:
-            framework = "llama_index"
         # Sampling goes by the current trace, which this span may have begun just now.
         token = otel_context.attach(trace.set_span_in_context(span, parent_context))
         try:
             return self._monitor.begin(
                 f"{context.trace_id:032x}-{context.span_id:016x}",
                 pipeline=self._pipeline or pipeline_of(span.name),
-                framework=framework,
+                framework=FRAMEWORKS.get(_scope_of(span), ""),
             )
         finally:
             otel_context.detach(token)
@@ -340,12 +342,17 @@ class RagaliqSpanProcessor(SpanProcessor):
             self._close(unit)
             return
         with self._lock:
-            if unit.closed or unit.due is not None:
+            if unit.closed or unit.ended:
                 return
-            unit.due = due = time.monotonic() + self._grace
+            unit.ended = time.monotonic()
             self._due.append(unit)
-        if self._wakes_at is None or due < self._wakes_at:
-            self._wake(self._grace)
+        if len(self._due) == 1:  # or else the reader is at work
+            try:
+                # In no context: the request's would be kept for so long.
+                contextvars.Context().run(self._reader.submit, self._read_due)
+            except RuntimeError:  # no thread can be started
+                self._due.clear()
+                self._runs.give_up("shutdown")
 
     def _evict(self, unit: _Unit) -> None:
         if self._runs.close(unit):
@@ -367,69 +374,40 @@ class RagaliqSpanProcessor(SpanProcessor):
     # --- where there is time ------------------------------------------------------------------
 
     def sweep(self) -> None:
-        """Read the units that are due, and come back for others; called by the monitor's timer."""
-        if self._resolve is None:
-            self._read_due()
-        else:  # what fetches texts may block, and the timer's thread has an event loop
-            self._reader.submit(self._read_due)
-
-    def _read_due(self) -> None:
-        # Another thread that reads now may wait for this very thread: come back rather than wait.
-        if self._reading.acquire(blocking=False):
-            try:
-                for unit in self._take_due(time.monotonic(), at_most=_AT_ONCE):
-                    self._read(unit)
-            finally:
-                self._reading.release()
-        self._wakes_at = None
-        with self._lock:
-            due = self._due[0].due if self._due else None
-        if due is not None:
-            self._wake(max(due - time.monotonic(), _SOONEST_SECONDS))
-
-    def _wake(self, delay: float) -> None:
-        # A racing thread may do the same: then it is swept once more.
-        self._wakes_at = time.monotonic() + delay
-        if not self._monitor.sweep_later(delay, self):
-            self._wakes_at = None
-            self._runs.give_up("shutdown")  # the monitor is closed: nobody will ever come back
-
-    def _take_due(self, now: float, *, at_most: float = math.inf) -> list[_Unit]:
-        """The units that are to be read by now, which are followed no more."""
-        taken: list[_Unit] = []
-        with self._lock:
-            while len(taken) < at_most and self._due:
-                unit = self._due[0]
-                if not unit.closed and (unit.due or 0.0) > now:
-                    break
-                self._due.popleft()
-                if self._close(unit):
-                    taken.append(unit)
-        return taken
+        """Give up what is overdue; called by the monitor's timer."""
+        self._runs.sweep()
 
     def hand_over_ended(self) -> bool:
-        """Read every unit that has ended, without grace; False where texts come too late for it."""
-        if self._resolve is None or threading.get_ident() == self._reader.ident:
-            self._read_ended()
-            return True
-        # Who waits here must not wait for ever, whatever the application's function does.
-        try:
-            self._reader.submit(self._read_ended).result(_FETCHING_SECONDS)
-        except (TimeoutError, RuntimeError):
-            return False
-        return True
+        """Read every unit that has ended, without grace; False where that takes too long."""
+        if threading.get_ident() == self._reader.ident:
+            return False  # the application's own function asks, and would wait for itself
+        with self._asked:
+            self._asked_at = asked = time.monotonic()
+            self._asked.notify_all()
+            return wait_for(
+                self._asked,
+                lambda: not self._due or self._due[0].ended > asked,
+                _READING_SECONDS,
+            )
 
-    def _read_ended(self) -> None:
-        with self._reading:
-            for unit in self._take_due(math.inf):
+    def _read_due(self) -> None:
+        """Read each unit when its grace is over, or somebody waits for it, until none is left."""
+        while self._due:
+            unit = self._due[0]
+            left = unit.ended + self._grace - time.monotonic()
+            with self._asked:
+                self._asked.wait_for(partial(self._is_wanted, unit), left)
+            if self._close(unit):
                 self._read(unit)
+            with self._asked:
+                self._due.popleft()  # only now: a flush waits for what is there
+                self._asked.notify_all()
+
+    def _is_wanted(self, unit: _Unit) -> bool:
+        return unit.ended <= self._asked_at
 
     def _read(self, unit: _Unit) -> None:
         """Make cases of a unit's spans, and end its ticket; never raises."""
-        # The context here is that of whatever request asked for it.
-        contextvars.Context().run(self._read_now, unit)
-
-    def _read_now(self, unit: _Unit) -> None:
         ticket = unit.ticket
         if ticket is None:
             return
@@ -457,7 +435,7 @@ class RagaliqSpanProcessor(SpanProcessor):
                         ended_at=case.ended_at,
                     )
             ticket.withdraw()  # it was not a run after all; does nothing where it has ended
-        except Exception as error:  # noqa: BLE001 - on the monitor's thread, or the application's
+        except Exception as error:  # noqa: BLE001 - spans are anybody's
             logger.debug("a run could not be read: %s", type(error).__name__)
             ticket.discard("internal_error")
 
@@ -522,6 +500,7 @@ def _was_said(case: TracedCase) -> bool:
     return any(step.kind is Kind.LLM and step.reply == answer for step in case.steps)
 
 
+@dataclass(slots=True, eq=False)
 class _Unit:
     """A run in progress, or the steps that an application takes in one trace without a chain.
 
@@ -532,42 +511,32 @@ class _Unit:
             spans below it.
         key: Id of its first span.
         trace_id: The trace it is in.
-        is_sampled: Whether the application's tracer keeps its spans.
         start_ns: When its first span began.
+        is_sampled: Whether the application's tracer keeps its spans.
         steps: The spans that belong to it.
         open: Those of language model work that have not ended.
         spans: Copies of those that have, each with its ids, which are formatted when it is read:
             that takes longer than the copy.
         size: Bytes the copies take.
-        due: Seconds on the monotonic clock when it is to be read; None while it goes on.
+        ended: Seconds on the monotonic clock when it ended; 0 while it goes on.
     """
 
-    __slots__ = (
-        *("closed", "due", "is_sampled", "key", "open", "processor", "size", "spans"),
-        *("start_ns", "started", "steps", "ticket", "trace_id"),
-    )
+    processor: RagaliqSpanProcessor
+    ticket: OpenRun | None
+    key: Hashable  # a number
+    trace_id: int
+    start_ns: int
+    is_sampled: bool
+    started: float = field(default_factory=time.monotonic)
+    steps: set[Hashable] = field(init=False)
+    open: set[Hashable] = field(init=False)
+    spans: list[tuple[_Ids, TraceSpan]] = field(default_factory=list)
+    size: int = 0
+    ended: float = 0.0
+    closed: bool = False
 
-    def __init__(
-        self,
-        processor: RagaliqSpanProcessor,
-        ticket: OpenRun | None,
-        context: SpanContext,
-        *,
-        start_ns: int,
-    ) -> None:
-        self.processor = processor
-        self.ticket = ticket
-        self.key: Hashable = context.span_id  # a number
-        self.trace_id = context.trace_id
-        self.is_sampled = context.trace_flags.sampled
-        self.started = time.monotonic()
-        self.start_ns = start_ns
-        self.steps: set[int] = {context.span_id}
-        self.open: set[int] = {context.span_id}
-        self.spans: list[tuple[_Ids, TraceSpan]] = []
-        self.size = 0
-        self.due: float | None = None
-        self.closed = False
+    def __post_init__(self) -> None:
+        self.steps, self.open = {self.key}, {self.key}
 
     @property
     def is_loose(self) -> bool:
@@ -603,28 +572,10 @@ _SCOPES = (
     "opentelemetry.instrumentation.weaviate",
 )
 _MOST_NAMES = 1000
-
-
-class _Part(Enum):
-    """What a span may be where no span of a run is above it."""
-
-    RUN = "a run's first"
-    STEP = "a step that the application takes itself, without a chain"
-    UNKNOWN = "one of these; its end will tell"
-    EVALUATION = "somebody's evaluation, whose models are not the application's"
-    NONE = "nothing that concerns a run"
-
-
-_PARTS = {
-    Kind.CHAIN: _Part.RUN,
-    Kind.AGENT: _Part.RUN,
-    Kind.EVALUATOR: _Part.EVALUATION,
-    Kind.RETRIEVER: _Part.STEP,
-    Kind.RERANKER: _Part.STEP,
-    Kind.LLM: _Part.STEP,
-    Kind.TOOL: _Part.STEP,
-    Kind.PROMPT: _Part.STEP,
-}
+_RUNS = frozenset({Kind.CHAIN, Kind.AGENT})
+# What an application may also do itself, without a chain.
+_STEPS = frozenset({Kind.RETRIEVER, Kind.RERANKER, Kind.LLM, Kind.TOOL, Kind.PROMPT})
+_WORK = _RUNS | _STEPS
 
 
 class _Recognition:
@@ -638,55 +589,48 @@ class _Recognition:
     def __init__(self, roots: Collection[str], mapping: Sequence[SpanRule]) -> None:
         self.roots = frozenset(roots)
         self._mapping = mapping
-        self._scopes: dict[str, bool] = {}
         # Spans that said only at their end what they are, known from the second one on.
         self._learned: set[tuple[str, str]] = set()
 
-    def at_start(self, span: ReadableSpan) -> _Part:
-        """What a span that has just started may be."""
+    def at_start(self, span: ReadableSpan) -> Kind | None:
+        """What a span that has just started is; None where its end will tell."""
         if span.name in self.roots:
-            return _Part.RUN
+            return Kind.CHAIN
         scope = _scope_of(span)
         if scope == OWN_SCOPE:
-            return _Part.EVALUATION
-        attributes = span.attributes
-        if self._mapping:
-            kind = self._mapped(span.name, attributes or {})
-            if kind is not None:
-                return _PARTS.get(kind, _Part.NONE)
-        if attributes and not MARKS.isdisjoint(attributes):
-            return _PARTS.get(kind_of(attributes), _Part.NONE)
-        known = self._scopes.get(scope)
-        if known is None:
-            known = scope.startswith(_SCOPES)
-            if len(self._scopes) < _MOST_NAMES:
-                self._scopes[scope] = known
-        is_known = known or (scope, span.name) in self._learned
-        return _Part.UNKNOWN if is_known else _Part.NONE
+            return Kind.EVALUATOR
+        kind = self._kind(span.name, span.attributes or {})
+        if kind is not Kind.NONE:
+            return kind
+        return None if _is_known(scope) or (scope, span.name) in self._learned else Kind.NONE
 
-    def _mapped(self, name: str, attributes: Mapping[str, object]) -> Kind | None:
-        rule = rule_for(self._mapping, name, attributes)
-        return None if rule is None else RULE_KINDS.get(rule.kind)
+    def _kind(self, name: str, attributes: Mapping[str, object]) -> Kind:
+        rule = rule_for(self._mapping, name, attributes) if self._mapping else None
+        if rule is not None and rule.kind:
+            return RULE_KINDS[rule.kind]
+        return Kind.NONE if MARKS.isdisjoint(attributes) else kind_of(attributes)
 
     def learn(self, span: ReadableSpan) -> None:
         """Look at a span that has ended and was not recognised."""
         attributes = span.attributes
         if not attributes or MARKS.isdisjoint(attributes) or len(self._learned) >= _MOST_NAMES:
             return
-        if _PARTS.get(kind_of(attributes)) in {_Part.RUN, _Part.STEP}:
+        if kind_of(attributes) in _WORK:
             self._learned.add((_scope_of(span), span.name))
 
     def is_run(self, copy: TraceSpan) -> bool:
         """Whether a finished span with no run above it is a run of its own."""
         if copy.name in self.roots:
             return True
-        attributes = copy.attributes
-        if self._mapping and (kind := self._mapped(copy.name, attributes)) is not None:
-            return _PARTS.get(kind) is _Part.RUN
-        if MARKS.isdisjoint(attributes) or _PARTS.get(kind_of(attributes)) is not _Part.RUN:
+        if self._kind(copy.name, copy.attributes) not in _RUNS:
             return False
         is_llama_index = copy.scope == LLAMA_INDEX_SCOPE
         return not is_llama_index or not is_plumbing(Step(span=copy, kind=Kind.CHAIN))
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def _is_known(scope: str) -> bool:
+    return scope.startswith(_SCOPES)
 
 
 def _scope_of(span: ReadableSpan) -> str:

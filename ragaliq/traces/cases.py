@@ -21,6 +21,7 @@ from ragaliq.errors import ConfigurationError
 from ragaliq.traces import llama_index
 from ragaliq.traces.conventions import (
     FINISH_REASONS,
+    FRAMEWORKS,
     LANGCHAIN_SCOPES,
     LLAMA_INDEX_SCOPE,
     METADATA,
@@ -604,18 +605,13 @@ def _traced(
     span = root.span
     session = next((held for name in SESSIONS if (held := span.attributes.get(name))), None)
     source = root.convention if root.convention in _CONVENTIONS else "ambient"
-    framework: Literal["", "langchain", "llama_index"] = ""
-    if span.scope in LANGCHAIN_SCOPES:
-        framework = "langchain"
-    elif span.scope == LLAMA_INDEX_SCOPE:
-        framework = "llama_index"
     return TracedCase(
         id=_id(span),
         target=SpanTarget(trace_id=span.trace_id, span_id=span.span_id, source=source),
         log=log,
         reason=reason,
         pipeline=pipeline_of(span.name),
-        framework=framework,
+        framework=FRAMEWORKS.get(span.scope, ""),
         session_id=str(session) if isinstance(session, str | int) else None,
         response_id=(model.span.text(RESPONSE_ID) or None) if model is not None else None,
         # What is no time of 64 bits is not worth the run.

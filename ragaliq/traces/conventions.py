@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from ragaliq.capture.texts import Message
 from ragaliq.core.passages import Passage
@@ -45,6 +45,11 @@ LANGCHAIN_SCOPES = (
     "opentelemetry.instrumentation.genai.langchain",
 )
 LLAMA_INDEX_SCOPE = "openinference.instrumentation.llama_index"
+FRAMEWORKS: dict[str, Literal["langchain", "llama_index"]] = {
+    **dict.fromkeys(LANGCHAIN_SCOPES, "langchain"),
+    LLAMA_INDEX_SCOPE: "llama_index",
+}
+"""Those that ragaliq attaches to, by who made a span."""
 OWN_SCOPE = "ragaliq"
 
 

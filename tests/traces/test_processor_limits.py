@@ -153,7 +153,6 @@ def test_nothing_grows_with_the_number_of_runs(following):
     assert len(each.processor) == 10
     each.processor.shutdown()
     assert kept(each.processor) == (0, 0)
-    assert not each.processor._due
     assert units() == before
     assert each.monitor.stats().outcomes["incomplete_run"] == 40
 

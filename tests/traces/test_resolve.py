@@ -195,7 +195,7 @@ def test_live_they_are_fetched_where_blocking_does_no_harm_and_never_leave(sink)
 
 
 def test_a_flush_does_not_wait_for_ever_for_texts(monkeypatch):
-    monkeypatch.setattr("ragaliq.live.span_processor._FETCHING_SECONDS", 0.1)
+    monkeypatch.setattr("ragaliq.live.span_processor._READING_SECONDS", 0.1)
     answered = threading.Event()
     monitor, provider = Monitor(judge="local"), TracerProvider()
     hanging = RagaliqSpanProcessor(monitor, resolve=lambda ids: answered.wait(30) and {})
