@@ -8,10 +8,10 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from ssl import SSLContext
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -142,11 +142,14 @@ class _Client(httpx2.AsyncClient):
 
 
 class ProductSink(ABC):
-    """A sink of a product's: its client, and one record after the other.
+    """A sink of a product's: its client, and how records are sent.
 
     Args:
         client: Asks the product.
     """
+
+    many: ClassVar = False
+    """Whether one request takes several records."""
 
     def __init__(self, client: SinkClient) -> None:
         self.client = client
@@ -155,12 +158,41 @@ class ProductSink(ABC):
         return f"{type(self).__name__}({self.client.base_url!r})"
 
     async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Send the scores, record by record.
+        """Send the scores; one record that is refused does not keep the others from arriving.
 
         Raises:
-            SinkError: Some or all were not accepted.
+            SinkError: Some were not delivered. A trouble that concerns the receiver as a whole ends
+                the round, so that a dead one is asked once and not once for each record.
         """
-        await deliver_each(records, self._send)
+        if self.many:
+            try:
+                await self._send(records)
+            except SinkError as error:
+                if error.kind not in _OF_ONE_RECORD or len(records) == 1:
+                    raise
+            else:
+                return
+        undelivered: list[EvaluationRecord] = []
+        worst: SinkError | None = None
+        for position, record in enumerate(records):
+            try:
+                await self._send([record])
+            except SinkError as error:
+                if error.kind not in _OF_ONE_RECORD:
+                    undelivered.extend(records[position:])
+                    worst = error
+                    break
+                undelivered.append(record)
+                # What may pass is tried again, so it decides when both occur.
+                worst = error if worst is None or worst.permanent else worst
+        if worst is not None:
+            raise SinkError(
+                str(worst),
+                kind=worst.kind,
+                permanent=worst.permanent,
+                retry_after=worst.retry_after,
+                undelivered=undelivered,
+            )
 
     def passes_over(self, record: EvaluationRecord) -> str:
         """Why a record has no place here: its run's span is not known."""
@@ -171,8 +203,11 @@ class ProductSink(ABC):
         await self.client.aclose()
 
     @abstractmethod
-    async def _send(self, record: EvaluationRecord) -> None:
-        """Send the scores of one record."""
+    async def _send(self, records: Sequence[EvaluationRecord]) -> None:
+        """Send the scores of one record, or of several where the product takes `many`."""
+
+
+_OF_ONE_RECORD = ("http_400", "http_404", "http_409", "http_413", "http_422", "rejected")
 
 
 def endpoint_of(product: str, explicit: str | None, variables: Mapping[str, str]) -> str:
@@ -209,41 +244,6 @@ def _retry_after(response: httpx2.Response) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
         return None
-
-
-_OF_ONE_RECORD = ("http_400", "http_404", "http_409", "http_413", "http_422", "rejected")
-
-
-async def deliver_each(
-    records: Sequence[EvaluationRecord], send: Callable[[EvaluationRecord], Awaitable[None]]
-) -> None:
-    """Send one record after the other; one that is refused does not keep the others from arriving.
-
-    Raises:
-        SinkError: Some were not delivered. A trouble that concerns the receiver as a whole ends the
-            round, so that a dead one is asked once and not once for each record.
-    """
-    undelivered: list[EvaluationRecord] = []
-    worst: SinkError | None = None
-    for position, record in enumerate(records):
-        try:
-            await send(record)
-        except SinkError as error:
-            if error.kind not in _OF_ONE_RECORD:
-                undelivered.extend(records[position:])
-                worst = error
-                break
-            undelivered.append(record)
-            # What may pass is tried again, so it decides when both occur.
-            worst = error if worst is None or worst.permanent else worst
-    if worst is not None:
-        raise SinkError(
-            str(worst),
-            kind=worst.kind,
-            permanent=worst.permanent,
-            retry_after=worst.retry_after,
-            undelivered=undelivered,
-        )
 
 
 def entry_id(record: EvaluationRecord, metric: str) -> str:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
 from ragaliq.errors import ConfigurationError, SinkError
-from ragaliq.records.http import (
-    ProductSink,
-    SinkClient,
-    deliver_each,
-    endpoint_of,
-    entry_id,
-    metric_facts,
-)
+from ragaliq.records.http import ProductSink, SinkClient, endpoint_of, entry_id, metric_facts
 from ragaliq.records.record import EvaluationRecord
 
 _PATH = "/api/public/scores"
@@ -41,6 +34,7 @@ class LangfuseSink(ProductSink):
     """
 
     name: Final = "langfuse"
+    many = True
 
     def __init__(
         self,
@@ -59,37 +53,22 @@ class LangfuseSink(ProductSink):
         address = endpoint_of("LangfuseSink", endpoint, _VARIABLES)
         super().__init__(SinkClient("Langfuse", address, auth=(user, password)))
 
-    async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Send all scores in one request; record by record when Langfuse finds fault with some.
-
-        Raises:
-            SinkError: Some or all were not accepted.
-        """
+    async def _send(self, records: Sequence[EvaluationRecord]) -> None:
         scores = [score for record in records for score in _scores(record)]
         if not scores:
             return
         try:
-            await self._send_all(scores)
+            answer = await self.client.post(_PATH, scores)
         except SinkError as error:
-            if error.kind not in ("http_400", "http_413", "rejected"):
+            if error.kind != "http_400" or len(records) > 1:
                 raise
-            await deliver_each(records, self._send)
-
-    async def _send_all(self, scores: Sequence[Mapping[str, Any]]) -> None:
-        answer = await self.client.post(_PATH, list(scores))
+            # Servers before the batch form take one score, and no list.
+            for score in scores:
+                await self.client.post(_PATH, score)
+            return
         # 207 says how many were rejected and not which; ids make it safe to send them all again.
         if isinstance(answer, dict) and answer.get("rejected"):
             raise SinkError("Langfuse rejected scores", kind="rejected", permanent=True)
-
-    async def _send(self, record: EvaluationRecord) -> None:
-        for score in _scores(record):
-            try:
-                await self._send_all([score])
-            except SinkError as error:
-                if error.kind != "http_400":
-                    raise
-                # Servers before the batch form take one score, and no list.
-                await self.client.post(_PATH, score)
 
 
 def _scores(record: EvaluationRecord) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -65,7 +66,8 @@ class LangSmithSink(ProductSink):
             )
         return ""
 
-    async def _send(self, record: EvaluationRecord) -> None:
+    async def _send(self, records: Sequence[EvaluationRecord]) -> None:
+        [record] = records
         if self.passes_over(record):
             return
         for metric, result in record.results.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -69,7 +70,8 @@ class MLflowSink(ProductSink):
         """Why a record has no place here: its run's span is not known."""
         return "" if record.run.target else NO_SPAN + _AUTOLOG
 
-    async def _send(self, record: EvaluationRecord) -> None:
+    async def _send(self, records: Sequence[EvaluationRecord]) -> None:
+        [record] = records
         if record.run.target is None:
             return
         trace = f"{_TRACES}/tr-{record.run.target.trace_id}"

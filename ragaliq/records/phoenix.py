@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ragaliq.core.results import EvaluationResult
-from ragaliq.errors import SinkError
-from ragaliq.records.http import (
-    ProductSink,
-    SinkClient,
-    deliver_each,
-    endpoint_of,
-    entry_id,
-    metric_facts,
-)
+from ragaliq.records.http import ProductSink, SinkClient, endpoint_of, entry_id, metric_facts
 from ragaliq.records.record import EvaluationRecord
 
 _VARIABLES = {
@@ -43,6 +35,7 @@ class PhoenixSink(ProductSink):
     """
 
     name: Final = "phoenix"
+    many = True
 
     def __init__(self, endpoint: str | None = None, *, api_key: str | None = None) -> None:
         key = api_key or os.environ.get("PHOENIX_API_KEY")
@@ -51,23 +44,7 @@ class PhoenixSink(ProductSink):
         headers = {"authorization": f"Bearer {key}"} if key else None
         super().__init__(SinkClient("Phoenix", address, headers=headers))
 
-    async def write(self, records: Sequence[EvaluationRecord]) -> None:
-        """Send all annotations in one request; one by one when Phoenix finds fault with some.
-
-        Raises:
-            SinkError: Some or all were not accepted.
-        """
-        try:
-            await self._send_all(records)
-        except SinkError as error:
-            if error.kind not in ("http_400", "http_422") or len(records) == 1:
-                raise
-            await deliver_each(records, self._send)
-
-    async def _send(self, record: EvaluationRecord) -> None:
-        await self._send_all([record])
-
-    async def _send_all(self, records: Sequence[EvaluationRecord]) -> None:
+    async def _send(self, records: Sequence[EvaluationRecord]) -> None:
         data = [
             _annotation(record.run.target.span_id, record, name, result)
             for record in records

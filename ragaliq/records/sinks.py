@@ -12,7 +12,7 @@ import heapq
 import logging
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
@@ -197,13 +197,10 @@ class SinkSet:
             content = self._content.without_chunks() if fetched else self._content
             record = evaluation_record(evaluation, content=content)
         except Exception as error:  # noqa: BLE001 - the evaluation itself is fine
-            for lane in self._lanes:
-                lane.refuse("unrecordable")
-            unrecordable: Future[str] = Future()
-            unrecordable.set_result("failed")
             # The message may quote what could not be recorded.
             logger.debug("a result could not be recorded: %s", type(error).__name__)
-            return [unrecordable]
+            why = SinkError("a result could not be recorded", kind="unrecordable")
+            return [lane.refuse("failed", why) for lane in self._lanes]
         return [lane.put(record) for lane in self._lanes]
 
     async def holds(self, evaluation_id: str) -> bool:
@@ -219,15 +216,16 @@ class SinkSet:
 
     def flush(self, timeout: float) -> bool:
         """Wait until everything is stored; False if `timeout` seconds were not enough."""
-        deadline = time.monotonic() + timeout
-        done = [lane.flush(max(0.0, deadline - time.monotonic())) for lane in self._lanes]
-        return all(done)  # every one got its chance, also after one that failed
+        return self._each(SinkLane.flush, timeout)
 
     def close(self, timeout: float) -> bool:
         """Store what is pending within `timeout` seconds, then drop and count what is left."""
+        return self._each(SinkLane.close, timeout)
+
+    def _each(self, method: Callable[[SinkLane, float], bool], timeout: float) -> bool:
         deadline = time.monotonic() + timeout
-        done = [lane.close(max(0.0, deadline - time.monotonic())) for lane in self._lanes]
-        return all(done)
+        done = [method(lane, max(0.0, deadline - time.monotonic())) for lane in self._lanes]
+        return all(done)  # every one got its chance, also after one that failed
 
     def stats(self) -> dict[str, SinkStats]:
         """Counts by sink."""
@@ -287,6 +285,12 @@ class _Entry:
             self.outcome.set_result(outcome)
 
 
+def _known(outcome: str) -> Future[str]:
+    future: Future[str] = Future()
+    future.set_result(outcome)
+    return future
+
+
 class SinkLane:
     """Feeds one sink from a thread of its own, so that a slow sink delays nobody.
 
@@ -305,8 +309,7 @@ class SinkLane:
         self._choosing = sink if isinstance(sink, Choosing) else None
         self._thread = LoopThread(f"ragaliq-sink-{name}")
         self._changed = threading.Condition()
-        self._waiting: deque[_Entry] = deque()
-        self._delayed: list[_Entry] = []
+        self._waiting: list[_Entry] = []  # a heap: what is due first, of those what came first
         self._wake = asyncio.Event()
         self._lane: asyncio.Task[None] | None = None
         self._counts: Counter[str] = Counter()
@@ -321,27 +324,23 @@ class SinkLane:
             Will be what it is counted as: `written`, `passed_over`, `failed` or `dropped`.
         """
         if why := self._passes_over(record):
-            self._refuse("passed_over", SinkError(why, kind="passed_over"))
-            passed_over: Future[str] = Future()
-            passed_over.set_result("passed_over")
-            return passed_over
+            return self.refuse("passed_over", SinkError(why, kind="passed_over"))
         limits, size = self._limits, record.size
         with self._changed:
             is_full = self._pending() >= limits.max_queue
             is_full |= self._held + size > limits.max_characters
             self._counts["records"] += 1
-            entry = _Entry(0.0, self._counts["records"], record, size)
+            entry = _Entry(time.monotonic(), self._counts["records"], record, size)
             try:
                 if not (self._closed or is_full):
                     self._thread.loop().call_soon_threadsafe(self._roused)
-                    self._waiting.append(entry)
+                    heapq.heappush(self._waiting, entry)
                     self._held += size
                     return entry.outcome
             except RuntimeError:  # no thread can be started: the interpreter ends
                 pass
             self._counts["dropped"] += 1
-        entry.conclude("dropped")
-        return entry.outcome
+        return _known("dropped")
 
     def _passes_over(self, record: EvaluationRecord) -> str:
         try:
@@ -350,15 +349,13 @@ class SinkLane:
             logger.debug("sink %s could not choose: %s", self.name, type(error).__name__)
             return ""
 
-    def refuse(self, kind: str) -> None:
-        """Count a result of which no record could be made."""
-        self._refuse("failed", SinkError("a result could not be recorded", kind=kind))
-
-    def _refuse(self, outcome: str, why: SinkError) -> None:
+    def refuse(self, outcome: str, why: SinkError) -> Future[str]:
+        """Count a result that is not queued, as this outcome."""
         with self._changed:
             self._counts["records"] += 1
             self._counts[outcome] += 1
         self._tell(why)
+        return _known(outcome)
 
     def flush(self, timeout: float) -> bool:
         """Wait until nothing is pending; False if `timeout` seconds were not enough."""
@@ -382,9 +379,7 @@ class SinkLane:
             self._closed = True
         finished = self._wait(timeout)
         with self._changed:
-            left = [*self._waiting, *self._delayed]
-            self._waiting.clear()
-            self._delayed.clear()
+            left, self._waiting = self._waiting, []
             # What is being written just now may arrive all the same; it was not confirmed.
             self._counts["dropped"] += self._pending()
             self._held = 0
@@ -442,13 +437,12 @@ class SinkLane:
     def _next_batch(self) -> tuple[list[_Entry], float | None]:
         """What is due, or for how long nothing will be."""
         with self._changed:
-            now, most = time.monotonic(), self._limits.max_batch
-            batch: list[_Entry] = []
-            while self._delayed and self._delayed[0].due <= now and len(batch) < most:
-                batch.append(heapq.heappop(self._delayed))
-            while self._waiting and len(batch) < most:
-                batch.append(self._waiting.popleft())
-            return batch, self._delayed[0].due - now if self._delayed else None
+            now, batch = time.monotonic(), list[_Entry]()
+            while self._waiting and len(batch) < self._limits.max_batch:
+                if (due := self._waiting[0].due) > now:
+                    return batch, due - now
+                batch.append(heapq.heappop(self._waiting))
+            return batch, None
 
     async def _write(self, batch: Sequence[_Entry]) -> None:
         try:
@@ -483,7 +477,7 @@ class SinkLane:
         with self._changed:
             for entry in again:
                 entry.due = time.monotonic() + delay
-                heapq.heappush(self._delayed, entry)
+                heapq.heappush(self._waiting, entry)
         if len(left) == len(batch):
             # Nothing arrived: the receiver is in trouble, and further records can wait as well.
             await asyncio.sleep(delay)
