@@ -83,7 +83,7 @@ def test_memory_stays_flat_at_200_runs_a_second_with_a_slow_judge(report):
 
 # --- under faults ---------------------------------------------------------------------------------
 
-ATTEMPTS = Path(__file__).parents[1] / "hostile" / "attempts.json"
+ATTEMPTS = Path(__file__).parents[1] / "hostile" / "attempts.jsonl"
 SLOWEST = 0.05
 """Seconds that a request may spend in the handler."""
 GREENLETS = """
@@ -195,7 +195,8 @@ def disturb(chance, faults, control):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_random_faults_break_no_books_and_hold_up_no_request(report, control):
     chance = random.Random(21)
-    hostile = [each["text"] * each.get("repeat", 1) for each in json.loads(ATTEMPTS.read_text())]
+    attempts = map(json.loads, ATTEMPTS.read_text().splitlines())
+    hostile = [each["text"] * each.get("repeat", 1) for each in attempts]
     hostile += [unit * (40_000 // len(unit)) for unit in (" ", "```\nx", "[a](b) ", "1. ", "not ")]
     answers = [answer for text in hostile for answer in (*["Five days."] * 9, text)]
     monitor = Monitor(judge="local", deadline=10.0, sinks=[BrokenSink(chance)])

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-RECORDS = json.loads((Path(__file__).parent / "attempts.json").read_text("ascii"))
+LINES = (Path(__file__).parent / "attempts.jsonl").read_text("ascii").splitlines()
+RECORDS = [json.loads(line) for line in LINES]
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,9 @@ class Attempt:
         return self.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-ATTEMPTS = [Attempt(item["name"], item["text"] * item.get("repeat", 1)) for item in RECORDS]
+ATTEMPTS = [
+    Attempt(item["name"], item["text"] * item.get("repeat", 1)) for item in map(json.loads, LINES)
+]
 
 
 @pytest.fixture(scope="session")

@@ -164,7 +164,6 @@ def line(request):
 async def test_the_messages_are_ours_and_who_decides_gets_the_very_texts(line, attempt):
     calls_before = len(line.behind.calls)
     requests = await line.requests_about(set(CALLS), **dict.fromkeys(PLACES, attempt.text))
-
     assert line.check(requests, dict.fromkeys(PLACES, attempt.sendable)) == set(CALLS)
     fields = {"model", "messages"} | (
         {"max_tokens", "system", "output_config"}
@@ -209,7 +208,6 @@ UNCHANGED = {
 async def test_json_and_code_reach_the_judge_character_by_character(line, text):
     places = ("question", "answer", "chunk")
     requests = await line.requests_about(set(CALLS), **dict.fromkeys(places, text))
-
     for request in requests:
         found, _ = sections(request.text)  # here, what breaks up control tokens would be seen
         for tag in places:

@@ -8,12 +8,9 @@ import pytest
 from langchain_classic.evaluation import CriteriaEvalChain, QAEvalChain, load_evaluator
 from rag_parts import ANSWER, QUESTION, REFUNDS, model, rag_chain
 
+from asking_judge import AskingJudge
 from langchain_ragaliq import RagaliqGuard, attach
 from ragaliq import (
-    ClaimsResult,
-    ClaimVerdict,
-    JudgeResult,
-    LLMJudge,
     Monitor,
     RAGTestCase,
     evaluate,
@@ -26,45 +23,20 @@ pytestmark = pytest.mark.usefixtures("may_block")  # the judges call chains sync
 CASE = RAGTestCase(query=QUESTION, context=REFUNDS, response=ANSWER)
 
 
-class ChainJudge(LLMJudge):
-    """Asks a whole RAG chain about everything, the way `how` says."""
-
-    name = "chain"
-
-    def __init__(self, how):
-        self._chain = rag_chain()
-        self._how = how
-        self.asked = 0
-
-    async def _ask(self):
-        self.asked += 1
-        if self._how == "invoke":
-            self._chain.invoke(QUESTION)
-        elif self._how == "ainvoke":
-            await self._chain.ainvoke(QUESTION)
-        elif self._how == "stream":
-            list(self._chain.stream(QUESTION))
-        elif self._how == "abatch":
-            await self._chain.abatch([QUESTION, QUESTION])
-        else:
-            await asyncio.to_thread(self._chain.invoke, QUESTION)
-
-    async def extract_claims(self, response):
-        await self._ask()
-        return ClaimsResult(claims=[response], tokens_used=1)
-
-    async def verify_claim(self, claim, context):
-        await self._ask()
-        return ClaimVerdict(verdict="SUPPORTED")
-
-    async def evaluate_relevance(self, query, response):
-        await self._ask()
-        return JudgeResult(score=1.0, reasoning="", tokens_used=1)
+WAYS = {
+    "invoke": lambda chain: asyncio.sleep(0, chain.invoke(QUESTION)),
+    "ainvoke": lambda chain: chain.ainvoke(QUESTION),
+    "stream": lambda chain: asyncio.sleep(0, list(chain.stream(QUESTION))),
+    "abatch": lambda chain: chain.abatch([QUESTION, QUESTION]),
+    "to_thread": lambda chain: asyncio.to_thread(chain.invoke, QUESTION),
+}
 
 
-@pytest.fixture(params=["invoke", "ainvoke", "stream", "abatch", "to_thread"])
+@pytest.fixture(params=WAYS)
 def judge(request):
-    return ChainJudge(request.param)
+    """Asks a whole RAG chain about everything."""
+    chain = rag_chain()
+    return AskingJudge(lambda: WAYS[request.param](chain))
 
 
 @pytest.fixture

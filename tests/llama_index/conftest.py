@@ -3,8 +3,6 @@ from __future__ import annotations
 import gc
 import re
 import sys
-import threading
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,73 +26,46 @@ from ragaliq import (
     ClaimVerdict,
     JudgeResult,
     LLMJudge,
-    is_suppressed,
+    Monitor,
 )
+from ragaliq.testing import ScriptedJudge
 
 PARTS = str(Path(__file__).parents[1] / "applications")
 if PARTS not in sys.path:
     sys.path.insert(0, PARTS)
 
 
-class RecordingTicket:
-    """Behaves like ragaliq's ticket: ends once."""
+class RecordingMonitor(Monitor):
+    """A monitor that keeps its results."""
 
-    probability = 1.0
-
-    def __init__(self, monitor, run_id):
-        self.monitor, self.run_id, self.ended = monitor, run_id, threading.Lock()
-
-    def submit(self, case, *, target=None, session_id=None, response_id=None):
-        if not self.ended.acquire(blocking=False):
-            return False
-        self.monitor.cases.append(case.build())
-        self.monitor.targets.append(target)
-        self.monitor.sessions.append(session_id)
-        return True
-
-    def withdraw(self):
-        if self.ended.acquire(blocking=False):
-            self.monitor.withdrawn += 1
-
-    def discard(self, reason):
-        if self.ended.acquire(blocking=False):
-            self.monitor.reasons.append(reason)
-
-
-class RecordingMonitor:
-    """A monitor's side towards adapters, with everything it was told."""
-
-    def __init__(self, *, sampled=lambda run_id: True):
-        self.sampled, self.sampled_out, self.withdrawn = sampled, 0, 0
-        self.begun, self.cases, self.targets, self.sessions, self.reasons = [], [], [], [], []
-
-    def sweep_later(self, delay, sweepable):
-        return False
-
-    def begin(self, run_id, *, pipeline="", framework=""):
-        if is_suppressed():
-            return None
-        self.begun.append((run_id, pipeline, framework))
-        if not self.sampled(run_id):
-            self.sampled_out += 1
-            return None
-        return RecordingTicket(self, run_id)
+    def __init__(self, **options):
+        self.results = []
+        super().__init__(judge=ScriptedJudge(), on_result=self.results.append, **options)
 
     @property
-    def open(self):
-        ended = self.sampled_out + self.withdrawn + len(self.cases) + len(self.reasons)
-        return len(self.begun) - ended
+    def evaluated(self):
+        """Results in the order in which their runs ended."""
+        assert self.flush(30)
+        return sorted(self.results, key=lambda result: result.run.ended_at)
+
+    @property
+    def cases(self):
+        return [result.case for result in self.evaluated]
 
     @property
     def only(self):
         """Question, contexts and answer of the one run there was."""
-        assert (len(self.begun), self.reasons) == (1, []), (self.begun, self.reasons)
         (case,) = self.cases
+        assert self.outcomes == {"evaluated": 1}
         return case.query, case.context_texts, case.response
 
     @property
     def outcomes(self):
-        return Counter(self.reasons) + Counter({"submitted": len(self.cases)})
+        """How runs ended, and why those that could not be evaluated did."""
+        assert self.flush(30)
+        stats = self.stats()
+        assert stats.started == sum(stats.outcomes.values()) + stats.pending
+        return {k: v for k, v in stats.outcomes.items() if k != "incomplete_run"} | stats.incomplete
 
 
 class ScriptedLLM(CustomLLM):
@@ -191,18 +162,33 @@ def dispatcher():
 
 
 @pytest.fixture
-def monitor():
-    return RecordingMonitor()
+def new_monitor():
+    made = []
+
+    def build(**options):
+        made.append(RecordingMonitor(**options))
+        return made[-1]
+
+    yield build
+    detach()
+    for monitor in made:
+        monitor.close(5)
+
+
+@pytest.fixture
+def monitor(new_monitor):
+    return new_monitor()
 
 
 @pytest.fixture
 def handler(monitor):
-    """A handler on the recording monitor; at the test's end nothing may be left behind."""
+    """A handler on the monitor; at the test's end nothing may be left behind."""
     attached = attach(monitor, pipeline="shop")
     yield attached
     gc.collect()
+    assert monitor.flush(30)
     assert attached.errors == 0
-    assert (attached.runs_in_progress, monitor.open) == (0, 0)
+    assert (attached.runs_in_progress, monitor.stats().pending) == (0, 0)
     assert not attached._runs.runs
     assert not attached._ignored
     assert not attached._awaited
@@ -231,11 +217,6 @@ def scripted_llm():
 @pytest.fixture
 def retriever_class():
     return TableRetriever
-
-
-@pytest.fixture
-def monitor_class():
-    return RecordingMonitor
 
 
 @pytest.fixture

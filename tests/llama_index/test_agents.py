@@ -35,7 +35,6 @@ async def test_a_react_agent_gives_the_same(query_tool, scripted_llm, monitor, h
 
     agent = ReActAgent(tools=[query_tool], llm=scripted_llm(reply=reply))
     await agent.run(user_msg=QUESTION, memory=memory())
-
     assert monitor.only == (QUESTION, docs, FINAL)
 
 
@@ -46,7 +45,6 @@ async def test_a_retriever_called_by_a_plain_tool_is_found(retriever, monitor, h
     tool = FunctionTool.from_defaults(look_up)
     agent = FunctionAgent(tools=[tool], llm=model(("look_up", {"query": "refunds"}), FINAL))
     await agent.run(user_msg=QUESTION, memory=memory())
-
     if Version(version("llama-index-core")) < Version("0.14.22"):
         # The tool runs in a thread without its context: nobody can tell whose search it was.
         assert monitor.outcomes == {"not_rag": 1}
@@ -76,7 +74,6 @@ def workflow(retriever):
 
 async def test_a_workflow_of_ones_own_gives_what_it_retrieved(workflow, monitor, handler, docs):
     assert await workflow.run(query=QUESTION) == ANSWER
-
     assert monitor.only == (QUESTION, docs, ANSWER)
 
 
@@ -86,7 +83,6 @@ async def test_a_workflow_may_return_a_stream(workflow, engine, monitor, handler
     assert monitor.cases == []
     async for _ in response.async_response_gen():
         pass
-
     assert monitor.only == (QUESTION, docs, ANSWER)
 
 
@@ -103,5 +99,4 @@ async def test_a_cancelled_workflow_is_cancelled(workflow, monitor, handler):
     await run.cancel_run()
     with pytest.raises(WorkflowCancelledByUser):
         await run
-
     assert monitor.outcomes == {"cancelled": 1}

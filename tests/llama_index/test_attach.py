@@ -23,7 +23,6 @@ def attached(dispatcher):
 
 def test_the_adapter_leaves_llama_index_a_namespace():
     folder = Path(llama_index.evaluation.ragaliq.__file__).parent
-
     assert not (folder.parent / "__init__.py").exists()
     assert not (folder.parents[1] / "__init__.py").exists()
     assert importlib.util.find_spec("llama_index.core") is not None
@@ -32,17 +31,15 @@ def test_the_adapter_leaves_llama_index_a_namespace():
 def test_the_same_monitor_attached_twice_counts_once(engine, monitor, dispatcher):
     first, second = attach(monitor), attach(monitor)
     engine().query(QUESTION)
-
     assert first is second
     assert attached(dispatcher) == [first]
     assert len(monitor.cases) == 1
 
 
-def test_two_monitors_each_see_every_run(engine, monitor, monitor_class):
-    other = monitor_class()
+def test_two_monitors_each_see_every_run(engine, monitor, new_monitor):
+    other = new_monitor()
     attach(monitor), attach(other)
     engine().query(QUESTION)
-
     assert (len(monitor.cases), len(other.cases)) == (1, 1)
 
 
@@ -53,7 +50,6 @@ def test_the_same_settings_keep_the_handler_and_new_ones_replace_it(judge, dispa
     changed = attach(judge=judge, sample_rate=0.1)
     assert "replace those that were attached before" in caplog.text
     elsewhere = attach(judge=judge, sample_rate=0.1, pipeline="other")
-
     assert isinstance(first.monitor, Monitor)
     assert first is again
     assert [each is changed or each is elsewhere for each in attached(dispatcher)] == [True, True]
@@ -64,7 +60,6 @@ def test_the_same_settings_keep_the_handler_and_new_ones_replace_it(judge, dispa
 def test_threads_that_attach_at_once_give_one_handler(monitor, dispatcher):
     with ThreadPoolExecutor(16) as pool:
         handlers = list(pool.map(lambda _: attach(monitor), range(16)))
-
     assert len({id(handler) for handler in handlers}) == 1
     assert len(attached(dispatcher)) == 1
 
@@ -88,16 +83,15 @@ def test_nothing_is_seen_after_detaching(engine, monitor, dispatcher):
     detach(handler)
     detach(handler)
     engine().query(QUESTION)
-
-    assert monitor.begun == []
+    assert monitor.stats().started == 0
     assert attached(dispatcher) == []
 
 
-def test_detaching_one_handler_leaves_the_others(monitor, monitor_class, dispatcher):
+def test_detaching_one_handler_leaves_the_others(monitor, new_monitor, dispatcher):
     foreign = SimpleSpanHandler()
     dispatcher.add_span_handler(foreign)
     try:
-        first, second = attach(monitor), attach(monitor_class())
+        first, second = attach(monitor), attach(new_monitor())
         detach(first)
         assert [each is second for each in attached(dispatcher)] == [True]
         detach()
@@ -112,7 +106,6 @@ def test_detaching_and_llama_indexs_shutdown_end_the_runs_in_progress(engine, mo
     attach(monitor)
     unread = engine(streaming=True).query(QUESTION)
     end()
-
     assert monitor.outcomes == {"interrupted": 1}
     assert str(unread) == "Refunds take five days."
     assert monitor.outcomes == {"interrupted": 1}
@@ -126,6 +119,5 @@ def test_attaching_in_the_middle_of_a_run_does_no_harm(
         return nodes("Refunds take five days.")
 
     engine(retriever=retriever_class(find)).query(QUESTION)
-
-    assert monitor.begun == []
+    assert monitor.stats().started == 0
     assert not attach(monitor)._runs.runs

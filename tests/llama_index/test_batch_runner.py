@@ -38,7 +38,6 @@ def runner(judge):
 
 async def test_a_batch_of_strings_is_scored(runner, no_waiting):
     results = await runner.aevaluate_response_strs(QUESTIONS, ANSWERS, CONTEXTS)
-
     assert [result.score for result in results["faithfulness"]] == [1.0, 0.0]
     assert [result.score for result in results["relevancy"]] == [0.9, 0.9]
     assert [result.claims[0].verdict for result in results["faithfulness"]] == [
@@ -53,7 +52,6 @@ async def test_a_batch_of_responses_is_scored(runner, nodes, no_waiting):
         for answer, context in zip(ANSWERS, CONTEXTS, strict=True)
     ]
     results = await runner.aevaluate_responses(QUESTIONS, responses)
-
     assert [result.passing for result in results["faithfulness"]] == [True, False]
 
 
@@ -65,7 +63,6 @@ async def test_a_judge_that_fails_is_asked_once_and_loses_nobody_elses_result(
         {"broken": FaithfulnessEvaluator(broken), "relevancy": RelevancyEvaluator(judge)}
     )
     results = await runner.aevaluate_response_strs(QUESTIONS, ANSWERS, CONTEXTS)
-
     assert [result.invalid_result for result in results["broken"]] == [True, True]
     assert [result.score for result in results["broken"]] == [None, None]
     assert broken.calls == 2
@@ -74,6 +71,5 @@ async def test_a_judge_that_fails_is_asked_once_and_loses_nobody_elses_result(
 
 async def test_missing_inputs_do_not_stop_the_batch(runner, no_waiting):
     results = await runner.aevaluate_response_strs(response_strs=ANSWERS)
-
     assert [result.invalid_result for result in results["faithfulness"]] == [True, True]
     assert [result.invalid_result for result in results["relevancy"]] == [True, True]

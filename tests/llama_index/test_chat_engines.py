@@ -48,14 +48,12 @@ def test_a_streamed_chat_is_submitted_once_written_to_the_history(
 ):
     stream = chat_engine.stream_chat(QUESTION, HISTORY)
     assert "".join(stream.response_gen) == ANSWER
-
     assert monitor.only == (QUESTION, docs, ANSWER)
 
 
 async def test_an_asynchronous_streamed_chat_gives_the_same(chat_engine, monitor, handler, docs):
     stream = await chat_engine.astream_chat(QUESTION, HISTORY)
     assert "".join([token async for token in stream.async_response_gen()]) == ANSWER
-
     assert monitor.only == (QUESTION, docs, ANSWER)
 
 
@@ -71,8 +69,7 @@ def test_a_chat_engine_around_another_counts_once(retriever, llm, memory, monito
     polite = Polite.from_defaults(retriever, llm=llm, memory=memory)
     polite.chat(QUESTION)
     list(polite.stream_chat(QUESTION).response_gen)
-
-    assert monitor.outcomes == {"submitted": 2}
+    assert monitor.outcomes == {"evaluated": 2}
     assert [case.context_texts for case in monitor.cases] == [docs, docs]
 
 
@@ -81,7 +78,6 @@ def test_a_chat_without_retrieval_is_no_rag(llm, memory, monitor, handler, metho
     reply = getattr(SimpleChatEngine.from_defaults(llm=llm, memory=memory), method)(QUESTION)
     if method == "stream_chat":
         list(reply.response_gen)
-
     assert monitor.outcomes == {"not_rag": 1}
 
 
@@ -93,7 +89,6 @@ def test_a_chat_stream_that_fails_is_errored(retriever, scripted_llm, memory, mo
     chat = ContextChatEngine.from_defaults(retriever, llm=scripted_llm(reply=reply), memory=memory)
     with pytest.raises(ConnectionError):  # LlamaIndex 0.14.22 to 0.14.24: from `stream_chat`
         list(chat.stream_chat(QUESTION).response_gen)
-
     assert monitor.outcomes == {"errored": 1}
 
 
@@ -127,7 +122,6 @@ async def test_a_chat_stream_whose_reading_is_cancelled_is_cancelled(
         if task is not None:  # LlamaIndex before 0.14.19 leaves the reading to the application
             task.cancel()
             await asyncio.wait([task])
-
     assert monitor.outcomes == {"cancelled": 1}
 
 

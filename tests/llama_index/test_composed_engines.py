@@ -86,7 +86,6 @@ def test_engines_of_engines_are_judged_by_the_documents_of_all_not_by_intermedia
     llm, tools, monitor, handler, make
 ):
     make(llm, tools).query(QUESTION)
-
     question, contexts, answer = monitor.only
     assert (question, answer) == (QUESTION, ANSWER)
     assert sorted(contexts) == ["Document on hours.", "Document on refunds."]
@@ -100,7 +99,6 @@ def test_several_steps_are_judged_by_documents(engine, llm, monitor, handler, do
         num_steps=2,
         early_stopping=False,
     ).query(QUESTION)
-
     assert monitor.only == (QUESTION, docs, ANSWER)
 
 
@@ -114,7 +112,6 @@ def test_a_fusion_of_retrievers_gives_the_fused_documents(
     ]
     fusion = QueryFusionRetriever(parts, llm=llm, num_queries=1, similarity_top_k=2)
     engine(retriever=fusion).query(QUESTION)
-
     assert sorted(monitor.only[1]) == ["From a.", "From b."]
 
 
@@ -128,7 +125,6 @@ def test_engines_asked_by_a_retriever_are_part_of_the_retrieval(
         query_engine_dict={"table": engine()},
     )
     engine(retriever=recursive).query(QUESTION)
-
     question, contexts, _ = monitor.only
     assert question == QUESTION
     assert any(ANSWER in context for context in contexts)
@@ -141,7 +137,6 @@ class KeepFirst(BaseNodePostprocessor):
 
 def test_chunks_carry_node_ids_and_scores(engine, monitor, handler):
     engine().query(QUESTION)
-
     (case,) = monitor.cases
     assert case.chunk_ids == ["n0", "n1"]
     assert [chunk.score for chunk in case.context] == [1.0, 0.9]
@@ -160,7 +155,6 @@ def test_nodes_changed_after_the_answer_was_written_do_not_change_the_context(
     engine(retriever=retriever_class(lambda question: found), llm=scripted_llm(reply=reply)).query(
         QUESTION
     )
-
     assert monitor.only[1] == ["Refunds take five days."]
 
 
@@ -168,7 +162,6 @@ def test_what_is_said_where_nothing_was_found_is_no_answer(
     engine, retriever_class, monitor, handler
 ):
     engine(retriever=retriever_class(lambda question: [])).query(QUESTION)
-
     assert monitor.outcomes == {"no_answer": 1}
 
 
@@ -181,7 +174,6 @@ def test_an_answer_for_which_nothing_was_found_has_an_empty_context(
             return llm.complete(query_str).text
 
     Talkative().query(QUESTION)
-
     assert monitor.only == (QUESTION, [], ANSWER)
 
 
@@ -192,5 +184,4 @@ def test_without_synthesizer_the_rerankers_result_counts(retriever, monitor, han
             return ANSWER
 
     Own().query(QUESTION)
-
     assert monitor.only[1] == docs[:1]

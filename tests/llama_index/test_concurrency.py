@@ -49,7 +49,7 @@ def numbered(engine, retriever_class, scripted_llm, nodes):
 
 
 def assert_each_run_has_its_own(monitor):
-    assert monitor.outcomes == {"submitted": RUNS}
+    assert monitor.outcomes == {"evaluated": RUNS}
     for case in monitor.cases:
         number = number_in(case.query)
         assert case.context_texts == [f"Document {number}a.", f"Document {number}b."]
@@ -66,7 +66,6 @@ def test_many_threads_keep_their_documents_and_answers(numbered, monitor, handle
 
     with ThreadPoolExecutor(RUNS) as pool:
         list(pool.map(ask, range(RUNS)))
-
     assert_each_run_has_its_own(monitor)
 
 
@@ -81,7 +80,6 @@ async def test_many_streams_read_in_turns_keep_their_documents_and_answers(
             await asyncio.sleep(0)
 
     await asyncio.gather(*(ask(number) for number in range(RUNS)))
-
     assert_each_run_has_its_own(monitor)
 
 
@@ -101,8 +99,7 @@ def test_nothing_grows_over_runs_of_every_ending(engine, scripted_llm, monitor, 
         stream.close()
         with pytest.raises(TimeoutError):
             broken.query("Question?")
-
-    assert monitor.outcomes == {"submitted": 30, "truncated": 30, "errored": 30}
+    assert monitor.outcomes == {"evaluated": 30, "truncated": 30, "errored": 30}
     assert handler.runs_in_progress == 0
     kept = [value for value in vars(handler).values() if isinstance(value, list | dict)]
     assert not any(kept)
@@ -120,7 +117,6 @@ def test_a_forked_child_starts_without_the_parents_runs(engine, monitor, handler
             os._exit(0 if clean and len(monitor.cases) == 1 else 1)
         finally:
             os._exit(2)
-
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert handler.runs_in_progress == 1
     str(unread)

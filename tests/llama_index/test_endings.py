@@ -7,13 +7,12 @@ import logging
 
 import pytest
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
-from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import CustomQueryEngine
 from llama_index.core.retrievers import BaseRetriever, RecursiveRetriever
-from llama_index.core.schema import IndexNode, NodeWithScore, TextNode
+from llama_index.core.schema import IndexNode, NodeWithScore
 
 from llama_index.evaluation.ragaliq import RagaliqSpanHandler, attach
 
@@ -32,7 +31,6 @@ def test_a_model_that_fails_leaves_an_errored_run(engine, scripted_llm, monitor,
 
     with pytest.raises(TimeoutError):
         engine(llm=scripted_llm(reply=fail)).query(QUESTION)
-
     assert monitor.outcomes == {"errored": 1}
 
 
@@ -52,7 +50,6 @@ def test_an_error_the_engine_recovers_from_does_not_end_the_run(
                 return engine().query(query_str)
 
     Fallback().query(QUESTION)
-
     assert monitor.only[1] == docs
 
 
@@ -72,7 +69,6 @@ async def test_a_query_cancelled_in_the_retriever_is_cancelled(engine, monitor, 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
     assert monitor.outcomes == {"cancelled": 1}
 
 
@@ -84,8 +80,7 @@ def test_an_empty_question_or_answer_is_counted_and_not_judged(engine, retriever
 
     engine().query("  ")
     Speechless().query(QUESTION)
-
-    assert monitor.reasons == ["no_question", "no_answer"]
+    assert monitor.outcomes == {"no_question": 1, "no_answer": 1}
 
 
 def test_indexing_retrieving_and_bare_model_calls_are_no_runs(llm, retriever, monitor, handler):
@@ -93,8 +88,7 @@ def test_indexing_retrieving_and_bare_model_calls_are_no_runs(llm, retriever, mo
     retriever.retrieve(QUESTION)
     llm.complete("Hello")
     list(llm.stream_complete("Hello"))
-
-    assert monitor.begun == []
+    assert monitor.stats().started == 0
 
 
 def test_engines_asked_by_a_bare_retriever_are_no_runs(engine, retriever_class, monitor, handler):
@@ -104,8 +98,7 @@ def test_engines_asked_by_a_bare_retriever_are_no_runs(engine, retriever_class, 
         retriever_dict={"root": retriever_class(lambda question: found)},
         query_engine_dict={"table": engine()},
     ).retrieve(QUESTION)
-
-    assert monitor.begun == []
+    assert monitor.stats().started == 0
 
 
 def test_queries_below_the_applications_own_span_are_runs_of_their_own(engine, monitor, handler):
@@ -115,14 +108,13 @@ def test_queries_below_the_applications_own_span_are_runs_of_their_own(engine, m
         engine().query("Second?")
 
     serve()
-
     assert [case.query for case in monitor.cases] == ["First?", "Second?"]
 
 
 def test_an_unsampled_run_is_not_captured_in_parts(
-    engine, retriever_class, monitor_class, dispatcher
+    engine, retriever_class, new_monitor, dispatcher
 ):
-    monitor = monitor_class(sampled=lambda run_id: False)
+    monitor = new_monitor(sample_rate=0.0)
     handler = attach(monitor)
     inner = engine()
 
@@ -131,8 +123,7 @@ def test_an_unsampled_run_is_not_captured_in_parts(
             return inner.query(query_str)
 
     Outer().query(QUESTION)
-
-    assert (len(monitor.begun), monitor.sampled_out, monitor.cases) == (1, 1, [])
+    assert monitor.outcomes == {"sampled_out": 1}
     assert (handler._runs.runs, handler._ignored) == ({}, {})
 
 
@@ -145,7 +136,6 @@ def test_a_mistake_of_our_own_costs_the_run_and_is_logged_once_without_text(
     with caplog.at_level(logging.DEBUG, logger="ragaliq"):
         assert str(asked.query(QUESTION))
         assert str(asked.query(QUESTION))
-
     assert monitor.outcomes == {"internal_error": 2}
     assert handler.errors >= 2
     (record,) = [each for each in caplog.records if each.levelno > logging.DEBUG]
@@ -169,8 +159,7 @@ def test_spans_below_a_run_that_was_given_up_are_not_taken_for_runs(engine, moni
         Outer().query(QUESTION)
     finally:
         dispatcher.span_handlers.remove(handler)
-
-    assert len(monitor.begun) == 2
+    assert monitor.stats().started == 2
     assert monitor.outcomes == {"evicted": 1}
 
 
@@ -184,25 +173,9 @@ def unwatched(monitor):
     """A handler that may meet what it cannot make out."""
     handler = attach(monitor)
     yield handler
-    assert (handler.runs_in_progress, monitor.open) == (0, 0)
+    assert (handler.runs_in_progress, monitor.stats().pending) == (0, 0)
     assert not handler._runs.runs
     assert not handler._awaited
-
-
-def answering(response, retriever):
-    class Answering(CustomQueryEngine):
-        def custom_query(self, query_str):
-            retriever.retrieve(query_str)
-            return response
-
-    return Answering()
-
-
-def test_an_answer_with_sources_that_cannot_be_read(retriever, monitor, unwatched):
-    response = Response("x", source_nodes=[Unreadable(node=TextNode(text="x"))])
-    assert str(answering(response, retriever).query(QUESTION)) == "x"
-    assert monitor.outcomes == {"internal_error": 1}
-    assert unwatched.errors == 1
 
 
 def ask(engine, chat):

@@ -45,7 +45,6 @@ def test_they_are_llama_index_evaluators_with_llama_index_results(
     evaluator = evaluator_class(judge)
     assert evaluator.threshold == threshold
     result = evaluator.evaluate(QUESTION, SUPPORTED, CONTEXTS)
-
     assert isinstance(evaluator, BaseEvaluator)
     assert isinstance(result, EvaluationResult)
     assert (result.passing, result.invalid_result, result.invalid_reason) == (True, False, None)
@@ -54,7 +53,6 @@ def test_they_are_llama_index_evaluators_with_llama_index_results(
 
 def test_the_result_keeps_claims_status_cost_and_threshold(judge):
     result = FaithfulnessEvaluator(judge, threshold=0.6).evaluate(QUESTION, MIXED, CONTEXTS)
-
     assert isinstance(result, RagaliqEvaluationResult)
     assert (result.score, result.passing, result.threshold) == (0.5, False, 0.6)
     assert [claim.verdict for claim in result.claims] == ["SUPPORTED", "NOT_ENOUGH_INFO"]
@@ -64,7 +62,6 @@ def test_the_result_keeps_claims_status_cost_and_threshold(judge):
 
 def test_the_feedback_names_the_claims_that_are_not_supported(judge):
     result = FaithfulnessEvaluator(judge).evaluate(QUESTION, MIXED, CONTEXTS)
-
     first, *rest = result.feedback.splitlines()
     assert first == "1 of 2 claims supported by the context."
     assert [line.split(":")[0] for line in rest] == ["NOT_ENOUGH_INFO"]
@@ -103,7 +100,6 @@ async def test_missing_inputs_make_an_invalid_result_and_no_call(
 
 def test_an_empty_context_has_no_score(judge):
     result = FaithfulnessEvaluator(judge).evaluate(QUESTION, SUPPORTED, [])
-
     assert (result.invalid_result, result.score, result.status) == (True, None, Status.NO_CONTEXT)
     assert result.invalid_reason.startswith("no_context: ")
 
@@ -161,14 +157,12 @@ async def tokens():
 async def test_an_asynchronous_stream_is_read_to_its_end_and_keeps_its_text(nodes, judge):
     response = AsyncStreamingResponse(tokens(), source_nodes=nodes(*CONTEXTS))
     result = await FaithfulnessEvaluator(judge).aevaluate_response(QUESTION, response)
-
     assert (result.response, result.score) == (SUPPORTED, 1.0)
     assert await response.get_response() == Response(SUPPORTED, response.source_nodes, None)
 
 
 def test_an_asynchronous_stream_can_be_evaluated_synchronously(nodes, judge):
     response = AsyncStreamingResponse(tokens(), source_nodes=nodes(*CONTEXTS))
-
     assert FaithfulnessEvaluator(judge).evaluate_response(QUESTION, response).score == 1.0
 
 
@@ -178,7 +172,6 @@ def test_a_structured_answer_is_judged_as_json(nodes, judge):
 
     response = PydanticResponse(Refund(days=5), source_nodes=nodes(*CONTEXTS))
     result = RelevancyEvaluator(judge).evaluate_response(QUESTION, response)
-
     assert (result.response, result.score) == ('{"days": 5}', 0.9)
 
 
@@ -199,7 +192,6 @@ async def test_a_response_that_cannot_be_read_makes_an_invalid_result(nodes, jud
 def test_prompts_belong_to_the_judge(judge):
     evaluator = FaithfulnessEvaluator(judge)
     evaluator.update_prompts({})
-
     assert evaluator.get_prompts() == {}
     with pytest.raises(ConfigurationError, match="no prompt eval_template"):
         evaluator.update_prompts({"eval_template": PromptTemplate("{query_str}")})

@@ -51,7 +51,6 @@ def called(*args, **kwargs):
 
 def test_nodes_without_text_are_left_out(nodes):
     found = [*nodes("text", "  "), NodeWithScore(node=ImageNode(image_path="x.png"))]
-
     assert [passage.text for passage in passages_of(found)] == ["text"]
 
 

@@ -15,12 +15,9 @@ from llama_index.core.evaluation import FaithfulnessEvaluator as LlamaFaithfulne
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.settings import Settings
 
+from asking_judge import AskingJudge
 from llama_index.evaluation.ragaliq import FaithfulnessEvaluator, GuardedQueryEngine, attach
 from ragaliq import (
-    ClaimsResult,
-    ClaimVerdict,
-    JudgeResult,
-    LLMJudge,
     Monitor,
     RAGTestCase,
     evaluate,
@@ -33,32 +30,6 @@ pytestmark = pytest.mark.filterwarnings(r"ignore:asyncio_module\(\) is deprecate
 QUESTION = "How long do refunds take?"
 ANSWER = "Refunds take five days."
 CASE = RAGTestCase(query=QUESTION, context=[ANSWER], response=ANSWER)
-
-
-class EngineJudge(LLMJudge):
-    """Asks query and chat engines about everything."""
-
-    name = "engine"
-
-    def __init__(self, ask):
-        self._ask_once = ask
-        self.asked = 0
-
-    async def _ask(self):
-        self.asked += 1
-        await self._ask_once()
-
-    async def extract_claims(self, response):
-        await self._ask()
-        return ClaimsResult(claims=[response], tokens_used=1)
-
-    async def verify_claim(self, claim, context):
-        await self._ask()
-        return ClaimVerdict(verdict="SUPPORTED")
-
-    async def evaluate_relevance(self, query, response):
-        await self._ask()
-        return JudgeResult(score=1.0, reasoning="", tokens_used=1)
 
 
 @pytest.fixture(params=["query", "aquery", "stream", "to_thread", "stream_chat"])
@@ -80,7 +51,7 @@ def judge(request, engine, retriever, llm, may_block):
         else:
             list(chat.stream_chat(QUESTION).response_gen)
 
-    return EngineJudge(ask)
+    return AskingJudge(ask)
 
 
 @pytest.fixture(params=["background", "inline"])
@@ -103,14 +74,14 @@ def test_nor_offline(handler, monitor, judge):
     asyncio.run(evaluate_async([CASE], judge=judge))
     assert FaithfulnessEvaluator(judge).evaluate(QUESTION, ANSWER, [ANSWER]).passing
     assert judge.asked == 8
-    assert monitor.begun == []
+    assert monitor.stats().started == 0
 
 
 def test_nor_in_a_guard(handler, monitor, judge, engine):
     guarded = GuardedQueryEngine(engine(), judge=judge)
     assert guarded.query(QUESTION).response == ANSWER
     assert judge.asked == 2
-    assert (monitor.cases, monitor.reasons) == ([], [])
+    assert monitor.outcomes == {}
     guarded.guard.monitor.close(1.0)
 
 
@@ -125,7 +96,7 @@ def test_llama_indexs_own_evaluators_are_not_captured(handler, monitor, evaluato
     for evaluator in evaluators:
         assert evaluator.evaluate(QUESTION, ANSWER, [ANSWER]).query == QUESTION
         asyncio.run(evaluator.aevaluate(QUESTION, ANSWER, [ANSWER]))
-    assert monitor.begun == []
+    assert monitor.stats().started == 0
 
 
 async def test_what_an_application_asks_is_captured_beside_them(
@@ -140,4 +111,4 @@ async def test_what_an_application_asks_is_captured_beside_them(
 def test_whatever_else_is_left_out_by_suppress(handler, monitor, engine):
     with suppress():
         engine().query(QUESTION)
-    assert monitor.begun == []
+    assert monitor.stats().started == 0

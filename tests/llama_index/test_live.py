@@ -29,7 +29,6 @@ def live(judge, results):
 def test_an_answer_is_scored_claim_by_claim(live, results, engine):
     engine().query(QUESTION)
     assert live.flush(timeout=10.0)
-
     (result,) = results
     faithfulness = result.results["faithfulness"]
     assert (faithfulness.score, faithfulness.status) == (1.0, Status.SCORED)
@@ -46,7 +45,6 @@ def test_one_of_llama_indexs_models_may_judge(engine, scripted_llm, results):
     with handler.monitor as monitor:
         engine().query(QUESTION)
         assert monitor.flush(timeout=10.0)
-
     assert [result.results["relevance"].score for result in results] == [0.75]
     assert monitor.stats().started == 1
 
@@ -55,7 +53,6 @@ def test_the_handler_explains_its_latest_runs(engine, judge, results):
     handler = attach(judge=judge, on_result=results.append)
     engine().query(QUESTION)
     assert handler.monitor.flush(timeout=10.0)
-
     (result,) = results
     explained = handler.explain(result.run.run_id)
     assert explained.outcome == "submitted"

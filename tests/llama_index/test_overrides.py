@@ -70,11 +70,9 @@ async def test_a_function_is_given_keyword_arguments_and_the_result_of_a_stop_ev
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ({"question": "Really?"}, ("Really?", None, ANSWER)),
-        ({"contexts": []}, (QUESTION, [], ANSWER)),
+        ({"question": "Really?", "answer": "No."}, ("Really?", None, "No.")),
         ({"contexts": [TextNode(text="One."), NodeWithScore(node=TextNode(text="Two."))]},
          (QUESTION, ["One.", "Two."], ANSWER)),
-        ({"answer": "No."}, (QUESTION, None, "No.")),
         (None, (QUESTION, None, ANSWER)),
     ],
 )  # fmt: skip
@@ -95,19 +93,10 @@ def test_a_function_is_asked_about_a_stream_when_it_has_been_read(engine, monito
     assert monitor.only[2] == ANSWER
 
 
-@pytest.mark.parametrize(
-    "extract",
-    [
-        lambda inputs, outputs: inputs["nowhere"],
-        lambda inputs, outputs: "an answer",
-        lambda inputs, outputs: {"context": ["misspelt"]},
-        lambda inputs, outputs: {"contexts": 5},
-        lambda inputs, outputs: {"contexts": ["One.", 5]},
-    ],
-)
-def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(
-    engine, monitor, extract, caplog
-):
+def test_a_function_that_fails_is_not_felt_and_has_a_reason_of_its_own(engine, monitor, caplog):
+    def extract(inputs, outputs):
+        return inputs["nowhere"]
+
     handler = attach(monitor, extract=extract)
     with caplog.at_level(logging.WARNING, "ragaliq.llama_index"):
         assert str(engine().query(QUESTION)) == ANSWER
@@ -134,4 +123,4 @@ def test_an_interrupt_inside_the_function_ends_the_run(monitor, engine):
 
     attach(monitor, extract=interrupted)
     engine().query(QUESTION)  # LlamaIndex drops whatever a handler raises
-    assert (monitor.outcomes, monitor.open) == ({"interrupted": 1}, 0)
+    assert (monitor.outcomes, monitor.stats().pending) == ({"interrupted": 1}, 0)

@@ -25,25 +25,24 @@ def test_only_what_starts_inside_the_block_is_followed(engine, monitor, dispatch
         engine().query(QUESTION)
         assert listening(dispatcher) == [handler]
     engine().query(QUESTION)
-
     assert monitor.only == (QUESTION, docs, "Refunds take five days.")
-    assert monitor.begun[0][1] == "shop"
+    assert monitor.results[0].pipeline == "shop"
     assert listening(dispatcher) == []
 
 
 def test_what_other_threads_run_meanwhile_is_not_followed(engine, monitor):
     with ThreadPoolExecutor(1) as pool, attached(monitor):
         pool.submit(engine().query, QUESTION).result(30)
-        assert monitor.begun == []
+        assert monitor.stats().started == 0
         engine().query(QUESTION)
     assert len(monitor.cases) == 1
 
 
-async def test_two_tasks_with_blocks_of_their_own_keep_apart(engine, monitor_class):
+async def test_two_tasks_with_blocks_of_their_own_keep_apart(engine, new_monitor):
     both_inside = asyncio.Barrier(2)
 
     async def ask(question):
-        monitor = monitor_class()
+        monitor = new_monitor()
         with attached(monitor):
             await both_inside.wait()
             await asyncio.gather(engine().aquery(question), engine().aquery(question))
@@ -69,7 +68,6 @@ def test_a_stream_returned_inside_the_block_may_be_read_after_it(engine, monitor
         response = engine(streaming=True).query(QUESTION)
     assert handler.runs_in_progress == 1
     list(response.response_gen)
-
     assert monitor.only == (QUESTION, docs, "Refunds take five days.")
     assert handler.runs_in_progress == 0
 
@@ -106,9 +104,8 @@ def test_only_what_is_tagged_is_followed(engine, monitor):
         engine().query("Other?")
     with instrument_tags({"app": "shop", "session_id": "s1"}):
         engine().query(QUESTION)
-
     assert [case.query for case in monitor.cases] == [QUESTION]
-    assert monitor.sessions == ["s1"]
+    assert monitor.results[0].run.session_id == "s1"
 
 
 def test_one_monitor_may_follow_several_sets_of_tags(engine, monitor, dispatcher):
@@ -118,8 +115,7 @@ def test_one_monitor_may_follow_several_sets_of_tags(engine, monitor, dispatcher
     for app in "abc":
         with instrument_tags({"app": app}):
             engine().query(QUESTION)
-
-    assert [pipeline for _, pipeline, _ in monitor.begun] == ["a", "b"]
+    assert [result.pipeline for result in monitor.evaluated] == ["a", "b"]
     assert len(listening(dispatcher)) == 2
     detach(again)
     assert len(listening(dispatcher)) == 1

@@ -32,9 +32,7 @@ def test_a_stream_is_submitted_when_it_is_read_to_the_end(engine, monitor, handl
     response = engine(streaming=True).query(QUESTION)
     assert isinstance(response, StreamingResponse)
     assert (monitor.cases, handler.runs_in_progress) == ([], 1)
-
     assert read(response) == ANSWER
-
     assert monitor.only == (QUESTION, docs, ANSWER)
 
 
@@ -57,16 +55,13 @@ async def test_an_asynchronous_stream_is_submitted_when_it_is_read_to_the_end(
     response = await engine(streaming=True).aquery(QUESTION)
     assert isinstance(response, AsyncStreamingResponse)
     assert monitor.cases == []
-
     assert await read(response) == ANSWER
-
     assert monitor.only == (QUESTION, docs, ANSWER)
 
 
 def test_an_empty_retrieval_streams_its_answer(engine, retriever_class, monitor, handler):
     nothing = retriever_class(lambda question: [])
     str(engine(streaming=True, retriever=nothing).query(QUESTION))
-
     assert monitor.only == (QUESTION, [], "Empty Response")
 
 
@@ -76,7 +71,6 @@ def test_a_stream_that_is_dropped_half_way_is_truncated(engine, monitor, handler
         break
     del response
     gc.collect()
-
     assert monitor.outcomes == {"truncated": 1}
 
 
@@ -90,7 +84,6 @@ async def test_an_asynchronous_stream_that_is_dropped_half_way_is_truncated(
     gc.collect()
     while not monitor.outcomes:  # noqa: ASYNC110 - the loop closes dropped generators
         await asyncio.sleep(0)
-
     assert monitor.outcomes == {"truncated": 1}
 
 
@@ -101,7 +94,6 @@ def test_a_model_that_fails_half_way_leaves_an_errored_run(engine, scripted_llm,
     failing = engine(streaming=True, llm=scripted_llm(reply=reply))
     with pytest.raises(ConnectionError):  # LlamaIndex 0.14.22 to 0.14.24: already from `query`
         list(failing.query(QUESTION).response_gen)
-
     assert monitor.outcomes == {"errored": 1}
 
 
@@ -114,10 +106,9 @@ def test_a_stream_nobody_reads_expires(engine, monitor, dispatcher):
         engine().query(QUESTION)
     finally:
         dispatcher.span_handlers.remove(handler)
-
-    assert monitor.reasons[0] == "expired"
     assert str(unread) == ANSWER
-    assert len(monitor.reasons) + len(monitor.cases) == 2
+    assert monitor.outcomes["expired"] >= 1
+    assert monitor.stats().started == 2
 
 
 @pytest.mark.parametrize(
@@ -143,7 +134,6 @@ async def test_the_source_s_exception_reaches_the_reader_and_gives_the_reason(er
         list(follow(fail(), None, noted, text=str))
     with pytest.raises(error):
         await read_raw(type("R", (), {"response_gen": afollow(afail(), None, noted, text=str)}))
-
     assert ends == [("", reason)] * 2
 
 
@@ -161,5 +151,4 @@ async def test_closing_a_stream_closes_its_source():
     stream = afollow(source(), None, print, text=str)
     await anext(stream)
     await stream.aclose()
-
     assert closed == [True]

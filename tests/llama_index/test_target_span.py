@@ -51,7 +51,8 @@ def span_named(exporter, suffix):
     return span.context
 
 
-def assert_targets(target, context, source):
+def assert_target(result, context, source):
+    target = result.target
     assert (target.trace_id, target.span_id, target.trace_flags, target.source) == (
         f"{context.trace_id:032x}",
         f"{context.span_id:016x}",
@@ -66,15 +67,14 @@ def test_without_any_tracing_there_is_no_target_and_no_tracer_is_loaded_in_the_r
     loaded = "openinference.instrumentation.llama_index._handler"
     monkeypatch.delitem(sys.modules, loaded, raising=False)
     engine().query(QUESTION)
-    assert monitor.targets == [None]
+    assert monitor.evaluated[0].target is None
     assert loaded not in sys.modules
 
 
 def test_the_request_s_span_is_the_target(engine, monitor, handler, tracer):
     with tracer.start_as_current_span("GET /ask") as span:
         engine().query(QUESTION)
-
-    assert_targets(monitor.targets[0], span.get_span_context(), "ambient")
+    assert_target(monitor.evaluated[0], span.get_span_context(), "ambient")
 
 
 @pytest.mark.usefixtures("handler")
@@ -90,8 +90,7 @@ def test_a_span_that_starts_inside_the_run_is_better_than_none(
                 return super().retrieve(str_or_query_bundle)
 
     engine(retriever=Traced(find)).query(QUESTION)
-
-    assert monitor.targets[0].source == "ambient"
+    assert monitor.evaluated[0].target.source == "ambient"
 
 
 @pytest.mark.usefixtures("_both_attached")
@@ -102,8 +101,7 @@ def test_openinferences_own_span_is_the_target(engine, monitor, tracer, exporter
             engine().query(QUESTION)
     else:
         engine().query(QUESTION)
-
-    assert_targets(monitor.targets[0], span_named(exporter, "Engine.query"), "openinference")
+    assert_target(monitor.evaluated[0], span_named(exporter, "Engine.query"), "openinference")
 
 
 @pytest.mark.usefixtures("_both_attached")
@@ -114,11 +112,10 @@ async def test_streams_keep_their_target_and_openinference_its_spans(
     async for _ in response.async_response_gen():
         pass
     str(engine(streaming=True).query(QUESTION))
-
-    assert monitor.outcomes == {"submitted": 2}
+    assert monitor.outcomes == {"evaluated": 2}
     assert [case.context_texts for case in monitor.cases] == [docs, docs]
-    assert_targets(monitor.targets[0], span_named(exporter, "Engine.aquery"), "openinference")
-    assert_targets(monitor.targets[1], span_named(exporter, "Engine.query"), "openinference")
+    assert_target(monitor.evaluated[0], span_named(exporter, "Engine.aquery"), "openinference")
+    assert_target(monitor.evaluated[1], span_named(exporter, "Engine.query"), "openinference")
     assert not LlamaIndexInstrumentor()._span_handler.open_spans
 
 
@@ -126,5 +123,4 @@ def test_an_unsampled_span_says_so(engine, monitor, handler):
     tracer = TracerProvider(sampler=ALWAYS_OFF).get_tracer("application")
     with tracer.start_as_current_span("GET /ask"):
         engine().query(QUESTION)
-
-    assert monitor.targets[0].is_sampled is False
+    assert monitor.evaluated[0].target.is_sampled is False

@@ -25,7 +25,6 @@ CASE = RAGTestCase(
 
 def test_an_answer_that_reaches_its_thresholds_passes_and_gives_its_results():
     results = assert_rag(CASE, judge="local", faithfulness=0.5, hallucination=0.5)
-
     assert set(results) == {"faithfulness", "hallucination"}
     assert results["faithfulness"].score == 0.5
 
@@ -33,7 +32,6 @@ def test_an_answer_that_reaches_its_thresholds_passes_and_gives_its_results():
 def test_the_message_names_the_unsupported_claims_with_scores_and_judge():
     with pytest.raises(RagAssertionError) as failed:
         assert_rag(CASE, judge="local", faithfulness=0.8)
-
     message = str(failed.value)
     assert message.splitlines()[:5] == [
         "faithfulness 0.50 < 0.80: 'It closes at 5.' is not in the context",
@@ -48,7 +46,6 @@ def test_the_message_names_the_unsupported_claims_with_scores_and_judge():
 def test_claims_that_metrics_share_are_shown_once():
     with pytest.raises(RagAssertionError) as failed:
         assert_rag(CASE, judge="local", faithfulness=0.8, hallucination=0.8)
-
     assert str(failed.value).count("NOT_ENOUGH_INFO: It closes at 5.") == 1
     assert (
         "\n  hallucination 0.50 < 0.80: Found 1 hallucinated claims out of 2.\n"
@@ -67,26 +64,21 @@ def test_without_thresholds_faithfulness_must_reach_its_own():
 )
 def test_an_answer_that_says_nothing_fails_the_test_unless_a_policy_passes_it(answer, status):
     case = CASE.model_copy(update={"response": answer})
-
     with pytest.raises(RagAssertionError, match=rf"faithfulness: no score \({status}\)"):
         assert_rag(case, judge="local")
-
     assert assert_rag(case, judge="local", policy=ScoringPolicy.RAGALIQ)["faithfulness"].passed
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal():
     case = CASE.model_copy(update={"response": "Parrots \x1b[2J juggle seventeen lanterns."})
-
     with pytest.raises(RagAssertionError) as failed:
         assert_rag(case, judge="local")
-
     assert "\x1b" not in str(failed.value)
 
 
 @pytest.mark.parametrize("error", [JudgeAPIError, JudgeTimeoutError, JudgeRefusalError])
 def test_a_judge_that_fails_is_an_error_and_no_low_score(error):
     judge = ScriptedJudge(failures={"evaluate_relevance": [error("down")]})
-
     with pytest.raises(error, match="relevance could not be judged: down"):
         assert_rag(CASE, judge=judge, relevance=0.1)
 
@@ -118,5 +110,4 @@ def test_wrong_thresholds_are_refused(thresholds, message):
 def test_the_line_of_a_failed_test_begins_with_the_short_name():
     with pytest.raises(RagAssertionError) as failed:
         assert_rag(CASE, judge="local", faithfulness=0.8)
-
     assert failed.exconly().startswith("RagAssertionError: faithfulness 0.50 < 0.80")

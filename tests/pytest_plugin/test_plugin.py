@@ -45,7 +45,6 @@ def test_a_failing_answer_fails_its_test_and_the_summary_counts_it(run_pytest):
             assert_rag(BAD, faithfulness=0.9)
         """
     )
-
     assert "1 failed, 1 passed" in done.stdout
     assert "NOT_ENOUGH_INFO: Parrots juggle seventeen lanterns." in done.stdout
     assert "faithfulness (high is good): 1 of 2 passed, mean 0.75 of 2" in done.stdout
@@ -63,7 +62,6 @@ def test_the_counts_of_all_xdist_workers_are_added_up(run_pytest):
         *("-p", "xdist", "-n", "2"),
         apart=True,
     )
-
     assert "6 passed" in done.stdout, done.stdout + done.stderr
     assert "faithfulness (high is good): 6 of 6 passed, mean 1.00 of 6" in done.stdout
 
@@ -81,7 +79,6 @@ def test_a_run_that_scores_nothing_shows_and_loads_nothing(run_pytest):
         header="",
         apart=True,
     )
-
     assert "1 passed" in done.stdout
     assert "= ragaliq" not in done.stdout
 
@@ -102,7 +99,6 @@ def test_the_marker_names_the_judge_with_and_without_the_fixture(run_pytest):
         """,
         "--strict-markers",
     )
-
     assert "2 passed" in done.stdout, done.stdout
 
 
@@ -117,7 +113,6 @@ def test_the_ceiling_stops_the_run_before_more_is_spent(run_pytest):
         "0.5",
         conftest=PRICED.format(cost="0.3"),
     )
-
     assert "2 failed, 2 passed" in done.stdout, done.stdout
     assert "the tests have spent $0.6000 on the judge, of $0.5000" in done.stdout
 
@@ -132,7 +127,6 @@ def test_a_ceiling_on_an_unknown_price_is_refused_rather_than_ignored(run_pytest
         ini="ragaliq_max_cost = 0.5\n",
         conftest=PRICED.format(cost="None"),
     )
-
     assert "1 failed, 1 passed" in done.stdout, done.stdout
     assert "what this judge's model costs is not known" in done.stdout
 
@@ -155,7 +149,6 @@ def test_claude_without_a_key_is_a_clear_error(run_pytest):
         "--ragaliq-judge=claude",
         environment={"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""},
     )
-
     assert "ConfigurationError" in done.stdout
     assert "ANTHROPIC_API_KEY" in done.stdout
 
@@ -163,7 +156,6 @@ def test_claude_without_a_key_is_a_clear_error(run_pytest):
 def test_the_entry_point_is_what_pytest_loads():
     with (Path(__file__).parents[2] / "pyproject.toml").open("rb") as file:
         points = tomllib.load(file)["project"]["entry-points"]["pytest11"]
-
     assert points == {"ragaliq": "ragaliq.pytest_plugin"}
 
 
@@ -180,7 +172,6 @@ def test_a_marker_that_does_not_say_who_judges_is_refused_rather_than_ignored(
             assert_rag(GOOD)
         """
     )
-
     assert "1 failed" in done.stdout, done.stdout
     assert f"@pytest.mark.rag takes judge=... and model=..., {said}" in done.stdout
 
@@ -201,7 +192,6 @@ def test_pytest_within_pytest_does_not_lift_the_ceiling_of_the_outer_run(run_pyt
         "--ragaliq-max-cost=0.2",
         conftest=PRICED.format(cost="0.3"),
     )
-
     assert "1 failed, 2 passed" in done.stdout, done.stdout
 
 
@@ -210,7 +200,6 @@ def test_without_pytest_the_plugin_says_what_to_install():
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
-
     assert done.stderr.strip().endswith("ragaliq.pytest_plugin needs pytest: pip install pytest")
 
 
@@ -223,5 +212,4 @@ def test_the_environments_judge_has_no_say_in_tests(run_pytest):
         """,
         environment={"RAGALIQ_JUDGE": "claude", "ANTHROPIC_API_KEY": ""},
     )
-
     assert "1 passed" in done.stdout

@@ -170,11 +170,9 @@ def test_a_missing_reference_is_no_reference_and_not_a_missing_context():
 def test_a_blank_question_only_matters_to_metrics_that_need_it(question):
     case = RAGTestCase(query=question, context=["Alpha is one."], response="Alpha is one.")
     judge = ScriptedJudge()
-
     run = evaluate(
         [case], evaluators=["faithfulness", "relevance", "context_precision"], judge=judge
     )
-
     assert {name: set(metric.statuses) for name, metric in run.metrics.items()} == {
         "faithfulness": {"scored"},
         "relevance": {"no_question"},

@@ -40,7 +40,6 @@ def scorer(judge=None, **settings):
 
 async def test_every_case_comes_with_its_results():
     found = [each async for each in scorer().stream(cases(20), concurrency=3, pipeline="p")]
-
     assert sorted(int(each.case.id) for each in found) == list(range(20))
     assert {(each.run.run_id, each.run.pipeline) for each in found} == {
         (str(n), "p") for n in range(20)

@@ -42,7 +42,6 @@ def test_failures_are_what_does_not_pass_the_lowest_first(run):
 
 def test_a_notebook_shows_figures_and_marked_claims_and_no_mark_up_of_the_application(run):
     page = run._repr_html_()
-
     assert "<p>1 of 3 answers pass every metric</p>" in page
     assert "<td>faithfulness</td><td>0.500 ± " in page
     assert "others" not in page
@@ -57,7 +56,6 @@ def test_a_notebook_shows_figures_and_marked_claims_and_no_mark_up_of_the_applic
 
 def test_a_notebook_shows_a_column_of_other_statuses_where_there_are_some():
     page = evaluate([RAGTestCase(query="When?", context=["At 9."], response="")])._repr_html_()
-
     assert "0 of 1 answers pass every metric" in page
     assert page.count("<th>") == page.count("<td>") == 6
     assert "<td>1 empty_answer</td>" in page
@@ -65,7 +63,6 @@ def test_a_notebook_shows_a_column_of_other_statuses_where_there_are_some():
 
 def test_a_table_has_a_row_a_case_with_scores_reasons_and_metadata(run):
     table = run.to_pandas()
-
     assert list(table["id"]) == list(ANSWERS)
     assert list(table["faithfulness.score"]) == [1.0, 0.5, 0.0]
     assert list(table["faithfulness.passed"]) == [True, False, False]
@@ -84,7 +81,6 @@ def test_without_pandas_it_says_what_to_install(run, monkeypatch):
 
 def test_the_summary_is_markdown_with_the_lowest_answers(run):
     text = run.summary()
-
     assert text.startswith("**1 of 3 answers pass every metric.**")
     assert "| faithfulness | 0.500 |" in text
     assert "- wrong (When &lt;i>exactly&lt;/i>?): faithfulness 0.00 &lt; 0.70" in text
@@ -92,7 +88,6 @@ def test_the_summary_is_markdown_with_the_lowest_answers(run):
 
 def test_a_report_is_written(run, tmp_path):
     path = run.write_report(tmp_path / "report.html", title="Ours")
-
     assert path == tmp_path / "report.html"
     assert "Ours" in path.read_text()
     assert "Parrots juggle" in path.read_text()
@@ -103,7 +98,6 @@ def test_a_case_without_an_id_is_shown_by_its_question():
         [RAGTestCase(query="When?", context=["The shop opens at 9."], response="At 10.")],
         evaluators=["faithfulness"],
     )
-
     assert "- When?: faithfulness" in str(run)
     assert run[0].case.id not in str(run) + run._repr_html_()
 
@@ -139,8 +133,6 @@ def test_a_notebook_shows_how_far_a_run_is(monkeypatch, shell, options, last):
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     monkeypatch.setitem(sys.modules, "IPython.display", notebook)
     cases = [RAGTestCase(query="q", context=["c"], response="c") for _ in range(2)]
-
     evaluate(cases, evaluators=["faithfulness"], **options)
-
     assert bool(notebook.shown) == bool(last)
     assert last is None or last in notebook.shown[-1]

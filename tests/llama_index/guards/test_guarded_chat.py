@@ -72,7 +72,7 @@ def test_the_conversation_keeps_the_answer_that_went_out_which_is_scored_once(
         engine, _ = chat_of(reply)
         assert chat(engine) == shown
         assert texts(engine) == [QUESTION, shown]
-    assert (monitor.cases, monitor.reasons) == ([], [])
+    assert monitor.outcomes == {}
 
 
 def test_neither_rejected_answers_nor_feedback_stay_in_the_conversation(chat_of, chat):
