@@ -1,7 +1,5 @@
 """Run by `test_event_loops.py`: a monitor on a loop of a process in which blocking calls raise."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

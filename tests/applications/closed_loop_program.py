@@ -1,7 +1,5 @@
 """Run by `test_19_closed_loop.py`: one call after the other, and the seconds that each took."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

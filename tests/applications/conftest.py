@@ -3,8 +3,6 @@
 A file's number is that of its line. What has no number came later.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

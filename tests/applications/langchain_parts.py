@@ -1,7 +1,5 @@
 """Parts of LangChain and LangGraph applications: what is found, a model that replies, graphs."""
 
-from __future__ import annotations
-
 import json
 from typing import TypedDict
 

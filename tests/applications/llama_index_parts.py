@@ -1,7 +1,5 @@
 """Parts of LlamaIndex applications: what is found, a model that replies, engines and agents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

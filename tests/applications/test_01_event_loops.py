@@ -3,8 +3,6 @@
 `langgraph_server` does the same with the real server.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Line 2: a guard around a graph keeps the graph's own shapes, and lets no rejected token out."""
 
-from __future__ import annotations
-
 import json
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """Line 8: several questions in one call, and another product's span as the target."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from types import ModuleType, SimpleNamespace

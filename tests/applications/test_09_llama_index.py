@@ -1,7 +1,5 @@
 """Line 9: the runs of LlamaIndex engines, agents and workflows."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 

@@ -1,7 +1,5 @@
 """Line 10: guards around LlamaIndex engines, agents and workflows."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import pytest

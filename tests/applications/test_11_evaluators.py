@@ -1,7 +1,5 @@
 """Line 11: evaluators given other kinds of inputs, and the application's own model as the judge."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

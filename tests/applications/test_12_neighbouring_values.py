@@ -1,7 +1,5 @@
 """Line 12: a value of the chunk next to it supports no claim."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_parts import HOURS, PARKING, REFUNDS, Finding, model, rag
 from rag_parts import QUESTION

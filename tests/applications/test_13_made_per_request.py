@@ -1,7 +1,5 @@
 """Line 13: handlers, guards and monitors that are made for each request share what costs."""
 
-from __future__ import annotations
-
 import gc
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Line 14: what a guard replaces is replaced in the thread and in the history too."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from operator import itemgetter
 from uuid import uuid4

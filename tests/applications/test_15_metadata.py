@@ -1,7 +1,5 @@
 """Line 15: metadata of documents and of the run reach results, records and telemetry."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_parts import HOURS, REFUNDS, Finding, model, rag
 from opentelemetry.sdk.trace import TracerProvider

@@ -1,7 +1,5 @@
 """Line 16: mistakes are named where they were made."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest
@@ -58,12 +56,16 @@ def test_a_wrong_value_is_refused_with_its_name(called, options, message):
         called(judge=ScriptedJudge(), **options)
 
 
+class Question(str):
+    """What no other test submits: a kind is logged once in a process."""
+
+
 def test_what_is_no_case_is_logged_once_with_what_it_must_be(watch, caplog):
     for _ in range(2):
-        assert not watch.monitor.submit("How long do refunds take?")
+        assert not watch.monitor.submit(Question("How long do refunds take?"))
     assert dict(watch.monitor.stats().incomplete) == {"internal_error": 2}
     (said,) = caplog.messages
-    assert "submit takes a RAGTestCase or a RunLog, not str" in said
+    assert "submit takes a RAGTestCase or a RunLog, not Question" in said
     assert "refunds" not in said
 
 

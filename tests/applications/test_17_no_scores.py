@@ -1,7 +1,5 @@
 """Line 17: runs that all end without a score are named once; the pins meet LangGraph's server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from langchain_core.output_parsers import StrOutputParser

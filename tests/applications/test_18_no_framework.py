@@ -1,7 +1,5 @@
 """Line 18: feedback in LangSmith, and `@monitor.trace` where no framework reports runs."""
 
-from __future__ import annotations
-
 import contextvars
 import functools
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """Line 19: what a closed loop of a fast chain pays when every answer is judged."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

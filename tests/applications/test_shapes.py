@@ -1,7 +1,5 @@
 """Questions, contexts and answers in odd places: lines 4 to 7."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from typing import Any, NamedTuple, TypedDict

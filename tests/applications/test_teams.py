@@ -1,7 +1,5 @@
 """Teams, threads and interrupts: the question, the answer and the history of a turn. Line 3."""
 
-from __future__ import annotations
-
 import operator
 from typing import Annotated, TypedDict
 

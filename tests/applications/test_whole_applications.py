@@ -1,7 +1,5 @@
 """Applications with all their parts: planning, parallel searches, reranking, memory, a service."""
 
-from __future__ import annotations
-
 import asyncio
 import operator
 from typing import Annotated, TypedDict

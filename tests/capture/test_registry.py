@@ -1,7 +1,5 @@
 """The registry of runs in progress: bounded in number, age, bytes and in what it remembers."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq.capture import RunRegistry

@@ -1,7 +1,5 @@
 """The context of an answer is what the model that wrote it was shown."""
 
-from __future__ import annotations
-
 import copy
 import json
 

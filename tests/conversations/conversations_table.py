@@ -4,8 +4,6 @@ Every door reads the same table: files, LangChain's memory and checkpoints, Llam
 engines, spans.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

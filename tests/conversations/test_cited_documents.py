@@ -1,7 +1,5 @@
 """Documents that models are given to cite, and what they cite of them, as frameworks hold both."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage

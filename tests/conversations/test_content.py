@@ -1,7 +1,5 @@
 """A conversation is content like any other: redacted before the judge, and stored when opted in."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import Citation, RAGTestCase, Turn, evaluate, read_records

@@ -1,7 +1,5 @@
 """What claims rest on, for the conversations of the table as files and lists hold them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

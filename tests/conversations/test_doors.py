@@ -1,7 +1,5 @@
 """The same conversations as applications hold them: the last answer's claims rest on the same."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

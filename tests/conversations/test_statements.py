@@ -1,7 +1,5 @@
 """What of a user's message may be evidence: what it states, and neither asks nor supposes."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Side by side, and nothing left behind: neither tasks nor marks on the caller's own."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

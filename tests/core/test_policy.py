@@ -1,7 +1,5 @@
 """The table of awkward cases (product page): what each policy makes of them, and what it asks."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

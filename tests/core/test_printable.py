@@ -1,7 +1,5 @@
 """Text of any origin on a terminal."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from hypothesis import given

@@ -3,8 +3,6 @@
 DATA holds JSON lines with question, context, claim (the whole answer) and label (1: supported).
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The decision whether an answer may go out."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import math

@@ -1,7 +1,5 @@
 """The attempts, and texts to try them on."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass

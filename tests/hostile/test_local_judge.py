@@ -1,7 +1,5 @@
 """LocalJudge compares wording: nothing in a text speaks to it, and its verdicts stay."""
 
-from __future__ import annotations
-
 from ragaliq import LocalJudge, RAGTestCase, evaluate_async
 
 CHUNKS = [

@@ -5,8 +5,6 @@ is one in any case, in full-width and other letters that look alike, with accent
 invisible characters in between.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 

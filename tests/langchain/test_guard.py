@@ -1,7 +1,5 @@
 """The guard around chains: answers below are replaced, annotated, made again or stopped."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage

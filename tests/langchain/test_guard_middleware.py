@@ -1,7 +1,5 @@
 """The guard inside an agent: the final answer of a turn, checked against this turn's tools."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """A guarded answer is scored once, whoever else watches the chain."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import pytest

@@ -1,7 +1,5 @@
 """Real chains chosen for their tags, their errors and their passages' scores."""
 
-from __future__ import annotations
-
 import uuid
 
 import pytest

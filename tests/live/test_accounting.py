@@ -1,7 +1,5 @@
 """Whatever is done to a monitor, in whatever order and from however many threads, it adds up."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import threading

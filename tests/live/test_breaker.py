@@ -1,7 +1,5 @@
 """A judge that keeps failing is left alone for a while, and costs nothing meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """What judging may cost: never more than the limit and what is being judged at that moment."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """A monitor whose judge is calibrated: by argument, by the environment, in a process of its own."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -79,14 +77,13 @@ def test_a_calibration_that_cannot_be_used_is_refused_when_the_monitor_is_built(
         Monitor(judge=CalibratedJudge(LocalJudge(), calibration), calibration=calibration)
 
 
-# A monitor measures how the judges of a cascade get on.
-
-
 UNSURE = CASE.model_copy(update={"response": f"{CASE.response} It sells purple cars."})
 
 
 @pytest.fixture
 def measured():
+    """What a monitor measures of how the judges of a cascade agree."""
+
     def measure(judge):
         reader = InMemoryMetricReader()
         telemetry = TelemetryOptions(meter_provider=MeterProvider([reader]))
@@ -117,11 +114,9 @@ def test_agreement_is_a_metric(measured):
     ]
 
 
-def test_a_judge_without_agreement_measures_none(measured):
-    assert measured(LocalJudge()) == []
-
-
-@pytest.mark.parametrize("means", [lambda self: 1 / 0, lambda self: 0.7, "a word"])
-def test_a_judge_that_means_something_else_by_it_is_left_alone(measured, means):
-    judge = type("Odd", (ScriptedJudge,), {"agreement": means})()
-    assert measured(judge) == []
+@pytest.mark.parametrize("means", [None, lambda self: 1 / 0, lambda self: 0.7, "a word"])
+def test_a_judge_without_agreement_or_that_means_something_else_by_it_measures_none(
+    measured, means
+):
+    odd = type("Odd", (ScriptedJudge,), {"agreement": means})
+    assert measured(LocalJudge() if means is None else odd()) == []

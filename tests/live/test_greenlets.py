@@ -1,7 +1,5 @@
 """Where gevent or eventlet has patched threads, ragaliq refuses and changes nothing else."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

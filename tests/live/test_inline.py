@@ -1,7 +1,5 @@
 """Inline mode and direct evaluation: results are there in time, and nothing waits for itself."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import uuid

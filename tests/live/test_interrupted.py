@@ -1,7 +1,5 @@
 """An exception from a signal may come between any two lines of a request: the books add up."""
 
-from __future__ import annotations
-
 import gc
 import linecache
 import sys

@@ -1,7 +1,5 @@
 """Exit, fork, threads, pools, signals and cells that run again, in processes of their own."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,14 +1,11 @@
-from __future__ import annotations
-
 import asyncio
+import copy
 import pickle
 import threading
 
 import pytest
 
-from ragaliq import (
-    RAGTestCase,
-)
+from ragaliq import RAGTestCase
 from ragaliq.testing import ScriptedJudge
 
 
@@ -28,7 +25,8 @@ def test_a_submitted_case_is_evaluated_and_reported(monitor_of, case):
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("bad"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()]
+    "error",
+    [ValueError("Zanzibar"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()],
 )
 def test_a_raising_callback_is_counted_each_time_logged_once_and_the_next_run_goes_on(
     monitor_of, case, error, caplog
@@ -42,7 +40,8 @@ def test_a_raising_callback_is_counted_each_time_logged_once_and_the_next_run_go
     assert monitor.flush(5.0)
     assert monitor.stats().callback_errors == 20
     assert monitor.stats().outcomes == {"evaluated": 20}
-    assert caplog.text.count("on_result raised") == 1
+    assert caplog.text.count(f"on_result raised: {type(error).__name__}") == 1
+    assert "Zanzibar" not in caplog.text
 
 
 def test_a_judge_that_never_answers_is_a_timeout(monitor_of, case):
@@ -65,8 +64,6 @@ def test_a_case_without_context_ends_as_no_context_where_every_metric_needs_one(
 
 
 def test_a_copied_monitor_is_the_same_monitor(monitor_of):
-    import copy
-
     monitor = monitor_of()
     assert copy.copy(monitor) is copy.deepcopy(monitor) is monitor
 
@@ -74,21 +71,6 @@ def test_a_copied_monitor_is_the_same_monitor(monitor_of):
 def test_a_monitor_sent_to_another_process_says_to_build_one_there(monitor_of):
     with pytest.raises(TypeError, match=r"a Monitor .* cannot be pickled .*; build one there"):
         pickle.dumps(monitor_of())
-
-
-def test_no_text_of_the_application_reaches_the_log(monitor_of, caplog):
-    caplog.set_level("DEBUG")
-    secret = "Zanzibar"
-
-    def on_result(_):
-        raise ValueError(secret)
-
-    judge = ScriptedJudge(failures={"evaluate_relevance": [RuntimeError(secret)]})
-    monitor = monitor_of(judge=judge, on_result=on_result)
-    monitor.submit(RAGTestCase(query=secret, context=[secret], response=f"{secret} is far."))
-    assert monitor.flush(5.0)
-    assert "on_result raised: ValueError" in caplog.text
-    assert secret not in caplog.text
 
 
 def test_a_run_ended_by_the_garbage_collector_while_counts_are_read_is_counted(monitor_of):

@@ -1,7 +1,5 @@
 """`on_result` runs on a thread of its own and within a time limit: it stalls no evaluation."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

@@ -1,7 +1,5 @@
 """The queue: order, bounds, and who loses its place."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Judge calls wait for their turn on the worker, at most until the deadline."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """Monitors made for each request: equal ones share what costs, and each counts for itself."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest

@@ -1,7 +1,5 @@
 """Inside `suppress()` nothing is captured, and judges are always asked inside."""
 
-from __future__ import annotations
-
 import contextvars
 
 from ragaliq import FaithfulnessEvaluator, RelevanceEvaluator, evaluate, is_suppressed, suppress
@@ -22,12 +20,13 @@ class Watching(ScriptedJudge):
         return await super().extract_statements(query, response)
 
 
-def test_offline_too_a_judge_is_never_taken_for_the_application(case):
+def test_a_judge_is_never_taken_for_the_application_offline_and_live(case, monitor_of):
     judge = Watching()
     evaluate([case], judge=judge)
+    monitor_of(judge=judge).evaluate(case)
     RelevanceEvaluator().evaluate_sync(case, judge)
     FaithfulnessEvaluator().evaluate_sync(case, judge)
-    assert judge.seen == [True] * 4
+    assert judge.seen == [True] * 6
     assert not is_suppressed()
 
 

@@ -1,7 +1,5 @@
 """A ticket that nobody ended is counted when it is let go."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading

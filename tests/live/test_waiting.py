@@ -1,7 +1,5 @@
 """Flushing and closing: under traffic, from the callback, more than once, and after a fork."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

@@ -1,7 +1,5 @@
 """Agents and workflows: one run, whatever goes on inside."""
 
-from __future__ import annotations
-
 import asyncio
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """Attaching and letting go."""
 
-from __future__ import annotations
-
 import importlib.util
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The evaluators inside LlamaIndex's own batch runner."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

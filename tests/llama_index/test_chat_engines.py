@@ -1,7 +1,5 @@
 """Question, context and answer of every kind of chat engine."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 

@@ -1,7 +1,5 @@
 """Query engines, those made of engines, retrievers made of retrievers: one run each."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs side by side never mix, and nothing stays behind."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """Every run ends once, whatever happens or cannot be read; what is no run is not counted."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

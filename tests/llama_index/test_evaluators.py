@@ -1,7 +1,5 @@
 """ragaliq's metrics behind LlamaIndex's evaluator interface."""
 
-from __future__ import annotations
-
 import pytest
 from llama_index.core.base.response.schema import (
     AsyncStreamingResponse,

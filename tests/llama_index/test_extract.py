@@ -1,7 +1,5 @@
 """Reading texts off LlamaIndex's objects."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

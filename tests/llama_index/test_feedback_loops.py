@@ -1,7 +1,5 @@
 """What judges and evaluators run is nobody's traffic, whoever watches the process."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """From a query engine through a real monitor to a score, in the background or inline."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

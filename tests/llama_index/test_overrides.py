@@ -1,7 +1,5 @@
 """Question, contexts and answer named by the application, where guessing finds something else."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

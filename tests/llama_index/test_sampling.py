@@ -1,7 +1,5 @@
 """Real engines chosen for their tags, their errors and their nodes' scores."""
 
-from __future__ import annotations
-
 import pytest
 from llama_index.core.instrumentation.dispatcher import instrument_tags
 from llama_index.core.query_engine import CustomQueryEngine

@@ -1,7 +1,5 @@
 """Following a part of what the process runs: inside a block, or under certain tags."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from concurrent.futures import ThreadPoolExecutor

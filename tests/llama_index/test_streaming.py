@@ -1,7 +1,5 @@
 """Streamed answers of query engines: read to the end, broken off, or never read."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 
@@ -102,7 +100,6 @@ def test_a_stream_nobody_reads_expires(engine, monitor, dispatcher):
     dispatcher.add_span_handler(handler)
     try:
         unread = engine(streaming=True).query(QUESTION)
-        assert monitor.outcomes == {}
         engine().query(QUESTION)
     finally:
         dispatcher.span_handlers.remove(handler)

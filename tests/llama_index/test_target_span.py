@@ -1,7 +1,5 @@
 """The span an evaluation speaks about."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

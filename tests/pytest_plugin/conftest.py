@@ -1,7 +1,5 @@
 """Runs pytest as a user would, in this process where that is enough."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

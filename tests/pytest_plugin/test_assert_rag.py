@@ -1,7 +1,5 @@
 """`assert_rag` as tests use it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import RAGTestCase, ScoringPolicy

@@ -1,7 +1,5 @@
 """The plugin in runs of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """Time in which the process did not run is no failure of the judge."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

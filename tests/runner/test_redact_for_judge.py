@@ -1,7 +1,5 @@
 """`redact_for_judge`: the judge sees replaced texts only, and still finds its evidence in them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

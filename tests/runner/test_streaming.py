@@ -1,7 +1,5 @@
 """Scoring as cases come: `Scorer.stream`."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 

@@ -1,7 +1,5 @@
 """A run in a notebook, as a table, as Markdown and as a page."""
 
-from __future__ import annotations
-
 import re
 import sys
 from types import ModuleType, SimpleNamespace

@@ -1,7 +1,5 @@
 """An application's runs as handler, span processor and file see them."""
 
-from __future__ import annotations
-
 import json
 from contextlib import contextmanager
 

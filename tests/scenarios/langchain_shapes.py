@@ -4,8 +4,6 @@ Data for `test_every_door.py`. A row is a name, what makes the application, what
 the texts and the answer of its case; the question is always `QUESTION`.
 """
 
-from __future__ import annotations
-
 from operator import itemgetter
 from typing import NamedTuple, TypedDict
 

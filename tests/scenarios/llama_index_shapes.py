@@ -4,8 +4,6 @@ Data for `test_every_door.py`. A row is a name, what asks `QUESTION`, and the te
 of its case.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from llama_index.core.agent.workflow import FunctionAgent

@@ -1,7 +1,5 @@
 """Runs without an answer, in parts or out of sight: every door says the same of them."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """One table of applications: each gives the same case through handler, span processor and file."""
 
-from __future__ import annotations
-
 import asyncio
 
 import langchain_shapes

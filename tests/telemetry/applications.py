@@ -1,7 +1,5 @@
 """A small RAG application in each framework, instrumented with OpenInference, sync and async."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

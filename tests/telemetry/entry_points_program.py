@@ -1,7 +1,5 @@
 """Run by `test_entry_points.py`: has each entry point judge a case, and prints what is emitted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

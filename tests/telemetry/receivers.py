@@ -1,7 +1,5 @@
 """Receivers as they are on a bad day: gone, failing, or taking what comes and never answering."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

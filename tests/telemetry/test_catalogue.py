@@ -1,7 +1,5 @@
 """The telemetry page describes exactly what is emitted, with the types on the wire."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

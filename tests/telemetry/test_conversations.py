@@ -1,7 +1,5 @@
 """A conversation and its citations as an OTLP receiver sees them, attribute by attribute."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 

@@ -1,7 +1,5 @@
 """Names and values of what is emitted; `test_conversations` compares all of them on the wire."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever has a case judged emits the same: spans, events and metrics."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What fails is told apart from what is bad, and takes nothing else with it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

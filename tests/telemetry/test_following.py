@@ -1,7 +1,5 @@
 """Evaluations are kept or dropped as the span they are about, not by a second throw of the dice."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider

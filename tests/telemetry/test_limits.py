@@ -1,7 +1,5 @@
 """However long the names, ids and texts and however many the claims, a span stays small."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import ClaimDetail, EvaluationResult, RunInfo, SpanTarget, TelemetryOptions

@@ -1,7 +1,5 @@
 """What is measured: instruments, units, attributes and exemplars."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.context import Context
 from opentelemetry.sdk.metrics import MeterProvider

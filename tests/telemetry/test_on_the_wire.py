@@ -1,7 +1,5 @@
 """A scored chain in each framework, as an OTLP receiver sees it."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The shape and the content of what is emitted: as chosen, by environment or by default."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.trace import format_span_id, format_trace_id
 

@@ -1,7 +1,5 @@
 """A receiver that is gone, failing or silent: the chain goes on, and what is lost is counted."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import subprocess

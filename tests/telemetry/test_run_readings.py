@@ -1,7 +1,5 @@
 """Runs and queues are read from the monitors, all of them together."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading

@@ -1,7 +1,5 @@
 """`configure` sets up a process that has nothing, and leaves any other alone."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """What leaves the process, byte by byte, and as an independent receiver understands it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.client

@@ -1,7 +1,5 @@
 """A collector that keeps what it is sent as it is."""
 
-from __future__ import annotations
-
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Spans written by hand, as instrumentations of any language may write them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """The other instrumentations, and the variables that applications under them are started with."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Spans of the SDK as OTLP, through the exporter's own encoder."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Spans as an application writes them by hand, by OpenInference's convention."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 from opentelemetry import trace

@@ -1,7 +1,5 @@
 """Each convention's way to write down the same run: a model answers from what was found."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Files of spans: told by what is in them, read in parts, refused or skipped with the place."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """Runs in spans by OpenTelemetry's convention for generative AI, written by hand."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Traces are put together from spans in any order, in bounded memory."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq.traces.files import TraceGroups

@@ -1,7 +1,5 @@
 """Whatever a file or a trace holds, it is read, or refused with one clear error."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 

@@ -1,7 +1,5 @@
 """The other real instrumentations, OpenTelemetry's own and OpenLLMetry's, live and in a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

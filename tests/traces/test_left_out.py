@@ -1,7 +1,5 @@
 """What gives no case, and the reason that is counted."""
 
-from __future__ import annotations
-
 import pytest
 from hand_written import (
     ANSWER,

@@ -1,7 +1,5 @@
 """Traces of many spans take time in proportion, whatever their spans are to each other."""
 
-from __future__ import annotations
-
 import pytest
 from hand_written import ANSWER, QUESTION, chain, io, model, only, retriever, span
 

@@ -1,7 +1,5 @@
 """An application that has its own names for spans and attributes says so in a mapping."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs in spans by OpenInference's convention, with chains and without, written by hand."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Where a case came from travels with it, and nobody else's metadata is taken for it."""
 
-from __future__ import annotations
-
 import pytest
 from hand_written import QUESTION, chain, only, retriever
 

@@ -1,7 +1,5 @@
 """The processor from its monitor's beginning to its end: flushes, shutdown, exit, fork."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """What the processor keeps, for how long, and how every run it follows is accounted for."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import weakref

@@ -1,7 +1,5 @@
 """Which spans the processor takes for a run, and what it makes of the others."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import contextmanager
 

@@ -4,8 +4,6 @@ Each asks twice how long refunds take, and answers from the documents with a sec
 is invented; crew, smolagents and the like through a tool, the others through a retriever.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

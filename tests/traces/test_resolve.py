@@ -1,7 +1,5 @@
 """Documents of which a trace shows only the ids: their texts are fetched."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """Watching the process that judges."""
 
-from __future__ import annotations
-
 import os
 import select
 import sys

@@ -1,7 +1,5 @@
 """What crosses to the other process, written as JSON and read again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

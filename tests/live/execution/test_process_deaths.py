@@ -1,7 +1,5 @@
 """Whatever becomes of the process that judges, every run is counted once."""
 
-from __future__ import annotations
-
 import logging
 import os
 import random

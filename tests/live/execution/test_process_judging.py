@@ -1,7 +1,5 @@
 """A process that judges gives what the thread gives, and shares nothing with the application."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Start, exit and fork of applications whose monitor has a process to judge in."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """A sampler without a monitor around it: its engine only writes down what reaches it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import Passage, Sampling

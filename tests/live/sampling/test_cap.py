@@ -1,7 +1,5 @@
 """At most so many runs a minute, each with a chance that can be stated."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The recorded chances make weighted means unbiased, whatever chose the runs."""
 
-from __future__ import annotations
-
 import random
 import statistics
 

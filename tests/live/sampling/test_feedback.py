@@ -1,7 +1,5 @@
 """Runs whose user complains when they are long over."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import uuid

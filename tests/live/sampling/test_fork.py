@@ -1,7 +1,5 @@
 """A forked child begins for itself: nothing held, nothing spent, no lock that nobody releases."""
 
-from __future__ import annotations
-
 import os
 import threading
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Shares of runs: in general, of a pipeline, of a metric."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Runs chosen for what they are."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

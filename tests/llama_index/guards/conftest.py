@@ -1,7 +1,5 @@
 """Guards and models that answer as told."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragaliq import Guard

@@ -1,7 +1,5 @@
 """Guards around query engines and chat engines."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
