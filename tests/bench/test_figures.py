@@ -91,15 +91,6 @@ def test_three_classes_are_told_apart_where_all_labels_do():
     assert judge_figures(rows).classes == 2
 
 
-def test_the_abstention_curve_ends_with_all_claims():
-    rows = decided(120)
-    curve = judge_figures(rows).risk_coverage
-    assert len(curve) <= 51
-    assert [point.coverage for point in curve] == sorted(point.coverage for point in curve)
-    assert curve[-1].coverage == 1.0
-    assert curve[-1].risk == pytest.approx(sum(not row.is_right for row in rows) / 120)
-
-
 def test_nothing_but_failures_gives_no_figure():
     failed = decided(2)[0].model_copy(
         update={"verdict": None, "support": None, "failure": "judge_error"}

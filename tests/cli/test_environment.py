@@ -4,7 +4,6 @@ import pytest
 
 from loopback import MessagesServer
 from ragaliq import LocalJudge
-from ragaliq.cli.options import choose_judge
 from ragaliq.judges.calibration import fit_calibration
 
 CASE = {"query": "When?", "context": ["The shop opens at 9."], "response": "The shop opens at 9."}
@@ -74,13 +73,6 @@ def test_a_calibration_of_another_judge_names_its_variable(ragaliq, write_cases,
     )  # fmt: skip
 
     assert f"RAGALIQ_CALIBRATION: calibration {calibration.id} cannot be used" in done.stderr
-
-
-def test_claudes_model_is_not_another_judges(monkeypatch):
-    monkeypatch.setenv("RAGALIQ_MODEL", "claude-haiku-4-5")
-    assert choose_judge("local").variables == ()
-    asked = choose_judge("local>openai", model="qwen", base_url="http://127.0.0.1:9/v1")
-    assert asked.judge.model == "qwen"
 
 
 def test_an_estimate_is_of_the_environments_judge_and_needs_no_key(ragaliq, write_cases):

@@ -1,6 +1,5 @@
 """`estimate`, `metrics`, `doctor`, and what all commands have in common."""
 
-import io
 import re
 import subprocess
 import sys
@@ -21,16 +20,6 @@ def test_estimate_names_requests_tokens_and_dollars_and_calls_nobody(ragaliq, wr
 
     assert "2 cases" in done.stdout
     assert "$0." in done.stdout
-
-
-def test_several_files_and_standard_input_are_estimated_together(ragaliq, write_cases, monkeypatch):
-    one, more = write_cases(GOOD), write_cases({"id": "z"} | GOOD, name="more.jsonl")
-    piped = io.TextIOWrapper(io.BytesIO(b"question,context,answer\nWhen?,At 9.,At 9.\n"))
-    monkeypatch.setattr(sys, "stdin", piped)
-
-    done = ragaliq("estimate", one, more, "-")
-
-    assert "3 cases" in done.stdout
 
 
 def test_metrics_are_listed_with_their_thresholds(ragaliq):

@@ -289,12 +289,3 @@ def test_what_was_read_lies_in_a_private_folder_and_goes_with_the_reader(phoenix
     assert len(list(reader)) == len(list(reader)) == 3
     del reader
     assert not folder.exists()
-
-
-def test_a_project_without_runs_has_no_cases():
-    server = PhoenixProduct()
-    try:
-        address = f"phoenix://{server.url.removeprefix('http://')}/my%20shop"
-        assert list(read_cases(address)) == []
-    finally:
-        server.stop()

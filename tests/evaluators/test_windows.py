@@ -22,19 +22,6 @@ def test_pieces_are_short_enough_and_together_the_text(text, limit):
     assert all(len(piece) <= limit for piece in pieces)
 
 
-@pytest.mark.parametrize(
-    ("text", "limit", "pieces"),
-    [
-        ("One. Two.\n\nThree four.", 14, ["One. Two.\n\n", "Three four."]),
-        ("One two. Three four.", 12, ["One two. ", "Three four."]),
-        ("The price is 3.14159 euros", 18, ["The price is ", "3.14159 euros"]),
-        ("It is all at shop.example now", 18, ["It is all at ", "shop.example now"]),
-    ],
-)
-def test_a_text_is_cut_between_paragraphs_before_sentences_before_words(text, limit, pieces):
-    assert split_text(text, limit) == pieces
-
-
 @given(st.lists(st.text(), max_size=8), st.none() | st.integers(1, 30))
 def test_every_character_of_every_chunk_is_in_one_part(texts, limit):
     parts = split_context(texts, limit)

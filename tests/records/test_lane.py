@@ -184,16 +184,6 @@ def test_what_a_sink_does_is_neither_evaluated_nor_instrumented(lane_of, record_
     assert seen == [(True, True)]
 
 
-def test_a_hook_that_raises_does_not_stop_the_lane(lane_of, list_sink, record_of):
-    def broken(name, kind):
-        raise ValueError
-
-    lane = lane_of(list_sink(SinkError("down")), on_error=broken)
-    lane.put(record_of())
-    assert lane.flush(5.0)
-    assert lane.stats().written == 1
-
-
 class Settled:
     name = "settled"
 

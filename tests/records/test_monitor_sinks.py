@@ -64,20 +64,6 @@ def test_each_sink_has_its_own_counts_and_a_failing_one_is_not_felt(
     assert stats.sinks["bad"].errors == {"unauthorized": 3}
 
 
-def test_an_unreadable_case_is_counted_by_every_sink(monitor_of, case, list_sink, monkeypatch):
-    from ragaliq.records import sinks
-
-    def broken(*_, **__):
-        raise ValueError("zebra")
-
-    monkeypatch.setattr(sinks, "evaluation_record", broken)
-    monitor = monitor_of(list_sink())
-    monitor.submit(case)
-    assert monitor.flush(10.0)
-    assert monitor.stats().sinks["list"].errors == {"unrecordable": 1}
-    assert monitor.stats().outcomes == {"evaluated": 1}
-
-
 @pytest.mark.parametrize("sinks", ["x.db", ["x.db"], [object()], [dict], ["ftp:///x"]])
 def test_what_is_no_sink_is_refused_when_the_monitor_is_made(sinks):
     with pytest.raises(ConfigurationError, match="sink"):

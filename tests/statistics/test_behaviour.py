@@ -98,12 +98,3 @@ def test_cross_validation_keeps_groups_together_and_never_fits_on_what_it_predic
     assert set(rs.cross_validated(scores, labels, fit, groups=groups)) == {0.0}
     for kept in seen:
         assert all((scores[i] in kept) == (scores[i + 1] in kept) for i in range(0, 40, 2))
-
-
-def test_cross_validated_platt_scaling_repairs_confidences_that_are_too_high():
-    random = Random(5)
-    labels = [random.random() < 0.3 for _ in range(300)]
-    scores = [min(1.0, max(0.0, random.gauss(0.75 + 0.2 * label, 0.1))) for label in labels]
-    repaired = rs.cross_validated(scores, labels, rs.fit_platt)
-    assert rs.brier_score(repaired, labels) < 0.5 * rs.brier_score(scores, labels)
-    assert rs.expected_calibration_error(repaired, labels) < 0.1

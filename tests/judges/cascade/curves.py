@@ -11,11 +11,10 @@ its errors, so the same claims give the same figures.
 import argparse
 import asyncio
 import sys
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
-from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.judges.base import ClaimVerdict, VerdictsResult
 from ragaliq.judges.calibration import CalibratedJudge, fit_calibration, raw_support
@@ -24,12 +23,16 @@ from ragaliq.judges.local import LocalJudge
 from ragaliq.judges.local.training.data import FAMILIES, count_words, read_data
 from ragaliq.judges.local.training.fitting import train
 from ragaliq.judges.local.verdict import examine
+from ragaliq.testing import ScriptedJudge
 
-# --- The screen's verdicts --------------------------------------------------------------------
+SHARES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
+CALLS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
+_PARTS = 4
+_SLACK = _WITHIN = 0.02
+_AT = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Screened:
+class Screened(NamedTuple):
     """A labelled claim, what the screen said before it was calibrated, and the claim's context."""
 
     verdict: ClaimVerdict
@@ -74,18 +77,7 @@ def _verdict(support, *, contradicted):
     return ClaimVerdict(verdict="NOT_ENOUGH_INFO", confidence=round(1.0 - support, 4))
 
 
-# --- Curves -----------------------------------------------------------------------------------
-
-SHARES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
-_SLACK = 0.02
-_PARTS = 4
-_CONTEXT = ("-",)
-_WITHIN = 0.02
-_AT = 0.6
-
-
-@dataclass(frozen=True)
-class CurvePoint:
+class CurvePoint(NamedTuple):
     """A cascade on one set.
 
     Attributes:
@@ -99,8 +91,7 @@ class CurvePoint:
     balanced_alike: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Decided:
+class _Decided(NamedTuple):
     is_supported: bool
     escalated: bool = True
     right: bool = False
@@ -116,22 +107,8 @@ class _Replay(LocalJudge):
     async def verify_claims(self, claims, context):
         found = (self._rows[int(claim)].verdict for claim in claims)
         return VerdictsResult(
-            verdicts=[each.model_copy(update={"index": i}) for i, each in enumerate(found)],
-            usage=JudgeUsage(),
+            verdicts=[each.model_copy(update={"index": i}) for i, each in enumerate(found)]
         )
-
-
-class _Second(_Replay):
-    """Only takes what is escalated; how often it is right is reckoned afterwards."""
-
-    name = "second"
-
-    def __init__(self):
-        super().__init__(())
-
-    async def verify_claims(self, claims, context):
-        verdicts = [ClaimVerdict(index=i, verdict="NOT_ENOUGH_INFO") for i in range(len(claims))]
-        return VerdictsResult(verdicts=verdicts, usage=JudgeUsage())
 
 
 def curve(rows, accuracies, *, labels):
@@ -175,16 +152,18 @@ async def _decide(rows, calibration, share):
         return everything
     try:
         screen = CalibratedJudge(_Replay(rows), calibration)
-        cascade = CascadeJudge(screen, _Second(), escalate=share, audit=0.0)
+        # It only takes what is escalated; how often it is right is reckoned afterwards.
+        second = ScriptedJudge(verdicts="NOT_ENOUGH_INFO")
+        cascade = CascadeJudge(screen, second, escalate=share, audit=0.0)
     except ConfigurationError:  # what it would accept may be a guess
         return everything
     claims = [str(number) for number in range(len(rows))]
-    alone = (await cascade.first.verify_claims(claims, _CONTEXT)).verdicts
-    reply = (await cascade.verify_claims(claims, _CONTEXT)).verdicts
+    alone = (await cascade.first.verify_claims(claims, ["-"])).verdicts
+    reply = (await cascade.verify_claims(claims, ["-"])).verdicts
     return [
         _Decided(
             is_supported=row.is_supported,
-            escalated=by.decided_by == _Second.name,
+            escalated=by.decided_by == second.name,
             right=(own.verdict == "SUPPORTED") == row.is_supported,
             doubt=1.0 - own.confidence,
         )
@@ -227,11 +206,6 @@ def at_calls(points, calls, *, alike):
         if calls <= right and right > left:
             return low + (high - low) * max(0.0, calls - left) / (right - left)
     return curve[-1][1]
-
-
-# --- Command ----------------------------------------------------------------------------------
-
-CALLS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
 
 
 def _row(name, points, *, alike):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragaliq.errors import ConfigurationError, DatasetError
+from ragaliq.errors import DatasetError
 from ragaliq.judges import LocalJudge
 from ragaliq.judges.local.training.__main__ import main, write_parameters
 from ragaliq.judges.local.training.data import FAMILIES, SETS, count_words, read_data
@@ -18,9 +18,8 @@ from ragaliq.judges.local.training.figures import (
     measure_families,
     record,
     reproduce,
-    write_tables,
 )
-from ragaliq.judges.local.training.fitting import Sample, fit_logistic, train
+from ragaliq.judges.local.training.fitting import train
 from ragaliq.judges.local.verdict import Features, load_parameters
 
 ROOT = Path(__file__).parents[3]
@@ -65,11 +64,6 @@ def test_the_recipe_prints_figures_and_writes_the_same_files_each_time(tiny, tmp
     assert "wice_claim_dev" in capsys.readouterr().out
 
 
-def test_a_dry_run_writes_nothing(tiny, tmp_path):
-    assert main([str(tiny), "--dry-run", "--out", str(tmp_path / "parameters")]) == 0
-    assert not (tmp_path / "parameters").exists()
-
-
 @pytest.mark.parametrize(
     "content",
     [b"not gzip", gzip.compress(b'{"claim": 1}', mtime=0)],
@@ -79,15 +73,6 @@ def test_unreadable_data_are_named_without_their_text(tiny, content):
     (tiny / "q2_wow.jsonl.gz").write_bytes(content)
     with pytest.raises(DatasetError, match=r"cannot read q2_wow\.jsonl\.gz"):
         read_data(tiny)
-
-
-def test_a_weight_of_the_wrong_sign_is_left_out():
-    # The second feature speaks for support here, which its sign forbids.
-    rows = [(0.1, 0.0), (0.9, 1.0), (0.8, 1.0), (0.2, 0.0)]
-    samples = [Sample(row, label, 0.25) for row, label in zip(rows, (0, 1, 1, 0), strict=True)]
-    intercept, weights = fit_logistic(samples, signs=(1, -1))
-    assert intercept < 0 < weights[0]
-    assert weights[1] == 0.0
 
 
 def test_every_shipped_weight_has_the_sign_that_makes_sense():
@@ -153,15 +138,3 @@ def test_the_recipe_gives_the_figures_of_the_card():
     figures = measure_families(data)
     shipped = {name: reproduce(rows, load_parameters()) for name, rows in data.items()}
     assert json.loads(json.dumps(record(figures, shipped, PARAMETERS))) == FIGURES
-
-
-def test_tables_take_their_place_and_a_card_without_one_is_reported(tmp_path):
-    card = tmp_path / "card.md"
-    card.write_text("before\n")
-    with pytest.raises(ConfigurationError, match=r"card\.md has no place for the tables"):
-        write_tables(card, "| a |\n")
-    begin, end = "<!-- written by `make train-local-judge` -->", "<!-- end -->"
-    card.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
-    for _ in range(2):
-        write_tables(card, "| a |\n")
-    assert card.read_text() == f"before\n{begin}\n\n| a |\n\n{end}\nafter\n"

@@ -90,20 +90,6 @@ async def test_what_a_server_refuses_by_name_is_asked_without_from_then_on(
 
 
 @openai_only
-async def test_several_things_are_conceded_one_after_the_other(judge_at):
-    def respond(request):
-        if "temperature" in request.body:
-            return chat_error(422, "temperature: extra inputs are not permitted")
-        if request.system:
-            return chat_error(422, "Unknown role: system")
-        return only("text")(request)
-
-    with ChatCompletionsServer(respond=respond) as server:
-        await asked(server, judge_at(server), times=1)
-        assert len(server.requests) == 6
-
-
-@openai_only
 async def test_a_request_that_is_wrong_for_another_reason_is_tried_a_few_times_only_once(judge_at):
     with ChatCompletionsServer() as server:
         server.always(chat_error(400, "The prompt is too long."))
