@@ -35,17 +35,8 @@ def label_from_backend(address: str, out: Path, name: str, *, at_random: bool) -
     A row has the whole answer as its claim, as `bench` and `calibrate` read it, and the mean of
     what people gave as its `score`.
 
-    Args:
-        address: Of the product's project.
-        out: The file of labels, which must not be there yet.
-        name: What people called it.
-        at_random: Whether the annotated runs are a random sample of the project's: then they count
-            in `quality`, each with the share of its pipeline's runs that is annotated.
-
-    Raises:
-        ConfigurationError: The file is there already.
-        DatasetError: The product cannot be asked, nobody annotated a run under that name, or the
-            file cannot be written.
+    Where the annotated runs are a random sample of the project's, they count in `quality`, each
+    with the share of its pipeline's runs that is annotated.
     """
     if out.exists():
         raise ConfigurationError(f"{out} exists; delete it, or name another file")

@@ -44,8 +44,7 @@ class _Results:
 
     Attributes:
         cases: In the order of their places.
-        scores: Of each metric by the case's id: the mean where a case is judged several times,
-            which is one observation.
+        scores: Of each metric by the case's id: the mean of repeats, which are one observation.
         epochs: Of each metric, what made its scores: a judge in words by the fingerprint.
         chances: The chance each case had of being drawn, as `ragaliq cases` writes it.
     """
@@ -210,11 +209,7 @@ def _records(path: Path, ids: set[str]) -> dict[str, EvaluationRecord]:
 
 
 def _require_one_epoch(before: _Results, after: _Results) -> None:
-    """Refuse scores that different judges made: their difference may be the judges'.
-
-    Raises:
-        DatasetError: A metric's scores were made in different ways; the message names them.
-    """
+    """Refuse scores that different judges made: their difference may be the judges'."""
     for name in before.epochs.keys() & after.epochs.keys():
         made = before.epochs[name] | after.epochs[name]
         if len(made) > 1:
@@ -231,9 +226,6 @@ def _paired(before: _Results, after: _Results) -> list[_Pair]:
     Rows without ids are named after their line, which says nothing about another file: such cases
     are paired by what was asked. Where another retriever was tried the contexts differ, and the
     question alone decides, if each file asks it once.
-
-    Raises:
-        DatasetError: The files have nothing in common.
     """
     pairs: list[_Pair] = []
     left, right = before.cases, after.cases

@@ -46,13 +46,7 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def plain(text: str, *, limit: int | None = None, style: str = "") -> Text:
-    """Text as it may be printed: one line, no control characters, no markup.
-
-    Args:
-        text: Of any origin.
-        limit: Characters to show; longer text ends in an ellipsis.
-        style: A rich style.
-    """
+    """Text of any origin as it may be printed: one line, no control characters, no markup."""
     return Text(printable(text, limit=limit), style=style)
 
 
@@ -106,15 +100,7 @@ _LINE_EVERY = 10.0  # seconds
 
 @contextmanager
 def progress(total: int, done: int) -> Iterator[Callable[[JudgeUsage], None]]:
-    """Show how far a run is, how fast, what it has cost and how long it will take.
-
-    Args:
-        total: Evaluations in all.
-        done: Those that were there before.
-
-    Yields:
-        What is called with the usage of each further one.
-    """
+    """Show how far a run is; yields what is called with the usage of each further evaluation."""
     started = shown = time.monotonic()
     now, usage = done, JudgeUsage()
     bar = Progress(
@@ -158,14 +144,7 @@ def counted(cases: Iterable[T]) -> Iterator[T]:
 
 
 def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: str) -> None:
-    """Print how far the work got.
-
-    Args:
-        judged: What was done, in earlier runs too.
-        total: What there was to do.
-        kept_in: The file that holds what was judged; None where none was asked for.
-        option: The option with which a further run continues, or, without a file, would have.
-    """
+    """Print how far the work got; `option` continues it, or without a file would have."""
     line = f"{total - judged:,} of {total:,} are not done; "
     if kept_in is None:
         line += f"nothing is kept: with {option} a further run could continue"
@@ -176,11 +155,7 @@ def say_what_is_left(judged: int, total: int, kept_in: Path | None, *, option: s
 
 @contextmanager
 def stopped_by_sigterm() -> Iterator[None]:
-    """Inside, within a task, SIGTERM cancels the task.
-
-    Raises:
-        typer.Exit: SIGTERM came.
-    """
+    """Inside, within a task, SIGTERM cancels the task and ends in `typer.Exit`."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     came = False
 

@@ -413,11 +413,7 @@ def evaluate(  # noqa: PLR0912, PLR0915 - the command, from top to bottom
 def _read_through(
     reader: CaseReader, wanted: Wanted, metrics: Sequence[Evaluator], *, max_skipped: int | None
 ) -> None:
-    """Read all cases first, which finds a bad row before anything is spent.
-
-    Raises:
-        DatasetError: No row is left, or more are skipped than may be.
-    """
+    """Read all cases first, which finds a bad row before anything is spent."""
     has_context = False
     for number, case in enumerate(counted(reader), start=1):
         wanted.add(case, reader.row or number)
@@ -469,11 +465,7 @@ class Goal(NamedTuple):
 
     @classmethod
     def of(cls, text: str, metrics: Sequence[str]) -> Self:
-        """Read `METRIC=MEAN` or a share.
-
-        Raises:
-            ConfigurationError: It is something else, or the metric is not measured.
-        """
+        """Read `METRIC=MEAN` or a share."""
         metric, _, number = text.rpartition("=")
         try:
             least = float(number)
@@ -544,11 +536,7 @@ def show_summary(
 ) -> None:
     """Print a line a metric, the worst answers, the cost, and why a judge failed.
 
-    Args:
-        summary: What was added up.
-        causes: What an error of each class said, as far as known.
-        worst: The answers with the lowest scores.
-        earlier: How many of the evaluations an earlier run made.
+    `causes` has what an error of each class said; `earlier` evaluations are of an earlier run.
     """
     _show_metrics(summary)
     shown = list(worst)

@@ -444,13 +444,7 @@ def judge_file(
     concurrency: int = 8,
     timeout: float = 120.0,
 ) -> list[JudgedClaim]:
-    """Have the claims of a file judged, but for those that the journal holds.
-
-    Raises:
-        DatasetError: The data or the journal cannot be read.
-        BudgetExceeded: `max_cost` is reached; the journal keeps what was judged.
-        ConfigurationError: There is a `max_cost` without a journal, or without a price.
-    """
+    """Have the claims of a file judged, but for those that the journal holds."""
     if max_cost is not None and journal is None:
         raise ConfigurationError("--max-cost needs --journal, or what was paid for would be lost")
     # Reading all first finds a bad row before anything is spent.
@@ -494,12 +488,7 @@ def judge_file(
 
 
 def require_some_success(judged: Sequence[JudgedClaim], data: Path) -> None:
-    """Refuse figures of nothing.
-
-    Raises:
-        DatasetError: There are no claims.
-        JudgeError: The judge failed on every one of them.
-    """
+    """Refuse figures of nothing."""
     if not judged:
         raise DatasetError(f"{data}: there are no claims in it")
     failed = {row.error_type for row in judged if row.failure is not None}

@@ -182,12 +182,7 @@ def evaluators_of(
     strategy: StrategyName | None = None,
     thresholds: Sequence[str] | None = None,
 ) -> tuple[Evaluator, ...]:
-    """The evaluators that the options name, or the judge's default metrics.
-
-    Raises:
-        ConfigurationError: One is unknown or asked for twice, none is named, or a threshold is not
-            METRIC=SCORE of one of them.
-    """
+    """The evaluators that the options name, or the judge's default metrics."""
     names = list(judge.default_metrics) if metrics is None else named_metrics(metrics)
     scores: dict[str, float] = {}
     for option in thresholds or ():
@@ -217,11 +212,7 @@ def evaluators_of(
 
 
 def named_metrics(metrics: str) -> list[str]:
-    """The names that `--metrics` has.
-
-    Raises:
-        ConfigurationError: None is there, or one twice.
-    """
+    """The names that `--metrics` has."""
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     if not names:
         raise ConfigurationError("--metrics: name at least one; `ragaliq metrics` lists them")
@@ -240,13 +231,7 @@ def opened_cases(
     mapping: Path | None = None,
     resolve: str | None = None,
 ) -> Iterator[CaseReader]:
-    """The cases of files, and of standard input for `-`, which messages call so.
-
-    Raises:
-        ConfigurationError: A `--field` is not FIELD=NAME, or is given twice; `--resolve` names no
-            function.
-        DatasetError: A file is missing or of no known format, or, later, cannot be read.
-    """
+    """The cases of files, and of standard input for `-`, which messages call so."""
     with ExitStack() as stack:
         paths: list[str | Path] = [*sources]
         folder = ""
@@ -272,11 +257,7 @@ def opened_cases(
 
 
 def imported(option: str, spec: str) -> Any:
-    """What `MODULE:NAME` after an option names, looked for in the current folder as well.
-
-    Raises:
-        ConfigurationError: There is none, or its module cannot be imported.
-    """
+    """What `MODULE:NAME` after an option names, looked for in the current folder as well."""
     module, _, name = spec.partition(":")
     if not module or not name:
         raise ConfigurationError(f"{option} {spec}: write it as MODULE:NAME")
@@ -294,11 +275,7 @@ def function_named(resolve: str | None) -> TextFetcher | None:
 
 
 def names_of(fields: Sequence[str] | None) -> dict[str, str]:
-    """What `--field` says that fields are called.
-
-    Raises:
-        ConfigurationError: One is not FIELD=NAME, is given twice, or cases have no such field.
-    """
+    """What `--field` says that fields are called."""
     named: dict[str, str] = {}
     for option in fields or ():
         field, equals, name = option.partition("=")
@@ -361,15 +338,9 @@ def choose_judge(
         base_url: As `--base-url` has it.
         calibration: As `--calibration` has it.
         default: The judge where neither says one.
-        is_calibrated: Whether the command has a judge calibrated; `RAGALIQ_CALIBRATION` is else
-            not its business.
+        is_calibrated: Whether `RAGALIQ_CALIBRATION` counts: not where a judge is calibrated.
         is_asked: False where nothing is sent to it: then it needs no key, and a
             calibration for a cascade only, which asks less with one.
-
-    Raises:
-        ConfigurationError: The judge is unknown, it lacks a model, an address or a key, or the
-            calibration was made for another judge. The message names the variable that is wrong.
-        DatasetError: The calibration's file cannot be read.
     """
     from ragaliq.scoring.settings import (
         ENV_CALIBRATION,

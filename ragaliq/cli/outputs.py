@@ -25,16 +25,13 @@ Named = tuple[str, Path | str | None]
 
 
 class Outputs:
-    """Where the results of a run go.
+    """Where the results of a run go: `journal`, the results file, and the forms made of it.
 
     Args:
         out: What the user named.
         reads: The command's inputs, by what the user knows them as.
         resume: Whether the results file that is there is continued.
         summary: Where the figures go.
-
-    Attributes:
-        journal: The results file; None where nothing is written.
 
     Raises:
         ConfigurationError: A name does not say the form, there are two results files, a file would
@@ -90,9 +87,6 @@ class Outputs:
             settings: How the results are made.
             wanted: When resuming: what is to be judged. Results of anything else count for nothing.
             retry_failed: Take out of the file what the judge failed on.
-
-        Raises:
-            DatasetError: The file cannot be used, or another run is writing to it.
         """
         if self.journal is None:
             return None
@@ -115,17 +109,7 @@ class Outputs:
                 yield record
 
     def write(self, goals: Sequence[tuple[str, str]]) -> list[Path]:
-        """Make the other forms of the results file.
-
-        Args:
-            goals: What was asked of the run, each with what is wrong, empty where nothing is.
-
-        Returns:
-            All files that hold results.
-
-        Raises:
-            DatasetError: One cannot be written.
-        """
+        """Make the other forms of the results file, and return all files that hold results."""
         if self.journal is None:
             return []
         for path in self._others:
@@ -136,12 +120,9 @@ class Outputs:
 
 
 class Results(NamedTuple):
-    """The results of a run.
+    """The results of a run, in the order in which they were judged, and the file they are from.
 
-    Attributes:
-        name: Of the results file they are from.
-        records: In the order in which they were judged.
-        goals: What was asked of the run, each with what is wrong, empty where nothing is.
+    With what was asked of the run, each with what is wrong, empty where nothing is.
     """
 
     name: str
@@ -256,16 +237,7 @@ def require_writable(writes: Sequence[Named], *, read: Sequence[Named]) -> None:
     """Refuse files that cannot be written, or that would replace what is read or written already.
 
     Data sets and labels are a person's work and verdicts may have cost money: neither may be lost
-    at the end.
-
-    Args:
-        writes: The command's outputs; also those that are only added to, whose own check comes
-            when they are opened.
-        read: Its inputs.
-
-    Raises:
-        ConfigurationError: One is another of these files, by whatever path or link, a folder, or
-            in no folder that can be written.
+    at the end. Files that are only added to are checked here too, and when they are opened.
     """
     taken = list(read)
     for name, path in [(name, Path(path)) for name, path in writes if path is not None]:

@@ -40,10 +40,6 @@ def evaluate_runs(
         concurrency: Runs judged at the same time.
         timeout: Seconds each metric may take, but for batches.
         show: Prints what came out, if anything did.
-
-    Raises:
-        ConfigurationError: The file or the judge cannot be used, or another process judges the
-            same file.
     """
     from ragaliq.scoring.batches import BatchJudge
     from ragaliq.worker.runs_file import RunsFile, evaluate_pending

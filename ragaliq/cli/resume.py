@@ -57,12 +57,9 @@ class _Evaluation(NamedTuple):
 
 @dataclass
 class Wanted:
-    """The evaluations that files of cases ask for.
+    """The evaluations that files of cases ask for, by run id; each case `repeats` times.
 
-    Attributes:
-        repeats: How often each case is judged.
-        compares: Whether earlier results are to be compared with them.
-        evaluations: What each is about, by its run id.
+    Earlier results are told from others by digests where it `compares`.
     """
 
     repeats: int
@@ -84,9 +81,6 @@ class Wanted:
 
         Results of cases that are gone stay in the file: they were paid for, and the cases may come
         back. They are not `in` this object.
-
-        Raises:
-            DatasetError: A line is broken, or the file cannot be written.
         """
         stale, current = self._compare(read_results_file(file.path))
         moves = self._moves(stale, current)
