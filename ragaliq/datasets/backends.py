@@ -295,27 +295,44 @@ class _Backend(ABC):
     """
 
     product: str
+    sink_type: type[PhoenixSink | MLflowSink | LangfuseSink]
+    token = "cursor"  # noqa: S105 - the field by which a query names the next page
     needs_project = True
-    sink: PhoenixSink | MLflowSink | LangfuseSink
 
-    def __init__(self, place: str | None, project: str, window: _Window) -> None:  # noqa: ARG002 - for its kinds
+    def __init__(self, place: str | None, project: str, window: _Window) -> None:
+        self.sink = self.sink_type(place)
         self.project, self.window = project, window
 
     @abstractmethod
     def spans(self) -> AsyncIterator[Mapping[str, Any]]:
-        """The spans of the runs, as values that a file of traces may hold.
-
-        Raises:
-            SinkError: The product cannot be asked, or refuses.
-        """
+        """The spans of the runs, as values that a file of traces may hold."""
 
     @abstractmethod
     def annotations(self, targets: Sequence[SpanTarget]) -> AsyncIterator[Annotation]:
-        """What is said of these runs there; what is said of others may come with it.
+        """What is said of these runs there; what is said of others may come with it."""
 
-        Raises:
-            SinkError: The product cannot be asked, or refuses.
-        """
+    @abstractmethod
+    def next_of(self, page: Any) -> object:
+        """What a page of an answer calls the next one."""
+
+    async def pages(
+        self, path: str, query: dict[str, Any], body: dict[str, Any] | None = None
+    ) -> AsyncIterator[Any]:
+        """All pages of an answer; see `asked`."""
+        asking = query if body is None else body
+        while True:
+            page = await self.asked(path, query, body)
+            yield page
+            following = self.next_of(page)
+            if not following:
+                return
+            if following == asking.get(self.token):  # reading would never end
+                raise SinkError(
+                    f"{self.product} at {self.sink.client.base_url} gives the same page for ever",
+                    kind="http",
+                    permanent=True,
+                )
+            asking[self.token] = following
 
     async def asked(self, path: str, query: Mapping[str, Any], body: object = None) -> Any:
         """A page of an answer; what may pass is tried again."""
@@ -341,21 +358,6 @@ class _Backend(ABC):
                     permanent=True,
                 )
         raise AssertionError
-
-    def turns_to(self, query: dict[str, Any], name: str, page: object) -> bool:
-        """Have a query ask for the next page; False where there is none.
-
-        Raises:
-            SinkError: The product names the page that it just gave: reading would never end.
-        """
-        if page and page == query.get(name):
-            raise SinkError(
-                f"{self.product} at {self.sink.client.base_url} gives the same page for ever",
-                kind="http",
-                permanent=True,
-            )
-        query[name] = page
-        return bool(page)
 
 
 def _without_secrets(address: str) -> str:
@@ -387,59 +389,57 @@ def _value(value: Any) -> float | str | None:
 
 class _Phoenix(_Backend):
     product = "Phoenix"
+    sink_type = PhoenixSink
 
-    def __init__(self, place: str | None, project: str, window: _Window) -> None:
-        super().__init__(place, project, window)
-        self.sink = PhoenixSink(place)
-        self._path = f"/v1/projects/{quote(project, safe='')}"
+    @property
+    def _path(self) -> str:
+        return f"/v1/projects/{quote(self.project, safe='')}"
+
+    def next_of(self, page: Any) -> object:
+        return page.get("next_cursor")
 
     async def spans(self) -> AsyncIterator[Mapping[str, Any]]:
         query = {"limit": 500, **self.window.asked("start_time", "end_time")}
-        while True:
-            page = await self.asked(f"{self._path}/spans", query)
+        async for page in self.pages(f"{self._path}/spans", query):
             for span in _listed(page, "data"):
                 yield span
-            if not self.turns_to(query, "cursor", page.get("next_cursor")):
-                return
 
     async def annotations(self, targets: Sequence[SpanTarget]) -> AsyncIterator[Annotation]:
         traces = {target.span_id: target.trace_id for target in targets}
         for kind, ids in (("span", traces), ("trace", set(traces.values()))):
             for some in _batches(ids, _AT_ONCE):
                 query: dict[str, Any] = {f"{kind}_ids": some, "limit": 1000}
-                while True:
-                    page = await self._page(kind, query)
-                    for each in _listed(page, "data"):
-                        result, about = _object(each, "result"), str(each.get(f"{kind}_id", ""))
-                        value = _value(result.get("score"))
-                        yield Annotation(
-                            trace_id=traces.get(about, about),
-                            span_id=about if kind == "span" else "",
-                            name=str(each.get("name", "")),
-                            by_person=each.get("annotator_kind") == "HUMAN",
-                            value=_value(result.get("label")) if value is None else value,
-                            author=str(each.get("user_id") or ""),
-                            metadata=_object(each, "metadata"),
-                        )
-                    if not self.turns_to(query, "cursor", page.get("next_cursor")):
-                        break
+                async for each in self._annotations(kind, query):
+                    result, about = _object(each, "result"), str(each.get(f"{kind}_id", ""))
+                    value = _value(result.get("score"))
+                    yield Annotation(
+                        trace_id=traces.get(about, about),
+                        span_id=about if kind == "span" else "",
+                        name=str(each.get("name", "")),
+                        by_person=each.get("annotator_kind") == "HUMAN",
+                        value=_value(result.get("label")) if value is None else value,
+                        author=str(each.get("user_id") or ""),
+                        metadata=_object(each, "metadata"),
+                    )
 
-    async def _page(self, kind: str, query: Mapping[str, Any]) -> Any:
+    async def _annotations(self, kind: str, query: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         try:
-            return await self.asked(f"{self._path}/{kind}_annotations", query)
+            async for page in self.pages(f"{self._path}/{kind}_annotations", query):
+                for each in _listed(page, "data"):
+                    yield each
         except SinkError as error:
             # Older servers have no annotations of traces; none at all is a 404 as well.
             if error.kind != "http_404":
                 raise
-            return {}
 
 
 class _MLflow(_Backend):
     product = "MLflow"
+    sink_type = MLflowSink
+    token = "page_token"  # noqa: S105 - as above
 
-    def __init__(self, place: str | None, project: str, window: _Window) -> None:
-        super().__init__(place, project, window)
-        self.sink = MLflowSink(place)
+    def next_of(self, page: Any) -> object:
+        return page.get("next_page_token") if _listed(page, "traces") else None
 
     async def _traces(self) -> AsyncIterator[list[dict[str, Any]]]:
         found = await self.asked(
@@ -453,12 +453,8 @@ class _MLflow(_Backend):
             "max_results": _AT_ONCE,
             "order_by": ["timestamp_ms DESC"],
         }
-        while True:
-            page = await self.asked("/api/3.0/mlflow/traces/search", {}, body)
+        async for page in self.pages("/api/3.0/mlflow/traces/search", {}, body):
             yield _listed(page, "traces")
-            token = page.get("next_page_token") if _listed(page, "traces") else None
-            if not self.turns_to(body, "page_token", token):
-                return
 
     async def spans(self) -> AsyncIterator[Mapping[str, Any]]:
         async for traces in self._traces():
@@ -490,11 +486,11 @@ class _MLflow(_Backend):
 
 class _Langfuse(_Backend):
     product = "Langfuse"
+    sink_type = LangfuseSink
     needs_project = False  # the keys say which
 
-    def __init__(self, place: str | None, project: str, window: _Window) -> None:
-        super().__init__(place, project, window)
-        self.sink = LangfuseSink(place)
+    def next_of(self, page: Any) -> object:
+        return _object(page, "meta").get("cursor")
 
     async def spans(self) -> AsyncIterator[Mapping[str, Any]]:
         query: dict[str, Any] = {
@@ -502,7 +498,7 @@ class _Langfuse(_Backend):
             "limit": 500,
             **self.window.asked("fromStartTime", "toStartTime"),
         }
-        async for each in self._pages("/api/public/v2/observations", query):
+        async for each in self._listed("/api/public/v2/observations", query):
             attributes = {
                 "langfuse.observation.type": str(each.get("type", "")).lower(),
                 "langfuse.observation.input": each.get("input"),
@@ -527,7 +523,7 @@ class _Langfuse(_Backend):
                 "fields": "details,subject,annotation",
                 "limit": 100,
             }
-            async for each in self._pages("/api/public/v3/scores", query):
+            async for each in self._listed("/api/public/v3/scores", query):
                 subject = _object(each, "subject")
                 about = str(subject.get("id", ""))
                 is_trace = subject.get("kind") == "trace"
@@ -541,13 +537,10 @@ class _Langfuse(_Backend):
                     metadata=_object(each, "metadata"),
                 )
 
-    async def _pages(self, path: str, query: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        while True:
-            page = await self.asked(path, query)
+    async def _listed(self, path: str, query: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        async for page in self.pages(path, query):
             for each in _listed(page, "data"):
                 yield each
-            if not self.turns_to(query, "cursor", _object(page, "meta").get("cursor")):
-                return
 
 
 _BACKENDS: dict[str, type[_Backend]] = {
@@ -558,11 +551,7 @@ _BACKENDS: dict[str, type[_Backend]] = {
 
 
 def _backend_of(address: str, window: _Window) -> _Backend:
-    """The product that an address names.
-
-    Raises:
-        ConfigurationError: It has another form.
-    """
+    """The product that an address names."""
     parts = urlsplit(address)
     product, _, scheme = parts.scheme.partition("+")
     kind = _BACKENDS[product]
