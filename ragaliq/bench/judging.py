@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import json
-import time
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
-from hashlib import blake2b
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from functools import partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ragaliq.core.evaluator import Evaluator
 from ragaliq.core.files import file_errors, owner_only
-from ragaliq.core.policy import ScoringPolicy
-from ragaliq.core.results import JudgeUsage, Status, Verdict
+from ragaliq.core.results import EvaluationResult, JudgeUsage, Verdict
 from ragaliq.core.spending import spending
+from ragaliq.core.test_case import RAGTestCase
 from ragaliq.datasets.labelled_claims import LabelledClaim
-from ragaliq.errors import (
-    BudgetExceeded,
-    DatasetError,
-    JudgeError,
-    JudgeRefusalError,
-    JudgeTimeoutError,
-)
+from ragaliq.errors import BudgetExceeded, DatasetError
 from ragaliq.evaluators.alignment import Ground
 from ragaliq.evaluators.claims import Verifier
-from ragaliq.judges.base import ClaimVerdict, LLMJudge
+from ragaliq.judges.base import LLMJudge
 from ragaliq.judges.calibration import raw_support
-from ragaliq.scoring.scorer import CostCap
+from ragaliq.scoring.scorer import CostCap, Scorer
+from ragaliq.telemetry.emit import TelemetryOptions
 
 
 class JudgedClaim(BaseModel):
@@ -72,6 +67,28 @@ class JudgedClaim(BaseModel):
 # Judging, as far as the money goes.
 
 
+class _OneClaim(Evaluator):
+    """Has the answer of a case decided as one claim."""
+
+    name = "claim"
+
+    async def measure(self, test_case: RAGTestCase, judge: LLMJudge) -> EvaluationResult:
+        # One claim a call and no second look: what is measured is the judge, as its calibration is
+        # applied, and not what an evaluator makes of a quote that cannot be found.
+        verifier = Verifier(
+            judge, Ground(test_case.context_texts), policy=self.policy, batched=False
+        )
+        with spending() as spent:
+            verdict = (await verifier.decide([test_case.response]))[0]
+        return self.result(
+            judge,
+            score=raw_support(verdict),
+            reasoning=verdict.reason,
+            usage=spent.usage,
+            raw_response={"verdict": verdict.verdict},
+        )
+
+
 async def judge_claims(
     claims: Iterable[LabelledClaim],
     judge: LLMJudge,
@@ -87,7 +104,7 @@ async def judge_claims(
 
     Args:
         claims: Read as they are needed.
-        judge: Who decides.
+        judge: Who decides; stays open.
         concurrency: Claims asked about at the same time. A judge without a model computes: side by
             side its claims would only seem slower, so they go one after the other.
         deadline: Seconds a claim may take.
@@ -97,70 +114,42 @@ async def judge_claims(
         BudgetExceeded: The cap is reached; what was yielded is paid for.
         ConfigurationError: There is a cap, and the judge's price is not known.
     """
-    cap = cap or CostCap()
-    at_once = concurrency if judge.model else 1
-    is_cut = False
-
-    def affordable() -> Iterator[LabelledClaim]:
-        nonlocal is_cut
-        for claim in claims:
-            if cap.is_reached:
-                is_cut = True
-                return
-            yield claim
-
-    todo, running = affordable(), set[asyncio.Task[JudgedClaim]]()
-    try:
-        while True:
-            for claim in itertools.islice(todo, at_once - len(running)):
-                running.add(asyncio.create_task(_judge(claim, judge, deadline)))
-            if not running:
-                break
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                cap.spent += task.result().usage
-                yield task.result()
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-    if is_cut:
-        raise BudgetExceeded(
-            f"${cap.spent.cost_usd:.4f} is spent, of {cap.option} {cap.max_cost:g}; rerun with a "
-            "higher one to resume"
+    scorer = Scorer(judge, [_OneClaim()], deadline=deadline, telemetry=TelemetryOptions.silent())
+    cases = (
+        RAGTestCase(
+            id=claim.id,
+            query=claim.question,
+            context=list(claim.context),
+            response=claim.claim,
+            metadata={"labelled": claim},
         )
+        for claim in claims
+    )
+    at_once = concurrency if judge.model else 1
+    try:
+        async with aclosing(scorer.stream(cases, concurrency=at_once, cap=cap)) as stream:
+            async for evaluation in stream:
+                yield _judged(
+                    evaluation.case.metadata["labelled"], evaluation.results[_OneClaim.name]
+                )
+    except BudgetExceeded as error:
+        raise BudgetExceeded(f"{error}; rerun with a higher one to resume") from None
 
 
-async def _judge(claim: LabelledClaim, judge: LLMJudge, deadline: float) -> JudgedClaim:
-    began = time.perf_counter()
-    verdict: ClaimVerdict | None = None
-    failure: tuple[Status, str] | None = None
-    # One claim a call and no second look: what is measured is the judge, as its calibration is
-    # applied, and not what an evaluator makes of a quote that cannot be found.
-    verifier = Verifier(judge, Ground(claim.context), policy=ScoringPolicy.RAGALIQ, batched=False)
-    with spending() as spent:
-        try:
-            async with asyncio.timeout(deadline):
-                verdict = (await verifier.decide([claim.claim]))[0]
-        except (JudgeError, TimeoutError) as error:
-            status = Status.JUDGE_ERROR
-            if isinstance(error, JudgeRefusalError):
-                status = Status.JUDGE_REFUSED
-            elif isinstance(error, JudgeTimeoutError | TimeoutError):
-                status = Status.JUDGE_TIMEOUT
-            failure = status, type(error).__name__
+def _judged(claim: LabelledClaim, result: EvaluationResult) -> JudgedClaim:
+    failed = result.status.is_failure
     return JudgedClaim(
         id=claim.id,
         group=claim.group,
         cluster=claim.cluster.hex(),
         is_supported=claim.is_supported,
         label=claim.verdict,
-        verdict=verdict.verdict if verdict else None,
-        support=raw_support(verdict) if verdict else None,
-        failure=failure[0].value if failure else None,
-        error_type=failure[1] if failure else None,
-        seconds=time.perf_counter() - began,
-        usage=spent.usage,
+        verdict=result.raw_response.get("verdict"),
+        support=result.score,
+        failure=result.status.value if failed else None,
+        error_type=result.error_type,
+        seconds=result.duration or 0.0,
+        usage=result.usage,
     )
 
 
@@ -172,10 +161,8 @@ _VERSION = 1
 
 def journal_settings(data: Path, judge: LLMJudge) -> dict[str, str | None]:
     """What decisions depend on: the data, the judge, its parameters and its calibration."""
-    digest = blake2b(digest_size=16)
     with data.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
+        digest = file_digest(file, partial(blake2b, digest_size=16))
     return {
         "data": digest.hexdigest(),
         "judge": judge.name,

@@ -50,7 +50,7 @@ def labels(tmp_path):
 @pytest.fixture(params=SERVERS)
 def model(request, monkeypatch):
     """A server with a scripted model behind it, and the judge that asks it; time stands still."""
-    monkeypatch.setattr("ragaliq.bench.judging.time.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("time.perf_counter", lambda: 0.0)
     kind, judge = SERVERS[request.param]
     with kind(ScriptedJudge(verdicts=decide)) as server:
         yield server, judge
