@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragaliq.errors import ConfigurationError, DatasetError
 from ragaliq.judges.base import (
@@ -237,27 +237,6 @@ class Calibration(BaseModel):
     precision: float | None = Field(default=None, gt=0.0, lt=1.0)
     points: tuple[OperatingPoint, ...] = Field(min_length=1)
     figures: CalibrationFigures
-
-    @model_validator(mode="after")
-    def _curve_rises(self) -> Self:
-        if isinstance(self.curve, PlattCalibrator):
-            rises = self.method == "platt" and self.curve.slope > 0.0
-        else:
-            scores, shares = self.curve.scores, self.curve.probabilities
-            rises = (
-                self.method == "isotonic"
-                and len(scores) == len(shares) > 0
-                and all(a < b for a, b in pairwise(scores))
-                and all(a <= b for a, b in pairwise(shares))
-                and 0.0 <= shares[0] <= shares[-1] <= 1.0
-            )
-        if not rises:
-            raise ValueError("the curve must be of the method that is named, and rise")
-        if any(a.at >= b.at or a.claims < b.claims for a, b in pairwise(self.points)):
-            raise ValueError("the points must rise in `at` and fall in `claims`")
-        if self.points[0][1:] != (self.labels, self.supported):
-            raise ValueError("the first point must count all labels")
-        return self
 
     @property
     def id(self) -> str:

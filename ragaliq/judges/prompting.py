@@ -3,9 +3,9 @@
 An application's text stands unchanged between two tags: JSON, code and markup reach the judge as
 they are. As with a Markdown fence, it is the tag that gives way: where a text holds anything that
 reads like the tag (`</answer>`, `</ ANSWER >`, full-width letters, zero-width characters in
-between), the tag gets a number which that text does not hold (`<answer-2>`). The choice depends on
-nothing but the text, so equal contexts give equal prompts and a provider's prompt cache can serve
-them.
+between), the tag gets a number which that text does not hold (`<answer-493817>`). The choice
+depends on nothing but the text, so equal contexts give equal prompts and a provider's prompt cache
+can serve them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 from ragaliq.core.printable import encodable
 from ragaliq.errors import ConfigurationError
+from ragaliq.judges.base import digest_of
 
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "system": frozenset(),
@@ -168,40 +169,15 @@ _OWN_PROMPTS = {
 
 # --- Delimiters -------------------------------------------------------------------------------
 
-# Characters a reader may take for "<" or "-", besides those that NFKD turns into them.
+# Characters a reader may take for "<", besides those that NFKD turns into it.
 _SIGNS = str.maketrans(
     dict.fromkeys(
         "\u00ab\u02c2\u1433\u1438\u16b2\u2039\u226a\u227a\u22d6\u2329\u2770\u276c\u276e\u27e8\u27ea"
         "\u29fc\u2a9d\u3008\u300a\U0001d236",
         "<",
     )
-    | dict.fromkeys(
-        "\u02d7\u058a\u05be\u06d4\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2796"
-        "\u2cba\u30fc\uff70",
-        "-",
-    )
 )
-# White space, control, formatting and other characters without a glyph, and marks that combine
-# with the letter before them.
-_INVISIBLE = re.compile(
-    "[\\s\\x00-\\x1f\\x7f-\\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff"
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
-    "\u0900-\u0902\u093c\u094d\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
-    "\u135d-\u135f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u2cef-\u2cf1\u2de0-\u2dff"
-    "\u302a-\u302f\u3099\u309a\ua66f-\ua67d\ua8e0-\ua8f1\ufe20-\ufe2f]+"
-)
-# Chinese, Japanese and Korean characters are taken for no letter of a tag. Any other one outside
-# ASCII may be: tables of letters that look alike are long and never complete, and the price of a
-# mistake is a number behind a tag.
-_UNLIKE = re.compile(
-    "[\u1100-\u11ff\u2e80-\u3006\u3008-\u31ff\u3400-\u9fff\ua960-\ua97f\uac00-\ud7ff"
-    "\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
-)
-_OPENS = re.compile("<(?=[/\\x80-\U0010ffff]*[a-z\\x80-\U0010ffff])")
-_NUMBER = re.compile("-((?:[0-9]|[^\\x00-\\x7f]){1,64})")
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f]+")
 
 
 def delimit(tag: str, text: str) -> str:
@@ -229,47 +205,20 @@ def delimit_list(tag: str, item_tag: str, ids: Iterable[object], texts: Sequence
 
 
 def _free_suffix(tags: Sequence[str], texts: Iterable[str]) -> str:
-    """Nothing, or the smallest `-number` no text holds behind one of `tags`; linear in time."""
-    found = False
-    number, taken = 2, set[str]()
-    for text in texts:
-        # What is left for a reader who overlooks case, width, accents and invisible characters.
-        seen = unicodedata.normalize("NFKD", text.translate(_SIGNS)).casefold()
-        seen = _UNLIKE.sub(".", _INVISIBLE.sub("", seen))
-        for end in _ends(tags, seen):
-            found = True
-            digits = match[1] if (match := _NUMBER.match(seen, end)) else ""
-            if digits.isascii():
-                # `</answer-2` also begins `</answer-23`: every beginning counts as taken.
-                taken.update(digits[:length] for length in range(1, len(digits) + 1))
-            else:  # whatever these digits are, a longer number is another one
-                number = max(number, 10 ** len(digits))
-    if not found:
+    """Nothing, or a `-number` that no text holds where one has anything that reads like a tag."""
+    whole = "\n".join(texts)
+    # What is left for a reader who overlooks case, width and spaces.
+    seen = unicodedata.normalize("NFKD", whole.translate(_SIGNS)).casefold()
+    seen = _BLANK.sub("", seen)
+    # Any character outside ASCII may be one that looks like a letter, or like nothing: tables of
+    # these are long and never complete, and the price of a mistake is a number behind a tag.
+    if not re.search(rf"</*(?:{'|'.join(tags)}|[a-z/]{{0,12}}[^\x00-\x7f])", seen):
         return ""
-    while str(number) in taken:
+    # By a hash of the texts, which nobody can foresee who writes them.
+    number = 100_000 + int(digest_of(whole), 16) % 900_000
+    while str(number) in seen:
         number += 1
     return f"-{number}"
-
-
-def _ends(tags: Sequence[str], seen: str) -> Iterator[int]:
-    """Where something ends that begins like an opening or closing tag.
-
-    A character outside ASCII stands for any letter, or for none.
-    """
-    for opening in _OPENS.finditer(seen):
-        for tag in tags:
-            read = {0}  # letters of the tag that may have been read so far
-            for position in range(opening.end(), len(seen)):
-                character = seen[position]
-                onward = {at + 1 for at in read if tag[at] == character or character > "\x7f"}
-                if character > "\x7f" or (character == "/" and 0 in read):
-                    onward |= read
-                if len(tag) in onward:
-                    yield position + 1
-                    onward.discard(len(tag))
-                if not onward:
-                    break
-                read = onward
 
 
 # --- Control tokens of chat templates ---------------------------------------------------------

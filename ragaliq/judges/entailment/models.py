@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from ragaliq.core.results import JudgeUsage, Verdict
 from ragaliq.errors import ConfigurationError, JudgeResponseError
-from ragaliq.judges.entailment.presets import Labels, Preset
+from ragaliq.judges.entailment.presets import Labels, Preset, filled
 
 Pair = tuple[str, str]
 """What is given, and what may follow from it."""
@@ -268,9 +268,7 @@ class ModelScorer:
         template = self._preset.template
         inputs: list[Any] = [(self.plain(context), self.plain(claim)) for context, claim in pairs]
         if template is not None:
-            before, _, rest = template.partition("{context}")
-            between, _, after = rest.partition("{claim}")
-            inputs = [before + context + between + claim + after for context, claim in inputs]
+            inputs = [filled(template, *pair) for pair in inputs]
         return list(self._model.tokenizer.encode_batch(inputs))
 
     def score(self, pairs: Sequence[Pair]) -> Scores:

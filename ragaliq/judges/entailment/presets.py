@@ -37,7 +37,6 @@ class Preset:
         chunk: Length of a window of the context, by the authors' rule; None for all that fits.
         counts_words: Whether `chunk` counts words at spaces and not tokens.
         joiner: Between the sentences of a window.
-        languages: It was trained on, as ISO 639-1 codes.
         licence: Of the weights.
         is_commercial: Whether that licence allows commercial use.
         figure: What the authors published.
@@ -62,7 +61,6 @@ class Preset:
     chunk: int | None = None
     counts_words: bool = False
     joiner: str = " "
-    languages: tuple[str, ...] = ("en",)
     is_commercial: bool = True
     request: Callable[[str, str], dict[str, Any]] | None = None
     yes_means: Literal["supported", "unsupported"] = "supported"
@@ -141,12 +139,15 @@ What is your answer?"""
 
 
 def _paladin(context: str, claim: str) -> dict[str, Any]:
-    before, _, rest = _PALADIN.partition("{context}")
+    content = filled(_PALADIN, context, claim)
+    return {"messages": [{"role": "user", "content": content}], "max_tokens": 1}
+
+
+def filled(template: str, context: str, claim: str) -> str:
+    """A template with `{context}` and, after it, `{claim}`; braces in the texts mean nothing."""
+    before, _, rest = template.partition("{context}")
     between, _, after = rest.partition("{claim}")
-    return {
-        "messages": [{"role": "user", "content": before + context + between + claim + after}],
-        "max_tokens": 1,
-    }
+    return f"{before}{context}{between}{claim}{after}"
 
 
 def passages_prompt(passages: Sequence[str], question: str) -> str:
