@@ -6,12 +6,13 @@ before the time was up, is paid for all the same. So calls are counted where the
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from ragaliq.core.results import JudgeUsage
 from ragaliq.errors import JudgeError
@@ -24,35 +25,47 @@ class _Reply(Protocol):
 R = TypeVar("R", bound=_Reply)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LimitTurn:
-    """One call's turn.
-
-    Attributes:
-        tokens: What was counted for it.
-        at: When, in seconds of a monotonic clock.
-    """
+class LimitTurn(NamedTuple):
+    """One call's turn: the tokens counted for it, and when, in seconds of a monotonic clock."""
 
     tokens: int
     at: float
 
 
-class Pace(Protocol):
-    """Decides when the judge calls of one run may be made."""
+class _Turns(Protocol):
+    async def take(self, guess: int) -> LimitTurn: ...
+    def used(self, turn: LimitTurn, usage: JudgeUsage) -> None: ...
+
+
+@dataclass
+class Pace:
+    """What the judge calls of one run keep to.
+
+    Attributes:
+        turns: The rate limits.
+        guess: The tokens to expect of a call while nothing is known of others.
+    """
+
+    turns: _Turns
+    guess: int
+    _waiting: int = 0
+    _has_given_up: bool = False
 
     @property
-    def held_up(self) -> bool:
+    def is_held_up(self) -> bool:
         """Whether a call waits for its turn, or did so when it was given up."""
+        return self._has_given_up or self._waiting > 0
 
     async def turn(self) -> LimitTurn:
         """Wait until a call may be made."""
-
-    def replied(self, turn: LimitTurn, usage: JudgeUsage) -> None:
-        """Note what the call used that had this turn."""
-
-
-PACE: ContextVar[Pace | None] = ContextVar("ragaliq_pace", default=None)
-"""What the calls of the run keep to; tasks started inside inherit it."""
+        self._waiting += 1
+        try:
+            return await self.turns.take(self.guess)
+        except asyncio.CancelledError:
+            self._has_given_up = True
+            raise
+        finally:
+            self._waiting -= 1
 
 
 @dataclass
@@ -61,10 +74,12 @@ class Spending:
 
     Attributes:
         around: The sum that this one is a part of.
+        pace: What the calls keep to; None where there is no rate limit.
         usage: The sum so far.
     """
 
     around: Spending | None = None
+    pace: Pace | None = None
     usage: JudgeUsage = JudgeUsage()
     _failed: list[JudgeError] = field(default_factory=list)
 
@@ -88,9 +103,14 @@ _CURRENT: ContextVar[Spending | None] = ContextVar("ragaliq_spending", default=N
 
 
 @contextmanager
-def spending() -> Iterator[Spending]:
-    """Count the calls that are made inside, in tasks started there too."""
-    counted = Spending(_CURRENT.get())
+def spending(pace: Pace | None = None) -> Iterator[Spending]:
+    """Count the calls that are made inside, in tasks started there too.
+
+    Args:
+        pace: What they keep to; by default what those outside keep to.
+    """
+    around = _CURRENT.get()
+    counted = Spending(around, pace or (around.pace if around else None))
     token = _CURRENT.set(counted)
     try:
         yield counted
@@ -100,8 +120,8 @@ def spending() -> Iterator[Spending]:
 
 async def paid(call: Awaitable[R]) -> R:
     """Await a judge's reply, in turn where there is a pace to keep, and count what it cost."""
-    counted, pace, turn = _CURRENT.get() or Spending(), PACE.get(), None
-    used = JudgeUsage()
+    counted, turn, used = _CURRENT.get() or Spending(), None, JudgeUsage()
+    pace = counted.pace
     try:
         if pace is not None:
             turn = await pace.turn()
@@ -113,7 +133,7 @@ async def paid(call: Awaitable[R]) -> R:
         raise
     finally:
         if turn is not None and pace is not None:
-            pace.replied(turn, used)
+            pace.turns.used(turn, used)
         elif pace is not None and inspect.iscoroutine(call):
             call.close()  # its turn never came, and Python would warn that it was never awaited
     counted.add(used)

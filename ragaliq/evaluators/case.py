@@ -13,7 +13,7 @@ from ragaliq.core.concurrency import is_being_cancelled, run_all
 from ragaliq.core.evaluator import Evaluator, identity_of
 from ragaliq.core.policy import UNSCORED
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
-from ragaliq.core.spending import PACE, spending
+from ragaliq.core.spending import spending
 from ragaliq.core.suppression import suppress
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
@@ -96,7 +96,7 @@ async def _measured(
             failure = JudgeTimeoutError("the judge ran out of time")
             if limit.expired():
                 failure = JudgeTimeoutError(f"no result within {deadline} s")
-                if (pace := PACE.get()) is not None and pace.held_up:
+                if spent.pace is not None and spent.pace.is_held_up:
                     failure = RateLimitedError(f"the rate limit left no turn within {deadline} s")
             result = evaluator.failure_result(failure, judge, usage=spent.usage)
         except DatasetError as error:

@@ -153,6 +153,12 @@ def target_context(target: SpanTarget | None) -> Context:
     return trace.set_span_in_context(NonRecordingSpan(span), Context())
 
 
+def _listens(provider: object) -> bool:
+    # The API's own providers, which stand in for one or do nothing, swallow all.
+    own = ("opentelemetry.trace", "opentelemetry.metrics", "opentelemetry._logs")
+    return not type(provider).__module__.startswith(own)
+
+
 class Emitter:
     """Emits evaluations through the options' providers, or the process's own.
 
@@ -241,10 +247,18 @@ class Emitter:
 
     @property
     def logger_provider(self) -> _logs.LoggerProvider | None:
-        """Where events go; None for the API's own providers (proxy, no-op): they swallow all."""
+        """Where events go; None where nobody listens."""
         provider = self.options.logger_provider or _logs.get_logger_provider()
-        is_api = type(provider).__module__.startswith("opentelemetry._logs")
-        return None if is_api else provider
+        return provider if _listens(provider) else None
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether spans, metrics or events go anywhere; where they do not, nothing is made."""
+        return (
+            _listens(self.options.tracer_provider or trace.get_tracer_provider())
+            or _listens(self.options.meter_provider or metrics.get_meter_provider())
+            or self.logger_provider is not None
+        )
 
     def event(
         self,
@@ -293,11 +307,15 @@ class Emission:
 
     def __init__(self, emitter: Emitter, run: RunInfo, lag: float, content: ContentPolicy) -> None:
         self._emitter, self._run, self._lag, self._content = emitter, run, lag, content
+        self.root: trace.Span = trace.INVALID_SPAN
+        self.context = Context()
+        self._is_heard = emitter.is_heard
+        if not self._is_heard:
+            return
         self._target = target_context(run.target)
         self._scope: OnUnsampled = "all"
         if run.target is not None and not run.target.is_sampled:
             self._scope = emitter.options.on_unsampled or "metrics"
-        self.root: trace.Span = trace.INVALID_SPAN
         if self._scope != "all":
             # In a trace that nobody records, and not in an empty context: there, a judge that
             # traces itself would begin traces of its own.
@@ -307,7 +325,6 @@ class Emission:
             return
         is_child = emitter.options.relation == "child"
         target = trace.get_current_span(self._target).get_span_context()
-        self.context = Context()
         with emitter.contained("opening an evaluation span"):
             self.root = emitter.tracer.start_span(
                 f"{names.SPAN_EVALUATION} {identifier(run.pipeline)}".strip(),
@@ -327,6 +344,8 @@ class Emission:
             results: By metric.
             case: What was judged; its metadata goes where content may go.
         """
+        if not self._is_heard:
+            return
         emitter, run = self._emitter, self._run
         with emitter.contained("recording metrics"):
             emitter.metrics.spent(run.pipeline, results)

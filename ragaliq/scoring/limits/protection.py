@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ragaliq.core.checks import require_kind
 from ragaliq.core.results import EvaluationResult, JudgeUsage, Status
-from ragaliq.core.spending import PACE, spending
+from ragaliq.core.spending import Pace, spending
 from ragaliq.errors import (
     BudgetExceeded,
     CircuitOpenError,
@@ -18,10 +18,12 @@ from ragaliq.errors import (
 )
 from ragaliq.scoring.limits.breaker import BreakerState, Circuit, CircuitBreaker
 from ragaliq.scoring.limits.budget import Budget, BudgetLedger, BudgetLine, SharedBudget
-from ragaliq.scoring.limits.rate_limits import RateLimits, RunPace, Turns
+from ragaliq.scoring.limits.rate_limits import RateLimits, Turns
 from ragaliq.scoring.limits.shared import IN_MEMORY, StorageState
 from ragaliq.telemetry import names
 from ragaliq.telemetry.metrics import MetricsRecorder
+
+_CHARACTERS_PER_TOKEN = 4
 
 NOT_ASKED = "the judge was not asked: it failed too often in a row"
 
@@ -135,12 +137,12 @@ class Protection:
             raise BudgetExceeded("the case was not evaluated: the budget is used up")
         results: dict[str, EvaluationResult] = {}
         usage, is_probe = JudgeUsage(), False
-        pace = PACE.set(RunPace(self._turns, case.size) if self._turns else None)
+        pace = Pace(self._turns, case.size // _CHARACTERS_PER_TOKEN) if self._turns else None
         try:
             if self._circuit and self._circuit.refuses:  # by now: others continued meanwhile
                 raise CircuitOpenError(NOT_ASKED)
             is_probe = self._circuit.enter() if self._circuit else False
-            with spending() as spent:
+            with spending(pace) as spent:
                 try:
                     yield results
                 finally:
@@ -152,7 +154,6 @@ class Protection:
                     if self._circuit:
                         self._circuit.leave(failed=_judge_failed(results), is_probe=is_probe)
         finally:
-            PACE.reset(pace)
             if self._ledger and reserved is not None:
                 self._ledger.settle(reserved, usage)
                 self._report_budget()

@@ -19,7 +19,6 @@ _MINUTE = 60.0
 _LOOK_AGAIN = 0.01, 0.5
 """Seconds after which the call that is next in line looks again, at least and at most: others may
 have given back what they did not use."""
-_CHARACTERS_PER_TOKEN = 4
 _RECENT = 0.1
 """Weight of the latest call in the mean that the next one is expected to use."""
 
@@ -171,38 +170,3 @@ def _costs(expected: int, limits: Mapping[str, int]) -> dict[str, int]:
     return {
         name: 1 if name == "requests" else min(expected, limit) for name, limit in limits.items()
     }
-
-
-class RunPace:
-    """The turns of one run's calls.
-
-    Args:
-        turns: Whose turns they are.
-        characters: Length of the run's texts.
-    """
-
-    def __init__(self, turns: Turns, characters: int) -> None:
-        self._turns = turns
-        self._guess = characters // _CHARACTERS_PER_TOKEN
-        self._waiting = 0
-        self._given_up = False
-
-    @property
-    def held_up(self) -> bool:
-        """Whether a call waits for its turn, or did so when it was given up."""
-        return self._given_up or self._waiting > 0
-
-    async def turn(self) -> LimitTurn:
-        """Wait for a turn."""
-        self._waiting += 1
-        try:
-            return await self._turns.take(self._guess)
-        except asyncio.CancelledError:
-            self._given_up = True
-            raise
-        finally:
-            self._waiting -= 1
-
-    def replied(self, turn: LimitTurn, usage: JudgeUsage) -> None:
-        """Note what a call used."""
-        self._turns.used(turn, usage)
