@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextlib import suppress as undo_if_possible
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 # The documented name, though LlamaIndex has it in no `__all__`.
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
@@ -30,29 +30,9 @@ __all__ = ["attach", "attached", "detach"]
 logger = logging.getLogger("ragaliq.llama_index")
 
 
-class _Settings(NamedTuple):
-    """What a handler was attached with; the same again is no new handler."""
-
-    handler: RagaliqSpanHandler
-    built_from: Mapping[str, Any] | None  # None for a monitor of the application's own
-    extract: Extract | None
-    tags: Mapping[str, Any]
-
-
 _LOCK = threading.Lock()
-_ATTACHED: dict[int, _Settings] = {}
 # The handlers of the blocks around the current context.
 _AROUND: ContextVar[tuple[RagaliqSpanHandler, ...]] = ContextVar("ragaliq_around", default=())
-
-
-class _Tagged:
-    """Covers what is started under certain instrument tags, with these values."""
-
-    def __init__(self, tags: Mapping[str, Any]) -> None:
-        self._tags = tags
-
-    def __call__(self, tags: Mapping[str, Any]) -> bool:
-        return all(tags.get(name) == value for name, value in self._tags.items())
 
 
 @takes_only(Monitor)
@@ -90,31 +70,37 @@ def attach(
     Raises:
         ConfigurationError: A setting is wrong, or was given together with a monitor.
     """
-    given = _given(monitor, {"judge": judge, "sample_rate": sample_rate, **settings})
+    given = _given(monitor, judge=judge, sample_rate=sample_rate, **settings)
     if only_tagged is not None and not isinstance(only_tagged, Mapping):
         raise ConfigurationError(
             "attach: only_tagged takes names and values, such as {'tenant': 'acme'}, got "
             f"{type(only_tagged).__name__}"
         )
-    tags = dict(only_tagged or {})
+    wanted = dict(only_tagged or {})
+
+    def is_tagged(tags: Mapping[str, Any]) -> bool:
+        return all(tags.get(name) == value for name, value in wanted.items())
+
+    # Who wants to be the only one here, and with which settings.
+    attached_as = ((monitor or pipeline, wanted), given, extract)
     with _LOCK:
-        existing = _find(monitor, pipeline, tags)
-        wanted = (None if monitor is not None else given, extract)
-        if existing is not None and (existing.built_from, existing.extract) == wanted:
-            return existing.handler
+        same_place = (h for h in _listening() if h.attached_as[:1] == attached_as[:1])
+        existing = next(same_place, None)
+        if existing is not None and existing.attached_as == attached_as:
+            return existing
         handler = RagaliqSpanHandler(
             monitor or _built(given),
             pipeline=pipeline,
             extract=extract,
-            covers=_Tagged(tags) if tags else None,
+            covers=is_tagged if wanted else None,
         )
         if existing is not None:
             logger.warning(
                 "attach: these settings replace those that were attached before; to use both, "
                 "name each pipeline: attach(pipeline=...)"
             )
-            _remove(existing.handler)
-        _ATTACHED[id(handler)] = _Settings(handler, *wanted, tags)
+            _remove(existing)
+        vars(handler)["attached_as"] = attached_as
         handler.listen()
         return handler
 
@@ -151,10 +137,11 @@ def attached(
     Raises:
         ConfigurationError: A setting is wrong, or was given together with a monitor.
     """
-    given = _given(monitor, {"judge": judge, "sample_rate": sample_rate, **settings})
-    listening = None if monitor is None else _listening_already(monitor, pipeline)
-    if listening is not None:
-        yield listening
+    given = _given(monitor, judge=judge, sample_rate=sample_rate, **settings)
+    around = [handler for handler in _AROUND.get() if handler.monitor is monitor]
+    whole = [handler for handler in _listening() if handler.attached_as[:1] == ((monitor, {}),)]
+    if whole or around:
+        yield [*around, *whole][-1]
         return
 
     def covers(_tags: Mapping[str, Any]) -> bool:
@@ -184,21 +171,17 @@ def detach(handler: RagaliqSpanHandler | None = None) -> None:
         handler: What `attach` returned; every handler of ragaliq by default.
     """
     with _LOCK:
-        for each in get_dispatcher().span_handlers:
-            # Not the ones of guards, which come and go with their calls.
-            if type(each) is RagaliqSpanHandler and (handler is None or each is handler):
+        for each in _listening():
+            if handler is None or each is handler:
                 _remove(each)
 
 
-def _listening_already(monitor: Monitor, pipeline: str) -> RagaliqSpanHandler | None:
-    whole = _find(monitor, pipeline, {})
-    if whole is not None:
-        return whole.handler
-    around = [handler for handler in _AROUND.get() if handler.monitor is monitor]
-    return around[-1] if around else None
+def _listening() -> list[RagaliqSpanHandler]:
+    """Our handlers at the dispatcher, without those that guards add for a call."""
+    return [each for each in get_dispatcher().span_handlers if type(each) is RagaliqSpanHandler]
 
 
-def _given(monitor: Monitor | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _given(monitor: Monitor | None, **settings: Any) -> dict[str, Any]:
     given = {name: value for name, value in settings.items() if value is not None}
     if monitor is not None and given:
         raise ConfigurationError(
@@ -211,25 +194,6 @@ def _built(settings: Mapping[str, Any]) -> Monitor:
     return ragaliq.Monitor(**{**settings, "judge": judge_of(settings.get("judge"))})
 
 
-def _find(monitor: Monitor | None, pipeline: str, tags: Mapping[str, Any]) -> _Settings | None:
-    for each in _ATTACHED.values():
-        is_built = each.built_from is not None
-        same = (
-            is_built and each.handler.pipeline == pipeline
-            if monitor is None
-            else each.handler.monitor is monitor
-        )
-        # Somebody may have emptied the dispatcher's list.
-        if same and each.tags == tags and _is_listening(each.handler):
-            return each
-    return None
-
-
-def _is_listening(handler: RagaliqSpanHandler) -> bool:
-    return any(each is handler for each in get_dispatcher().span_handlers)
-
-
 def _remove(handler: RagaliqSpanHandler) -> None:
     handler.stop_listening()
-    _ATTACHED.pop(id(handler), None)
     handler.close()

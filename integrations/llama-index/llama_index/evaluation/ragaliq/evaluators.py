@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from llama_index.core.evaluation import BaseEvaluator
@@ -163,30 +163,38 @@ class _MetricEvaluator(BaseEvaluator):
         read: Callable[[Any], Any],
         judge: Callable[..., Any],
     ) -> RagaliqEvaluationResult:
+        shown: dict[str, Any] = {"query": text_of(query) or None}
         try:
             answer = await value_of(read(response))
         except Exception as error:  # noqa: BLE001 - see the class
-            name = type(error).__name__
-            return self._invalid(f"unreadable response: {name}", text_of(query), error_type=name)
-        case = self._case(query, response, answer, contexts)
-        if isinstance(case, RagaliqEvaluationResult):
-            return case
+            return self._invalid(f"unreadable response: {type(error).__name__}", shown, error)
+        shown["response"] = answer or None
+        if contexts is None and response is not None and not isinstance(response, str):
+            contexts = sources_of(response) or getattr(response, "source_nodes", None) or ()
+        try:
+            chunks = None if contexts is None else _chunks(contexts)
+            _require_texts(query, response, answer)
+            given = {"query": query, "response": answer.strip() or None, "contexts": chunks}
+            if missing := [name for name in self.inputs if given[name] is None]:
+                needed = " and ".join(missing)
+                return self._invalid(f"missing input: {self._metric.name} needs {needed}", shown)
+            case = RAGTestCase(query=text_of(query), context=chunks or [], response=answer)
+        except TypeError as error:
+            return self._invalid(f"malformed input: {error}", shown)
+        except ValueError as error:  # pydantic's, which may quote
+            return self._invalid(f"malformed input: {type(error).__name__}", shown, error)
+        shown["contexts"] = case.context_texts
         try:
             # A judge may itself be built on LlamaIndex: its calls are nobody's traffic.
             with suppress():
-                return _translated(case, await value_of(judge(case, self.judge)))
+                outcome = await value_of(judge(case, self.judge))
         except Exception as error:  # noqa: BLE001 - see the class
-            name = type(error).__name__
             # An error of the judge's own, unlike ragaliq's, may quote what was judged.
             quoted = f": {error}" if isinstance(error, RagaliqError) else ""
-            return self._invalid(
-                f"{Status.JUDGE_ERROR.value}: {name}{quoted}",
-                case.query,
-                case.response,
-                contexts=case.context_texts,
-                status=Status.JUDGE_ERROR,
-                error_type=name,
-            )
+            status = Status.JUDGE_ERROR
+            reason = f"{status.value}: {type(error).__name__}{quoted}"
+            return self._invalid(reason, {**shown, "status": status}, error)
+        return _translated(outcome, shown)
 
     def evaluate_response(
         self, query: Any | None = None, response: Any | None = None, **kwargs: Any
@@ -211,56 +219,17 @@ class _MetricEvaluator(BaseEvaluator):
                 "belong to the judge: pass one built with its own, such as ClaudeJudge(prompts=...)"
             )
 
-    def _case(
-        self, query: Any, response: Any, answer: str, contexts: Any
-    ) -> RAGTestCase | RagaliqEvaluationResult:
-        question = text_of(query)
-        if contexts is None and response is not None and not isinstance(response, str):
-            contexts = sources_of(response) or getattr(response, "source_nodes", None) or ()
-        try:
-            chunks = None if contexts is None else _chunks(contexts)
-            wrong = _wrong_kind(query, question, response, answer)
-        except TypeError as error:
-            chunks, wrong = None, str(error)
-        if wrong:
-            return self._invalid(f"malformed input: {wrong}", question, answer or None)
-        given = {"query": query, "response": answer.strip() or None, "contexts": chunks}
-        if missing := [name for name in self.inputs if given[name] is None]:
-            return self._invalid(
-                f"missing input: {self._metric.name} needs {' and '.join(missing)}",
-                question,
-                answer or None,
-                contexts=None
-                if chunks is None
-                else [chunk if isinstance(chunk, str) else chunk.text for chunk in chunks],
-            )
-        try:
-            return RAGTestCase(query=question, context=chunks or [], response=answer)
-        except ValueError as error:
-            name = type(error).__name__
-            return self._invalid(f"malformed input: {name}", question, error_type=name)
-
     def _invalid(
-        self,
-        reason: str,
-        query: str,
-        response: str | None = None,
-        *,
-        contexts: Sequence[str] | None = None,
-        status: Status | None = None,
-        error_type: str | None = None,
+        self, reason: str, shown: Mapping[str, Any], error: Exception | None = None
     ) -> RagaliqEvaluationResult:
         return RagaliqEvaluationResult(
-            query=query or None,
-            contexts=contexts,
-            response=response,
+            **shown,
             feedback=reason,
             invalid_result=True,
             invalid_reason=reason,
             evaluator_name=self._metric.name,
             threshold=self._metric.threshold,
-            status=status,
-            error_type=error_type,
+            error_type=type(error).__name__ if error is not None else None,
         )
 
 
@@ -316,16 +285,24 @@ def _chunks(contexts: Any) -> list[str | ContextChunk]:
     return chunks + context_chunks(passages_of(nodes))
 
 
-def _wrong_kind(query: Any, question: str, response: Any, answer: str) -> str:
-    """Which of the inputs holds no text, if one does."""
-    if query is not None and not isinstance(query, str) and not question:
-        return f"query must be a text or a QueryBundle, not {type(query).__name__}"
-    if response is None or answer or isinstance(response, str) or hasattr(response, "response"):
-        return ""
-    return f"response must be a text or a response object, not {type(response).__name__}"
+def _require_texts(query: Any, response: Any, answer: str) -> None:
+    """Check that question and answer can be read.
+
+    Raises:
+        TypeError: One of them holds no text.
+    """
+    if query is not None and not isinstance(query, str) and not text_of(query):
+        raise TypeError(f"query must be a text or a QueryBundle, not {type(query).__name__}")
+    is_read = response is None or answer or isinstance(response, str)
+    if not is_read and not hasattr(response, "response"):
+        kind = type(response).__name__
+        raise TypeError(f"response must be a text or a response object, not {kind}")
 
 
-def _translated(case: RAGTestCase, outcome: EvaluationResult) -> RagaliqEvaluationResult:
+_SAME = ("evaluator_name", "status", "threshold", "claims", "usage", "judge", "model", "error_type")
+
+
+def _translated(outcome: EvaluationResult, shown: Mapping[str, Any]) -> RagaliqEvaluationResult:
     scored = outcome.score is not None
     reason = outcome.error or outcome.reasoning
     feedback = [outcome.reasoning]
@@ -334,20 +311,11 @@ def _translated(case: RAGTestCase, outcome: EvaluationResult) -> RagaliqEvaluati
             why = f" ({claim.reason})" if claim.reason else ""
             feedback.append(f"{claim.verdict or 'NOT DECIDED'}: {claim.claim}{why}")
     return RagaliqEvaluationResult(
-        query=case.query or None,
-        contexts=case.context_texts,
-        response=case.response,
+        **shown,
+        **{name: getattr(outcome, name) for name in _SAME},
         passing=outcome.passed,
         feedback="\n".join(feedback),
         score=outcome.score,
         invalid_result=not scored,
         invalid_reason=None if scored else f"{outcome.status.value}: {reason}",
-        evaluator_name=outcome.evaluator_name,
-        status=outcome.status,
-        threshold=outcome.threshold,
-        claims=outcome.claims,
-        usage=outcome.usage,
-        judge=outcome.judge,
-        model=outcome.model,
-        error_type=outcome.error_type,
     )

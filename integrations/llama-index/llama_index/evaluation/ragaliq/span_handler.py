@@ -313,6 +313,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         monitor: Where the runs go.
         pipeline: See above.
         stream_ends: The event handler that goes with this one: it says what models streamed.
+        attached_as: What `attach` was called with; empty for a handler of another's.
         errors: Events that ragaliq failed to handle; the application never notices them.
 
     Raises:
@@ -323,6 +324,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
         monitor: Monitor
         pipeline: str
         stream_ends: StreamEnds
+        attached_as: tuple[object, ...]
         errors: int
         _runs: RunRegistry[_Run]
         _explained: Explanations
@@ -356,6 +358,7 @@ class RagaliqSpanHandler(BaseSpanHandler[BaseSpan]):
             monitor=monitor,
             pipeline=pipeline,
             stream_ends=StreamEnds(self),
+            attached_as=(),
             errors=0,
             _runs=RunRegistry(max_runs=max_runs, max_age=max_age, sweep_later=monitor.sweep_later),
             _explained=Explanations(logger),
