@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ragaliq.core.results import JudgeUsage
-    from ragaliq.guards.outcome import GuardResult
+    from ragaliq.guards import GuardResult
     from ragaliq.records.record import EvaluationRecord
 
 __all__ = [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Unpack, get_args
 
 from ragaliq.capture import RunLog
 from ragaliq.core.checks import require_choice, require_positive, takes_only
-from ragaliq.core.results import Evaluation, EvaluationResult
+from ragaliq.core.results import ClaimDetail, Evaluation, EvaluationResult, Status
 from ragaliq.core.suppression import is_suppressed
 from ragaliq.core.test_case import RAGTestCase
 from ragaliq.errors import (
@@ -18,18 +20,86 @@ from ragaliq.errors import (
     NotEvaluated,
 )
 from ragaliq.evaluators.registry import EvaluatorSpec
-from ragaliq.guards.outcome import GuardResult
 from ragaliq.live.monitor import Monitor, RunDetails
 
-__all__ = ["Action", "Guard", "Step"]
+__all__ = ["Action", "Decision", "Guard", "GuardResult", "Step"]
 
 Action = Literal["fallback", "annotate", "retry", "raise"]
 Step = Literal["pass", "fallback", "annotate", "retry", "raise"]
-Otherwise = Literal["pass", "fallback", "raise"]
+Decision = Literal["passed", "rejected", "unscored", "failed", "timeout", "off"]
+"""`unscored`: there was nothing to score, such as an answer without claims. `failed`: the judge or
+the monitor failed, which says nothing about the answer. `off`: the monitor is disabled, or the call
+is inside `suppress()`."""
+_Otherwise = Literal["pass", "fallback", "raise"]
 
 _TOLERANCE = 1e-9
 _FALLBACK = "I cannot answer this reliably from the sources I have."
 _NOTE = "Note: parts of this answer could not be confirmed by the sources."
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardResult:
+    """What a guard found out about one answer; holds the application's text.
+
+    Attributes:
+        decision: See `Decision`.
+        reason: One sentence without any of the application's text.
+        live: The evaluation, if there was one.
+        below: The metrics that did not reach their threshold.
+    """
+
+    decision: Decision
+    reason: str
+    live: Evaluation | None = None
+    below: tuple[EvaluationResult, ...] = ()
+
+    @property
+    def scores(self) -> Mapping[str, float]:
+        """The measured scores by metric."""
+        results = {} if self.live is None else self.live.results
+        return {name: r.score for name, r in results.items() if r.score is not None}
+
+    @property
+    def failed_claims(self) -> tuple[ClaimDetail, ...]:
+        """The claims that the context contradicts or does not cover, each once."""
+        found = {
+            claim.claim: claim
+            for result in self.below
+            for claim in result.claims
+            if claim.verdict in {"CONTRADICTED", "NOT_ENOUGH_INFO"}
+        }
+        return tuple(found.values())
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Plain data without any text, to put next to an answer."""
+        return {
+            "decision": self.decision,
+            "reason": self.reason,
+            "scores": dict(self.scores),
+            "below": [result.evaluator_name for result in self.below],
+            "failed_claims": len(self.failed_claims),
+        }
+
+    @property
+    def feedback(self) -> str:
+        """What to tell the model that gave the answer, so that it can do better.
+
+        It names the claims that failed, and is for the application's own model only.
+        """
+        lines = ["Your last answer was not accepted."]
+        if claims := self.failed_claims:
+            lines.append("The sources do not support these statements:")
+            for claim in claims:
+                otherwise = " (they say otherwise)" if claim.verdict == "CONTRADICTED" else ""
+                lines.append(f"- {claim.claim}{otherwise}")
+        if any(not result.claims for result in self.below):
+            lines.append("It does not answer the question.")
+        lines.append(
+            "Answer the question again. Say only what the sources say; where they do not answer "
+            "it, say that you do not know."
+        )
+        return "\n".join(lines)
 
 
 class Guard:
@@ -74,16 +144,19 @@ class Guard:
         note: str | Callable[[GuardResult], str] = _NOTE,
         feedback: Callable[[GuardResult], str] | None = None,
         timeout: float = 10.0,
-        on_timeout: Otherwise = "pass",
-        on_failure: Otherwise = "pass",
+        on_timeout: _Otherwise = "pass",
+        on_failure: _Otherwise = "pass",
         on_no_context: Literal["pass", "reject"] = "pass",
         **monitor_options: Any,
     ) -> None:
-        require_choice(action, *get_args(Action), name="Guard: action")
-        require_choice(then, "fallback", "annotate", "raise", name="Guard: then")
-        require_choice(on_timeout, *get_args(Otherwise), name="Guard: on_timeout")
-        require_choice(on_failure, *get_args(Otherwise), name="Guard: on_failure")
-        require_choice(on_no_context, "pass", "reject", name="Guard: on_no_context")
+        for name, chosen, choices in (
+            ("action", action, get_args(Action)),
+            ("then", then, ("fallback", "annotate", "raise")),
+            ("on_timeout", on_timeout, get_args(_Otherwise)),
+            ("on_failure", on_failure, get_args(_Otherwise)),
+            ("on_no_context", on_no_context, ("pass", "reject")),
+        ):
+            require_choice(chosen, *choices, name=f"Guard: {name}")
         require_positive("Guard", timeout=timeout)
         if not isinstance(max_retries, int) or max_retries < 0:
             raise ConfigurationError(
@@ -119,7 +192,7 @@ class Guard:
             "timeout": on_timeout,
             "failed": on_failure,
         }
-        self._pass_no_context = on_no_context == "pass"
+        self._no_context_passes = on_no_context == "pass"
 
     def __repr__(self) -> str:
         return f"Guard({self.monitor!r}, action={self.action!r})"
@@ -186,14 +259,33 @@ class Guard:
         return result.feedback if self._feedback is None else self._feedback(result)
 
     def _decide(self, live: Evaluation) -> GuardResult:
-        counting = list(live.results.values())
-        if self._thresholds is not None:
-            counting = [
-                _held_to(self._thresholds[result.evaluator_name], result)
-                for result in counting
-                if result.evaluator_name in self._thresholds
+        """Decide on an evaluation.
+
+        A measured failure counts whatever became of the other metrics; a judge's failure is
+        neither good nor bad.
+        """
+        results = list(live.results.values())
+        if (own := self._thresholds) is not None:
+            results = [
+                _held_to(own[each.evaluator_name], each)
+                for each in results
+                if each.evaluator_name in own
             ]
-        return GuardResult.of(live, counting, pass_no_context=self._pass_no_context)
+        below = tuple(result for result in results if _is_below(result))
+        statuses = {result.status for result in results}
+        decision: Decision = "passed"
+        reason = "; ".join(f"{each.evaluator_name}: {each.status.value}" for each in results)
+        if below:
+            decision, reason = "rejected", "; ".join(map(_below, below))
+        elif Status.NO_CONTEXT in statuses and not self._no_context_passes:
+            decision, reason = "rejected", "nothing was retrieved"
+        elif any(status.is_failure for status in statuses):
+            decision = "failed"
+        elif not any(result.passed for result in results):
+            decision = "unscored"
+        else:
+            reason = "every score reaches its threshold"
+        return GuardResult(decision=decision, reason=reason, live=live, below=below)
 
 
 _OFF = GuardResult(decision="off", reason="nothing is evaluated here")
@@ -210,6 +302,22 @@ def _held_to(threshold: float, result: EvaluationResult) -> EvaluationResult:
         return result
     margin = result.score - threshold if result.higher_is_better else threshold - result.score
     return result.model_copy(update={"threshold": threshold, "passed": margin >= -_TOLERANCE})
+
+
+def _is_below(result: EvaluationResult) -> bool:
+    # Some policies give a failure a score, and "undefined" counts as not passed: neither says
+    # anything about the answer.
+    is_scored = result.score is not None and not math.isnan(result.score)
+    return is_scored and result.passed is False and not result.status.is_failure
+
+
+def _below(result: EvaluationResult) -> str:
+    side = "below" if result.higher_is_better else "above"
+    said = f"{result.evaluator_name} {result.score:.3g} is {side} {result.threshold:g}"
+    failed = sum(claim.verdict not in {"SUPPORTED", None} for claim in result.claims)
+    if not result.claims:
+        return said
+    return f"{said} ({failed} of {len(result.claims)} claims not supported)"
 
 
 def _checked(thresholds: Mapping[str, float] | None, monitor: Monitor) -> dict[str, float] | None:
