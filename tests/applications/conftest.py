@@ -5,7 +5,6 @@ A file's number is that of its line. What has no number came later.
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from langchain_ragaliq import RagaliqCallbackHandler  # noqa: E402
 from llama_index.evaluation.ragaliq import attach, detach  # noqa: E402
 from ragaliq import Monitor  # noqa: E402
 from ragaliq.testing import ScriptedJudge  # noqa: E402
+from recording_monitor import RecordingMonitor  # noqa: E402
 
 
 class Watch:
@@ -52,35 +52,12 @@ def watch():
     made.monitor.close(5)
 
 
-class Runs:
-    """What was evaluated, and how the other runs ended."""
-
-    def __init__(self) -> None:
-        self.results: list[Any] = []
-        self.handler = attach(judge=ScriptedJudge(), on_result=self.results.append)
-
-    @property
-    def cases(self) -> list[Any]:
-        assert self.handler.monitor.flush(10)
-        assert self.handler.errors == 0
-        return [result.case for result in self.results]
-
-    @property
-    def outcomes(self) -> dict[str, int]:
-        assert self.handler.monitor.flush(10)
-        return dict(self.handler.monitor.stats().outcomes)
-
-    @property
-    def only(self) -> tuple[str, list[str], str]:
-        """Question, sorted contexts and answer of the one run there was."""
-        (case,) = self.cases
-        assert self.handler.monitor.stats().started == 1
-        return case.query, sorted(case.context_texts), case.response
-
-
 @pytest.fixture
 def runs(loop_of_synchronous_calls):
-    watched = Runs()
-    yield watched
+    """A monitor that is attached to LlamaIndex."""
+    monitor = RecordingMonitor()
+    handler = attach(monitor)
+    yield monitor
+    assert (handler.errors, handler.runs_in_progress) == (0, 0)
     detach()
-    watched.handler.monitor.close(1.0)
+    monitor.close(1.0)

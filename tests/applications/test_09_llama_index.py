@@ -144,7 +144,7 @@ def test_building_an_index_of_summaries_is_no_run(runs):
         response_synthesizer=get_response_synthesizer(llm=model("A summary of refunds.")),
         show_progress=False,
     )
-    assert runs.handler.monitor.stats().started == 0
+    assert runs.stats().started == 0
 
 
 async def test_the_threads_of_a_tool_are_part_of_its_run(runs):
@@ -165,7 +165,7 @@ async def test_what_others_ask_while_a_tool_runs_is_a_run_of_its_own(runs):
         thread = Thread(target=lambda: asked.append(str(engine(HOURS).query("When?"))))
         thread.start()
         thread.join()
-        assert runs.handler.runs_in_progress == 2
+        assert runs.stats().pending == 2
         return REFUNDS
 
     llm = model(("policy", {"topic": "refunds"}), "All in all: five days.")

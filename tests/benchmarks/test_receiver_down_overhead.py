@@ -18,12 +18,12 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 
 TESTS = Path(__file__).parents[1]
-for folder in (TESTS / "telemetry", TESTS / "langchain"):
+for folder in (TESTS / "telemetry", TESTS / "langchain", TESTS / "applications"):
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
-from applications import LangChainApp, question  # noqa: E402
 from receivers import receiver  # noqa: E402
+from served import langchain_app, question  # noqa: E402
 
 from langchain_ragaliq import RagaliqCallbackHandler  # noqa: E402
 from ragaliq import Monitor, TelemetryOptions  # noqa: E402
@@ -58,13 +58,13 @@ class Application:
                 meter_provider=self.setup.meter_provider,
             ),
         )
-        self.chain = LangChainApp().chain
+        self.ask = langchain_app().ask
         self.config = {"callbacks": [RagaliqCallbackHandler(self.monitor)]}
         self.tracer = self.setup.tracer_provider.get_tracer("application")
 
     def call(self):
         with self.tracer.start_as_current_span("request"):
-            self.chain.invoke(question(1), self.config)
+            self.ask(question(1), self.config)
 
 
 @pytest.mark.benchmark

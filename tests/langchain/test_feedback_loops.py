@@ -70,14 +70,6 @@ def test_nor_in_a_guard(process, judge):
     assert process.stats.started == 0
 
 
-def test_nor_when_asked_directly_on_the_applications_loop(process, judge):
-    monitor = Monitor(judge=judge, evaluators=["faithfulness"])
-    asyncio.run(monitor.aevaluate(CASE))
-    assert monitor.stats().outcomes == {"evaluated": 1}
-    monitor.close(1.0)
-    assert process.stats.started == 0
-
-
 def test_a_chain_that_on_result_calls_is_not_captured(new_watch):
     watch = new_watch(evaluators=["faithfulness"])
     attach(watch.handler)

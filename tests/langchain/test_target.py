@@ -2,17 +2,21 @@
 
 import json
 import sys
+import uuid
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from openinference.instrumentation.langchain import LangChainInstrumentor
+from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from rag_parts import ANSWER, QUESTION, REFUNDS, rag_chain
 
 from langchain_ragaliq import attach
+from langchain_ragaliq._private import span_by_run_id
 from ragaliq import TelemetryOptions
 
 EXPECTED = (QUESTION, REFUNDS, ANSWER)
@@ -158,3 +162,40 @@ def test_it_is_the_span_of_the_whole_chain_in_every_way_to_call_it(found):
     for row in rows:
         number = row["question"].removesuffix("?") if row["way"] == "gather" else ""
         assert (row["source"], row["span"]) == (source, name.format("rag" + number)), row
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_openinference_s_tracer_can_be_asked():
+    instrumentor = LangChainInstrumentor()
+    instrumentor.instrument(tracer_provider=TracerProvider(), skip_dep_check=True)
+    try:
+        assert callable(instrumentor._tracer.get_span)
+        assert span_by_run_id(uuid.uuid4()) is None
+    finally:
+        instrumentor.uninstrument()
+
+
+def test_traceloop_s_handler_keeps_spans_by_run():
+    handler = pytest.importorskip("opentelemetry.instrumentation.langchain.callback_handler")
+    spans = pytest.importorskip("opentelemetry.instrumentation.langchain.span_utils")
+    assert "span" in spans.SpanHolder.__dataclass_fields__
+    made = handler.TraceloopCallbackHandler(trace.get_tracer("test"), None, None)
+    assert made.spans == {}
+
+
+def test_langfuse_s_handler_keeps_spans_by_run():
+    langfuse = pytest.importorskip("langfuse.langchain", reason="a peer that CI does not install")
+    assert langfuse.CallbackHandler(public_key="")._runs == {}
+
+
+class Elsewhere:
+    """A handler of Langfuse's as it may be one day."""
+
+    __module__ = "langfuse.langchain"
+    _runs = None
+    runs = 7
+
+
+def test_a_handler_that_keeps_spans_elsewhere_is_as_none(monkeypatch):
+    monkeypatch.setitem(sys.modules, "langfuse.langchain", SimpleNamespace())
+    assert span_by_run_id(uuid.uuid4(), SimpleNamespace(handlers=[Elsewhere()])) is None

@@ -63,10 +63,6 @@ def test_a_judge_that_is_calibrated_wins_over_the_environment(calibration, monke
         assert monitor.judge.calibration == calibration.id
 
 
-def test_without_one_results_say_so():
-    assert judged_by(executor="thread")["faithfulness"].calibration == "uncalibrated"
-
-
 def test_a_calibration_that_cannot_be_used_is_refused_when_the_monitor_is_built(calibration):
     changed = calibration.model_copy(update={"fingerprint": "0" * 16})
     with pytest.raises(ConfigurationError, match="cannot be used"):

@@ -8,8 +8,8 @@ from contextvars import ContextVar
 import pytest
 from opentelemetry import trace
 
-from ragaliq import ConfigurationError, FaithfulnessEvaluator, JudgeRefusalError, Monitor
-from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
+from ragaliq import JudgeRefusalError, Monitor
+from ragaliq.testing import ScriptedJudge
 
 
 class OutOfBoundsError(BaseException):
@@ -152,12 +152,6 @@ def test_a_judge_that_counts_as_false_is_a_judge(monitor_of):
 
     judge = Empty()
     assert monitor_of(judge=judge).judge is judge
-
-
-def test_a_strategy_the_judge_cannot_follow_is_refused_when_the_monitor_is_built():
-    evaluators = [FaithfulnessEvaluator(strategy="batched")]
-    with pytest.raises(ConfigurationError, match="BatchingJudge"):
-        Monitor(judge=PlainScriptedJudge(), evaluators=evaluators)
 
 
 def test_a_judge_sees_nothing_of_the_context_of_a_request(monitor_of, case):

@@ -7,6 +7,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from ragaliq import (
     Budget,
     ConfigurationError,
+    FaithfulnessEvaluator,
     Guard,
     Monitor,
     OnCondition,
@@ -15,7 +16,7 @@ from ragaliq import (
     is_suppressed,
     suppress,
 )
-from ragaliq.testing import ScriptedJudge
+from ragaliq.testing import PlainScriptedJudge, ScriptedJudge
 
 
 def test_a_run_carries_the_probability_it_had(monitor_of, case):
@@ -112,6 +113,13 @@ def test_runs_sampled_out_at_their_start_and_at_their_end_are_counted_together(m
         ({"budget": 5.0}, "budget"),
         ({"judge_limits": 60}, "judge_limits"),
         ({"breaker": 3}, "breaker"),
+        (
+            {
+                "judge": PlainScriptedJudge(),
+                "evaluators": [FaithfulnessEvaluator(strategy="batched")],
+            },
+            "BatchingJudge",
+        ),
     ],
     ids=str,
 )

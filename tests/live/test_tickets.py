@@ -17,10 +17,13 @@ class HoldingItself:
         self.itself = self
 
 
-def test_a_ticket_that_is_let_go_is_counted_abandoned(monitor_of):
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_ticket_that_is_let_go_is_counted_abandoned(monitor_of, closed):
     monitor = monitor_of()
     ticket = monitor.begin("a")
     assert monitor.stats().pending == 1
+    if closed:
+        monitor.close(1.0)
     del ticket
     assert monitor.stats().incomplete == {"abandoned": 1}
     assert monitor.stats().pending == 0
@@ -30,14 +33,6 @@ def test_also_when_the_garbage_collector_finds_it(monitor_of):
     monitor = monitor_of()
     HoldingItself(monitor.begin("a"))
     gc.collect()
-    assert monitor.stats().incomplete == {"abandoned": 1}
-
-
-def test_also_after_the_monitor_was_closed(monitor_of):
-    monitor = monitor_of()
-    ticket = monitor.begin("a")
-    monitor.close(1.0)
-    del ticket
     assert monitor.stats().incomplete == {"abandoned": 1}
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 
-from ragaliq import Monitor
 from ragaliq.testing import ScriptedJudge
 
 
@@ -106,13 +105,6 @@ def test_close_counts_what_it_leaves_undone_and_refuses_what_comes_later(monitor
     assert monitor.close(timeout=0.05) is False
     assert not monitor.submit(case)
     assert (monitor.stats().outcomes, monitor.stats().pending) == ({"shutdown": 6}, 0)
-
-
-def test_leaving_the_context_evaluates_what_is_queued(case):
-    with Monitor(judge=ScriptedJudge()) as monitor:
-        for _ in range(20):
-            monitor.submit(case)
-    assert monitor.stats().outcomes == {"evaluated": 20}
 
 
 def test_a_closed_monitor_is_idle_for_whoever_asks(monitor_of, case):

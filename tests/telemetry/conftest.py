@@ -24,7 +24,7 @@ from ragaliq import (
 from ragaliq.telemetry import Emitter
 
 HERE = Path(__file__).parent
-for folder in (HERE, HERE.parent / "langchain"):
+for folder in (HERE, HERE.parent / "langchain", HERE.parent / "applications"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from applications import APPS, SECRET, number_of, serve
+from served import APPS, SECRET, number_of, serve
 from wire import Sdk, listening, values
 
 from ragaliq import Monitor
@@ -24,7 +24,7 @@ def run(app, sdk, requests, *, asynchronous, **options):
         **options,
     )
     with app.watched(monitor, sdk.tracer_provider):
-        serve(app(), sdk.tracer, requests, asynchronous=asynchronous)
+        serve(app, sdk.tracer, requests, asynchronous=asynchronous)
         assert monitor.close(60.0)
     sdk.close()
     assert monitor.stats().outcomes == {"evaluated": requests}
@@ -33,7 +33,7 @@ def run(app, sdk, requests, *, asynchronous, **options):
 
 @pytest.fixture(params=APPS)
 def app(request):
-    return APPS[request.param]
+    return APPS[request.param]()
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])

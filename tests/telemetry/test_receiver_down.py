@@ -6,13 +6,13 @@ import subprocess
 import sys
 
 import pytest
-from applications import LangChainApp, number_of, question
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from receivers import receiver
+from served import langchain_app, number_of, question
 
 from langchain_ragaliq import RagaliqCallbackHandler
 from ragaliq import Monitor, TelemetryOptions
@@ -68,9 +68,9 @@ def test_the_chain_runs_everything_is_scored_and_what_is_lost_is_counted(setup, 
             meter_provider=setup.meter_provider,
         ),
     )
-    app, handler = LangChainApp(), RagaliqCallbackHandler(monitor)
+    app, handler = langchain_app(), RagaliqCallbackHandler(monitor)
     for number in range(RUNS):
-        app.chain.invoke(question(number), {"callbacks": [handler]})
+        app.ask(question(number), {"callbacks": [handler]})
     assert monitor.close(60.0)
     assert sorted(number_of(result.case.query) for result in results) == list(range(RUNS))
     assert monitor.stats().outcomes == {"evaluated": RUNS}

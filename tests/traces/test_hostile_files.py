@@ -136,14 +136,6 @@ def test_any_bytes_are_read_or_refused(tmp_path, data, start):
         list(spans_in(path))
 
 
-@pytest.mark.parametrize("depth", [5_000, 200_000])
-def test_json_of_any_depth(tmp_path, depth):
-    path = tmp_path / "deep.json"
-    path.write_text('{"resourceSpans": ' + "[" * depth + "]" * depth + "}")
-    with contextlib.suppress(DatasetError):
-        assert all(hasattr(each, "problem") for each in spans_in(path))
-
-
 @pytest.mark.parametrize(
     "message",
     [

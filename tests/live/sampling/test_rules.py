@@ -21,16 +21,6 @@ from ragaliq.live.sampler import Sampler, position
 CHANCES = st.floats(0.001, 1)
 
 
-def test_a_run_in_which_something_failed(traffic):
-    runs = traffic(rate=0.0, rules=[OnError()])
-    assert runs.run("bad", had_errors=True)
-    assert not runs.run("good")
-    run = runs.taken["bad"]
-    assert (run.sampling_reason, run.sampling_rules) == ("error", ("error",))
-    assert (run.sampling_probability, run.metric_probabilities) == (1.0, {"faithfulness": 1.0})
-    assert runs.sampled_out == 1
-
-
 @pytest.mark.parametrize("wanted", ["beta", ("beta", "vip"), {"beta"}])
 def test_a_run_with_a_tag(traffic, wanted):
     runs = traffic(rate=0.0, rules=[OnTag(wanted, name="early")])
