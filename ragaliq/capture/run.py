@@ -363,6 +363,7 @@ def _calls_and_candidates(
     retrievers = {event[1] for event in events if event[0] == "retrieving"}
     calls: dict[Step, Call] = {}
     found: list[Candidate] = []
+    taken: set[int] = set()  # what a retriever returned is what the next step was given
     for at, (kind, step, *rest) in enumerate(events):
         if kind == "asked":
             is_aside = bool(retrievers) and any(
@@ -384,7 +385,8 @@ def _calls_and_candidates(
         elif kind != "turn":
             for part in rest:  # a list of documents, lists by key, or whether the step follows
                 for passages in part.values() if isinstance(part, Mapping) else [part]:
-                    if isinstance(passages, Sequence):
+                    if isinstance(passages, Sequence) and id(passages) not in taken:
+                        taken.add(id(passages))
                         found += [Candidate(passage, "document", at) for passage in passages]
     return list(calls.values()), found
 

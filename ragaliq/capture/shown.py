@@ -41,6 +41,8 @@ _REWRITTEN = 0.7
 _ANSWERED = 0.5
 
 _WORDS = re.compile(r"[^\W_]+")
+# A chunk of English takes a tenth of the time so.
+_ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")
 _CITED = re.compile(r"\[\^?\d+[^\]]{0,20}\]|【[^】]*】")  # which applications add, or take away
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrt\"\\/]")
@@ -82,6 +84,9 @@ class Call(NamedTuple):
     is_aside: bool = False
 
 
+_KINDS = ("document", "tool", "block", "text", "loose")
+
+
 class Candidate(NamedTuple):
     """A text that may be part of the context.
 
@@ -104,6 +109,8 @@ def words(text: str) -> str:
         text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else " ", text)
     if "&" in text:
         text = html.unescape(text)
+    if text.isascii():
+        return " ".join(text.translate(_ASCII).split())
     return " ".join(_WORDS.findall(text.casefold()))
 
 
@@ -244,7 +251,6 @@ class _Finding:
         # A tool may have given the answer itself, as another agent does: that supports nothing.
         given = [c for c in candidates if c.kind == "tool" and norm(c.passage.text) == self._answer]
         self._is_given = bool(given)
-        self._candidates = [candidate for candidate in candidates if candidate not in given]
         self._replies = [
             (norm(call.reply), call)
             for call in calls
@@ -286,6 +292,7 @@ class _Finding:
         self._began = max((prompt.call.began for prompt in self.prompts), default=0)
         before = [reply for reply, ended in self._ended.items() if ended < self._began]
         self._earlier = _Standing(before) if before else None
+        self._candidates = self._distinct(each for each in candidates if each not in given)
 
     def _as_said(self, call: Call) -> Call:
         """A call in whose prompt what models said since the question is the assistant's.
@@ -360,31 +367,35 @@ class _Finding:
             for said in (call.reply or "", *call.also)
         )
 
-    def _of_kind(self, *kinds: str) -> Iterator[tuple[str, Candidate]]:
+    def _distinct(self, candidates: Iterable[Candidate]) -> list[tuple[str, Candidate]]:
         """The candidates that may be evidence, each text once, in its fullest form."""
-        fullest: dict[str, tuple[tuple[bool, ...], Candidate]] = {}
-        for candidate in self._candidates:
-            passage, kind = candidate.passage, candidate.kind
-            text = kind in kinds and (self._norm(passage.text) or passage.text.strip())
+        fullest: dict[str, tuple[tuple[int, ...], Candidate]] = {}
+        for candidate in candidates:
+            passage = candidate.passage
+            text = self._norm(passage.text) or passage.text.strip()
             if not text:
                 continue
-            has = (
-                kind == "document",
-                passage.id is not None,
-                passage.score is not None,
-                bool(passage.metadata),
-            )
+            rank, scored = _KINDS.index(candidate.kind), passage.score is not None
+            has = -rank, passage.id is not None, scored, bool(passage.metadata)
             before = fullest.get(text)
             if before is None:
                 fullest[text] = has, candidate
             elif has >= before[0]:
                 fullest[text] = has, candidate._replace(at=before[1].at)
-        for text, (_, candidate) in fullest.items():
+        distinct = [(text, candidate) for text, (_, candidate) in fullest.items()]
+        if self._earlier is None:
+            return distinct
+        return [
+            (text, each)
+            for text, each in distinct
             # A found document may well hold a query that a model wrote.
-            share = 0.8 if candidate.kind == "document" else 0.5
-            at = min(candidate.at, self._began)
-            if self._earlier is None or not self._repeats_reply(text, at, share):
-                yield text, candidate
+            if not self._repeats_reply(
+                text, min(each.at, self._began), 0.8 if each.kind == "document" else 0.5
+            )
+        ]
+
+    def _of_kind(self, *kinds: str) -> list[tuple[str, Candidate]]:
+        return [each for each in self._candidates if each[1].kind in kinds]
 
     def _place_of(self, text: str) -> _Place | None:
         """Where a text stands in the prompts, first."""
