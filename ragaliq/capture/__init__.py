@@ -17,7 +17,7 @@ from ragaliq.capture.conversation import Conversations
 from ragaliq.capture.explained import Explanation, Explanations
 from ragaliq.capture.registry import FollowedRun, RunRegistry
 from ragaliq.capture.run import RunLog
-from ragaliq.capture.shown import Call, Candidate, FoundContext, shown
+from ragaliq.capture.shown import FoundContext
 from ragaliq.capture.texts import (
     ANSWER_KEYS,
     CONTEXT_KEYS,
@@ -38,8 +38,6 @@ __all__ = [
     "ANSWER_KEYS",
     "CONTEXT_KEYS",
     "QUESTION_KEYS",
-    "Call",
-    "Candidate",
     "CaseSources",
     "Complaints",
     "Conversations",
@@ -55,7 +53,6 @@ __all__ = [
     "document_blocks",
     "models_words",
     "score_in",
-    "shown",
     "takes_only",
     "text_blocks",
 ]

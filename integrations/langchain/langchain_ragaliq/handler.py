@@ -50,15 +50,16 @@ _OWNERS: WeakKeyDictionary[Monitor, OrderedDict[int, int]] = WeakKeyDictionary()
 _OWNED_RUNS = 10_000
 
 
-def _run_in_force() -> int | None:
-    """The run that one without a parent happens in, if any.
+def _parent_of(parent_id: UUID | None) -> int | None:
+    """The run that one happens in, if any.
 
     Callbacks passed on by hand inside a LangGraph node start a run without a parent; the
     configuration in force still names the run it happens in.
     """
-    config = var_child_runnable_config.get()
-    parent_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
-    return parent_id.int if parent_id is not None else None
+    if parent_id is None:
+        config = var_child_runnable_config.get()
+        parent_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
+    return None if parent_id is None else parent_id.int
 
 
 class _Tracker:
@@ -95,8 +96,9 @@ class _Tracker:
         root = self.registry.runs.get(run_id.int)
         return root if root is not None and root.ticket is not None else None
 
-    def child_started(self, run: int, parent: int | None) -> Run | None:
+    def part_started(self, run_id: UUID, parent_id: UUID | None) -> Run | None:
         """Note a run below a known one and return its root; None where there is none."""
+        run, parent = run_id.int, _parent_of(parent_id)
         registry = self.registry
         root = registry.runs.get(parent)
         if root is None or (root.ticket is not None and is_suppressed()):
@@ -113,7 +115,7 @@ class _Tracker:
     def root_started(
         self,
         run_id: UUID,
-        parent: int | None,
+        parent_id: UUID | None,
         inputs: Any,
         *,
         name: str | None,
@@ -134,6 +136,7 @@ class _Tracker:
             if name.endswith(_EVALUATORS):
                 registry.ignore(run)
                 return
+        parent = _parent_of(parent_id)
         if parent is not None and registry.is_ignored(parent):
             registry.ignore(run)
             return
@@ -159,7 +162,7 @@ class _Tracker:
             return
         try:
             reason = root.conclude(outputs, inputs, is_stream=is_stream)
-            target = root.target.at_end()
+            target = root.target()
         except BaseException as error:
             # Not only our own: Ctrl-C may come in the middle of the application's `extract`.
             is_ours = isinstance(error, Exception)
@@ -348,16 +351,14 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         """A chain or a step of one began."""
         try:
             tracker = self._tracker
-            run = run_id.int
-            parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
-            root = tracker.child_started(run, parent) if parent is not None else None
+            root = tracker.part_started(run_id, parent_run_id)
             if root is None:
                 if run_type is None or run_type == "chain":
                     tracker.root_started(
-                        run_id, parent, inputs, name=name, metadata=metadata, tags=tags
+                        run_id, parent_run_id, inputs, name=name, metadata=metadata, tags=tags
                     )
             elif root.ticket is not None:
-                root.step_started(run, parent, inputs, run_type, tags)
+                root.step_started(run_id.int, inputs, run_type, tags)
         except Exception as error:  # noqa: BLE001 - the application's request must not notice
             self._complain(error)
 
@@ -398,13 +399,11 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """A chat model was called."""
         try:
-            run = run_id.int
-            parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
-            root = self._tracker.child_started(run, parent)
+            root = self._tracker.part_started(run_id, parent_run_id)
             if root is not None and root.ticket is not None:
-                root.open_models.add(run)
+                root.open_models.add(run_id.int)
                 prompt = messages[0] if messages else ()
-                root.log.asked(run, list(filter(None, map(READER.message, prompt))))
+                root.log.asked(run_id.int, list(filter(None, map(READER.message, prompt))))
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 
@@ -419,12 +418,10 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A completion model was called."""
-        run = run_id.int
-        parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
-        root = self._tracker.child_started(run, parent)
+        root = self._tracker.part_started(run_id, parent_run_id)
         if root is not None and root.ticket is not None:
-            root.open_models.add(run)
-            root.log.asked(run, (Message("user", tuple(prompts[:1])),))
+            root.open_models.add(run_id.int)
+            root.log.asked(run_id.int, (Message("user", tuple(prompts[:1])),))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """A model answered."""
@@ -446,15 +443,13 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """A retriever was asked."""
         try:
-            tracker = self._tracker
-            run = run_id.int
-            parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
-            root = tracker.child_started(run, parent)
+            root = self._tracker.part_started(run_id, parent_run_id)
             if root is None:
-                tracker.registry.ignore(run)  # a chain inside it writes queries, not answers
+                # A chain inside it writes queries, not answers.
+                self._tracker.registry.ignore(run_id.int)
             elif root.ticket is not None:
-                root.retrievers.add(run)  # models below it write queries, not answers
-                root.log.retrieving(run)
+                root.retrievers.add(run_id.int)  # models below it write queries, not answers
+                root.log.retrieving(run_id.int)
         except Exception as error:  # noqa: BLE001 - as above
             self._complain(error)
 
@@ -480,8 +475,7 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A tool was called."""
-        parent = parent_run_id.int if parent_run_id is not None else _run_in_force()
-        self._tracker.child_started(run_id.int, parent)
+        self._tracker.part_started(run_id, parent_run_id)
 
     @_contained
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -492,37 +486,15 @@ class RagaliqCallbackHandler(BaseCallbackHandler):
 
     @_contained
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A chain or a step of one failed; a retry or a fallback may still answer."""
+        """A chain, or a part of one, failed; a retry or a fallback may still answer."""
         root = self._tracker.registry.runs.get(run_id.int)
         if root is not None and root.key == run_id.int:
             self._tracker.root_failed(root, error)
         elif root is not None and root.ticket is not None:
-            root.open_steps.discard(run_id.int)
-            root.log.failed(run_id.int)
-            root.part_failed(error)
+            root.part_failed(run_id.int, error)
 
-    @_contained
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A tool failed: the model sees that, not what was fetched until then."""
-        root = self._tracker.evaluated(run_id)
-        if root is not None:
-            root.log.failed(run_id.int)
-            root.part_failed(error)
-
-    @_contained
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A model failed; a retry or a fallback may still answer."""
-        root = self._tracker.evaluated(run_id)
-        if root is not None:
-            root.open_models.discard(run_id.int)
-            root.part_failed(error)
-
-    @_contained
-    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A retriever failed; the application may go on without it."""
-        root = self._tracker.evaluated(run_id)
-        if root is not None:
-            root.part_failed(error)
+    # The model sees that a tool failed, not what was fetched until then.
+    on_tool_error = on_llm_error = on_retriever_error = on_chain_error
 
     @_contained
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:

@@ -14,11 +14,12 @@ from uuid import UUID
 
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
+from opentelemetry import trace
 
+from langchain_ragaliq._private import span_by_run_id
 from langchain_ragaliq.overrides import Facts, Overrides
 from langchain_ragaliq.reading import KINDS, MESSAGES, READER, documents_among, texts_in
-from langchain_ragaliq.target import TargetFinder
-from ragaliq import OpenRun, Passage
+from ragaliq import OpenRun, Passage, SpanTarget, span_target
 from ragaliq.capture import CONTEXT_KEYS, Found, RunLog, text_blocks
 
 _SEQUENCE_STEP = "seq:step:"
@@ -57,6 +58,8 @@ class Run:
     """
 
     __slots__ = (
+        "_ambient",
+        "_span",
         "closed",
         "fetched",
         "guarded",
@@ -77,10 +80,10 @@ class Run:
         "reply_blocks",
         "response_id",
         "retrievers",
+        "run_id",
         "session_id",
         "started",
         "steps",
-        "target",
         "ticket",
     )
 
@@ -98,7 +101,10 @@ class Run:
         self.log = RunLog(self.key, ticket.run_id)
         self.steps = self.log.parents
         self.overrides = overrides
-        self.target = TargetFinder(run_id)
+        self.run_id = run_id
+        # The best span found so far, and how.
+        self._span = span_by_run_id(run_id)
+        self._ambient = trace.get_current_span()
         self.session_id: str | None = None
         self.inputs: Any = None
         self.input_items = 0
@@ -155,7 +161,13 @@ class Run:
         """Something below the root began; in its context more can be seen than in the root's."""
         self.has_child = True
         config = var_child_runnable_config.get()
-        self.target.at_child(config)
+        if self._span is None:
+            self._span = span_by_run_id(self.run_id, config.get("callbacks") if config else None)
+        span = trace.get_current_span()
+        if self._span is None and span is not self._ambient:
+            current = span.get_span_context()
+            if current.is_valid and current.span_id != self._ambient.get_span_context().span_id:
+                self._span = "current", span
         configurable = config.get("configurable") if config else None
         if configurable:
             self._known_by(configurable)
@@ -172,12 +184,12 @@ class Run:
     def step_started(
         self,
         run: int,
-        parent: int | None,
         inputs: Any,
         run_type: str | None,
         tags: Iterable[str] | None,
     ) -> None:
         """A step of the chain began."""
+        parent = self.steps[run]
         if parent == self.key:
             self.open_steps.add(run)
         if run_type == "prompt":
@@ -277,8 +289,11 @@ class Run:
         else:
             self.log.told(run, READER.told(output))
 
-    def part_failed(self, error: BaseException) -> None:
+    def part_failed(self, run: int, error: BaseException) -> None:
         """Something below the root raised; a retry or a fallback may still answer."""
+        self.open_steps.discard(run)
+        self.open_models.discard(run)
+        self.log.failed(run)
         self.is_interrupted = self.is_interrupted or is_interrupt(error)
         # What LangGraph raises to get out of a node: interrupts, and commands to the graph around.
         is_control_flow = any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
@@ -286,6 +301,25 @@ class Run:
             self.log.had_errors = True
 
     # The end
+
+    def target(self) -> SpanTarget | None:
+        """The run's span, else the ambient one, else None.
+
+        OpenInference never makes its span current but can be asked for it by run id: at the start
+        where its handler comes before ours, at the end where it comes after. So can Traceloop's
+        handler, from the start or from the first child on, and Langfuse's, which in asynchronous
+        chains makes its span current in another thread. Other instrumentations, such as
+        OpenTelemetry's own, make their span current inside children. Without any, the ambient
+        span, such as the web request's, is what the evaluation speaks about.
+        """
+        found = self._span
+        # A span that is current in children is only a guess: an answer by run id is better.
+        if found is None or found[0] == "current":
+            found = span_by_run_id(self.run_id) or found
+        source, span = found or ("ambient", self._ambient)
+        if span is trace.INVALID_SPAN:
+            return None
+        return span_target(span.get_span_context(), source=source)
 
     def conclude(self, outputs: Any, inputs: Any, *, is_stream: bool) -> str:
         """Note what the run that ended well amounts to, or say why it cannot be evaluated.
