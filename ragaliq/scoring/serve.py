@@ -12,7 +12,9 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 
 from ragaliq._version import __version__
 from ragaliq.core.evaluator import Evaluator
@@ -47,7 +49,7 @@ async def _serve(channel: Channel) -> None:
     plan = await channel.receive()
     if plan is None:
         return
-    os.nice(plan["niceness"])
+    _step_back(plan["niceness"])
     judge, evaluators = read_plan(plan)
     await evaluate_case(_FIRST_CASE, [*evaluators.values()], judge)  # loads what loads on first use
     await channel.send({"ready": __version__})
@@ -76,6 +78,14 @@ async def _serve(channel: Channel) -> None:
         answer = asyncio.create_task(_answer(job, evaluators, judge))
         answering.add(answer)
         answer.add_done_callback(answered)
+
+
+def _step_back(niceness: int) -> None:
+    os.nice(niceness)
+    # Where Linux shares processors between sessions first (autogroups, sched(7)), this process is
+    # alone in its own, and its niceness would say nothing to the application.
+    with suppress(OSError):  # elsewhere, and without /proc
+        Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
 
 
 async def _answer(job: Message, evaluators: dict[str, Evaluator], judge: LLMJudge) -> list[Message]:
