@@ -19,6 +19,7 @@ pytestmark = pytest.mark.benchmark
 
 DAY = 86_400.0
 ANSWERS = 600
+SCORE = StoredScore("", "shop", 0.0, "faithfulness", 0.0, 1.0, "judge", "a", "", True)
 
 
 def answer_of(random, judge, progress):
@@ -96,20 +97,10 @@ def month(random, *, per_day, chances, drop_at=None, rhythm=0.0, days=28):
             continue
         number += 1
         since += has_dropped
-        if watch.add(
-            StoredScore(
-                str(number),
-                "shop",
-                number * DAY / per_day,
-                "faithfulness",
-                score,
-                1.0 / chance,
-                "judge",
-                "a",
-                "",
-                True,
-            )
-        ):
+        drawn = SCORE._replace(
+            run_id=str(number), time=number * DAY / per_day, score=score, weight=1.0 / chance
+        )
+        if watch.add(drawn):
             return since
     return None
 

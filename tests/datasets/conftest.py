@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from command_line import ragaliq
 from ragaliq.datasets import read_cases
+
+__all__ = ["ragaliq"]
 
 
 @pytest.fixture

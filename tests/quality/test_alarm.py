@@ -17,6 +17,7 @@ from ragaliq.quality.alarm import Watch
 from ragaliq.records.store import StoredScore
 
 DAY = 86_400.0
+SCORE = StoredScore("", "shop", 0.0, "faithfulness", 0.0, 1.0, "judge", "a", "", True)
 
 
 def traffic(*parts, per_day=100, seed=1):
@@ -26,17 +27,12 @@ def traffic(*parts, per_day=100, seed=1):
         for _ in range(count):
             number += 1
             score = sum(random.random() < mean for _ in range(4)) / 4
-            yield StoredScore(
-                f"run-{number}",
-                "shop",
-                number * DAY / per_day,
-                "faithfulness",
-                score,
-                1.0,
-                "judge",
-                fingerprint,
-                release,
-                True,
+            yield SCORE._replace(
+                run_id=f"run-{number}",
+                time=number * DAY / per_day,
+                score=score,
+                fingerprint=fingerprint,
+                release=release,
             )
 
 

@@ -182,20 +182,12 @@ def test_answers_that_came_after_the_draw_are_counted_and_not_spoken_for(tmp_pat
     assert series.total.anchored.labelled + series.total.anchored.unlabelled == 50
 
 
-def scores(count, mean, *, start=MONDAY, fingerprint="one-1", release="", seed=0, prefix="run"):
+def scores(count, mean, *, start=MONDAY, fingerprint="one-1", seed=0):
     random = Random(seed)
+    rest = ("faithfulness", 0.0, 1.0, fingerprint, fingerprint, "", True)
     return [
-        StoredScore(
-            f"{prefix}-{start:.0f}-{n}",
-            "shop",
-            start + n * 60.0,
-            "faithfulness",
-            sum(random.random() < mean for _ in range(4)) / 4,
-            1.0,
-            fingerprint,
-            fingerprint,
-            release,
-            True,
+        StoredScore(f"run-{start:.0f}-{n}", "shop", start + n * 60.0, *rest)._replace(
+            score=sum(random.random() < mean for _ in range(4)) / 4
         )
         for n in range(count)
     ]

@@ -22,6 +22,8 @@ class Fault:
 class Receiver:
     """Listens on a free port; faults are used up one a request."""
 
+    protocol = "HTTP/1.1"
+
     def __init__(self):
         self.requests = []
         self.faults = []
@@ -29,7 +31,7 @@ class Receiver:
         receiver = self
 
         class Connection(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+            protocol_version = receiver.protocol
             disable_nagle_algorithm = True  # headers and body are sent apart
 
             def do_POST(self):

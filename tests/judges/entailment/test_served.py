@@ -1,12 +1,10 @@
 """Served groundedness models on a loopback server: what they are asked, and how yes is read."""
 
-import json
 import math
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from products_receivers import Receiver
 from ragaliq import (
     CascadeJudge,
     ConfigurationError,
@@ -29,37 +27,25 @@ def step(**chances):
     return {"token": top[0]["token"], "logprob": top[0]["logprob"], "top_logprobs": top}
 
 
+class Served(Receiver):
+    """Answers every request with `steps`."""
+
+    protocol = "HTTP/1.0"  # a connection for each request
+    steps, status = [step(Yes=0.9, No=0.1)], 200
+
+    def reply(self, method, path, body):
+        logprobs = None if self.steps is None else {"content": self.steps}
+        choice = {"message": {"content": "?"}, "logprobs": logprobs}
+        usage = {"prompt_tokens": 9, "completion_tokens": 1}
+        return self.status, {"choices": [choice], "usage": usage}
+
+
 @pytest.fixture
 def server():
-    """Answers every request with `server.steps`, and keeps the bodies."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            self.server.asked.append((self.path, body, self.headers.get("authorization")))
-            logprobs = None if self.server.steps is None else {"content": self.server.steps}
-            reply = {
-                "choices": [{"message": {"content": "?"}, "logprobs": logprobs}],
-                "usage": {"prompt_tokens": 9, "completion_tokens": 1},
-            }
-            data = json.dumps(reply).encode()
-            self.send_response(self.server.status)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *args):
-            pass
-
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.asked, made.steps, made.status = [], [step(Yes=0.9, No=0.1)], 200
-    made.url = f"http://127.0.0.1:{made.server_port}/v1"
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
+    made = Served()
+    made.url += "/v1"
     yield made
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    made.stop()
 
 
 def asked_of(name, claim):
@@ -93,9 +79,9 @@ async def test_yes_means_what_the_model_means_by_it(server, name):
     else:
         assert (verdict.verdict, verdict.confidence) == ("SUPPORTED", pytest.approx(0.9))
         assert verdict.supporting_chunk_ids == [1]
-    ((path, body, key),) = server.asked
+    ((_, path, headers, body),) = server.requests
     assert path == "/v1/chat/completions"
-    assert key == "Bearer secret"
+    assert headers["authorization"] == "Bearer secret"
     assert (body["model"], body["logprobs"], body["temperature"]) == (judge.model, True, 0)
     expected = asked_of(name, "Refunds take five days.")
     assert {field: body[field] for field in expected} == expected
@@ -115,15 +101,15 @@ async def test_one_claim_a_request_and_the_context_first_once(server):
     reply = await judge.verify_claims(claims, CONTEXT)
     assert [verdict.verdict for verdict in reply.verdicts] == ["SUPPORTED"] * 6
     assert reply.usage.requests == 6
-    said = [body["messages"][-1]["content"] for _, body, _ in server.asked]
+    said = [body["messages"][-1]["content"] for *_, body in server.requests]
     assert said[0].endswith("Claim: Claim 0.")
     assert sorted(each.partition("Claim: ")[2] for each in said) == claims
-    assert {body["model"] for _, body, _ in server.asked} == {"mini"}
+    assert {body["model"] for *_, body in server.requests} == {"mini"}
     braces = await judge.verify_claim("A {claim} in {context}.", ["{claim} and {context}."])
     assert braces.verdict == "SUPPORTED"
     assert (
         "Document: {claim} and {context}.\nClaim: A {"
-        in server.asked[-1][1]["messages"][1]["content"]
+        in server.requests[-1][3]["messages"][1]["content"]
     )
 
 

@@ -1,9 +1,7 @@
 """Every way an API can fail becomes one of our errors, once, without anything private in it."""
 
 import socket
-import threading
 import traceback
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -138,22 +136,10 @@ async def test_a_refused_connection_is_an_api_error(api):
 @pytest.mark.parametrize("status", [302, 308])
 async def test_texts_are_not_sent_on_to_another_host(api, server, status):
     """The SDKs' own clients repeat a request, texts and all, wherever a redirect points."""
-
-    class Redirecting(BaseHTTPRequestHandler):
-        def do_POST(self):
-            self.send_response(status)
-            self.send_header("location", server.url + "/v1/messages")
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Redirecting) as redirecting:
-        threading.Thread(target=redirecting.serve_forever, args=(0.01,), daemon=True).start()
-        url = f"http://127.0.0.1:{redirecting.server_address[1]}"
-        error = await failure(api.make(api_key="k", base_url=url, max_retries=0))
-        redirecting.shutdown()
+    elsewhere = {"location": server.url + "/v1/messages"}
+    reply = Reply(status=status, body=b"", headers=elsewhere)
+    with api.serve(respond=lambda _: reply) as redirecting:
+        error = await failure(api.judge(redirecting, max_retries=0))
 
     assert type(error) is JudgeAPIError
     assert "redirects are not followed" in str(error)
